@@ -27,7 +27,7 @@ from optmech.problem.constraint import kinds
 
 WORKING = {
     *("engines", "lp", "reductions", "repair", "pipeline", "noise", "show"),
-    *("files", "tasks", "protection", "reading"),
+    *("files", "protection", "reading"),
 }
 """Rooms whose frozen classes hold the arrays that a search works on."""
 SHORT_LIVED = {

@@ -15,7 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from optmech.base.storage import ending, is_standard_output, refuse_unwritable, write_atomically
+from optmech.base.storage import (
+    ending,
+    is_standard_output,
+    refuse_unwritable,
+    write_atomically,
+    written_in_parts,
+)
 from optmech.cli.main import main
 from optmech.errors import ProblemError
 
@@ -192,6 +198,23 @@ def test_a_mount_point_is_written_over(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Path, "replace", busy)
     write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == ["x"]
+
+
+def test_a_file_whose_folder_takes_no_others_is_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"old and longer")
+    number = path.stat().st_ino
+    monkeypatch.setattr(os, "access", lambda place, mode: Path(place) != tmp_path)
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_ino == number
+    writing = written_in_parts(path)
+    writing.__enter__()(b"half")
+    assert not writing.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
     assert path.read_bytes() == b"new"
     assert names(tmp_path) == ["x"]
 

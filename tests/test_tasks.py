@@ -11,10 +11,10 @@ import pytest
 
 import optmech as om
 from optmech.cli.main import main
-from optmech.tasks.chain import ChainTask
-from optmech.tasks.coupling import TransportTask
-from optmech.tasks.design import DesignTask
-from optmech.tasks.gaussian import GaussianTask
+from optmech.files.load import DesignTask
+from optmech.files.transport import TransportTask
+from optmech.traces.chains.task import ChainTask
+from optmech.traces.gaussian.task import GaussianTask
 
 PROBLEM = """
 format = 1

@@ -1,16 +1,17 @@
 """Writing results: all of a file or none of it, and nothing destroyed that is not a file.
 
-Every file that optmech writes goes through ``write_atomically``. A regular file is written beside
-its place and renamed, so that an interrupted write never leaves half of one; links are followed,
-and a file that is there keeps its mode and owner. What is no regular file (a terminal, a pipe,
-``/dev/null``) is written to where it is. ``-`` is standard output.
+Every file that optmech writes goes through ``write_atomically`` or ``written_in_parts``. A regular
+file is written beside its place and renamed, so that an interrupted write never leaves half of one;
+links are followed, and a file that is there keeps its mode and owner. What is no regular file (a
+terminal, a pipe, ``/dev/null``) is written to where it is. ``-`` is standard output.
 """
 
 from __future__ import annotations
 
-import contextlib
+import csv
 import errno
 import gzip
+import io
 import os
 import re
 import secrets
@@ -18,46 +19,96 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
 from optmech.base.paths import path_of
 from optmech.errors import ProblemError
 
+Write = Callable[[bytes], None]
 STANDARD_OUTPUT = "-"
 """The path that stands for standard output."""
 
 _DESCRIPTOR = re.compile(r"/(?:dev/fd|proc/self/fd|proc/thread-self/fd)/([0-9]{1,4})")
 _STANDARD = {STANDARD_OUTPUT: 1, "/dev/stdout": 1, "/dev/stderr": 2}
 _REMEDY = "Choose a folder that exists, is writable and has room"
+_IN_MEMORY, _PART = 2**26, 2**20
+"""Bytes that are kept for a file whose folder takes no others, and that are copied at a time."""
 _ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def csv_bytes(rows: Iterable[Iterable[object]], end: str = "\r\n") -> bytes:
+    """Rows as CSV in UTF-8; halves of surrogate pairs, of texts that were read so, stay."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=end).writerows(rows)
+    return text.getvalue().encode("utf-8", "surrogatepass")
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:
     """Write ``content`` to ``path``, whole or not at all where it is a regular file. Raises
     ProblemError where that cannot be done, on a folder, a disk or a socket, and on a file that is
     read-only."""
+    with written_in_parts(path) as write:
+        write(content)
+
+
+@contextmanager
+def written_in_parts(path: str | Path) -> Iterator[Write]:
+    """A function that takes the parts of a file, in order.
+
+    A regular file is written beside its place and renamed at the end; where the block is left by
+    an exception, nothing of it remains. To what is no regular file (standard output, a pipe), parts
+    are written as they come. Raises ProblemError as ``write_atomically``.
+    """
+    descriptor = descriptor_of(path)
+    if descriptor is not None:
+        yield _telling(path, partial(write_to_descriptor, descriptor))
+        return
+    refuse_unwritable(path)
+    with _failing(path):
+        target, found = Path(os.path.realpath(path)), status_of(path)
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        with _failing(path), open(path, "wb", buffering=0) as device:
+            yield _telling(path, partial(write_all, device.fileno()))
+    elif os.access(target.parent, os.W_OK):
+        beside = target.parent / f".{target.name[:100]}.{secrets.token_hex(6)}"
+        with removed_on_a_signal(beside):
+            try:
+                with _beside(path, beside, found) as write:
+                    yield write
+                with _failing(path):
+                    _rename(beside, target, found)
+            finally:
+                beside.unlink(missing_ok=True)
+    else:
+        with SpooledTemporaryFile(_IN_MEMORY) as kept:
+            yield _telling(path, kept.write)
+            with _failing(path):
+                _overwrite(target, kept)
+
+
+@contextmanager
+def _failing(path: str | Path) -> Iterator[None]:
     try:
-        descriptor = descriptor_of(path)
-        if descriptor is not None:
-            write_to_descriptor(descriptor, content)
-            return
-        refuse_unwritable(path)
-        target = Path(os.path.realpath(path))
-        found = status_of(path)
-        if found is not None and not stat.S_ISREG(found.st_mode):
-            with open(path, "wb", buffering=0) as stream:
-                write_all(stream.fileno(), content)
-        elif found is not None and not os.access(target.parent, os.W_OK):
-            _overwrite(target, content)
-        else:
-            _replace(target, content, found)
+        yield
     except OSError as error:
         if isinstance(error, BrokenPipeError) and is_standard_output(path):
             raise
         raise ProblemError(
             f"cannot be written: {error.strerror or error}", where=str(path), remedy=_REMEDY
         ) from error
+
+
+def _telling(path: str | Path, write: Callable[[bytes], object]) -> Write:
+    def told(content: bytes) -> None:
+        with _failing(path):
+            write(content)
+
+    return told
 
 
 def compressed(path: str | Path, content: bytes) -> bytes:
@@ -111,7 +162,7 @@ def ending(path: str | Path, default: str) -> str:
     if descriptor_of(path) is not None:
         return default
     suffix = path_of(path).suffix.lower()
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         found = status_of(path)
         if not suffix and found is not None and not stat.S_ISREG(found.st_mode):
             return default
@@ -162,79 +213,81 @@ def write_all(descriptor: int, content: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _overwrite(target: Path, content: bytes) -> None:
-    """Write over a file whose folder takes no new files; its room is claimed before its content is
+def _overwrite(target: Path, source: IO[bytes]) -> None:
+    """Write over a file that cannot be replaced; its room is claimed before its content is
     touched."""
-    descriptor = os.open(target, os.O_WRONLY)
+    size = source.seek(0, os.SEEK_END)
+    source.seek(0)
+    with open(target, "r+b", buffering=0) as stream:
+        if size and hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(stream.fileno(), 0, size)
+        while part := source.read(_PART):
+            write_all(stream.fileno(), part)
+        stream.truncate()
+        os.fsync(stream.fileno())
+
+
+def _rename(beside: Path, target: Path, found: os.stat_result | None) -> None:
     try:
-        if content and hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(descriptor, 0, len(content))
-        write_all(descriptor, content)
-        os.ftruncate(descriptor, len(content))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        beside.replace(target)
+    except OSError as error:
+        # a file that is a mount point of its own, as in a container, cannot be replaced
+        if error.errno != errno.EBUSY or found is None:
+            raise
+        with open(beside, "rb") as source:
+            _overwrite(target, source)
+    _settle(target.parent)
 
 
-def _replace(target: Path, content: bytes, found: os.stat_result | None) -> None:
-    """Write beside ``target`` and rename."""
-    name = f".{target.name[:100]}.{secrets.token_hex(6)}"
-    beside = target.parent / name
-    with removed_on_a_signal(beside):
-        try:
-            _write_beside(beside, content, found)
-            try:
-                beside.replace(target)
-            except OSError as error:
-                # a file that is a mount point of its own, as in a container, cannot be replaced
-                if error.errno != errno.EBUSY or found is None:
-                    raise
-                _overwrite(target, content)
-            _settle(target.parent)
-        finally:
-            beside.unlink(missing_ok=True)
-
-
-def _write_beside(beside: Path, content: bytes, found: os.stat_result | None) -> None:
+@contextmanager
+def _beside(path: str | Path, beside: Path, found: os.stat_result | None) -> Iterator[Write]:
     """Write a new file that looks like the one ``found``. Where the system can, it has no name
     until it is whole: without one it is gone when its process ends, however it ends."""
     mode = 0o666 if found is None else 0o600
-    nameless = None
+    handle, named = -1, False
     if hasattr(os, "O_TMPFILE"):
-        with contextlib.suppress(OSError):
-            nameless = os.open(beside.parent, os.O_TMPFILE | os.O_WRONLY, mode)
-    if nameless is not None:
-        try:
-            _fill(nameless, content, found)
-            with contextlib.suppress(OSError):
-                # the descriptor is named to have the link followed, which os.link does only then
-                os.link(f"/proc/self/fd/{nameless}", beside, src_dir_fd=nameless)
-                return
-        finally:
-            os.close(nameless)
-    named = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with suppress(OSError):
+            handle = os.open(beside.parent, os.O_TMPFILE | os.O_RDWR, mode)
+    if handle < 0:
+        with _failing(path):
+            handle, named = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), True
     try:
-        _fill(named, content, found)
+        yield _telling(path, partial(write_all, handle))
+        with _failing(path):
+            settle_as(handle, found)
+            if not named:
+                _name(handle, beside, mode, found)
     finally:
-        os.close(named)
+        os.close(handle)
 
 
-def _fill(descriptor: int, content: bytes, found: os.stat_result | None) -> None:
-    write_all(descriptor, content)
-    settle_as(descriptor, found)
+def _name(handle: int, beside: Path, mode: int, found: os.stat_result | None) -> None:
+    """Give a file without a name one; where the system cannot, a copy of it."""
+    with suppress(OSError):
+        # the descriptor is named to have the link followed, which os.link does only then
+        os.link(f"/proc/self/fd/{handle}", beside, src_dir_fd=handle)
+        return
+    copy = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        os.lseek(handle, 0, os.SEEK_SET)
+        while part := os.read(handle, _PART):
+            write_all(copy, part)
+        settle_as(copy, found)
+    finally:
+        os.close(copy)
 
 
 def settle_as(descriptor: int, found: os.stat_result | None) -> None:
     """Make a new file look like the one ``found``, and last through a loss of power."""
     if found is not None and hasattr(os, "fchown"):
         # owner, group and mode of the file that is replaced, as far as this user may set them
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.fchown(descriptor, found.st_uid, found.st_gid)
         os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
     os.fsync(descriptor)
 
 
-@contextlib.contextmanager
+@contextmanager
 def removed_on_a_signal(beside: Path) -> Iterator[None]:
     """Remove a file before the process ends by a signal that nobody else handles."""
 

@@ -1,7 +1,5 @@
 """Remedies for mistakes on the command line, in its own words."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import re
@@ -12,6 +10,13 @@ from optmech.errors import OptmechError, ProblemError
 
 _NUMBER = re.compile(r"-[0-9.]")
 _MINUS = "Write -- before an argument that begins with a minus sign"
+_IN_PYTHON = {
+    'outside = "nearest" or "drop"': "--outside nearest or --outside drop",
+    'outside = "drop"': "--outside drop",
+    'missing = "drop"': "--missing drop",
+    "Name x and y, or label": "Give --x and --y, or --label",
+}
+"""What is said in the words of Python, and the options for it."""
 _UNREADABLE = ("cannot be read: No such file", "there is no such file")
 
 
@@ -31,7 +36,11 @@ def as_option(
     error: OptmechError, parser: argparse.ArgumentParser, given: Sequence[str]
 ) -> OptmechError:
     """An error about an argument in Python, at the option of the command that it came from."""
-    command = _command(parser, given) or parser
+    command, remedy = _command(parser, given) or parser, error.remedy
+    for python, options in _IN_PYTHON.items():
+        remedy = remedy.replace(python, options)
+    if remedy != error.remedy:
+        error = type(error)(error.message, where=error.where, remedy=remedy)
     for action in command._actions:
         if action.dest == error.where and action.option_strings:
             return error.moved(action.option_strings[-1])

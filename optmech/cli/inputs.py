@@ -1,11 +1,12 @@
-"""What commands work on: a saved design, or a matrix of another tool with its problem."""
+"""What several commands are given: options, and saved designs or matrices of other tools."""
 
 from __future__ import annotations
 
 import argparse
 import math
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optmech.errors import ProblemError
 
@@ -14,19 +15,45 @@ if TYPE_CHECKING:
     from optmech.spaces.mechanism import Mechanism
 
 
+def argument(parser: Any, words: str, what: str, **more: Any) -> None:
+    """Add an argument as a help writes it: its names, and the place of its value. An option without
+    that place, and without choices, is a flag."""
+    *names, last = words.split()
+    if names and not last.startswith("-"):
+        more["metavar"] = last
+    else:
+        names.append(last)
+        if last.startswith("-") and "choices" not in more:
+            more["action"] = "store_true"
+    parser.add_argument(*names, help=what, **more)
+
+
 def add_input(parser: argparse.ArgumentParser) -> None:
     """The positional argument DESIGN, and --problem for matrices."""
-    parser.add_argument(
-        "design",
-        metavar="DESIGN",
-        help="a file written by optmech solve -o; or, with --problem, a matrix p(o|s): .csv (no "
+    argument(
+        parser,
+        "design DESIGN",
+        "a file written by optmech solve -o; or, with --problem, a matrix p(o|s): .csv (no "
         "header), .npy, .nc or .parquet",
     )
-    parser.add_argument(
-        "--problem",
-        metavar="FILE|NAME",
-        help="the problem that a matrix of another tool belongs to",
+    argument(parser, "--problem FILE|NAME", "the problem that a matrix of another tool belongs to")
+
+
+def add_solving(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that search."""
+    argument(
+        parser,
+        "--profile NAME|FILE",
+        "solver profile (default: the one that the file recommends, else auto)",
     )
+    argument(parser, "--gap G", "relative gap to certify", type=float)
+    argument(
+        parser,
+        "--time-limit S",
+        "seconds after which the best verified result so far is returned, of every task",
+        type=float,
+    )
+    argument(parser, "-q --quiet", "no progress on standard error")
 
 
 def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
@@ -37,7 +64,7 @@ def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
 def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
     """The same, from the path and, for a matrix, that or the name of its problem."""
     if stated is not None:
-        from optmech.exchange.numbers import read_matrix
+        from optmech.exchange.matrices import read_matrix
         from optmech.files import read_problem
 
         problem = read_problem(stated).problem
@@ -56,10 +83,10 @@ def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
 
 def add_family_input(parser: argparse.ArgumentParser) -> None:
     """The option --input, for files with a mechanism for every auxiliary input."""
-    parser.add_argument(
-        "--input",
-        metavar="NAME",
-        help="the auxiliary input, for a file written by optmech transport -o",
+    argument(
+        parser,
+        "--input NAME",
+        "the auxiliary input, for a file written by optmech transport -o",
     )
 
 
@@ -109,9 +136,34 @@ def require_limits(args: argparse.Namespace) -> None:
 
 def add_draw_seed(parser: argparse.ArgumentParser) -> None:
     """The option --seed of commands that draw reports."""
-    parser.add_argument(
-        "--seed",
+    argument(
+        parser,
+        "--seed K",
+        "make the draws reproducible, and unfit for release (default: system entropy)",
         type=int,
-        metavar="K",
-        help="make the draws reproducible, and unfit for release (default: system entropy)",
+    )
+
+
+def require_seed(seed: int | None) -> None:
+    """Refuse a seed that is no whole number of at most 64 bits."""
+    if seed is not None and not 0 <= seed < 2**64:
+        raise ProblemError(
+            f"{seed if abs(seed) < 2**70 else 'the number'} is out of range",
+            where="--seed",
+            remedy="Give 0 to 2^64 - 1",
+        )
+
+
+def point(text: str) -> tuple[Fraction, Fraction]:
+    """Two coordinates as they are written, exactly: ``1.25,3/2``."""
+    parts = text.split(",")
+    try:
+        if len(parts) == 2 and len(text) <= 200:
+            return Fraction(parts[0].strip()), Fraction(parts[1].strip())
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise ProblemError(
+        f"{text[:40]!r} is no point: this design reports from any point of a region",
+        where="POINT",
+        remedy="Give two coordinates, as 1.25,3.5 (-- before them where the first is negative)",
     )

@@ -1,7 +1,5 @@
 """``optmech``: parses arguments, runs a command, and turns every failure into one line."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import difflib
@@ -15,6 +13,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from optmech.cli.hints import as_option, of_gallery, usage_remedy
+from optmech.cli.output import present
 from optmech.cli.streams import install, settle
 from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
@@ -137,7 +136,7 @@ def _main(argv: Sequence[str] | None) -> int:
             sys.stdout.flush()
             return 0
         as_json = args.json
-        status = int(_module(args.command).run(args))
+        status = present(_module(args.command).run(args), args)
         sys.stdout.flush()
         return status
     except OptmechError as error:
@@ -178,6 +177,8 @@ def entry() -> NoReturn:
     if not sys.warnoptions:
         # numbers are checked where they matter; a library's warnings would only look like errors
         warnings.simplefilter("ignore")
+    if "_ARGCOMPLETE" in os.environ:
+        _module("completion").complete(build_parser())
     install()
     status = main()
     settle()

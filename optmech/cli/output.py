@@ -1,29 +1,34 @@
-"""Standard output for people (tables) and for machines (JSON), standard error for the rest."""
+"""What a command answers, printed in one place: for people (tables) or machines (JSON) on standard
+output, the rest on standard error."""
 
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import math
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from optmech.base.plain import plain_values
-from optmech.base.storage import ending, is_standard_output, refuse_unwritable, write_atomically
-from optmech.errors import ProblemError
+from optmech.base.storage import (
+    csv_bytes,
+    ending,
+    is_standard_output,
+    refuse_unwritable,
+    write_atomically,
+)
+from optmech.errors import OptmechError, ProblemError
 from optmech.exact.interval import Interval
 from optmech.reading.errors import printable
 
 if TYPE_CHECKING:
     from optmech.certificate.check import Check
-    from optmech.problem import Problem
     from optmech.show.measured import Measured
 
 PIPE_WIDTH = 100
@@ -36,9 +41,73 @@ _OPTION = {"page": "report"}
 """Names of outputs that are not those of their options."""
 
 
-def print_json(value: Mapping[str, Any]) -> None:
-    """One object on standard output; nan and infinities become null."""
-    print(json.dumps(plain_values(value), allow_nan=False))
+class Title(NamedTuple):
+    """A heading."""
+
+    text: str
+
+
+class Lines(NamedTuple):
+    """Text that is printed as it is."""
+
+    text: str
+
+
+class Facts(NamedTuple):
+    """Names and values in two columns; long values are wrapped."""
+
+    rows: Iterable[tuple[str, str]]
+
+
+class Grid(NamedTuple):
+    """A table with a header; the columns in ``right`` are aligned to the right."""
+
+    header: Sequence[str]
+    rows: Iterable[Sequence[str]]
+    right: Sequence[int] = ()
+
+
+Piece = Title | Lines | Facts | Grid
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command found.
+
+    ``values`` are for ``--json``; for people ``shown`` is, a blank line between its pieces.
+    ``notes`` go to standard error for both. ``files`` says what the outputs hold that were asked
+    for, by the names of their options: their paths are among the values too. ``error`` is raised
+    once all is shown, unless JSON says it.
+    """
+
+    values: Mapping[str, Any]
+    shown: Iterable[Piece] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    notes: Iterable[str] = ()
+    status: int = 0
+    error: Exception | None = None
+
+
+def present(answer: Answer, args: Namespace) -> int:
+    """Print an answer, and return the exit status."""
+    paths = {name: getattr(args, name) for name in answer.files}
+    if args.json:
+        own = {_OPTION.get(name, name): path for name, path in paths.items()}
+        # nan and infinities become null
+        print(json.dumps(plain_values({**answer.values, **own}), allow_nan=False))
+    else:
+        _show(answer.shown)
+    for line in answer.notes:
+        note(line)
+    for name, path in paths.items():
+        # nothing is said of standard output, and JSON has the paths
+        if path and not args.json and not is_standard_output(path):
+            note(f"{answer.files[name]} written to {path}")
+    if answer.error is None:
+        return answer.status
+    if args.json and isinstance(answer.error, OptmechError):
+        return answer.error.exit_status
+    raise answer.error
 
 
 def note(text: str) -> None:
@@ -46,82 +115,32 @@ def note(text: str) -> None:
     print(printable(text), file=sys.stderr, flush=True)
 
 
-def doubts(problem: Problem) -> None:
-    """What can hardly be meant, before a search that would answer it all the same."""
-    for line in problem.doubts:
-        note(f"warning: {line}")
-
-
-def written(what: str, path: str | None) -> None:
-    """Note where something was written, if it was; nothing is said of standard output."""
-    if path and not is_standard_output(path):
-        note(f"{what} written to {path}")
-
-
-def title(text: str) -> None:
-    """A heading."""
-    _show(_text(text, "bold"))
-
-
-def facts(rows: Iterable[tuple[str, str]]) -> None:
-    """Names and values in two columns; long values are wrapped."""
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(_text(name, "dim"), _text(value))
-    _show(table)
-
-
-def grid(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
-    """A table with a header; the columns in ``right`` are aligned to the right."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for k, name in enumerate(header):
-        table.add_column(_text(name), justify="right" if k in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(_text, row))
-    _show(table)
-
-
-def checks(found: Iterable[Check]) -> None:
+def checks(found: Iterable[Check]) -> Grid:
     """Verdicts on a matrix, as a table."""
     rows = [(c.name, f"{c.inequalities:,}", "yes" if c.passed else "NO", c.detail) for c in found]
-    grid(("check", "inequalities", "passed", "tightest"), rows, right=(1,))
+    return Grid(("check", "inequalities", "passed", "tightest"), rows, right=(1,))
 
 
-def promises(name: str, found: Iterable[Measured]) -> None:
-    """What constraints promise and what was measured, as a table under a blank line, if any."""
+def promises(name: str, found: Iterable[Measured]) -> Iterator[Grid]:
+    """What constraints promise and what was measured, as a table, if any."""
     rows = [
         (f"{row.constraint} {row.kind}, {row.quantity}", f"{row.sense} {number(row.promised)}",
          number(row.measured))
         for row in found
     ]  # fmt: skip
     if rows:
-        blank()
-        grid((name, "promised", "measured"), rows, right=(1, 2))
+        yield Grid((name, "promised", "measured"), rows, right=(1, 2))
 
 
 def write_moves(path: str, moves: Iterable[tuple[Any, ...]], *names: str) -> None:
     """A CSV file of moved mass, in UTF-8: ``names``, then two labels, mass and distance."""
     from optmech.base.labelled import label_text
 
-    text = io.StringIO(newline="")
-    table = csv.writer(text)
-    table.writerow([*names, "from", "to", "mass", "distance"])
+    rows: list[list[Any]] = [[*names, "from", "to", "mass", "distance"]]
     for *first, start, end, mass, distance in moves:
         numbers = repr(float(mass)), repr(float(distance))
-        table.writerow([*first, label_text(start), label_text(end), *numbers])
-    write_atomically(path, text.getvalue().encode())
-
-
-def blank() -> None:
-    """An empty line."""
-    print(file=_stream())
+        rows.append([*first, label_text(start), label_text(end), *numbers])
+    write_atomically(path, csv_bytes(rows))
 
 
 def number(value: float) -> str:
@@ -142,6 +161,16 @@ def either(value: float | Interval) -> str:
 def plain(value: float | Interval) -> float | list[float]:
     """The same for JSON."""
     return [value.lower, value.upper] if isinstance(value, Interval) else float(value)
+
+
+def plain_figures(found: Mapping[str, tuple[str, float | Interval]]) -> dict[str, Any]:
+    """Figures with their titles, by their keys, for JSON."""
+    return {key: plain(value) for key, (_, value) in found.items()}
+
+
+def figures(found: Mapping[str, tuple[str, float | Interval]]) -> Facts:
+    """The same for people."""
+    return Facts([(title, either(value)) for title, value in found.values()])
 
 
 def claim_outputs(args: Namespace, inputs: Iterable[str | Path | None]) -> None:
@@ -206,16 +235,6 @@ def _require_writable(path: str, where: str, apart_from: Iterable[str | Path | N
             )
 
 
-def require_seed(seed: int | None) -> None:
-    """Refuse a seed that is no whole number of at most 64 bits."""
-    if seed is not None and not 0 <= seed < 2**64:
-        raise ProblemError(
-            f"{seed if abs(seed) < 2**70 else 'the number'} is out of range",
-            where="--seed",
-            remedy="Give 0 to 2^64 - 1",
-        )
-
-
 def _is_special(path: str | Path) -> bool:
     """Whether a path leads to something that is there and no regular file."""
     return os.path.exists(path) and not os.path.isfile(path)
@@ -227,15 +246,23 @@ def _is_same_file(path: str | Path, source: str | Path) -> bool:
     return False
 
 
-def _stream() -> TextIO:
-    return sys.stderr if _ASIDE.get() else sys.stdout
-
-
-def _show(content: Any) -> None:
+def _show(pieces: Iterable[Piece]) -> None:
     """Print without the blanks that fill a table's last column."""
+    stream = sys.stderr if _ASIDE.get() else sys.stdout
+    before: Piece | None = None
+    for piece in pieces:
+        if before is not None and (isinstance(piece, Title) or not isinstance(before, Title)):
+            print(file=stream)
+        before = piece
+        if isinstance(piece, Lines):
+            print(piece.text, file=stream)
+        else:
+            _draw(piece, stream)
+
+
+def _draw(piece: Title | Facts | Grid, stream: TextIO) -> None:
     from rich.console import Console
 
-    stream = _stream()
     terminal = stream.isatty()
     console = Console(
         file=stream,
@@ -247,8 +274,31 @@ def _show(content: Any) -> None:
         highlight=False,
     )
     with console.capture() as capture:
-        console.print(content)
+        console.print(_drawn(piece))
     print("\n".join(line.rstrip() for line in capture.get().splitlines()), file=stream)
+
+
+def _drawn(piece: Title | Facts | Grid) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    if isinstance(piece, Title):
+        return _text(piece.text, "bold")
+    if isinstance(piece, Facts):
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, value in piece.rows:
+            table.add_row(_text(name, "dim"), _text(value))
+        return table
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for k, name in enumerate(piece.header):
+        table.add_column(
+            _text(name), justify="right" if k in piece.right else "left", overflow="fold"
+        )
+    for row in piece.rows:
+        table.add_row(*map(_text, row))
+    return table
 
 
 def _text(value: str, style: str = "") -> Any:

@@ -1,7 +1,5 @@
 """Standard streams as they may be: closed before the start, full, or a pipe that nobody reads."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io
@@ -19,8 +17,8 @@ _FIRST_FREE = 3
 class _Stream:
     """A text stream, after whose first failure nothing is written any more."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, lose: Callable[[OSError], None]) -> None:
+        self._stream, self._lose = stream, lose
         self._lost = False
 
     def __getattr__(self, name: str) -> Any:
@@ -47,29 +45,17 @@ class _Stream:
                 _lead_nowhere(self._stream.fileno())
             self._lose(error)
 
-    def _lose(self, error: OSError) -> None:
-        raise NotImplementedError
 
-
-class StandardOutput(_Stream):
-    """Raises ProblemError, once, where the system takes no more."""
-
-    def _lose(self, error: OSError) -> None:
-        if isinstance(error, BrokenPipeError):
-            raise error
-        reason = "it is closed" if error.errno == errno.EBADF else error.strerror or error
-        raise ProblemError(
-            f"cannot be written: {reason}",
-            where="standard output",
-            remedy="Lead it to a file or a pipe that takes what is printed",
-        ) from error
-
-
-class StandardError(_Stream):
-    """Loses what the system does not take: the exit status says how a command ended."""
-
-    def _lose(self, error: OSError) -> None:
-        """Nobody can be told."""
+def _refuse(error: OSError) -> None:
+    """Standard output raises ProblemError, once, where the system takes no more."""
+    if isinstance(error, BrokenPipeError):
+        raise error
+    reason = "it is closed" if error.errno == errno.EBADF else error.strerror or error
+    raise ProblemError(
+        f"cannot be written: {reason}",
+        where="standard output",
+        remedy="Lead it to a file or a pipe that takes what is printed",
+    ) from error
 
 
 def install() -> None:
@@ -84,8 +70,9 @@ def install() -> None:
         os.close(descriptor)
     if sys.stdin is None:
         sys.stdin = io.StringIO()
-    sys.stdout = cast(TextIO, StandardOutput(_opened(sys.stdout, 1)))
-    sys.stderr = cast(TextIO, StandardError(_opened(sys.stderr, 2)))
+    sys.stdout = cast(TextIO, _Stream(_opened(sys.stdout, 1), _refuse))
+    # of standard error nobody can be told: the exit status says how a command ended
+    sys.stderr = cast(TextIO, _Stream(_opened(sys.stderr, 2), lambda error: None))
 
 
 def settle() -> None:

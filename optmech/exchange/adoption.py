@@ -1,7 +1,5 @@
 """Mechanisms that other tools made, taken over as designs: checked like our own."""
 
-from __future__ import annotations
-
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.objective import figures_of

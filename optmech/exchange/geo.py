@@ -1,16 +1,19 @@
-"""Zones and places from GeoJSON and GeoPandas, as domains in degrees."""
+"""Zones, places and hexagons from GeoJSON, GeoPandas and H3, as domains in degrees."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, unwrapped
+from optmech.base.needed import needed
 from optmech.errors import ProblemError
 from optmech.reading.bounded import translated
-from optmech.reading.columns import read_features, shapes_of
+from optmech.reading.columns import read_features, require_columns, shapes_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 
@@ -48,12 +51,7 @@ def from_geopandas(frame: gpd.GeoDataFrame, label: str | None = None) -> Domain:
     degrees = frame if frame.crs is None else frame.to_crs(4326)
     names = None
     if label is not None:
-        if label not in frame:
-            raise ProblemError(
-                f"there is no column {label!r}",
-                where="label",
-                remedy=f"The columns are {', '.join(map(str, frame.columns))}",
-            )
+        require_columns("label", [label], list(frame.columns))
         names = [_label(value) for value in frame[label].tolist()]
     return _domain(list(degrees.geometry), names, "frame")
 
@@ -93,3 +91,34 @@ def _rings(shape: Any) -> list[Floats]:
     parts = shape.geoms if shape.geom_type == "MultiPolygon" else [shape]
     rings = [ring for part in parts for ring in (part.exterior, *part.interiors)]
     return [np.array(ring.coords)[:-1, :2] for ring in rings]
+
+
+_INDEX = re.compile(r"[0-9a-fA-F]{1,16}")
+
+
+def from_h3(cells: Iterable[str]) -> Domain:
+    """A domain of H3 cells: labelled by their indices, placed at their centres, in degrees.
+
+    Distances between them are great-circle distances, ``om.distances.haversine()``, in km.
+    Outlines for drawing are the cells' own.
+
+    Raises
+    ------
+    ProblemError
+        Without h3, or on something that is not an H3 cell.
+    """
+    h3 = needed("h3", "geo", where="from_h3")
+    labels = list(cells)
+    for k, cell in enumerate(labels):
+        if not isinstance(cell, str) or not _INDEX.fullmatch(cell) or not h3.is_valid_cell(cell):
+            raise ProblemError(
+                f"{repr(cell)[:60]} is not an H3 cell",
+                where=f"cells[{k}]",
+                remedy="Give indices such as 862baad27ffffff",
+            )
+    centres = np.array([h3.cell_to_latlng(cell) for cell in labels]).reshape(-1, 2)[:, ::-1]
+    outlines = [
+        [unwrapped(np.array(h3.cell_to_boundary(cell))[:, ::-1], centre)]
+        for cell, centre in zip(labels, centres, strict=True)
+    ]
+    return Domain(labels, centres, "km", coordinates="lonlat", outlines=outlines)

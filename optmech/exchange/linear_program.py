@@ -1,7 +1,5 @@
 """Writes the linear program of a problem with names that every format accepts."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path

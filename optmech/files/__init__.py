@@ -1,7 +1,5 @@
 """Problem files (TOML or JSON) and the gallery."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import reduce
 from operator import or_
@@ -28,23 +26,23 @@ __all__ = [
 
 def problem_schema() -> dict[str, Any]:
     """The JSON Schema of problem files, format 1."""
-    from optmech.files.schema import problem_spec
+    from optmech.files.problem import problem_section
 
-    return _schema(problem_spec)
+    return _schema(problem_section)
 
 
 def trace_schema() -> dict[str, Any]:
     """The JSON Schema of trace files, format 1."""
-    from optmech.files.schema.traces import KINDS
+    from optmech.files import gaussian, markov
 
-    return _schema(*KINDS.values())
+    return _schema(gaussian.section, markov.section)
 
 
 def sweep_schema() -> dict[str, Any]:
     """The JSON Schema of sweep files, format 1."""
-    from optmech.files.schema.sweep import SweepSpec
+    from optmech.files.sweep import SweepSection
 
-    return _schema(lambda: SweepSpec)
+    return _schema(lambda: SweepSection)
 
 
 def _schema(*models: Callable[[], Any]) -> dict[str, Any]:

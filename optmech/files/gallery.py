@@ -1,7 +1,5 @@
 """Finding problem files: by path, or by name in the gallery that comes with the package."""
 
-from __future__ import annotations
-
 import difflib
 import os
 from dataclasses import dataclass
@@ -83,8 +81,7 @@ def list_traces() -> list[dict[str, str]]:
 
 
 def _entry(name: str) -> GalleryEntry:
-    from optmech.files.make.assemble import build_secrets
-    from optmech.files.make.domains import build_observables
+    from optmech.files.problem import build_secrets
     from optmech.files.validate import validate
     from optmech.reading.errors import Collector
     from optmech.reading.source import read_document
@@ -93,11 +90,11 @@ def _entry(name: str) -> GalleryEntry:
     errors = Collector()
     secrets = observables = None
     spec = validate(read_document(path), errors)
-    context = build_secrets(spec, path.parent, errors)
-    if context is not None:
-        secrets = observables = len(context.domain)
+    place = build_secrets(spec, path.parent, errors)
+    if place is not None:
+        secrets = observables = len(place.secrets)
         if spec.observables is not None:
             with errors.at("observables"):
-                observables = len(build_observables(spec.observables, context))
+                observables = len(spec.observables.build(place))
     note = str(errors.errors[0]) if errors.errors else ""
     return GalleryEntry(name, path, spec.title, secrets, observables, spec.optimum, note)

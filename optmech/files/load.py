@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optmech.errors import ProblemError, inside
-from optmech.files.gallery import find_problem, gallery_names
-from optmech.files.kinds import kind_of, require_kind
-from optmech.files.validate import validate
+from optmech.files.gallery import TRACES, find_problem, gallery_names
+from optmech.files.validate import (
+    checked,
+    closest,
+    look_for_kinds,
+    require_keys,
+    require_kind,
+    validate,
+)
 from optmech.problem import Problem
 from optmech.reading.data import named_files
-from optmech.reading.errors import Collector
+from optmech.reading.errors import Collector, show
+from optmech.reading.recognised import kind_of
 from optmech.reading.source import parsed_document, read_document
 from optmech.spaces.arguments import checked_arguments
-from optmech.tasks.chain import ChainTask
-from optmech.tasks.coupling import TransportTask
-from optmech.tasks.design import DesignTask
-from optmech.tasks.gaussian import GaussianTask
+
+if TYPE_CHECKING:
+    from optmech.designs.design import Design
+    from optmech.files.transport import TransportTask
+    from optmech.traces.chains.task import ChainTask
+    from optmech.traces.gaussian.task import GaussianTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +51,25 @@ class ProblemFile:
     """What ``optmech transport`` is asked to do."""
     inputs: tuple[Path, ...] = ()
     """The file itself and those that it names: what no output may replace."""
+
+
+@dataclass(frozen=True, eq=False)
+class DesignTask:
+    """A problem with the profile that its file recommends."""
+
+    problem: Problem
+    profile: str = "auto"
+
+    @property
+    def title(self) -> str:
+        """That of the problem."""
+        return self.problem.title
+
+    def solve(self, **options: Any) -> Design:
+        """The certified design; ``options`` and errors are those of ``om.solve``."""
+        from optmech.pipeline.solve import solve
+
+        return solve(self.problem, **{"profile": self.profile} | options)
 
 
 @checked_arguments
@@ -70,8 +99,6 @@ def load_task(name: str | Path) -> DesignTask | TransportTask | GaussianTask | C
     ProblemError
         With every error of the file at once, as ``load_problem``.
     """
-    from optmech.files.traces import read_trace, trace_names
-
     is_trace = str(name) in trace_names() and str(name) not in gallery_names()
     if is_trace and not os.path.exists(name):
         return read_trace(name).task
@@ -96,7 +123,7 @@ def read_text(text: str, path: Path) -> ProblemFile:
 
 def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
     """The problem of a document that was read from ``path``; data files are relative to it."""
-    from optmech.files.make.assemble import assemble
+    from optmech.files.problem import assemble
 
     require_kind(document, "problem", path)
     errors = Collector()
@@ -107,8 +134,7 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
     errors.refuse(str(path))
     if built is None:
         raise ProblemError("could not be built", where=str(path))
-    problem, asked = built
-    task = None if asked is None else TransportTask(problem, asked)
+    problem, task = built
     if task is not None and task.asked.divergence is not None:
         with inside(str(path)):
             problem, task = task.as_problem, None
@@ -123,3 +149,57 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
         transport=task,
         inputs=(path, *named_files(document, path.parent)),
     )
+
+
+_OF_OTHERS = {"loss", "constraints", "axes", "problem", "engine"}
+
+
+@dataclass(frozen=True, eq=False)
+class TraceFile:
+    """A task about a trace, and where it stands."""
+
+    task: GaussianTask | ChainTask
+    path: Path
+    inputs: tuple[Path, ...] = ()
+    """The file itself and those that it names: what no output may replace."""
+
+
+def trace_names() -> list[str]:
+    """Names of the trace files of the gallery."""
+    return gallery_names(TRACES)
+
+
+def read_trace(name: str | Path) -> TraceFile:
+    """Read a trace file (TOML or JSON), or one of the gallery by its name. Raises ProblemError with
+    every error of the file at once, one line each."""
+    from optmech.files import gaussian, markov
+
+    path = find_problem(name, TRACES)
+    document = read_document(path)
+    # what lacks a kind and nothing else is a trace file
+    if document.get("kind", "noise" if _OF_OTHERS & set(document) else None) == "noise":
+        require_kind(document, "trace", path)
+    errors = Collector()
+    known: dict[str, Any] = {"gaussian": gaussian, "markov": markov}
+    kind = known[_kind(document, list(known), path)]
+    require_keys(document, kind.REQUIRED, errors)
+    look_for_kinds(document)
+    spec = checked(kind.section(), document, errors, path)
+    task: GaussianTask | ChainTask | None
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        task = kind.build(spec, path.parent, errors, spec.title or path.stem)
+    errors.refuse(str(path))
+    if task is None:
+        raise ProblemError("could not be built", where=str(path))
+    inputs = (path, *named_files(document, path.parent))
+    return TraceFile(task, path, inputs)
+
+
+def _kind(document: Mapping[str, Any], known: list[str], path: Path) -> str:
+    kind = document.get("kind")
+    if kind in known and isinstance(kind, str):
+        return kind
+    if kind is None:
+        raise ProblemError("is missing", where=f"{path}: kind", remedy=f'Write kind = "{known[0]}"')
+    remedy = closest(kind, known)
+    raise ProblemError(f"{show(kind)} is unknown", where=f"{path}: kind", remedy=remedy)

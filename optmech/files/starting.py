@@ -15,7 +15,7 @@ from optmech.base.labelled import few, is_degrees
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.files.extent import between, box_around, by, left_out, read_points, unit_lengths
-from optmech.protection.sources import opened_table
+from optmech.protection.tables import opened_table
 from optmech.reading.columns import read_text_columns
 from optmech.reading.errors import printable
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from optmech.errors import ProblemError
 from optmech.problem.constraint import find_kind
 from optmech.reading.errors import MAX_KEPT, Collector, path_text, show
+from optmech.reading.recognised import WORDS, Kind, kind_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from optmech.files.schema import ProblemSpec
+    from optmech.files.problem import ProblemSection
 
 S = TypeVar("S", bound="BaseModel")
 Location = tuple[int | str, ...]
@@ -43,6 +44,16 @@ _LENGTHS = {
 }
 
 
+def require_kind(document: Mapping[str, Any], wanted: Kind, path: Path) -> None:
+    """Raises ProblemError, with the command to use, where a document is clearly of another kind."""
+    found = kind_of(document)
+    if found is not None and found != wanted:
+        what, remedy = WORDS[found]
+        raise ProblemError(
+            f"this is {what}, not {WORDS[wanted][0]}", where=str(path), remedy=remedy
+        )
+
+
 def require_keys(document: Mapping[str, Any], keys: Iterable[str], errors: Collector) -> None:
     """Keep an error for every key that is not there."""
     for key in keys:
@@ -51,7 +62,7 @@ def require_keys(document: Mapping[str, Any], keys: Iterable[str], errors: Colle
             errors.add(ProblemError("is missing", where=key, remedy=remedy))
 
 
-def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSpec:
+def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSection:
     """The sections of a document that have the right shape; the errors of the others are kept.
 
     A section with an error is left out of the result, so that the others can still be built and
@@ -59,12 +70,11 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSpec:
     """
     from pydantic import ValidationError
 
-    from optmech.files.schema import problem_spec
-    from optmech.files.schema.problem import REQUIRED
+    from optmech.files.problem import REQUIRED, problem_section
 
     require_keys(document, REQUIRED, errors)
     look_for_kinds(document)
-    root = problem_spec()
+    root = problem_section()
     items = document.get("constraints")
     for k, item in enumerate(items if isinstance(items, list) else ()):
         if item is None:
@@ -164,7 +174,7 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
 
 
 def _error(location: Location, message: str, remedy: str) -> ProblemError:
-    from optmech.sections.base import TAG
+    from optmech.reading.sections import TAG
 
     parts = [part for part in location if not (isinstance(part, str) and part.startswith(TAG))]
     return ProblemError(message, where=path_text(parts), remedy=remedy)
@@ -185,7 +195,7 @@ def closest(given: object, known: list[str]) -> str:
 
 def _known_keys(location: Location, root: type[BaseModel]) -> list[str]:
     """Keys of the table at ``location``, found by walking the models along it."""
-    from optmech.sections.base import TAG
+    from optmech.reading.sections import TAG
 
     models: list[type[BaseModel]] = [root]
     for part in location:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import wraps
-from importlib import import_module
 from typing import Any
 
 import attrs
@@ -33,6 +32,11 @@ Plain = Any
 ZERO = Exact(Fraction(0))
 
 
+def built(spec: Any, place: Place) -> Any:
+    """What a validated value stands for: what a section builds, and else the value itself."""
+    return spec.build(place) if hasattr(spec, "build") else spec
+
+
 @dataclass(frozen=True)
 class Field:
     """How the values of a converter are written and read.
@@ -42,19 +46,20 @@ class Field:
     """
 
     key: str | Callable[[], Any]
-    """The type of the key in problem files, for pydantic: its name in ``optmech.sections``, or a
-    function, called when the first file is read."""
+    """The type of the key in problem files, for pydantic: its name among the ``SORTS`` of
+    ``optmech.reading.sections``, or a function, called when the first file is read."""
     plain: Callable[[Any, Space], Plain] = lambda value, _: value
     load: Callable[[Plain, Space], Any] = lambda plain, _: plain
-    build: Callable[[Any, Place], Any] = lambda spec, _: spec
+    build: Callable[[Any, Place], Any] = built
     """From a value of the key's type."""
 
     def type_of_key(self) -> Any:
         """What ``key`` says, imported."""
         if not isinstance(self.key, str):
             return self.key()
-        module, _, name = self.key.rpartition(".")
-        return getattr(import_module(f"optmech.sections.{module}"), name)
+        from optmech.reading.sections import SORTS
+
+        return SORTS[self.key]
 
 
 FIELDS: dict[Any, Field] = {}
@@ -160,43 +165,31 @@ def read_distance(plain: Plain, space: Space) -> Distance:
 
 
 FIELDS |= {
-    number: Field("base.ExactNumber", plain=lambda value, _: value.text),
-    signed_number: Field("base.SignedNumber", plain=lambda value, _: value.text),
-    delta: Field("base.ExactNumber", plain=lambda value, _: value.text),
-    limit: Field("base.NonNegative"),
+    number: Field("number", plain=lambda value, _: value.text),
+    signed_number: Field("signed number", plain=lambda value, _: value.text),
+    delta: Field("number", plain=lambda value, _: value.text),
+    limit: Field("bound"),
     flag: Field(lambda: bool),
-    distance: Field(
-        "metrics.DistanceSpec",
-        write_distance,
-        read_distance,
-        lambda spec, place: place.distance(spec),
-    ),
+    distance: Field("distance", write_distance, read_distance),
     adversary: Field(
-        "priors.PriorSpec",
+        "prior",
         lambda value, _: None if value is None else value.weights.tolist(),
         lambda plain, space: None if plain is None else Prior(space.secrets, plain),
-        lambda spec, place: place.adversary(spec),
     ),
     mesh: Field(
-        "meshes.MeshSpec",
+        "mesh",
         lambda value, _: None if value is None else value.to_dict(),
         lambda plain, _: None if plain is None else Mesh.from_dict(plain),
-        lambda spec, place: place.mesh(spec),
     ),
     loss: Field(
-        "metrics.LossSpec",
-        plain=lambda value, space: None if value is None else space.losses(value).tolist(),
-        build=lambda spec, place: place.loss(spec),
+        "loss", plain=lambda value, space: None if value is None else space.losses(value).tolist()
     ),
 }
 FIELDS |= {
-    optional_number: Field(
-        "base.ExactNumber", lambda value, _: None if value is None else value.text
-    ),
+    optional_number: Field("number", lambda value, _: None if value is None else value.text),
     optional_distance: Field(
         FIELDS[distance].key,
         lambda value, space: None if value is None else write_distance(value, space),
         lambda plain, space: None if plain is None else read_distance(plain, space),
-        FIELDS[distance].build,
     ),
 }

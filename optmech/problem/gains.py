@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.problem.fields import FIELDS, Field, Plain
-from optmech.problem.space import Place, Space
+from optmech.problem.space import Space
 from optmech.spaces.distances import Distance, of_domains
 
 Gain = Floats | Distance | Literal["identity", "maximal", "additive"]
@@ -94,17 +94,5 @@ def _write(value: Gain, space: Space) -> Plain:
     return value if isinstance(value, str) else gain_matrix(value, space).tolist()
 
 
-def _build(spec: Any, place: Place) -> Any:
-    if isinstance(spec, str):
-        return spec
-    if spec.values is not None:
-        return spec.values
-    if spec.file is not None:
-        return place.rows(spec.file)
-    if spec.distance is not None:
-        return place.distance(spec.distance)
-    return block_gains(spec.partition)
-
-
-FIELDS[as_gain] = Field("leakage.GainSpec", plain=_write, build=_build)
-FIELDS[as_goal] = Field("leakage.GoalSpec", plain=_write, build=_build)
+FIELDS[as_gain] = Field("gain", plain=_write)
+FIELDS[as_goal] = Field("goal", plain=_write)

@@ -3,6 +3,7 @@ in Python, the JSON form of design files, and a table of problem files."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -14,7 +15,7 @@ from optmech.problem.fields import Field, Plain
 from optmech.problem.space import Place, Space
 
 if TYPE_CHECKING:
-    from optmech.sections.base import Spec
+    from optmech.reading.sections import Section
 
 
 class Record(Shown):
@@ -36,12 +37,21 @@ class Record(Shown):
         return cls(**{name: f.load(plain[name], space) for name, f, _ in _fields(cls)})
 
     @classmethod
-    def table(cls) -> type[Spec]:
-        """The pydantic model of the table in problem files. A field with a default is optional
-        there, and a default that is a text or a truth value is shown."""
-        from pydantic import create_model
+    def table(cls) -> type[Section]:
+        """The pydantic model of the table in problem files, which builds the record. A field with a
+        default is optional there, and a default that is a text or a truth value is shown."""
+        return cls._table()
 
-        from optmech.sections.base import Spec
+    @classmethod
+    def _table(cls, check: Callable[[Any], Any] | None = None, **others: Any) -> type[Section]:
+        """The same with other keys, and a ``check`` of all together."""
+        from pydantic import create_model, model_validator
+
+        from optmech.reading.sections import Section
+
+        class Stated(Section):
+            def build(self, place: Place) -> Record:
+                return cls.build(self, place)
 
         keys: dict[str, Any] = {"kind": (Literal[cls.kind], ...)}
         for name, found, default in _fields(cls):
@@ -53,7 +63,12 @@ class Record(Shown):
             else:
                 keys[name] = (key | None, None)
         about = cleandoc(cls.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-        return create_model(cls.__name__, __base__=Spec, __doc__=about, **keys)
+        checks: dict[str, Any] = {}
+        if check is not None:
+            checks["checked"] = model_validator(mode="after")(check)
+        return create_model(
+            cls.__name__, __base__=Stated, __doc__=about, __validators__=checks, **keys | others
+        )
 
     @classmethod
     def build(cls, spec: Any, place: Place) -> Self:

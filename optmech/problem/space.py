@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
-from optmech.mesh import Mesh
 from optmech.problem.given_rows import GivenRows
 from optmech.spaces.distances import Distance, distance_name, evaluate
 from optmech.spaces.domain import Domain
@@ -100,23 +99,12 @@ class Space(ReadOnly):
 
 
 class Place(Protocol):
-    """Where a table of a problem file stands: it builds what the table names.
-
-    The arguments are validated values of ``optmech.sections``: a ``DistanceSpec``, ``LossSpec``,
-    ``PriorSpec``, ``DistributionSpec``, ``MeshSpec``, ``LabelReference`` of a secret, and the names
-    of a CSV file of numbers and of a design file. All raise ProblemError where the value does not
-    fit the file.
-    """
+    """Where a table of a problem file stands, for which sections are built; it reads the CSV files
+    of numbers and the designs that are named there. Raises ProblemError where it cannot."""
 
     @property
     def secrets(self) -> Domain: ...
     @property
     def prior(self) -> Prior: ...
-    def distance(self, spec: Any) -> Distance: ...
-    def loss(self, spec: Any) -> Distance | Floats: ...
-    def adversary(self, spec: Any) -> Prior: ...
-    def distribution(self, spec: Any) -> Floats: ...
-    def index(self, label: Any) -> int: ...
-    def mesh(self, spec: Any) -> Mesh: ...
     def rows(self, file: str) -> Floats: ...
     def kept_rows(self, design: str) -> GivenRows: ...

@@ -12,6 +12,7 @@ from optmech.base.arrays import Floats
 from optmech.base.labelled import few
 from optmech.errors import ProblemError
 from optmech.protection.reporter import Drawn, Reporter
+from optmech.reading.columns import require_columns
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Chosen:
             names: tuple[Hashable, ...] = (label,)
         else:
             names = (x,) if y is None else (x, y)
-        require_columns(known, names)
+        require_columns("data", names, known)
         if len(set(names)) < len(names):
             raise ProblemError(f"{x!r} is both x and y", where="y", remedy="Name two columns")
         return cls(names, label is not None)
@@ -42,7 +43,7 @@ class Chosen:
     def require_others(self, known: Sequence[Hashable], keep: Sequence[Hashable]) -> None:
         """Raise ProblemError where a column that is to be kept is not there, or says where a row
         is."""
-        require_columns(known, keep)
+        require_columns("data", keep, known)
         place = next((name for name in keep if name in self.names), None)
         if place is not None:
             raise ProblemError(
@@ -105,6 +106,25 @@ class Replaced:
         return out
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The columns that are asked for, by name."""
+
+    x: Any = None
+    y: Any = None
+    label: Any = None
+    keep: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    report: str | None = None
+
+    def replaced(self, chosen: Chosen, reporter: Reporter, known: Sequence[Hashable]) -> Replaced:
+        """What takes the place of the ``chosen`` columns; raises ProblemError where others that are
+        asked for are not ``known``, or are taken."""
+        chosen.require_others(known, self.keep)
+        require_columns("data", self.by, known)
+        return Replaced.of(chosen, reporter, self.report, known)
+
+
 def column_of(values: list[Any]) -> Any:
     """A column of labels; of grid cells one of tuples, which numpy would take apart."""
     if values and not any(isinstance(value, tuple) for value in values):
@@ -112,15 +132,6 @@ def column_of(values: list[Any]) -> Any:
     out = np.empty(len(values), dtype=object)
     out[:] = values
     return out
-
-
-def require_columns(known: Sequence[Hashable], names: Sequence[Hashable]) -> None:
-    """Raise ProblemError on a name that no column has."""
-    for name in names:
-        if name not in known:
-            raise ProblemError(
-                f"there is no column {name!r}", where="data", remedy=f"The columns are {few(known)}"
-            )
 
 
 def _numbers(columns: Sequence[Any], names: Sequence[Hashable]) -> Floats:

@@ -1,10 +1,7 @@
 """``om.protect``: a report for every row of a table, in the form that the table has."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +10,9 @@ from optmech.base.labelled import refuse_latitude_first
 from optmech.base.needed import needed
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
-from optmech.protection.columns import Chosen, Replaced, column_of, require_columns
+from optmech.protection.columns import Asked, Chosen, Replaced, column_of
 from optmech.protection.reporter import Missing, Outside, Reporter
+from optmech.reading.columns import require_columns
 from optmech.spaces.arguments import checked_arguments, mechanism_from
 from optmech.spaces.mechanism import Mechanism
 
@@ -92,7 +90,7 @@ def protect(
         On missing columns, points outside where they are refused, and labels that are none.
     """
     reporter = Reporter(mechanism_from(design, "design"), outside, max_distance, key, seed, missing)
-    asked = _Asked(x, y, label, _listed(keep), _listed(by), report)
+    asked = Asked(x, y, label, _listed(keep), _listed(by), report)
     if hasattr(data, "to_crs") and hasattr(data, "geometry"):
         out = _geo(reporter, data, asked)
     elif hasattr(data, "data_vars"):
@@ -100,42 +98,29 @@ def protect(
     elif hasattr(data, "iloc") and hasattr(data, "columns"):
         out = _frame(reporter, data, asked)
     else:
-        asked.refuse_columns(type(data).__name__, "x y label keep by report")
+        _refuse_columns(asked, type(data).__name__, "x y label keep by report")
         out = _plain(reporter, data)
     for line in reporter.said():
         warnings.warn(line, stacklevel=3)
     return out
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """The columns that a caller names."""
+def _refuse_columns(asked: Asked, kind: str, names: str) -> None:
+    """Raise ProblemError where one of them is named, and ``kind`` has no such thing."""
+    for name in names.split():
+        if getattr(asked, name) not in (None, ()):
+            raise ProblemError(f"{kind} has no such columns", where=name, remedy="Leave it out")
 
-    x: Hashable
-    y: Hashable
-    label: Hashable
-    keep: list[str]
-    by: list[str]
-    report: str | None
 
-    def refuse_columns(self, kind: str, names: str) -> None:
-        """Raise ProblemError where one of them is named, and ``kind`` has no such thing."""
-        for name in names.split():
-            if getattr(self, name) not in (None, []):
-                raise ProblemError(f"{kind} has no such columns", where=name, remedy="Leave it out")
-
-    def found(
-        self, reporter: Reporter, known: list[Hashable], column: Any
-    ) -> tuple[Replaced, Any, dict[Any, Any]]:
-        """What is replaced, the rows that are left, and the new columns."""
-        chosen = Chosen.of(self.x, self.y, self.label, known)
-        chosen.require_others(known, self.keep)
-        require_columns(known, self.by)
-        replaced = Replaced.of(chosen, reporter, self.report, known)
-        values = [column(name) for name in chosen.names]
-        drawn = chosen.draw(reporter, values, [column(name) for name in self.by])
-        labels = reporter.mechanism.observables.labels
-        return replaced, drawn[0], replaced.columns(labels, drawn)
+def _found(
+    asked: Asked, reporter: Reporter, known: list[Hashable], column: Any
+) -> tuple[Replaced, Any, dict[Any, Any]]:
+    """What is replaced, the rows that are left, and the new columns."""
+    chosen = Chosen.of(asked.x, asked.y, asked.label, known)
+    replaced = asked.replaced(chosen, reporter, known)
+    values = [column(name) for name in chosen.names]
+    drawn = chosen.draw(reporter, values, [column(name) for name in asked.by])
+    return replaced, drawn[0], replaced.columns(reporter.mechanism.observables.labels, drawn)
 
 
 def _plain(reporter: Reporter, data: Any) -> Any:
@@ -176,12 +161,12 @@ def _are_points(listed: list[Any], mechanism: Any) -> bool:
     )
 
 
-def _frame(reporter: Reporter, data: Any, asked: _Asked) -> Any:
+def _frame(reporter: Reporter, data: Any, asked: Asked) -> Any:
     """A pandas table: columns in their order, with an index from 0, as theirs may be the time."""
     if asked.x is not None and asked.y is not None and {asked.x, asked.y} <= set(data.columns):
         refuse_latitude_first(data[[asked.x, asked.y]], where="data")
-    replaced, rows, new = asked.found(
-        reporter, list(data.columns), lambda name: data[name].to_numpy()
+    replaced, rows, new = _found(
+        asked, reporter, list(data.columns), lambda name: data[name].to_numpy()
     )
     wanted = (*replaced.names, *asked.keep)
     out = data[[name for name in data.columns if name in wanted]].iloc[rows].copy()
@@ -191,7 +176,7 @@ def _frame(reporter: Reporter, data: Any, asked: _Asked) -> Any:
     return out
 
 
-def _dataset(reporter: Reporter, data: Any, asked: _Asked) -> Any:
+def _dataset(reporter: Reporter, data: Any, asked: Asked) -> Any:
     """An xarray Dataset: variables along one dimension."""
     known = list(data.variables)
     named = [n for n in (asked.x, asked.y, asked.label, *asked.by) if n in known]
@@ -202,17 +187,17 @@ def _dataset(reporter: Reporter, data: Any, asked: _Asked) -> Any:
             where="data",
             remedy="Give variables of one dimension, the same for all: a row is a point",
         )
-    replaced, rows, new = asked.found(reporter, known, lambda name: data[name].to_numpy())
+    replaced, rows, new = _found(asked, reporter, known, lambda name: data[name].to_numpy())
     ((dim,),) = dims
     wanted = (*replaced.names, *asked.keep)
     out = data.drop_vars([n for n in known if n not in wanted]).isel({dim: rows})
     return out.assign({name: (dim, column) for name, column in new.items()})
 
 
-def _geo(reporter: Reporter, data: Any, asked: _Asked) -> Any:
+def _geo(reporter: Reporter, data: Any, asked: Asked) -> Any:
     """A GeoPandas table of points, in its own reference system."""
     shapely = needed("shapely", "geo", where="protect")
-    asked.refuse_columns("a table with a geometry", "x y label")
+    _refuse_columns(asked, "a table with a geometry", "x y label")
     kinds = {str(kind) for kind in data.geometry.geom_type.unique()}
     if kinds - {"Point"}:
         raise ProblemError(
@@ -220,7 +205,7 @@ def _geo(reporter: Reporter, data: Any, asked: _Asked) -> Any:
         )
     geometry = data.geometry.name
     names = [name for name in data.columns if name != geometry]
-    require_columns(names, [*asked.keep, *asked.by])
+    require_columns("data", [*asked.keep, *asked.by], names)
     degrees = reporter.geographic and data.crs is not None
     shown = data.geometry.to_crs(4326) if degrees else data.geometry
     replaced = Replaced.of(Chosen(("x", "y"), False), reporter, asked.report, names)
@@ -243,5 +228,5 @@ def _geo(reporter: Reporter, data: Any, asked: _Asked) -> Any:
     return out
 
 
-def _listed(names: Names) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+def _listed(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)

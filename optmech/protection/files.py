@@ -1,33 +1,26 @@
 """From a file of places to a file of reports, part by part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from optmech.base.labelled import coordinate_names
 from optmech.errors import ProblemError
-from optmech.protection.columns import Chosen, Replaced, require_columns
+from optmech.protection.columns import Asked, Chosen, Replaced
 from optmech.protection.reporter import Reporter
-from optmech.protection.sinks import kind_of, opened_sink
-from optmech.protection.sources import DEGREES, PointTable, Table, opened_table, row_words
+from optmech.protection.tables import (
+    DEGREES,
+    PointTable,
+    Table,
+    kind_of,
+    opened_sink,
+    opened_table,
+    row_words,
+)
 
 PART = 50_000
 """Rows that are in memory at a time, of CSV."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The columns that are asked for, by name."""
-
-    x: str | None = None
-    y: str | None = None
-    label: str | None = None
-    keep: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()
-    report: str | None = None
 
 
 def protect_file(
@@ -58,11 +51,9 @@ def protect_file(
         chosen = chosen_of(table, _guessed(table, asked, reporter.geographic, noted), source)
         names = list(dict.fromkeys(table.known))
         try:
-            chosen.require_others(names, asked.keep)
-            require_columns(names, asked.by)
+            replaced = asked.replaced(chosen, reporter, names)
         except ProblemError as error:
             raise error.moved(str(source)) if error.where == "data" else error from error
-        replaced = Replaced.of(chosen, reporter, asked.report, names)
         wanted = (*replaced.names, *asked.keep)
         written = [name for name in names if name in wanted]
         written += [] if replaced.report is None else [replaced.report]

@@ -1,7 +1,5 @@
 """Where domains lie in the coordinates that data have: degrees for what was made over degrees."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from optmech.base.arrays import Floats

@@ -1,7 +1,5 @@
 """From places to reports: locating, what lies outside, exact draws, draws that repeat."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args

@@ -1,7 +1,5 @@
 """One trace from a table, released: step by step under a chain, or with Gaussian noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
@@ -10,16 +8,15 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.protection.columns import Chosen, column_of
-from optmech.protection.files import Asked, chosen_of
+from optmech.protection.columns import Asked, Chosen, column_of
+from optmech.protection.files import chosen_of
 from optmech.protection.places import data_coordinates
-from optmech.protection.sinks import kind_of, opened_sink
-from optmech.protection.sources import Table, opened_table, row_words
+from optmech.protection.tables import Table, kind_of, opened_sink, opened_table, row_words
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
-from optmech.tasks.chain import ChainAnswer
-from optmech.tasks.gaussian import GaussianAnswer
 from optmech.traces.chains.policy import protect
+from optmech.traces.chains.task import ChainAnswer
+from optmech.traces.gaussian.task import GaussianAnswer
 
 _MOST_STEPS = 100_000
 RowWords = Callable[[int], str]

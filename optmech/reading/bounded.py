@@ -5,8 +5,6 @@ once, and a file is never read beyond a number of bytes, counted after decompres
 reader of somebody else's makes of the content ends as a ProblemError, inside ``translated``.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

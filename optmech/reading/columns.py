@@ -1,20 +1,23 @@
 """Columns of CSV, Parquet and GeoJSON files, with errors that name the file and the column."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
+import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.labelled import few
 from optmech.base.needed import needed
 from optmech.base.paths import path_of
+from optmech.base.storage import STANDARD_OUTPUT
 from optmech.errors import ProblemError
 from optmech.reading.bounded import expanded, read_text, require_readable, translated
 from optmech.reading.isolated import Found, read_isolated
@@ -47,7 +50,7 @@ def read_text_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[
 
 def _columns(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
     if file.suffix.lower() == ".parquet":
-        return _parquet(file, names, numbers)
+        return read_parquet_table(file, names, numbers=numbers)[0]
     if file.suffix.lower() == ".geojson":
         return _geojson(file, names)
     # texts of numbers would take ten times the memory
@@ -78,12 +81,31 @@ def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, row
 
 
+def read_rows(path: Path) -> list[Floats]:
+    """The rows of a CSV file of numbers without a header, of any lengths."""
+
+    def number(cell: str, line: int) -> float:
+        try:
+            return float(cell)
+        except ValueError:
+            raise ProblemError(
+                f"line {line}: {cell[:40]!r} is not a number",
+                where=str(path),
+                remedy="Give rows of numbers, without a header",
+            ) from None
+
+    return [
+        np.array([number(cell, line) for cell in cells], dtype=np.float64)
+        for line, cells in read_csv(path)
+    ]
+
+
 def _rows(file: Path, names: Sequence[str]) -> Iterator[list[str]]:
     """The cells of the named columns; what a row does not have is empty."""
     rows = read_csv(file)
     _, header = next(rows, (0, list[str]()))
     refuse_separator(header, file)
-    _require_columns(file, names, header)
+    require_columns(file, names, header)
     # of columns with the same name the last counts, as in csv.DictReader
     last = {name: k for k, name in enumerate(header)}
     wanted = [last[name] for name in names]
@@ -117,11 +139,6 @@ def bounded_lines(text: TextIO, path: str | Path) -> Iterator[str]:
         yield line
 
 
-def _parquet(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
-    """The named columns, those of numbers as arrays where ``numbers`` are asked for."""
-    return read_parquet_table(file, names, numbers=numbers)[0]
-
-
 def parquet_names(path: str | Path) -> list[str]:
     """The names of the columns of a Parquet file, the first thousand."""
     return [str(name) for name in _read_parquet(path_of(path), [], False).values["columns"]]
@@ -133,7 +150,7 @@ def read_parquet_table(
     """The named columns of a Parquet file, as ``read_columns`` or ``read_text_columns`` have them,
     and the names of their types."""
     answer = _read_parquet(path_of(path), names, numbers)
-    _require_columns(path_of(path), names, answer.values["columns"])
+    require_columns(path_of(path), names, answer.values["columns"])
     columns: dict[str, Any] = {}
     for name, found in zip(names, answer.values["found"], strict=True):
         if "numbers" in found:
@@ -215,7 +232,7 @@ def _geojson(file: Path, names: Sequence[str]) -> dict[str, list[str]]:
                 centre = shape.centroid
                 row["longitude"], row["latitude"] = centre.x, centre.y
     known = list(dict.fromkeys(key for row in rows for key in row))
-    _require_columns(file, names, known)
+    require_columns(file, names, known)
     cells = {name: [row.get(name) for row in rows] for name in names}
     return {
         name: ["" if cell is None else str(cell) for cell in column]
@@ -223,20 +240,17 @@ def _geojson(file: Path, names: Sequence[str]) -> dict[str, list[str]]:
     }
 
 
-def _require_columns(file: Path, names: Sequence[str], known: Sequence[str]) -> None:
+def require_columns(
+    where: str | Path, names: Sequence[Hashable], known: Sequence[Hashable]
+) -> None:
+    """Raise ProblemError on a name that no column has."""
     for name in names:
         if name not in known:
             raise ProblemError(
                 f"there is no column {name!r}",
-                where=str(file),
-                remedy=f"The columns are {_listed(known)}",
+                where=str(where),
+                remedy=f"The columns are {few(known)}",
             )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = [repr(name) if len(name) <= 40 else f"{name[:37]!r}..." for name in names[:20]]
-    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-    return f"{', '.join(shown) or 'none'}{more}"
 
 
 def number_of(cell: str | float) -> float:
@@ -257,3 +271,93 @@ def numbers_of(cells: Any) -> Floats:
         except (ValueError, OverflowError):
             cells = [number_of(cell) for cell in cells]
     return np.asarray(cells, dtype=np.float64)
+
+
+STANDARD_INPUT = STANDARD_OUTPUT
+"""The path that stands for standard input: ``-``."""
+_LONGEST_FILE = 2**44
+_MOST_LINES = 1000
+"""Of one row, whose quoted cells may hold line breaks: an open quotation mark ends somewhere."""
+
+Rows = list[tuple[int, list[str]]]
+"""Rows with the numbers of their last lines."""
+
+
+@contextmanager
+def csv_parts(path: str | Path, size: int) -> Iterator[tuple[list[str], Iterator[Rows]]]:
+    """The header of a CSV file (plain, .gz, .bz2 or .xz; UTF-8), and its rows, ``size`` at a time.
+
+    Every row has the number of its line, and a cell for every column; what it lacks is empty. ``-``
+    is standard input. Only a part is in memory at any time. Raises ProblemError on what is no such
+    file, on a row with more cells than columns, and on lines of more than a million characters.
+    """
+    wrong = ("is not a UTF-8 CSV file", "Save it as UTF-8 CSV")
+    if path_of(path).suffix.lower() in (".gz", ".bz2", ".xz"):
+        wrong = ("is no UTF-8 CSV file packed as its name says", "Pack it again, or give it plain")
+    with _opened(path) as text, translated(path, *wrong):
+        handed = [0]
+        reader = csv.reader(_rows_bounded(text, path, handed))
+        header = next((row for row in reader if row), None)
+        if not header:
+            raise ProblemError(
+                "is empty", where=str(path), remedy="Give a table with the names of its columns"
+            )
+        refuse_separator(header, path)
+        handed[0] = 0
+        yield header, _parts(reader, len(header), size, path, handed)
+
+
+def _parts(
+    reader: Iterator[list[str]], width: int, size: int, path: str | Path, handed: list[int]
+) -> Iterator[Rows]:
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        for row in reader:
+            handed[0] = 0
+            line = reader.line_num  # type: ignore[attr-defined]
+            if len(row) == width:
+                yield line, row
+            elif row:
+                if len(row) > width:
+                    raise ProblemError(
+                        f"line {line} has {len(row)} cells, and there are {width} columns",
+                        where=str(path),
+                        remedy="Quote the cells that have commas in them",
+                    )
+                yield line, row + [""] * (width - len(row))
+
+    every = rows()
+    while part := list(islice(every, size)):
+        yield part
+
+
+def _rows_bounded(text: TextIO, path: str | Path, handed: list[int]) -> Iterator[str]:
+    for line in bounded_lines(text, path):
+        handed[0] += 1
+        if handed[0] > _MOST_LINES:
+            raise ProblemError(
+                f"has a row of more than {_MOST_LINES:,} lines",
+                where=str(path),
+                remedy="Close the quotation mark that is open",
+            )
+        yield line
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[TextIO]:
+    if str(path) == STANDARD_INPUT:
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            yield sys.stdin
+        else:
+            wrapped = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+            try:
+                yield wrapped
+            finally:
+                # the stream itself belongs to Python
+                wrapped.detach()
+        return
+    with (
+        expanded(path, _LONGEST_FILE) as content,
+        io.TextIOWrapper(content, encoding="utf-8-sig", newline="") as text,
+    ):
+        yield text

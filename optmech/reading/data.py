@@ -1,7 +1,5 @@
 """Data files named in a problem file, and data inside installed Python packages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ from optmech.base.arrays import Floats
 from optmech.base.needed import installing
 from optmech.errors import ProblemError
 from optmech.reading.bounded import require_readable
-from optmech.reading.columns import read_columns, read_csv, read_text_columns
+from optmech.reading.columns import read_columns, read_rows, read_text_columns
 
 _NAMING = ("file", "osm", "design")
 """Keys whose text is the name of a file."""
@@ -69,10 +67,7 @@ class DataFile:
         """The rows of a CSV file of numbers without a header, of any lengths."""
         path = self.path(directory)
         with _inside(self.name):
-            return [
-                np.array([_cell(cell, line) for cell in cells], dtype=np.float64)
-                for line, cells in read_csv(path)
-            ]
+            return read_rows(path)
 
     @property
     def name(self) -> str:
@@ -135,16 +130,6 @@ def _resource(package: str, resource: str) -> Path:
             remedy="Check the name, or install a version that ships it",
         ) from error
     return path
-
-
-def _cell(cell: str, line: int) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        raise ProblemError(
-            f"line {line}: {cell[:40]!r} is not a number",
-            remedy="Give rows of numbers, without a header",
-        ) from None
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from optmech.errors import OptmechError, ProblemError
@@ -57,10 +58,14 @@ class Collector:
     """How many more there are."""
     _seen: set[str] = field(default_factory=set)
 
-    def at(self, place: str) -> Keeper:
-        """A context that keeps a ProblemError raised inside it, reported under ``place``, or at its
-        own place where that is empty."""
-        return Keeper(self, place)
+    @contextmanager
+    def at(self, place: str) -> Iterator[None]:
+        """Keeps a ProblemError raised inside, reported under ``place``, or at its own place where
+        that is empty."""
+        try:
+            yield
+        except ProblemError as error:
+            self.add(error.at(place) if place else error)
 
     def add(self, error: OptmechError) -> None:
         """Keep an error, unless the same is kept already."""
@@ -82,23 +87,6 @@ class Collector:
             failure = ProblemFileError(f"{count:,} errors", where=file)
             failure.errors, failure.uncounted = tuple(self.errors), self.uncounted
             raise failure
-
-
-@dataclass(frozen=True)
-class Keeper:
-    """The context manager of ``Collector.at``."""
-
-    collector: Collector
-    place: str
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, ProblemError):
-            return False
-        self.collector.add(error.at(self.place) if self.place else error)
-        return True
 
 
 def printable(text: str) -> str:

@@ -5,8 +5,6 @@ claim any amount of memory, print to standard error or end the process. Here tha
 only, and an error that says so.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The child's side of ``isolated``: reads one file, answers on standard output, ends."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

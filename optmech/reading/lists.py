@@ -6,8 +6,6 @@ after the other, compressed. ``contracted`` and ``expanded`` are inverse to each
 and type by type.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import math

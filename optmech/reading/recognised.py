@@ -1,7 +1,5 @@
 """What a file is that was given for another: of the kinds that optmech knows, and others."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """JSON documents that begin with a digest of the rest of their bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Reads a problem file into plain dictionaries, and refuses what cannot be a problem file."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

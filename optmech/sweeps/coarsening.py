@@ -1,7 +1,5 @@
 """Shipped coarsening beside certified designs: who gives which privacy at what loss."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

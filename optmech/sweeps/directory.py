@@ -29,10 +29,9 @@ from optmech.designs.file import decode_design
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
-from optmech.sweeps.figures import figures_of
 from optmech.sweeps.plan import FORMAT, Plan
 from optmech.sweeps.templates import same_problem
-from optmech.sweeps.worker import Outcome
+from optmech.sweeps.worker import Outcome, figures_of
 
 MANIFEST = "sweep.json"
 _DESIGNS, _TASKS = "designs", "tasks"

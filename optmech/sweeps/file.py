@@ -1,7 +1,5 @@
 """From a sweep file to a plan, with every error at once."""
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from optmech.errors import ProblemError
+from optmech.files import sweep as schema
 from optmech.files.gallery import SWEEPS, find_problem
-from optmech.files.kinds import require_kind
-from optmech.files.schema import sweep as schema
-from optmech.files.validate import checked, validate
+from optmech.files.validate import checked, require_kind, validate
 from optmech.pipeline.profiles import load_profile
 from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector
@@ -35,7 +32,7 @@ def read_plan(name: str | Path) -> Plan:
     errors = Collector()
     document = read_document(path)
     require_kind(document, "sweep", path)
-    spec = checked(schema.SweepSpec, document, errors, path)
+    spec = checked(schema.SweepSection, document, errors, path)
     template: DocumentTemplate | None = None
     with errors.at("problem"):
         template = _template(spec.problem, path)
@@ -70,7 +67,7 @@ def _template(problem: str | dict[str, Any], path: Path) -> DocumentTemplate:
     return DocumentTemplate(read_document(found), found.absolute())
 
 
-def _axis(spec: schema.AxisSpec, folder: Path) -> Axis:
+def _axis(spec: schema.AnyAxis, folder: Path) -> Axis:
     if isinstance(spec, schema.ZipAxis):
         return zipped([_axis(inner, folder) for inner in spec.axes])
     if isinstance(spec, schema.PriorsAxis):

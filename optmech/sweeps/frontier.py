@@ -5,8 +5,6 @@ verified matrix, so a front is attained as it stands; how far it lies from the b
 is bounded by the column ``lower_bound``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +17,9 @@ from optmech.exact.number import Number, parse_exact
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.solve import solve
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
+from optmech.reading.columns import require_columns
 from optmech.spaces.arguments import checked_arguments
-from optmech.sweeps.axes import Cell
-from optmech.sweeps.places import parse_place
+from optmech.sweeps.axes import Cell, parse_place
 from optmech.sweeps.templates import ObjectTemplate
 
 __all__ = ["LeastEpsilon", "cheapest", "least_epsilon", "pareto_front"]
@@ -264,12 +262,7 @@ def _has_design(row: Row) -> bool:
 
 
 def _number(row: Row, name: str) -> float | None:
-    if name not in row:
-        raise ProblemError(
-            f"there is no column {name!r}",
-            where="rows",
-            remedy=f"The columns are {', '.join(map(str, row))}",
-        )
+    require_columns("rows", [name], list(row))
     value = row[name]
     if isinstance(value, str):
         try:

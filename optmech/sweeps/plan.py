@@ -1,7 +1,5 @@
 """The tasks of a sweep: every combination of its axes' points, in an order that allows reuse."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace

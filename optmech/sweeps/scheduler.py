@@ -1,18 +1,241 @@
-"""Hands out the tasks of a plan, keeps what comes back, and copes with workers that die."""
+"""Hands out the tasks of a plan to processes or an executor, keeps what comes back, and copes with
+workers that die."""
 
-from __future__ import annotations
-
+import gc
+import os
+import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED as FIRST
-from concurrent.futures import BrokenExecutor, Future, wait
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from multiprocessing import get_context
+from typing import Any
 
+from optmech.base import cores
+from optmech.base.needed import installing
+from optmech.errors import ProblemError
+from optmech.exact.checked import whole
+from optmech.sweeps import worker
 from optmech.sweeps.directory import RunDirectory
 from optmech.sweeps.plan import Plan
-from optmech.sweeps.pools import Pool
-from optmech.sweeps.progress import Progress
 from optmech.sweeps.worker import Job, Outcome
+
+
+@contextmanager
+def dask_executor(address: str | None) -> Iterator[Executor | None]:
+    """The executor of the cluster whose scheduler is at ``address``; None for no address. Raises
+    ProblemError where distributed is not installed or no scheduler answers."""
+    if address is None:
+        yield None
+        return
+    if find_spec("distributed") is None:
+        raise ProblemError("Dask is not installed", where="dask", remedy=installing("dask"))
+    client, reason = _connected(address)
+    if client is None:
+        raise ProblemError(
+            f"no scheduler answers at {address!r}: {reason}",
+            where="dask",
+            remedy="Start one with dask scheduler, and give its address",
+        )
+    with client:
+        yield client.get_executor(pure=False, retries=2)
+
+
+def _connected(address: str) -> tuple[Any, str]:
+    """A client, or None and the reason. A client that could not be made complains of itself when
+    it is taken down: that happens here, unheard."""
+    from distributed import Client
+
+    heard, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        return Client(address, timeout="10s", set_as_default=False), ""
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+    finally:
+        # the error holds the client until here
+        gc.collect()
+        sys.unraisablehook = heard
+    return None, reason
+
+
+Report = Callable[[str], None]
+
+
+@dataclass(eq=False)
+class Progress:
+    """Counts tasks and says so at most every ``every`` seconds."""
+
+    report: Report | None
+    tasks: int
+    done: int = 0
+    """Tasks with a result, those of earlier runs included."""
+    infeasible: int = 0
+    failed: int = 0
+    running: int = 0
+    every: float = 2.0
+    _here: int = 0
+    _started: float = field(default_factory=time.monotonic)
+    _said: float = -1e9
+
+    def found(self, status: str) -> None:
+        """A result of an earlier run."""
+        self.done += 1
+        self.infeasible += status == "infeasible"
+
+    def finished(self, status: str) -> None:
+        """A result of this run."""
+        self._here += 1
+        if status == "failed":
+            self.failed += 1
+        else:
+            self.found(status)
+
+    def tell(self, text: str) -> None:
+        """Report a fact of its own."""
+        if self.report is not None:
+            self.report(text)
+
+    def say(self, *, now: bool = False) -> None:
+        """Report, unless that was done just before."""
+        moment = time.monotonic()
+        if self.report is not None and (now or moment - self._said >= self.every):
+            self._said = moment
+            self.report(self.line(moment - self._started))
+
+    def line(self, seconds: float) -> str:
+        """The line after so many seconds of this run."""
+        done = f"{self.done} of {self.tasks} tasks done"
+        if self.infeasible:
+            done += f" ({self.infeasible} infeasible)"
+        left = self.tasks - self.done - self.failed
+        text = f"{done}, {self.running} running, {self.failed} failed"
+        if left and self._here:
+            text += f", about {duration(seconds * left / self._here)} left"
+        return text
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words: 45 s, 12 min, 3.5 h, 2.0 days."""
+    for limit, size, unit in ((120.0, 1.0, "s"), (7200.0, 60.0, "min")):
+        if seconds < limit:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
+
+
+GIVEN_LIMIT = 64
+"""Tasks handed to a foreign executor at once, unless it or the caller says how many it takes."""
+
+
+class Processes:
+    """Processes on this machine, started afresh (never forked) and with one thread each."""
+
+    def __init__(self, workers: int) -> None:
+        self.limit = workers
+        self._pool = self._made()
+
+    def _made(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            self.limit, mp_context=get_context("spawn"), initializer=worker.prepare
+        )
+
+    def submit(self, job: Job) -> Future[Outcome]:
+        """Start a task."""
+        with _main_that_can_be_loaded():
+            return self._pool.submit(worker.run, job)
+
+    def renew(self) -> bool:
+        """New processes for those that died."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool = self._made()
+        return True
+
+    def close(self) -> None:
+        """End the processes; what they were doing is lost."""
+        processes = list((self._pool._processes or {}).values())
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+
+
+@contextmanager
+def _main_that_can_be_loaded() -> Iterator[None]:
+    """Hide a main module that is no file (a script on standard input, say) from new processes,
+    which would try to load it again and end with a traceback."""
+    main = sys.modules.get("__main__")
+    path = getattr(main, "__file__", None)
+    plain = getattr(main, "__spec__", None) is None
+    if main is None or path is None or not plain or os.path.exists(path):
+        yield
+        return
+    del main.__file__
+    try:
+        yield
+    finally:
+        main.__file__ = path
+
+
+class Given:
+    """Somebody else's executor, which is left as it is."""
+
+    def __init__(self, executor: Executor, limit: int | None) -> None:
+        self._executor = executor
+        self._futures: set[Future[Outcome]] = set()
+        self.limit = limit or int(getattr(executor, "_max_workers", 0) or GIVEN_LIMIT)
+
+    def submit(self, job: Job) -> Future[Outcome]:
+        """Start a task."""
+        future = self._executor.submit(worker.run, job)
+        self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
+        return future
+
+    def renew(self) -> bool:
+        """False: only the owner of the executor could begin anew after a breakdown."""
+        return False
+
+    def close(self) -> None:
+        """Cancel what has not begun."""
+        for future in list(self._futures):
+            future.cancel()
+
+
+Pool = Processes | Given
+"""Runs up to ``limit`` tasks at once."""
+
+
+@contextmanager
+def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterator[Pool]:
+    """The pool to use, stopped at the end. Raises ProblemError on an executor that is none, or a
+    number of workers below one."""
+    if workers is not None:
+        whole(workers, "workers", least=1)
+    if executor is not None:
+        if not hasattr(executor, "submit"):
+            raise ProblemError(
+                f"{type(executor).__name__} is not an Executor",
+                where="executor",
+                remedy="Give a concurrent.futures.Executor, or client.get_executor() of Dask",
+            )
+        with closing(Given(executor, workers)) as given:
+            yield given
+        return
+    former = {name: os.environ.get(name) for name in worker.SINGLE}
+    # read when the new processes load their numeric libraries
+    os.environ.update(dict.fromkeys(worker.SINGLE, "1"))
+    try:
+        with closing(Processes(max(1, min(workers or cores.at_hand(), tasks)))) as own:
+            yield own
+    finally:
+        for name, value in former.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
 
 ATTEMPTS = 3
 """How often a task is begun before it counts as failed because its workers die."""

@@ -1,7 +1,5 @@
 """The tidy table of a run: one row per task, written from the records."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence
@@ -9,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from optmech.base.storage import csv_bytes
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_text, translated
 from optmech.spaces.labels import number_of
@@ -46,11 +45,8 @@ def write_tables(run: RunDirectory, rows: Sequence[Row]) -> None:
 
 def to_csv(rows: Sequence[Row]) -> bytes:
     """UTF-8 with a header; nothing where there is no value, floats that read back bit by bit."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows(rows[:1])
-    writer.writerows([_text(value) for value in row.values()] for row in rows)
-    return text.getvalue().encode()
+    listed = ([_text(value) for value in row.values()] for row in rows)
+    return csv_bytes([*map(list, rows[:1]), *listed], end="\n")
 
 
 def _text(value: Cell) -> str:

@@ -20,7 +20,7 @@ from optmech.files import build_problem
 from optmech.problem import Problem
 from optmech.reading.data import DataFile
 from optmech.spaces.prior import Prior
-from optmech.sweeps.places import Steps, parse_place, with_value
+from optmech.sweeps.axes import Steps, parse_place, with_value
 
 Settings = Iterable[tuple[str, Any]]
 _TEXTS = ("title", "description", "source", "kind")

@@ -18,6 +18,23 @@ if TYPE_CHECKING:
     from optmech.pipeline.profiles import Profile
     from optmech.sweeps.templates import Template
 
+
+def figures_of(design: Design) -> dict[str, Any]:
+    """Its summary, and ``attack_error``: what the optimal attack on its mechanism is left with, in
+    the distance of ``choose_distance``; None where there is no mechanism."""
+    found = design.summary()
+    found["attack_error"] = None if design.matrix is None else _attack_error(design)
+    return found
+
+
+def _attack_error(design: Design) -> float:
+    from optmech.analysis import attacks
+    from optmech.problem.attacked import choose_distance
+
+    distance = choose_distance(design.problem)[1]
+    return float(attacks.optimal(design.mechanism, design.problem.prior, distance).error)
+
+
 SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables that keep numeric libraries to one thread, where they are set before loading."""
 
@@ -98,7 +115,6 @@ def _solved(job: Job) -> Outcome:
     from optmech.designs.file import encode_design
     from optmech.pipeline import search
     from optmech.pipeline.solve import solve
-    from optmech.sweeps.figures import figures_of
 
     problem = job.source.build()
     if problem.statement.spread is None:

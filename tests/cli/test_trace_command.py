@@ -13,7 +13,7 @@ from optmech import traces
 from optmech.base.resources import data_folder
 from optmech.cli.main import main
 from optmech.files import trace_schema
-from optmech.files.traces import read_trace, trace_names
+from optmech.files.load import read_trace, trace_names
 from optmech.reading.source import read_document
 
 TRACE = """

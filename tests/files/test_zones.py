@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech.files import build_problem
-from optmech.files.make.zones import merge, zones_of
+from optmech.files.zones import merge, zones_of
 
 POINTS = [[10, 0], [0, 0], [11, 0], [0, 2], [0, 1]]
 

@@ -72,7 +72,8 @@ def warm() -> None:
             sys.stdout, sys.stderr = held
     # loaded, not run: a process forked beside the threads of a solver may never end
     for module in ("h3", "shapely.geometry", "shapely.ops", "optmech.exchange.roads", "cvxpy",
-                   "optmech.tasks.gaussian", "optmech.tasks.chain", "optmech.protection.files",
+                   "optmech.traces.gaussian.task", "optmech.traces.chains.task",
+                   "optmech.protection.files",
                    "optmech.files.starting", "optmech.packed.load"):  # fmt: skip
         try:
             __import__(module)

@@ -16,12 +16,12 @@ import pandas as pd
 import pytest
 
 import optmech as om
-from optmech.base.storing import written_in_parts
+from optmech.base.storage import written_in_parts
 from optmech.cli.main import main
 from optmech.errors import ProblemError
 from optmech.protection.files import Asked, protect_file
 from optmech.protection.reporter import Reporter
-from optmech.reading.stream import csv_parts
+from optmech.reading.columns import csv_parts
 
 BOX = (-74.0, 40.0, -73.0, 42.0)
 ROWS = [("a", "-73.9", "40.1", "x"), ("b", "-73.1", "41.9", 'y "2"'), ("a", "-73.5", "40.5", "z\n")]

@@ -11,7 +11,7 @@ import pytest
 
 import optmech as om
 from optmech.cli.main import main
-from optmech.sweeps.series import named_designs
+from optmech.sweeps.run import named_designs
 
 KM = om.distances.euclidean()
 USERS = ("ada", "ben", "cleo", "dora")

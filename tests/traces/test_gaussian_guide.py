@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from optmech.files.schema.traces import GaussianTrace
-from optmech.files.traces import read_trace
+from optmech.files.gaussian import GaussianTrace
+from optmech.files.load import read_trace
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "traces.md"
 pytestmark = pytest.mark.skipif(not GUIDE.is_file(), reason="docs/ is not beside the tests")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from optmech.cli import output
-from optmech.cli.inputs import add_input, read_input
+from optmech.cli.inputs import add_input, argument, read_input
+from optmech.cli.output import Answer, Facts, Grid, number
 
 if TYPE_CHECKING:
     from optmech.analysis.attacks import Attack
@@ -21,21 +21,22 @@ _SHOWN = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
-    parser.add_argument(
+    argument(
+        parser,
         "--kind",
+        "the adversary (default: optimal, who knows prior and mechanism)",
         choices=("optimal", "bayesian", "prior-free", "minimax"),
         default="optimal",
-        help="the adversary (default: optimal, who knows prior and mechanism)",
     )
-    parser.add_argument(
-        "--distance",
-        metavar="NAME",
-        help="distance of the error: euclidean, manhattan, hamming, haversine, loss, or one of the "
+    argument(
+        parser,
+        "--distance NAME",
+        "distance of the error: euclidean, manhattan, hamming, haversine, loss, or one of the "
         "design's own (default: the one its constraints use)",
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Always 0: an attack is a measurement."""
     from optmech.problem.attacked import choose_distance
     from optmech.show.measured import blind_error
@@ -49,40 +50,30 @@ def run(args: argparse.Namespace) -> int:
         label_text(label): float(error)
         for label, error in zip(mechanism.secrets.labels, attack.error_per_secret, strict=True)
     }
-    if args.json:
-        output.print_json(
-            {
-                "kind": args.kind,
-                "distance": name,
-                "unit": problem.secrets.unit,
-                "error": attack.error,
-                "blind_error": blind,
-                "worst_error": attack.worst_error,
-                "value": attack.value,
-                "lower_bound": attack.lower_bound,
-                "error_per_secret": per_secret,
-            }
-        )
-        return 0
+    values = {
+        "kind": args.kind,
+        "distance": name,
+        "unit": problem.secrets.unit,
+        "error": attack.error,
+        "blind_error": blind,
+        "worst_error": attack.worst_error,
+        "value": attack.value,
+        "lower_bound": attack.lower_bound,
+        "error_per_secret": per_secret,
+    }
     rows = [
         ("attack", attack.name),
         ("distance", name),
-        ("expected error", f"{output.number(attack.error)} under the design's prior"),
-        ("without seeing anything", output.number(blind)),
-        ("largest error", output.number(attack.worst_error)),
+        ("expected error", f"{number(attack.error)} under the design's prior"),
+        ("without seeing anything", number(blind)),
+        ("largest error", number(attack.worst_error)),
     ]
     if attack.value is not None and attack.lower_bound is not None:
-        rows.append(("minimised value", output.number(attack.value)))
-        rows.append(("its lower bound", output.number(attack.lower_bound)))
-    output.facts(rows)
-    output.blank()
+        rows.append(("minimised value", number(attack.value)))
+        rows.append(("its lower bound", number(attack.lower_bound)))
     easiest = sorted(per_secret.items(), key=lambda item: item[1])[:_SHOWN]
-    output.grid(
-        ("easiest secrets", "error"),
-        [(label, output.number(error)) for label, error in easiest],
-        right=(1,),
-    )
-    return 0
+    listed = [(label, number(error)) for label, error in easiest]
+    return Answer(values, [Facts(rows), Grid(("easiest secrets", "error"), listed, right=(1,))])
 
 
 def _attack(kind: str, mechanism: Mechanism, prior: Prior, distance: Distance) -> Attack:

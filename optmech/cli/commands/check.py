@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from optmech.cli import output
-from optmech.cli.inputs import add_input, read_input
+from optmech.cli.inputs import add_input, argument, read_input
+from optmech.cli.output import Answer, Facts, checks, number
 from optmech.errors import ProblemError, VerificationError
 
 if TYPE_CHECKING:
@@ -21,49 +21,40 @@ _CHECKED = ("name", "constraint", "inequalities", "passed", "worst", "detail")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
-    parser.add_argument(
-        "of",
+    argument(
+        parser,
+        "of ITS-DESIGN",
+        "for a packed mechanism, the design that it was packed from",
         nargs="?",
-        metavar="ITS-DESIGN",
-        help="for a packed mechanism, the design that it was packed from",
     )
-    parser.add_argument(
-        "--signer", metavar="KEY", help="the public key (PEM) that a packed file is signed with"
-    )
+    argument(parser, "--signer KEY", "the public key (PEM) that a packed file is signed with")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """0 when every check passes, 1 when one fails."""
-    from optmech.reading.errors import printable
-
     report = _report(args)
     status = 0 if report.passed else VerificationError.exit_status
     tightest = report.tightest
-    if args.json:
-        found = {name: getattr(report, name) for name in _REPORTED}
-        found["tightest"] = None if tightest is None else tightest.worst
-        found["checks"] = [{name: getattr(c, name) for name in _CHECKED} for c in report.checks]
-        output.print_json(found)
-        return status
-    output.checks(report.checks)
-    proof = [("reason", report.reason)] if report.reason else []
-    output.facts(
-        [
-            ("status", report.status),
-            *proof,
-            ("inequalities", f"{report.inequalities:,}, all decided exactly"),
-            ("tightest ratio", "none" if tightest is None else f"{tightest.worst:.15g} of allowed"),
-            ("loss", output.number(report.loss)),
-            ("lower bound", output.number(report.lower_bound)),
-            ("gap", output.number(report.gap)),
-            ("passed", "yes" if report.passed else "NO"),
-        ]
+    found = {name: getattr(report, name) for name in _REPORTED}
+    found["tightest"] = None if tightest is None else tightest.worst
+    found["checks"] = [{name: getattr(c, name) for name in _CHECKED} for c in report.checks]
+    facts = [
+        ("status", report.status),
+        *([("reason", report.reason)] if report.reason else []),
+        ("inequalities", f"{report.inequalities:,}, all decided exactly"),
+        ("tightest ratio", "none" if tightest is None else f"{tightest.worst:.15g} of allowed"),
+        ("loss", number(report.loss)),
+        ("lower bound", number(report.lower_bound)),
+        ("gap", number(report.gap)),
+        ("passed", "yes" if report.passed else "NO"),
+    ]
+    faults = [f"optmech: error: {args.design}: {fault}" for fault in report.faults]
+    return Answer(
+        found,
+        [checks(report.checks), Facts(facts)],
+        notes=[*(f"note: {line}" for line in report.notes), *faults],
+        status=status,
     )
-    for line in report.notes:
-        output.note(f"note: {printable(line)}")
-    for fault in report.faults:
-        output.note(f"optmech: error: {args.design}: {fault}")
-    return status
 
 
 def _report(args: argparse.Namespace) -> CheckReport:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.cli.inputs import read_design
+from optmech.cli.inputs import argument, read_design
+from optmech.cli.output import Answer, Facts, Grid, Piece, Title
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -26,13 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar=name.upper(),
             help=f"{what}; or, with --problem, a matrix p(o|s): .csv, .npy, .nc or .parquet",
         )
-    parser.add_argument(
-        "--problem", metavar="FILE|NAME", help="the problem that matrices of other tools belong to"
-    )
-    parser.add_argument(
-        "--distance", metavar="NAME", help="distance of ε and of the attack, as for measure"
-    )
-    parser.add_argument("--picture", metavar="FILE", help="draw both as .png, .pdf or .svg")
+    argument(parser, "--problem FILE|NAME", "the problem that matrices of other tools belong to")
+    argument(parser, "--distance NAME", "distance of ε and of the attack, as for measure")
+    argument(parser, "--picture PNG", "draw both as .png, .pdf or .svg")
 
 
 def _distances(
@@ -59,22 +56,19 @@ def _distances(
 
 def _versions(
     args: argparse.Namespace, other: Problem, problem: Problem, pair: tuple[Mechanism, Mechanism]
-) -> int:
+) -> Answer:
     """Two versions with some secrets in common: what their reports reveal about these."""
     from optmech.analysis import leakage
     from optmech.show.version_words import measured_versions, version_rows
 
     _, named = _distances(args, other, problem)
     found = measured_versions(problem, leakage.versions(*pair), named, other)
-    if args.json:
-        output.print_json({"distance": named[0], "together": found})
-        return 0
-    output.title("two versions: a report of each about the same secret, drawn independently")
-    output.facts(version_rows(found, ("first", "second")))
-    return 0
+    title = Title("two versions: a report of each about the same secret, drawn independently")
+    rows = version_rows(found, ("first", "second"))
+    return Answer({"distance": named[0], "together": found}, [title, Facts(rows)])
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Always 0: designs are compared, not judged."""
     from optmech.analysis import leakage, measures
     from optmech.show import leaks
@@ -121,34 +115,30 @@ def run(args: argparse.Namespace) -> int:
         if names[0] == names[1]:
             names = ["first", "second"]
         save(compared(a, b, problem.prior, names=names), args.picture)
-    if args.json:
-        values = [{key: output.plain(v) for key, (_, v) in side.items()} for side in sides]
-        output.print_json(
-            {
-                "distance": name,
-                "unit": unit,
-                "first": values[0],
-                "second": values[1],
-                "second_refines_first": forth.plain(),
-                "first_refines_second": back.plain(),
-                "verdict": words,
-                "together": pair,
-            }
-        )
-    else:
-        rows = [
-            (title, output.either(value), output.either(sides[1][key][1]))
-            for key, (title, value) in sides[0].items()
-        ]
-        output.grid(("", "first", "second"), rows, right=(1, 2))
-        output.blank()
-        output.title(words)
-        for which, found_way in (("second", forth), ("first", back)):
-            if found_way.relation == "fails" and found_way.gap > 0:
-                output.facts([(f"the {which} earns an adversary more, by up to",
-                               output.either(found_way.deficiency))])  # fmt: skip
-        output.blank()
-        output.title("a report of each about the same secret, drawn independently")
-        output.facts(version_rows(pair, ("first", "second")))
-    output.written("picture", args.picture)
-    return 0
+    values = {
+        "distance": name,
+        "unit": unit,
+        "first": output.plain_figures(sides[0]),
+        "second": output.plain_figures(sides[1]),
+        "second_refines_first": forth.plain(),
+        "first_refines_second": back.plain(),
+        "verdict": words,
+        "together": pair,
+    }
+    rows = [
+        (title, output.either(value), output.either(sides[1][key][1]))
+        for key, (title, value) in sides[0].items()
+    ]
+    more = [
+        (f"the {which} earns an adversary more, by up to", output.either(way.deficiency))
+        for which, way in (("second", forth), ("first", back))
+        if way.relation == "fails" and way.gap > 0
+    ]
+    shown: list[Piece] = [
+        Grid(("", "first", "second"), rows, right=(1, 2)),
+        Title(words),
+        *([Facts(more)] if more else []),
+        Title("a report of each about the same secret, drawn independently"),
+        Facts(version_rows(pair, ("first", "second"))),
+    ]
+    return Answer(values, shown, {"picture": "picture"})

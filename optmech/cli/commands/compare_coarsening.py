@@ -1,53 +1,44 @@
 """``optmech compare-coarsening``: what devices do to locations, beside certified designs."""
 
-from __future__ import annotations
-
 import argparse
 
-from optmech.cli import output
+from optmech.cli.inputs import argument
+from optmech.cli.output import Answer, Grid, note
 
 SUMMARY = "measure the coarsening that devices ship, beside certified designs"
 EXAMPLE = "optmech compare-coarsening grid-4x4"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "problem",
-        metavar="FILE|NAME",
-        help="a problem file, or a gallery name: its places and prior are used, not its "
+    argument(
+        parser,
+        "problem FILE|NAME",
+        "a problem file, or a gallery name: its places and prior are used, not its "
         "constraints; coordinates are taken for km",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    argument(parser, "-q --quiet", "no progress")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Always 0: numbers are reported, not judged."""
     from optmech.files import read_problem
     from optmech.sweeps.coarsening import compare_coarsening
 
     prior = read_problem(args.problem).problem.prior
-    found = compare_coarsening(prior, progress=None if args.quiet else output.note)
-    if args.json:
-        names = ("name", "loss", "epsilon", "attack", "design_loss", "design_epsilon",
-                 "design_attack")  # fmt: skip
-        rows = [{name: getattr(row, name) for name in names} for row in found]
-        output.print_json({"rows": rows, "unit": prior.domain.unit})
-        return 0
+    found = compare_coarsening(prior, progress=None if args.quiet else note)
+    names = ("name", "loss", "epsilon", "attack", "design_loss", "design_epsilon", "design_attack")
+    rows = [{name: getattr(row, name) for name in names} for row in found]
 
     def short(value: float) -> str:
         return "–" if value != value else "infinite" if value == float("inf") else f"{value:.4g}"
 
-    output.grid(
+    table = Grid(
         ("coarsening", "loss", "ε", "attack", "certified: loss", "ε", "attack"),
-        [
-            (row.name, *map(short, (row.loss, row.epsilon, row.attack)),
-             *map(short, (row.design_loss, row.design_epsilon, row.design_attack)))
-            for row in found
-        ],
-        right=(1, 2, 3, 4, 5, 6),
-    )  # fmt: skip
-    output.note(
+        [[str(row["name"]), *(short(row[name]) for name in names[1:])] for row in rows],
+        right=range(1, 7),
+    )
+    said = (
         "attack: error of the optimal attack under the prior; certified: the design of least ε "
         "whose loss is no larger"
     )
-    return 0
+    return Answer({"rows": rows, "unit": prior.domain.unit}, [table], notes=[said])

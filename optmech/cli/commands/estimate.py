@@ -1,13 +1,9 @@
 """``optmech estimate``: what the reports that were collected say about everybody."""
 
-from __future__ import annotations
-
 import argparse
-import csv
-import io
 
-from optmech.cli import output
-from optmech.cli.inputs import add_input, read_input
+from optmech.cli.inputs import add_input, argument, read_input, require_seed
+from optmech.cli.output import Answer, Facts, Grid, claim_outputs, number
 
 SUMMARY = "estimate the frequencies of secrets from counts of a design's reports"
 EXAMPLE = "optmech estimate design.json counts.csv --bootstrap 200"
@@ -15,52 +11,52 @@ EXAMPLE = "optmech estimate design.json counts.csv --bootstrap 200"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
-    parser.add_argument(
-        "counts",
-        metavar="COUNTS",
-        help="a CSV file with the columns observable and count, or observable alone with a row "
+    argument(
+        parser,
+        "counts COUNTS",
+        "a CSV file with the columns observable and count, or observable alone with a row "
         "for every report",
     )
-    parser.add_argument(
-        "--bootstrap",
-        metavar="N",
+    argument(
+        parser,
+        "--bootstrap N",
+        "confidence intervals from N samples of the reports (default: none)",
         type=int,
         default=0,
-        help="confidence intervals from N samples of the reports (default: none)",
     )
-    parser.add_argument(
-        "--confidence",
-        metavar="P",
+    argument(
+        parser,
+        "--confidence P",
+        "of the intervals, secret by secret (default: 0.95)",
         default="0.95",
-        help="of the intervals, secret by secret (default: 0.95)",
     )
-    parser.add_argument(
-        "--gap",
-        metavar="G",
+    argument(
+        parser,
+        "--gap G",
+        "stop when no prior is likelier by more than G nats per report (default: 1e-8)",
         default="1e-8",
-        help="stop when no prior is likelier by more than G nats per report (default: 1e-8)",
     )
-    parser.add_argument("--seed", metavar="N", type=int, help="of the bootstrap (default: 0)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the estimates as CSV")
+    argument(parser, "--seed N", "of the bootstrap (default: 0)", type=int)
+    argument(parser, "-o --output OUT", "write the estimates as CSV")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Always 0: estimates are reported, not judged."""
     import numpy as np
 
     from optmech.analysis import estimate
     from optmech.analysis.estimate import read_counts
-    from optmech.base.storage import write_atomically
+    from optmech.base.storage import csv_bytes, write_atomically
     from optmech.errors import ProblemError
     from optmech.exact.number import parse_exact
     from optmech.spaces.labels import label_text
 
-    output.require_seed(args.seed)
+    require_seed(args.seed)
     gap = float(parse_exact(args.gap, where="--gap", positive=True))
     level = float(parse_exact(args.confidence, where="--confidence", positive=True))
     if not level < 1:
         raise ProblemError(f"{level:g} is not below 1", where="--confidence")
-    output.claim_outputs(args, [args.design, args.problem, args.counts])
+    claim_outputs(args, [args.design, args.problem, args.counts])
     _, m = read_input(args)
     counts = read_counts(args.counts, m.observables)
     found = estimate.prior(
@@ -71,10 +67,11 @@ def run(args: argparse.Namespace) -> int:
         confidence=level,
         seed=args.seed or 0,
     )
+    more: list[tuple[str, str]] = []
     try:
         flat = estimate.frequencies(m, counts)
     except ProblemError as error:
-        flat, note = None, error.message
+        flat, more = None, [("no unbiased estimate", error.message)]
     header = ["secret", "likeliest"]
     columns = [found.prior.weights]
     if found.lower is not None and found.upper is not None:
@@ -89,36 +86,20 @@ def run(args: argparse.Namespace) -> int:
     )
     keys = [name.replace(" ", "_") for name in header]
     if args.output is not None:
-        text = io.StringIO(newline="")
-        table = csv.writer(text)
-        table.writerow(keys)
-        table.writerows((label, *map(repr, values)) for label, values in rows)
-        write_atomically(args.output, text.getvalue().encode())
-    if args.json:
-        output.print_json(
-            {
-                "reports": found.reports,
-                "gap": found.gap,
-                "log_likelihood": found.log_likelihood,
-                "iterations": found.iterations,
-                "confidence": found.confidence if args.bootstrap else None,
-                "estimates": [
-                    dict(zip(keys, (label, *values), strict=True)) for label, values in rows
-                ],
-            }
-        )
-    elif args.output is None:
-        shown = [(label, *map(output.number, values)) for label, values in rows]
-        output.grid(header, shown, right=range(1, len(header)))
-    if not args.json:
-        output.blank()
-        output.facts(
-            [
-                ("reports", output.number(found.reports)),
-                ("no prior is likelier by more than", f"{found.gap:.3g} nats per report"),
-            ]
-        )
-        if flat is None:
-            output.facts([("no unbiased estimate", note)])
-    output.written("estimates", args.output)
-    return 0
+        table = [keys, *([label, *map(repr, row)] for label, row in rows)]
+        write_atomically(args.output, csv_bytes(table))
+    values = {
+        "reports": found.reports,
+        "gap": found.gap,
+        "log_likelihood": found.log_likelihood,
+        "iterations": found.iterations,
+        "confidence": found.confidence if args.bootstrap else None,
+        "estimates": [dict(zip(keys, (label, *row), strict=True)) for label, row in rows],
+    }
+    shown = [(label, *map(number, row)) for label, row in rows]
+    facts = [
+        ("reports", number(found.reports)),
+        ("no prior is likelier by more than", f"{found.gap:.3g} nats per report"),
+    ]
+    grid = [Grid(header, shown, right=range(1, len(header)))] if args.output is None else []
+    return Answer(values, [*grid, Facts(facts + more)], {"output": "estimates"})

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
+from optmech.cli.output import Answer
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Write the file, read it again, say how to go on."""
     from optmech.base.storage import ending, is_standard_output, write_atomically
     from optmech.files.load import read_text
@@ -73,16 +74,11 @@ def run(args: argparse.Namespace) -> int:
     if not args.force:
         _refuse_another(args.output, text.encode())
     write_atomically(args.output, text.encode())
-    for line in notes:
-        output.note(f"note: {line}")
-    if is_standard_output(args.output):
-        return 0
-    if args.json:
-        output.print_json({"output": args.output, "secrets": secrets, "notes": notes})
-        return 0
-    output.written(f"problem with {secrets:,} secrets", args.output)
-    output.note(f"next: optmech solve {args.output} -o design.json --report report.html")
-    return 0
+    said = [f"note: {line}" for line in notes]
+    if not args.json and not is_standard_output(args.output):
+        said.append(f"problem with {secrets:,} secrets written to {args.output}")
+        said.append(f"next: optmech solve {args.output} -o design.json --report report.html")
+    return Answer({"output": args.output, "secrets": secrets, "notes": notes}, notes=said)
 
 
 def _first(wanted: Wanted, beside: Path) -> tuple[str, list[str]]:
@@ -114,7 +110,7 @@ def _wanted(args: argparse.Namespace) -> Wanted:
     """The columns that are named, or guessed from their names, or asked for on a terminal."""
     from optmech.base.labelled import coordinate_names
     from optmech.files.starting import Wanted, refuse_unknown
-    from optmech.protection.sources import opened_table
+    from optmech.protection.tables import opened_table
 
     with opened_table(args.data, 1) as table:
         known = list(table.known)

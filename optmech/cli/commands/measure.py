@@ -5,8 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli import output
-from optmech.cli.inputs import add_input, read_input
+from optmech.cli.inputs import add_input, argument, read_input
+from optmech.cli.output import (
+    Answer,
+    Facts,
+    Piece,
+    Title,
+    figures,
+    number,
+    plain_figures,
+    promises,
+)
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -22,43 +31,39 @@ EXAMPLE = 'optmech measure design.json --distance euclidean --epsilon "ln 2"'
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
-    parser.add_argument(
-        "--distance",
-        metavar="NAME",
-        help="distance that ε is per: euclidean, manhattan, hamming, haversine, loss, or one of "
+    argument(
+        parser,
+        "--distance NAME",
+        "distance that ε is per: euclidean, manhattan, hamming, haversine, loss, or one of "
         "the design's own (default: the one its constraints use)",
     )
-    parser.add_argument(
-        "--epsilon", metavar="E", help='report the least δ at this ε (a number, or "ln 3")'
+    argument(parser, "--epsilon E", 'report the least δ at this ε (a number, or "ln 3")')
+    argument(parser, "--delta D", "report the least ε at this δ")
+    argument(
+        parser, "--leakage", "also report what a report leaks: vulnerabilities, leakage, capacities"
     )
-    parser.add_argument("--delta", metavar="D", help="report the least ε at this δ")
-    parser.add_argument(
-        "--leakage",
-        action="store_true",
-        help="also report what a report leaks: vulnerabilities, leakage, capacities",
-    )
-    parser.add_argument(
-        "--reports",
-        metavar="K",
+    argument(
+        parser,
+        "--reports K",
+        "with --leakage: also what K independent reports about one secret leak",
         type=int,
-        help="with --leakage: also what K independent reports about one secret leak",
     )
-    parser.add_argument(
+    argument(
+        parser,
         "--everywhere",
-        action="store_true",
-        help="also report what the cells of a grid or of regions promise between their centres, "
+        "also report what the cells of a grid or of regions promise between their centres, "
         "for fixes that are snapped to the cell that holds them: the slack, the step across an "
         "edge, and the share of pairs of fixes whose log ratio exceeds ε (that of --epsilon, or "
         "the least between the centres) times their distance",
     )
-    parser.add_argument(
-        "--within",
-        metavar="D",
-        help="with --everywhere: sample pairs of fixes at most this far from each other",
+    argument(
+        parser,
+        "--within D",
+        "with --everywhere: sample pairs of fixes at most this far from each other",
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Always 0: numbers are reported, not judged."""
     from optmech.analysis import measures
     from optmech.exact.number import parse_exact
@@ -110,25 +115,18 @@ def run(args: argparse.Namespace) -> int:
             found[f"{prefix}epsilon_at_delta"] = title, value
     leaked = _leaked(args, problem, m, (name, distance)) if args.leakage else {}
     kept = measure_constraints(problem, m)
-    if args.json:
-        values = {key: value for key, (_, value) in found.items()}
-        rows = [row.plain() for row in kept]
-        more = {"everywhere": _plain(between, rate)} if between else {}
-        if leaked:
-            more["leakage"] = {key: output.plain(value) for key, (_, value) in leaked.items()}
-        output.print_json({"distance": name, **values, "constraints": rows, **more})
-        return 0
-    output.facts([(title, output.number(value)) for title, value in found.values()])
+    values: dict[str, Any] = {"distance": name, "constraints": [row.plain() for row in kept]}
+    values |= plain_figures(found)
+    shown: list[Piece] = [figures(found)]
     if leaked:
-        output.blank()
-        output.title("Leakage")
-        output.facts([(title, output.either(value)) for title, value in leaked.values()])
-    output.promises("constraint", kept)
+        values["leakage"] = plain_figures(leaked)
+        shown += [Title("Leakage"), figures(leaked)]
+    shown += promises("constraint", kept)
     if between:
-        output.blank()
-        output.title("Between the centres of cells")
-        output.facts(_facts(between, rate, problem.secrets.unit))
-    return 0
+        values["everywhere"] = _plain(between, rate)
+        rows = _facts(between, rate, problem.secrets.unit)
+        shown += [Title("Between the centres of cells"), Facts(rows)]
+    return Answer(values, shown)
 
 
 def _leaked(
@@ -176,16 +174,16 @@ def _facts(found: Everywhere, rate: float | None, unit: str) -> list[tuple[str, 
     low, high = (f"{100 * share:.3g}" for share in found.interval)
     own = found.epsilon if rate is None else float(rate)
     return [
-        ("ε between the centres", output.number(found.epsilon)),
-        ("slack: ε counts for distance + slack", output.number(found.slack) + length),
+        ("ε between the centres", number(found.epsilon)),
+        ("slack: ε counts for distance + slack", number(found.slack) + length),
         (
             "log ratio at distance 0",
-            output.number(found.step) + edge,
+            number(found.step) + edge,
         ),
         *(
             (
                 f"ε for fixes {apart:.3g}{length} apart or more",
-                output.number(found.epsilon_between(apart)),
+                number(found.epsilon_between(apart)),
             )
             for apart in _apart(found)
         ),

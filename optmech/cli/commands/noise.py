@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, cast
 
-from optmech.cli import output
+from optmech.cli.inputs import argument
+from optmech.cli.output import Answer, Facts, claim_outputs, note, number
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -16,52 +17,43 @@ EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--epsilon", required=True, metavar="E", help='ε, such as 0.5 or "ln 3"')
-    parser.add_argument(
-        "--order",
-        metavar="A",
-        help="ε bounds Rényi divergences of this order above 1, such as 2 or 3/2",
+    argument(parser, "--epsilon E", 'ε, such as 0.5 or "ln 3"', required=True)
+    argument(
+        parser, "--order A", "ε bounds Rényi divergences of this order above 1, such as 2 or 3/2"
     )
-    parser.add_argument("--delta", default="0", metavar="D", help="δ (default: 0)")
-    parser.add_argument(
-        "--sensitivity",
+    argument(parser, "--delta D", "δ (default: 0)", default="0")
+    argument(
+        parser,
+        "--sensitivity S",
+        "by how much one person changes the number (default: 1)",
         type=int,
         default=1,
-        metavar="S",
-        help="by how much one person changes the number (default: 1)",
     )
-    parser.add_argument(
-        "--loss",
+    argument(
+        parser,
+        "--loss LOSS",
+        "absolute, square, threshold, or a table such as 0,1,1.5 (default: absolute)",
         default="absolute",
-        help="absolute, square, threshold, or a table such as 0,1,1.5 (default: absolute)",
     )
-    parser.add_argument(
-        "--width", type=int, metavar="W", help="noise up to W costs nothing (loss threshold)"
-    )
-    parser.add_argument(
-        "--dimensions", type=int, default=1, metavar="D", help="2 for pairs of numbers (default: 1)"
-    )
-    parser.add_argument(
-        "--norm", help="the norm of changes of a pair: l1, l2 or linf (default: l1)"
-    )
-    parser.add_argument(
-        "--loss-norm", metavar="NORM", help="the norm of noise that costs (default: the same)"
-    )
-    parser.add_argument(
-        "--for-releases",
+    argument(parser, "--width W", "noise up to W costs nothing (loss threshold)", type=int)
+    argument(parser, "--dimensions D", "2 for pairs of numbers (default: 1)", type=int, default=1)
+    argument(parser, "--norm NORM", "the norm of changes of a pair: l1, l2 or linf (default: l1)")
+    argument(parser, "--loss-norm NORM", "the norm of noise that costs (default: the same)")
+    argument(
+        parser,
+        "--for-releases K",
+        "K numbers, each with noise of its own and the same law, keep ε and δ together "
+        "(default: 1)",
         type=int,
         default=1,
-        metavar="K",
-        help="K numbers, each with noise of its own and the same law, keep ε and δ together "
-        "(default: 1)",
     )
-    parser.add_argument("-o", "--output", metavar="OUT", help="write the noise to this JSON file")
-    parser.add_argument("--picture", metavar="PNG", help="draw the noise")
+    argument(parser, "-o --output OUT", "write the noise to this JSON file")
+    argument(parser, "--picture PNG", "draw the noise")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """0 with noise whose promise is verified."""
-    output.claim_outputs(args, [])
+    claim_outputs(args, [])
     design = _best(args)
     if args.output:
         design.save(args.output)
@@ -69,14 +61,17 @@ def run(args: argparse.Namespace) -> int:
         from optmech.show.plots.noise import noise_picture
 
         noise_picture(design, args.picture)
-    if args.json:
-        places = {"output": args.output, "picture": args.picture}
-        output.print_json(design.summary() | places)
-        return 0
-    _show(design)
-    output.written("noise", args.output)
-    output.written("picture", args.picture)
-    return 0
+    facts = [
+        ("promise", design.promise),
+        ("verified", f"yes: {design.decided[1]}"),
+        (design.measured, number(design.loss)),
+        ("lower bound", f"{number(design.lower_bound)}, of {design.compared}"),
+        ("status", f"{design.status}: a gap of {design.gap:.2g}"),
+        ("noise", design.shown),
+        ("seconds", f"{design.seconds:.2f}"),
+    ]
+    files = {"output": "noise", "picture": "picture"}
+    return Answer(design.summary(), [Facts(facts)], files)
 
 
 def _best(args: argparse.Namespace) -> ProvedNoise:
@@ -88,7 +83,7 @@ def _best(args: argparse.Namespace) -> ProvedNoise:
         "loss": _loss(args.loss),
         "width": args.width,
         "for_releases": args.for_releases,
-        "note": output.note,
+        "note": note,
     }
     if args.dimensions != 1 or args.norm or args.loss_norm:
         asked |= {"dimensions": args.dimensions, "norm": args.norm, "loss_norm": args.loss_norm}
@@ -110,17 +105,3 @@ def _loss(text: str) -> str | list[float]:
             where="--loss",
             remedy="Give numbers with commas between them: c(0),c(1),…",
         ) from error
-
-
-def _show(design: ProvedNoise) -> None:
-    output.facts(
-        [
-            ("promise", design.promise),
-            ("verified", f"yes: {design.decided[1]}"),
-            (design.measured, output.number(design.loss)),
-            ("lower bound", f"{output.number(design.lower_bound)}, of {design.compared}"),
-            ("status", f"{design.status}: a gap of {design.gap:.2g}"),
-            ("noise", design.shown),
-            ("seconds", f"{design.seconds:.2f}"),
-        ]
-    )

@@ -1,51 +1,48 @@
 """``optmech pack``: a design as a small file to sample from."""
 
-from __future__ import annotations
-
 import argparse
 import os
 
-from optmech.cli import output
+from optmech.cli.inputs import argument
+from optmech.cli.output import Answer, Facts, claim_outputs, number
 
 SUMMARY = "release a design again in few bits, as a small file for devices"
 EXAMPLE = "optmech pack design.json -o city.omm --bits 24 --max-loss 0.1%"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the file to write")
-    parser.add_argument(
-        "--bits",
+    argument(parser, "design DESIGN", "a file written by optmech solve -o")
+    argument(parser, "-o --output OUT", "the file to write", required=True)
+    argument(
+        parser,
+        "--bits W",
+        "probabilities are whole numbers over 2^W; 16, 24 (default), 32 or 48",
         type=int,
         default=24,
-        metavar="W",
-        help="probabilities are whole numbers over 2^W; 16, 24 (default), 32 or 48",
     )
-    parser.add_argument(
-        "--max-loss",
+    argument(
+        parser,
+        "--max-loss SHARE",
+        "how much worse than the design the packed mechanism may be (default: 1%%)",
         default="1%",
-        metavar="SHARE",
-        help="how much worse than the design the packed mechanism may be (default: 1%%)",
     )
-    parser.add_argument(
-        "--prior-date", metavar="YYYY-MM", help="when the prior's data are from; goes into the file"
-    )
-    parser.add_argument(
-        "--outside",
+    argument(parser, "--prior-date YYYY-MM", "when the prior's data are from; goes into the file")
+    argument(
+        parser,
+        "--outside WHAT",
+        "what a position outside the region gets: refuse (default; no report) or nearest",
         default="refuse",
-        metavar="WHAT",
-        help="what a position outside the region gets: refuse (default; no report) or nearest",
     )
-    parser.add_argument("--sign", metavar="KEY", help="sign with this Ed25519 private key (PEM)")
+    argument(parser, "--sign KEY", "sign with this Ed25519 private key (PEM)")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Write the file; report its size and what it costs."""
     from optmech.designs.design import Design
     from optmech.packed.everywhere import PackedEverywhere
     from optmech.packed.make import pack
 
-    output.claim_outputs(args, [args.design, args.sign])
+    claim_outputs(args, [args.design, args.sign])
     packed = pack(
         Design.load(args.design),
         args.output,
@@ -60,29 +57,21 @@ def run(args: argparse.Namespace) -> int:
     size = os.path.getsize(args.output) if os.path.isfile(args.output) else None
     columns = int(packed.matrix.any(axis=0).sum())
     of = "control points" if isinstance(packed, PackedEverywhere) else "secrets"
-    if args.json:
-        output.print_json(
-            {
-                "output": args.output,
-                "bytes": size,
-                "bits": packed.bits,
-                of.replace(" ", "_"): rows.shape[0],
-                "reports": columns,
-                "loss": loss.packed,
-                "design_loss": loss.design,
-                "increase": loss.increase,
-            }
-        )
-        return 0
-    output.facts(
-        [
-            ("bits", str(packed.bits)),
-            (of, f"{rows.shape[0]:,}"),
-            ("reports", f"{columns:,} of {rows.shape[1]:,}"),
-            (loss.objective, f"{output.number(loss.packed)}, {loss.increase:+.2g} of the design's"),
-            ("inequalities", "all decided exactly"),
-            *([] if size is None else [("size", f"{size:,} bytes")]),
-        ]
-    )
-    output.written("packed mechanism", args.output)
-    return 0
+    values = {
+        "bytes": size,
+        "bits": packed.bits,
+        of.replace(" ", "_"): rows.shape[0],
+        "reports": columns,
+        "loss": loss.packed,
+        "design_loss": loss.design,
+        "increase": loss.increase,
+    }
+    facts = [
+        ("bits", str(packed.bits)),
+        (of, f"{rows.shape[0]:,}"),
+        ("reports", f"{columns:,} of {rows.shape[1]:,}"),
+        (loss.objective, f"{number(loss.packed)}, {loss.increase:+.2g} of the design's"),
+        ("inequalities", "all decided exactly"),
+        *([] if size is None else [("size", f"{size:,} bytes")]),
+    ]
+    return Answer(values, [Facts(facts)], {"output": "packed mechanism"})

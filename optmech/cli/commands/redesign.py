@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from optmech.cli import output
-from optmech.cli.inputs import require_limits
-from optmech.errors import InfeasibleError, ProblemError
+from optmech.cli.inputs import add_solving, argument
+from optmech.cli.output import Answer, Facts, Piece, Title, claim_outputs
+from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from optmech.show.measured import Measured
     from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "design some rows of a saved design anew, and keep all others digit by digit"
@@ -18,43 +18,22 @@ EXAMPLE = 'optmech redesign old.json new-problem.toml -o new.json --free "new sc
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "design",
-        metavar="OLD",
-        help="a file written by optmech solve -o, or by optmech pack -o (then the rows that "
+    argument(
+        parser,
+        "design OLD",
+        "a file written by optmech solve -o, or by optmech pack -o (then the rows that "
         "devices have are kept)",
     )
-    parser.add_argument(
-        "problem", metavar="FILE|NAME", help="what is wanted now: another place, another prior"
-    )
-    parser.add_argument(
-        "--keep",
+    argument(parser, "problem FILE|NAME", "what is wanted now: another place, another prior")
+    argument(
+        parser,
+        "--keep LABEL",
+        "secrets whose rows are kept (default: all that both have, at the same place)",
         nargs="+",
-        metavar="LABEL",
-        help="secrets whose rows are kept (default: all that both have, at the same place)",
     )
-    parser.add_argument(
-        "--free", nargs="+", metavar="LABEL", help="secrets whose rows are designed anew, of these"
-    )
-    parser.add_argument(
-        "--profile",
-        metavar="NAME|FILE",
-        help="solver profile (default: the one that the file recommends, else auto)",
-    )
-    parser.add_argument("--gap", type=float, metavar="G", help="relative gap to certify")
-    parser.add_argument(
-        "--time-limit",
-        type=float,
-        metavar="S",
-        help="seconds after which the best verified result so far is returned",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="write the design to this file (-: standard output)",
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
+    argument(parser, "--free LABEL", "secrets whose rows are designed anew, of these", nargs="+")
+    argument(parser, "-o --output OUT", "write the design to this file (-: standard output)")
+    add_solving(parser)
 
 
 def _packed_rows(path: str) -> Mechanism:
@@ -72,25 +51,19 @@ def _packed_rows(path: str) -> Mechanism:
     return packed
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Solve, save, say what both versions reveal; 0 verified, 1 not, 3 infeasible."""
     from optmech.analysis import leakage
-    from optmech.cli.commands.solve import attack_on, attempting, ended, failed, show_design
+    from optmech.cli.commands.solve import Delivery, asked
     from optmech.cli.progress import showing
     from optmech.designs.file import load_mechanism
-    from optmech.files import read_problem
     from optmech.packed.load import is_packed_file
-    from optmech.pipeline.profiles import load_profile
     from optmech.pipeline.redesign import redesign
     from optmech.problem.attacked import choose_distance
-    from optmech.show.measured import measure_constraints
     from optmech.show.version_words import measured_versions, version_notes, version_rows
 
-    require_limits(args)
-    file = read_problem(args.problem)
-    output.doubts(file.problem)
-    profile = load_profile(args.profile or file.profile or "auto")
-    output.claim_outputs(args, (args.design, *file.inputs, args.profile))
+    file, profile = asked(args)
+    claim_outputs(args, (args.design, *file.inputs, args.profile))
     with showing(args.gap or profile.gap, args.quiet) as progress:
         packed = is_packed_file(args.design)
         design = redesign(
@@ -103,47 +76,22 @@ def run(args: argparse.Namespace) -> int:
             time_limit=args.time_limit,
             progress=progress,
         )
-    if args.output:
-        design.save(args.output)
-    found, versions, attack = design.matrix is not None, None, None
-    failures: list[Exception] = []
-    measured: list[Measured] = []
-    with attempting(failures):
-        measured = measure_constraints(design.problem, design.mechanism) if found else []
-    with attempting(failures):
-        attack = attack_on(design) if found else None
-    with attempting(failures):
-        if found:
+    delivery, versions = Delivery(design, args), None
+    with delivery.attempting():
+        if delivery.found:
             before = _packed_rows(args.design) if packed else load_mechanism(args.design)
             pair = leakage.versions(before, design.mechanism)
             versions = measured_versions(design.problem, pair, choose_distance(design.problem))
-    if args.json:
-        output.print_json(
-            {
-                **design.summary(),
-                "problem": file.title,
-                "file": str(file.path),
-                "profile": profile.name,
-                "privacy": [row.plain() for row in measured],
-                "attack": attack,
-                "versions": versions,
-                "output": args.output,
-                **failed(failures),
-            }
-        )
-        return ended(design.verified, failures, args) if found else InfeasibleError.exit_status
-    show_design(design, file.title, profile.name, attack, measured)
-    if versions is not None:
-        output.blank()
-        output.title("the old and the new version together")
-        output.facts(version_rows(versions))
-        for line in version_notes(versions):
-            output.note(f"note: {line}")
-    output.written("design", args.output)
-    if not found:
-        raise InfeasibleError(
-            f"infeasible: {design.reason}",
-            where=str(args.problem),
-            remedy="Let the rows of the places around be free as well (--free), or raise ε",
-        )
-    return ended(design.verified, failures, args)
+    remedy = "Let the rows of the places around be free as well (--free), or raise ε"
+    answer = delivery.answer(file, profile.name, {"output": "design"}, remedy)
+    values = {**answer.values, "versions": versions}
+    if versions is None:
+        return replace(answer, values=values)
+    together: list[Piece] = [
+        Title("the old and the new version together"),
+        Facts(version_rows(versions)),
+    ]
+    notes = [f"note: {line}" for line in version_notes(versions)]
+    return replace(
+        answer, values=values, shown=[*answer.shown, *together], notes=[*answer.notes, *notes]
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from optmech.cli import output
+from optmech.cli.inputs import argument
+from optmech.cli.output import Answer, claim_outputs, note, require_page
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -20,29 +20,28 @@ _MOST = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "designs",
-        metavar="DESIGN|RUN",
-        nargs="+",
-        help="files written by optmech solve -o, or the directory of a run of optmech sweep, whose "
+    argument(
+        parser,
+        "designs DESIGN|RUN",
+        "files written by optmech solve -o, or the directory of a run of optmech sweep, whose "
         "frontier has a line for every series",
+        nargs="+",
     )
-    parser.add_argument(
-        "--backdrop",
-        metavar="GEOJSON",
-        help="lines behind the maps (districts, a coast, roads): GeoJSON in degrees, also "
+    argument(
+        parser,
+        "--backdrop GEOJSON",
+        "lines behind the maps (districts, a coast, roads): GeoJSON in degrees, also "
         ".gz, or PACKAGE:RESOURCE of an installed package",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="the HTML file (default: beside the first design, or in the run's directory)",
+    argument(
+        parser,
+        "-o --output OUT",
+        "the HTML file (default: beside the first design, or in the run's directory)",
     )
-    parser.add_argument("--open", action="store_true", help="show the page in a browser")
+    argument(parser, "--open", "show the page in a browser")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Check every design on reading it, and write the page."""
     from optmech.reading.recognised import by_ending
     from optmech.show.reports import report
@@ -52,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
             raise ProblemError(f"is {other[0]}, and no design", where=path, remedy=other[1])
     if args.output is None:
         args.output = _beside(args.designs)
-    output.claim_outputs(args, [*args.designs, args.backdrop])
-    output.require_page(args.output, "--output")
+    claim_outputs(args, [*args.designs, args.backdrop])
+    require_page(args.output, "--output")
     shown = _read(args.designs)
     size = report(
         shown.designs,
@@ -63,17 +62,14 @@ def run(args: argparse.Namespace) -> int:
         backdrop=args.backdrop,
         title=shown.title,
     )
-    if args.json:
-        output.print_json({"output": args.output, "designs": len(shown.designs), "bytes": size})
-    else:
-        output.written(f"report ({size / 1e6:.1f} MB)", args.output)
-    if args.open:
-        _open(args.output)
-    return 0
+    return Answer(
+        {"designs": len(shown.designs), "bytes": size},
+        files={"output": f"report ({size / 1e6:.1f} MB)"},
+        notes=_open(args.output) if args.open else (),
+    )
 
 
-@dataclass(frozen=True)
-class _Shown:
+class _Shown(NamedTuple):
     """Designs, their names where there are several, what each belongs to, and the page's title."""
 
     designs: list[Design]
@@ -100,8 +96,7 @@ def _read(paths: list[str]) -> _Shown:
 
 def _read_run(path: str) -> _Shown:
     from optmech.sweeps.directory import MANIFEST, read_manifest
-    from optmech.sweeps.run import SweepResult
-    from optmech.sweeps.series import named_designs
+    from optmech.sweeps.run import SweepResult, named_designs
 
     if not os.path.isfile(Path(path) / MANIFEST):
         raise ProblemError(
@@ -125,7 +120,7 @@ def _read_run(path: str) -> _Shown:
     for k, task in enumerate(tasks, start=1):
         designs.append(result.design(task))
         if k % 50 == 0:
-            output.note(f"{k} of {len(tasks)} designs checked")
+            note(f"{k} of {len(tasks)} designs checked")
     title = read_manifest(Path(path)).get("title")
     return _Shown(
         designs,
@@ -143,12 +138,12 @@ def _beside(paths: list[str]) -> str:
     return str(first.with_name(name))
 
 
-def _open(path: str) -> None:
-    """Show a page in a browser, where there is one; says so where there is none."""
+def _open(path: str) -> list[str]:
+    """Show a page in a browser, where there is one; a note where there is none."""
     import webbrowser
 
     from optmech.base.storage import is_standard_output
 
     address = Path(os.path.abspath(path)).as_uri()
-    if is_standard_output(path) or not webbrowser.open(address):
-        output.note(f"note: no browser could be opened: {address}")
+    shown = not is_standard_output(path) and webbrowser.open(address)
+    return [] if shown else [f"note: no browser could be opened: {address}"]

@@ -6,8 +6,15 @@ import argparse
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli import output
-from optmech.cli.inputs import add_draw_seed, add_family_input, released_mechanism
+from optmech.cli.inputs import (
+    add_draw_seed,
+    add_family_input,
+    argument,
+    point,
+    released_mechanism,
+    require_seed,
+)
+from optmech.cli.output import Answer, Lines, note
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -19,32 +26,28 @@ MAX_DRAWS = 10**7
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "design", metavar="DESIGN", help="a file written by optmech solve -o, or pack"
-    )
-    parser.add_argument(
-        "secret",
-        metavar="SECRET",
-        nargs="?",
-        help="label of the secret; a grid cell is ROW,COLUMN; for a design that is private at "
+    argument(parser, "design DESIGN", "a file written by optmech solve -o, or pack")
+    argument(
+        parser,
+        "secret SECRET",
+        "label of the secret; a grid cell is ROW,COLUMN; for a design that is private at "
         "every point the point itself, X,Y; for noise the whole number it is added to",
+        nargs="?",
     )
-    parser.add_argument(
-        "--at",
-        metavar="X,Y",
-        help="instead of SECRET a position: of a packed mechanism, or of a design that is private "
+    argument(
+        parser,
+        "--at X,Y",
+        "instead of SECRET a position: of a packed mechanism, or of a design that is private "
         "at every point; longitude and latitude where that has degrees (--at=X,Y where X is "
         "negative)",
     )
     add_family_input(parser)
-    parser.add_argument(
-        "--signer", metavar="KEY", help="the public key (PEM) that a packed file is signed with"
-    )
-    parser.add_argument("-n", type=int, default=1, metavar="N", help="how many (default: 1)")
+    argument(parser, "--signer KEY", "the public key (PEM) that a packed file is signed with")
+    argument(parser, "-n N", "how many (default: 1)", type=int, default=1)
     add_draw_seed(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """One label a line."""
     from optmech.mesh.mechanism import MeshMechanism
     from optmech.reading.errors import printable
@@ -55,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         raise ProblemError(
             f"{args.n} is out of range", where="-n", remedy=f"Give 1 to {MAX_DRAWS:,}"
         )
-    output.require_seed(args.seed)
+    require_seed(args.seed)
     if (args.secret is None) == (args.at is None):
         raise ProblemError(
             "give a secret, or a position with --at, and not both",
@@ -69,8 +72,6 @@ def run(args: argparse.Namespace) -> int:
     if mechanism is None:
         drawn = _noisy(args.design, shown, args.n, args.seed)
     elif isinstance(mechanism, MeshMechanism):
-        from optmech.cli.positions import point
-
         drawn = mechanism.sample_at(point(shown), args.n, args.seed)
     elif args.at is not None:
         shown = _place_at(mechanism, args.at)
@@ -82,17 +83,15 @@ def run(args: argparse.Namespace) -> int:
             raise error.at("SECRET") from error
         drawn = mechanism.sample(shown, size=args.n, seed=args.seed)
     if args.seed is not None:
-        output.note("note: --seed makes the draws predictable: unfit for release")
-    if args.json:
-        output.print_json({"secret": shown, "observables": drawn})
-        return 0
-    print("\n".join(printable(label_text(label)) for label in drawn))
-    return 0
+        note("note: --seed makes the draws predictable: unfit for release")
+    return Answer(
+        {"secret": shown, "observables": drawn},
+        [Lines("\n".join(printable(label_text(label)) for label in drawn))],
+    )
 
 
 def _place_at(mechanism: Mechanism, text: str) -> Hashable:
     """The label of the place that a position belongs to."""
-    from optmech.cli.positions import point
     from optmech.packed.load import PackedMechanism
 
     if not isinstance(mechanism, PackedMechanism):

@@ -1,24 +1,26 @@
 """``optmech schema``: the JSON Schema of problem, trace and sweep files."""
 
-from __future__ import annotations
-
 import argparse
+
+from optmech.cli.inputs import argument
+from optmech.cli.output import Answer, Lines
 
 SUMMARY = "print the JSON Schema of problem files, or of trace or sweep files"
 EXAMPLE = "optmech schema > problem.schema.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    argument(
+        parser,
         "of",
+        "the kind of file (default: problem)",
         nargs="?",
         choices=("problem", "trace", "sweep"),
         default="problem",
-        help="the kind of file (default: problem)",
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Indented for people, on one line with --json."""
     import json
 
@@ -26,5 +28,4 @@ def run(args: argparse.Namespace) -> int:
 
     schemas = {"problem": problem_schema, "trace": trace_schema, "sweep": sweep_schema}
     schema = schemas[args.of]()
-    print(json.dumps(schema, indent=None if args.json else 2))
-    return 0
+    return Answer(schema, [Lines(json.dumps(schema, indent=2))])

@@ -4,86 +4,72 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli import output
-from optmech.cli.inputs import require_limits
-from optmech.errors import InfeasibleError, OptmechError, ProblemError
+from optmech.cli.inputs import add_solving, argument, require_limits
+from optmech.cli.output import (
+    Answer,
+    Facts,
+    Piece,
+    Title,
+    checks,
+    claim_outputs,
+    note,
+    number,
+    promises,
+    require_page,
+)
+from optmech.errors import InfeasibleError, ProblemError
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
     from optmech.files import ProblemFile
+    from optmech.pipeline.profiles import Profile
     from optmech.show.measured import Measured
 
 SUMMARY = "solve a problem and verify the mechanism found"
 EXAMPLE = "optmech solve montreal-small -o design.json --report report.html"
-_PAGE = "report"
 _LONG = 20.0
 """Seconds after which it is worth saying what would make it faster."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("problem", metavar="FILE|NAME", help="a problem file, or a gallery name")
-    parser.add_argument(
-        "--profile",
-        metavar="NAME|FILE",
-        help="solver profile (default: the one that the file recommends, else auto)",
+    argument(parser, "problem FILE|NAME", "a problem file, or a gallery name")
+    add_solving(parser)
+    argument(
+        parser,
+        "--device NAME",
+        "compute on cuda, cuda:1, cupy, cpu, ... (extra gpu; default: compiled code here)",
     )
-    parser.add_argument("--gap", type=float, metavar="G", help="relative gap to certify")
-    parser.add_argument(
-        "--time-limit",
-        type=float,
-        metavar="S",
-        help="seconds after which the best verified result so far is returned",
-    )
-    parser.add_argument(
-        "--device",
-        metavar="NAME",
-        help="compute on cuda, cuda:1, cupy, cpu, ... (extra gpu; default: compiled code here)",
-    )
-    parser.add_argument(
-        "--resolution",
-        type=int,
-        metavar="CELLS",
-        help="for problems too large to solve: a bound from so many cells, a mechanism from a mesh "
+    argument(
+        parser,
+        "--resolution CELLS",
+        "for problems too large to solve: a bound from so many cells, a mechanism from a mesh "
         "or landmarks (0: the whole program; default: before it where that takes long, instead of "
         "it where that does not fit)",
+        type=int,
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="write the design to this file (-: standard output)",
-    )
-    parser.add_argument("--picture", metavar="PNG", help="draw the mechanism to this file")
-    parser.add_argument(
-        "--report",
-        metavar="HTML",
-        dest="page",
-        help="write the page of optmech report too; a design that was written is read and checked "
+    argument(parser, "-o --output OUT", "write the design to this file (-: standard output)")
+    argument(parser, "--picture PNG", "draw the mechanism to this file")
+    argument(
+        parser,
+        "--report HTML",
+        "write the page of optmech report too; a design that was written is read and checked "
         "again for it",
+        dest="page",
     )
-    parser.add_argument(
-        "--backdrop", metavar="GEOJSON", help="lines behind the page's maps, as for optmech report"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
+    argument(parser, "--backdrop GEOJSON", "lines behind the page's maps, as for optmech report")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Solve, report, save; 0 when verified, 1 when not, 3 when infeasible."""
     from optmech.cli.progress import showing
-    from optmech.files import read_problem
-    from optmech.pipeline.profiles import load_profile
     from optmech.pipeline.solve import solve
-    from optmech.show.measured import measure_constraints
 
-    require_limits(args)
-    file = read_problem(args.problem)
-    output.doubts(file.problem)
-    profile = load_profile(args.profile or file.profile or "auto")
+    file, profile = asked(args)
     _check_outputs(args, file)
     with showing(args.gap or profile.gap, args.quiet) as progress:
         design = solve(
@@ -95,84 +81,87 @@ def run(args: argparse.Namespace) -> int:
             device=args.device,
             resolution=args.resolution,
         )
-    if args.output:
-        design.save(args.output)
-    # whatever fails from here on, the design that was found is shown first
-    failures: list[Exception] = []
-    found = design.matrix is not None
-    with attempting(failures):
+    delivery = Delivery(design, args)
+    with delivery.attempting("page"):
         if args.page:
             _write_page(design, args)
-    args.page = None if failures else args.page
-    before = len(failures)
-    with attempting(failures):
-        if args.picture and found:
+    with delivery.attempting("picture"):
+        if args.picture and delivery.found:
             from optmech.show.plots import mechanism_picture
 
             mechanism_picture(design, args.picture)
-    args.picture = args.picture if found and len(failures) == before else None
-    measured: list[Measured] = []
-    attack: dict[str, Any] | None = None
-    with attempting(failures):
-        measured = measure_constraints(design.problem, design.mechanism) if found else []
-    with attempting(failures):
-        attack = attack_on(design) if found else None
-    if args.json:
-        checks = [
-            {"name": c.name, "constraint": c.constraint, "passed": c.passed, "detail": c.detail}
-            for c in design.certificate.checks
-        ]
-        output.print_json(
-            {
-                **design.summary(),
-                "problem": file.title,
-                "file": str(file.path),
-                "profile": profile.name,
-                "privacy": [row.plain() for row in measured],
-                "attack": attack,
-                "checks": checks,
-                "output": args.output,
-                "picture": args.picture,
-                "report": args.page,
-                **failed(failures),
-            }
-        )
+    if not delivery.found:
+        args.picture = None
+    files = {"output": "design", "picture": "picture", "page": "report"}
+    return delivery.answer(file, profile.name, files)
+
+
+def asked(args: argparse.Namespace) -> tuple[ProblemFile, Profile]:
+    """The problem and the profile; says what can hardly be meant, before a search that would answer
+    it all the same."""
+    from optmech.files import read_problem
+    from optmech.pipeline.profiles import load_profile
+
+    require_limits(args)
+    file = read_problem(args.problem)
+    for line in file.problem.doubts:
+        note(f"warning: {line}")
+    return file, load_profile(args.profile or file.profile or "auto")
+
+
+class Delivery:
+    """A design that was found: saved first, and shown whatever fails from then on."""
+
+    def __init__(self, design: Design, args: argparse.Namespace) -> None:
+        self.design, self.args = design, args
+        self.found = design.matrix is not None
+        self.failures: list[Exception] = []
+        if args.output:
+            design.save(args.output)
+
+    @contextmanager
+    def attempting(self, option: str = "") -> Iterator[None]:
+        """What fails inside ends nothing else; the file of an ``option`` is then none."""
+        try:
+            yield
+        except Exception as error:
+            self.failures.append(error)
+            if option:
+                setattr(self.args, option, None)
+
+    def answer(
+        self, file: ProblemFile, profile: str, files: Mapping[str, str], remedy: str = ""
+    ) -> Answer:
+        """What was asked for, what came out, what was checked."""
+        from optmech.pipeline.session import told
+        from optmech.show.measured import measure_constraints
+
+        design, measured, attack = self.design, list[Any](), None
+        with self.attempting():
+            measured = measure_constraints(design.problem, design.mechanism) if self.found else []
+        with self.attempting():
+            attack = attack_on(design) if self.found else None
+        values = {
+            **design.summary(),
+            "problem": file.title,
+            "file": str(file.path),
+            "profile": profile,
+            "privacy": [row.plain() for row in measured],
+            "attack": attack,
+            "checks": [
+                {"name": c.name, "constraint": c.constraint, "passed": c.passed, "detail": c.detail}
+                for c in design.certificate.checks
+            ],
+        }
+        if self.failures:
+            values["failed"] = [told(failure) for failure in self.failures]
+        error = next(iter(self.failures), None)
         if design.status == "infeasible":
-            return InfeasibleError.exit_status
-    else:
-        show_design(design, file.title, profile.name, attack, measured)
-        output.written("design", args.output)
-        output.written("picture", args.picture)
-        output.written(_PAGE, args.page)
-        if design.status == "infeasible":
-            raise InfeasibleError(f"infeasible: {design.reason}", where=str(args.problem))
-    return ended(design.verified, failures, args)
-
-
-@contextmanager
-def attempting(failures: list[Exception]) -> Iterator[None]:
-    """What fails inside joins ``failures``, and ends nothing else."""
-    try:
-        yield
-    except Exception as error:
-        failures.append(error)
-
-
-def failed(failures: list[Exception]) -> dict[str, list[str]]:
-    """For JSON: what failed beside the design, where something did."""
-    from optmech.pipeline.session import told
-
-    return {"failed": [told(failure) for failure in failures]} if failures else {}
-
-
-def ended(verified: bool, failures: list[Exception], args: argparse.Namespace) -> int:
-    """The status of a command that has shown a design; raises the first of ``failures``, unless
-    JSON said it."""
-    if failures and not (args.json and isinstance(failures[0], OptmechError)):
-        raise failures[0]
-    if failures:
-        return getattr(failures[0], "exit_status", 1)
-    return 0 if verified else 1
+            where = str(self.args.problem)
+            error = InfeasibleError(f"infeasible: {design.reason}", where=where, remedy=remedy)
+        shown = _shown(design, file.title, profile, attack, measured)
+        status = 0 if design.verified else 1
+        return Answer(values, shown, files, _notes(design), status, error)
 
 
 def attack_on(design: Design) -> dict[str, Any]:
@@ -203,7 +192,7 @@ def _write_page(design: Design, args: argparse.Namespace) -> None:
 def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
     from optmech.reading.recognised import by_ending
 
-    output.claim_outputs(args, (*file.inputs, args.profile, args.backdrop))
+    claim_outputs(args, (*file.inputs, args.profile, args.backdrop))
     if args.backdrop is not None:
         _require_shown(args, file)
     other = None if args.output is None else by_ending(args.output)
@@ -214,7 +203,7 @@ def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
             remedy="Use a name that ends in .json",
         )
     if args.page is not None:
-        output.require_page(args.page, "--report")
+        require_page(args.page, "--report")
 
 
 def _require_shown(args: argparse.Namespace, file: ProblemFile) -> None:
@@ -238,34 +227,34 @@ def _require_shown(args: argparse.Namespace, file: ProblemFile) -> None:
         )
 
 
-def show_design(
+def _shown(
     design: Design,
     title: str,
     profile: str,
     attack: dict[str, Any] | None,
     measured: list[Measured],
-) -> None:
-    """Print a design: what was asked for, what came out, what was checked."""
-    from optmech.designs.notes import about_bounds
+) -> Iterator[Piece]:
     from optmech.show import words
+
+    yield Title(title)
+    yield Facts(words.describe(design.problem))
+    yield Facts(_result(design, profile, attack))
+    yield from promises("measured from the matrix", measured)
+    if design.certificate.checks:
+        yield checks(design.certificate.checks)
+
+
+def _notes(design: Design) -> list[str]:
+    from optmech.designs.notes import about_bounds
     from optmech.show.reports.sentences import threshold_notes
 
-    output.title(title)
-    output.facts(words.describe(design.problem))
-    output.blank()
-    output.facts(_result(design, profile, attack))
-    output.promises("measured from the matrix", measured)
-    if design.certificate.checks:
-        output.blank()
-        output.checks(design.certificate.checks)
-    for line in (*design.notes, *about_bounds(design), *threshold_notes(design)):
-        output.note(f"note: {line}")
+    lines = [*design.notes, *about_bounds(design), *threshold_notes(design)]
     if design.seconds > _LONG and design.engine == "structured" and find_spec("numba") is None:
-        output.note("note: NumPy did the work; compiled, with numba, it takes half the time")
+        lines.append("NumPy did the work; compiled, with numba, it takes half the time")
+    return [f"note: {line}" for line in lines]
 
 
 def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list[tuple[str, str]]:
-    from optmech.cli.output import number
     from optmech.show.nearness import nearness
     from optmech.show.words import unit_of
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmech.cli import output
-from optmech.cli.inputs import require_limits
+from optmech.cli.inputs import add_solving, argument, require_limits
+from optmech.cli.output import Answer, Facts, Grid, Piece, note
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -20,31 +21,23 @@ _LISTED = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sweep", metavar="FILE|NAME", help="a sweep file, or a gallery name")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        help="directory of the results (default: the file's name with -run); the same command "
+    argument(parser, "sweep FILE|NAME", "a sweep file, or a gallery name")
+    argument(
+        parser,
+        "-o --output DIR",
+        "directory of the results (default: the file's name with -run); the same command "
         "goes on where an interrupted one was",
     )
-    parser.add_argument("--profile", metavar="NAME|FILE", help="solver profile of every task")
-    parser.add_argument("--gap", type=float, metavar="G", help="relative gap to certify")
-    parser.add_argument("--time-limit", type=float, metavar="S", help="seconds for every task")
-    parser.add_argument(
-        "--workers", type=int, metavar="N", help="processes (default: the cores at hand)"
-    )
-    parser.add_argument(
-        "--dask", metavar="ADDRESS", help="run on the Dask cluster of this scheduler instead"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
+    add_solving(parser)
+    argument(parser, "--workers N", "processes (default: the cores at hand)", type=int)
+    argument(parser, "--dask ADDRESS", "run on the Dask cluster of this scheduler instead")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Solve all tasks; 0 when every one has a result, infeasible ones included, 1 otherwise."""
     from optmech.base.storage import is_standard_output
     from optmech.sweeps import sweep
-    from optmech.sweeps.cluster import dask_executor
+    from optmech.sweeps.scheduler import dask_executor
 
     require_limits(args)
     folder = f"{Path(args.sweep).stem}-run" if args.output is None else args.output
@@ -64,50 +57,40 @@ def run(args: argparse.Namespace) -> int:
                 time_limit=args.time_limit,
                 workers=args.workers,
                 executor=executor,
-                progress=None if args.quiet else output.note,
+                progress=None if args.quiet else note,
             )
     except KeyboardInterrupt:
-        output.note(f"what is done is kept in {folder}; the same command goes on from there")
+        note(f"what is done is kept in {folder}; the same command goes on from there")
         raise
     failed = result.failed
     counts = Counter(str(row["status"]) for row in result.rows)
-    if args.json:
-        output.print_json(
-            {
-                "status": "failed" if failed else "done",
-                "directory": str(result.directory),
-                "tasks": len(result.rows),
-                "counts": counts,
-                "verified": all(row["verified"] for row in result.rows if row["loss"] is not None),
-                "failed": [{"task": row["task"], "reason": row["reason"]} for row in failed],
-            }
-        )
-    else:
-        _show(result, counts)
-    for row in failed[:_LISTED]:
-        output.note(f"failed: task {row['task']}: {row['reason']}")
+    values = {
+        "status": "failed" if failed else "done",
+        "directory": str(result.directory),
+        "tasks": len(result.rows),
+        "counts": counts,
+        "verified": all(row["verified"] for row in result.rows if row["loss"] is not None),
+        "failed": [{"task": row["task"], "reason": row["reason"]} for row in failed],
+    }
+    notes = [f"failed: task {row['task']}: {row['reason']}" for row in failed[:_LISTED]]
     if len(failed) > _LISTED:
-        output.note(f"failed: and {len(failed) - _LISTED} more, see table.csv")
-    return 1 if failed else 0
+        notes.append(f"failed: and {len(failed) - _LISTED} more, see table.csv")
+    if len(result.rows) > _LISTED:
+        notes.append(f"the first {_LISTED} rows; all are in {result.directory / 'table.csv'}")
+    return Answer(values, _shown(result, counts), notes=notes, status=1 if failed else 0)
 
 
-def _show(result: SweepResult, counts: Counter[str]) -> None:
+def _shown(result: SweepResult, counts: Counter[str]) -> Iterator[Piece]:
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     tasks = f"{len(result.rows)}: {words}"
-    output.facts([("tasks", tasks), ("directory", str(result.directory))])
+    yield Facts([("tasks", tasks), ("directory", str(result.directory))])
     # the axes' columns and the most wanted figures
     names = list(result.rows[0])
     figures = ("task", "status", "loss", "lower_bound", "gap", "seconds")
     axes = names[1 : names.index("status")]
     columns = [name for name in names if name in axes or name in figures]
-    output.blank()
-    output.grid(
-        columns,
-        [[_text(row[name]) for name in columns] for row in result.rows[:_LISTED]],
-        right=range(len(columns)),
-    )
-    if len(result.rows) > _LISTED:
-        output.note(f"the first {_LISTED} rows; all are in {result.directory / 'table.csv'}")
+    rows = [[_text(row[name]) for name in columns] for row in result.rows[:_LISTED]]
+    yield Grid(columns, rows, right=range(len(columns)))
 
 
 def _text(value: object) -> str:

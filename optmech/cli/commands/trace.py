@@ -4,118 +4,198 @@ the steps of a Markov chain, and what an adversary learns."""
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from optmech.cli import output
+from optmech.cli.inputs import argument, require_seed
+from optmech.cli.output import Answer, Facts, Grid, Piece, Title, claim_outputs, note
 
 if TYPE_CHECKING:
-    from optmech.files.traces import TraceFile
-    from optmech.tasks.chain import ChainAnswer
-    from optmech.tasks.gaussian import GaussianAnswer
+    from optmech.traces.chains.adversary import AdversaryReport, Series
+    from optmech.traces.chains.task import ChainAnswer
+    from optmech.traces.gaussian.task import GaussianAnswer
 
 SUMMARY = "protect a trace of positions that depend on each other"
 EXAMPLE = "optmech trace ten-points -o noise.json --picture trace.png"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("trace", metavar="FILE|NAME", help="a trace file, or a gallery name")
-    parser.add_argument(
-        "-o", "--output", metavar="OUT", help="write the noise, or the figures, to this JSON file"
+    argument(parser, "trace FILE|NAME", "a trace file, or a gallery name")
+    argument(parser, "-o --output OUT", "write the noise, or the figures, to this JSON file")
+    argument(
+        parser, "--picture PNG", "draw the trace and the worst hypothesis, or errors over time"
     )
-    parser.add_argument(
-        "--picture",
-        metavar="PNG",
-        help="draw the trace and the worst hypothesis, or errors over time",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of what is drawn and simulated"
-    )
+    argument(parser, "--seed N", "of what is drawn and simulated", type=int, default=0)
     release = parser.add_argument_group("releasing a trace")
-    release.add_argument(
-        "--release",
-        metavar="TABLE",
-        help="a table with a row for every time: it is released as designed, to OUT (.csv)",
+    argument(
+        release,
+        "--release TABLE",
+        "a table with a row for every time: it is released as designed, to OUT (.csv)",
     )
-    release.add_argument("--x", metavar="COLUMN", help="longitude, or the first coordinate")
-    release.add_argument("--y", metavar="COLUMN", help="latitude, or the second coordinate")
-    release.add_argument("--label", metavar="COLUMN", help="labels, instead of coordinates")
+    argument(release, "--x COLUMN", "longitude, or the first coordinate")
+    argument(release, "--y COLUMN", "latitude, or the second coordinate")
+    argument(release, "--label COLUMN", "labels, instead of coordinates")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """0 where the promised loss is proved, or there is none to keep; 1 otherwise."""
-    from optmech.cli.traces import show_chain, show_noise
-    from optmech.files.traces import read_trace
-    from optmech.tasks.chain import ChainAnswer, ChainTask
+    from optmech.files.load import read_trace
+    from optmech.traces.chains.task import ChainAnswer, ChainTask
 
     file = read_trace(args.trace)
     task = file.task
-    output.require_seed(args.seed)
-    output.claim_outputs(args, [*file.inputs, args.release])
+    require_seed(args.seed)
     if args.release is not None:
-        return _release(file, args)
+        args.output = args.output or "-"
+    claim_outputs(args, [*file.inputs, args.release])
     answer: ChainAnswer | GaussianAnswer
     if isinstance(task, ChainTask):
         if task.counted:
-            output.note(task.counted)
-        answer = task.solve(args.seed, output.note)
+            note(task.counted)
+        answer = task.solve(args.seed, note)
     else:
-        output.note(f"computing losses of {len(task.trace)} positions")
+        note(f"computing losses of {len(task.trace)} positions")
         answer = task.solve()
+    if args.release is not None:
+        return _release(answer, args)
     summary = answer.summary()
-    for line in summary.get("notes", ()):
-        output.note(f"note: {line}")
     if args.output:
         answer.save(args.output)
     if args.picture:
         _draw(answer, args)
-    if args.json:
-        places = {"file": str(file.path), "output": args.output, "picture": args.picture}
-        output.print_json(summary | places)
-    else:
-        if isinstance(answer, ChainAnswer):
-            show_chain(answer)
-        else:
-            show_noise(answer)
-        output.written("figures" if isinstance(answer, ChainAnswer) else "noise", args.output)
-        output.written("picture", args.picture)
-    return 0 if summary["verified"] else 1
+    chain = isinstance(answer, ChainAnswer)
+    return Answer(
+        {**summary, "file": str(file.path)},
+        _chain(answer) if isinstance(answer, ChainAnswer) else _noise(answer),
+        {"output": "figures" if chain else "noise", "picture": "picture"},
+        [f"note: {line}" for line in summary.get("notes", ())],
+        0 if summary["verified"] else 1,
+    )
 
 
-def _release(file: TraceFile, args: argparse.Namespace) -> int:
+def _release(answer: ChainAnswer | GaussianAnswer, args: argparse.Namespace) -> Answer:
     """Release a trace of one's own instead of showing what an adversary learns of others."""
-    from optmech.errors import ProblemError
-    from optmech.protection.files import Asked
+    from optmech.protection.columns import Asked
     from optmech.protection.traces import release_trace
-    from optmech.tasks.chain import ChainTask
 
-    target = args.output or "-"
-    task = file.task
-    answer: ChainAnswer | GaussianAnswer
-    if isinstance(task, ChainTask):
-        if task.counted:
-            output.note(task.counted)
-        answer = task.solve(args.seed, output.note)
-    else:
-        answer = task.solve()
-    try:
-        notes = release_trace(answer, args.release, target, Asked(args.x, args.y, args.label))
-    except ProblemError as error:
-        where = f"--{error.where}" if error.where in ("x", "y", "label") else error.where
-        remedy = error.remedy.replace("Name x and y, or label", "Give --x and --y, or --label")
-        raise type(error)(error.message, where=where, remedy=remedy) from error
-    for line in notes:
-        output.note(f"note: {line}")
-    output.written("released trace", target)
-    return 0
+    notes = release_trace(answer, args.release, args.output, Asked(args.x, args.y, args.label))
+    values = {"release": args.release, "notes": notes}
+    said = [f"note: {line}" for line in notes]
+    return Answer(values, files={"output": "released trace"}, notes=said)
 
 
 def _draw(answer: ChainAnswer | GaussianAnswer, args: argparse.Namespace) -> None:
     from optmech.show.plots.chains import chain_picture
     from optmech.show.plots.traces import trace_picture
-    from optmech.tasks.chain import ChainAnswer
+    from optmech.traces.chains.task import ChainAnswer
 
     task = answer.task
     if isinstance(answer, ChainAnswer):
         chain_picture(answer.sequential, answer.repeated, args.picture, task.unit, task.title)
     else:
         trace_picture(answer.task, answer.noise, answer.worst, args.picture, seed=args.seed)
+
+
+def _noise(answer: GaussianAnswer) -> Iterator[Piece]:
+    """The noise, its losses, and what other noise would cost."""
+    from optmech.show import words
+
+    p, worst = answer.task, answer.worst
+    yield Title(p.title)
+    yield Facts(_facts(answer))
+    if answer.choices:
+        unit = words.in_brackets(p.unit)
+        size = len(p.trace.covariance)
+        rows = [
+            (c.name, *(f"{x:.6g}" for x in (math.sqrt(c.variance / size), c.variance, c.loss)))
+            for c in answer.choices
+        ]
+        header = ("noise", f"rms per coordinate{unit}", "total variance", "loss at most")
+        yield Grid(header, rows, right=(1, 2, 3))
+    columns = ("secret", "time", "worst hypothesis")
+    shifts = worst.hypothesis.reshape(len(worst.secrets), -1)
+    rows3 = [
+        (str(s), f"{p.trace.times[s]:.6g}", "  ".join(f"{x:+.5g}" for x in shift))
+        for s, shift in zip(worst.secrets, shifts.tolist(), strict=True)
+    ]
+    yield Grid(columns, rows3, right=(0, 1, 2))
+
+
+def _facts(answer: GaussianAnswer) -> list[tuple[str, str]]:
+    from optmech.show import words
+
+    p, worst, design = answer.task, answer.worst, answer.design
+    sets = f"{len(p.secrets[0])} positions" if len(p.secrets) == 1 else f"{len(p.secrets)} sets"
+    unit = words.after(p.unit)
+    region = "ball" if p.ball else "box"
+    facts = [
+        ("trace", f"{len(p.trace)} times, {p.trace.dimensions} axes"),
+        ("secrets", f"{sets}, within {p.radius:g}{unit} ({region})"),
+    ]
+    if (f := p.fitted) is not None:
+        lengths = f"length scale {f.length_scale:.5g}, variance {f.variance:.5g}"
+        facts.append(("fitted", f"{lengths}, errors {f.noise:.3g}"))
+    facts.append(("loss", f"{worst.lower:.9g} to {worst.upper:.9g} (Rényi, order {p.order:g})"))
+    if p.epsilon is not None:
+        kept = "kept, proved" if answer.kept else "NOT kept"
+        facts.append(("promise", f"{float(p.epsilon):.9g}: {kept}"))
+    if design is not None:
+        least = f"at least {design.lower_bound:.9g} (gap {design.gap:.2g}, for the {answer.region})"
+        facts.append(("variance", f"{design.trace:.9g}, {least}"))
+    if p.delta is not None:
+        facts.append(("(ε, δ)", f"({worst.epsilon(p.delta):.6g}, {p.delta:g})"))
+    if (s := answer.subsets) is not None:
+        worst_set = f"{list(s.secrets)} of {s.count:,}: loss {s.loss.lower:.6g}"
+        facts.append(("worst set", f"{worst_set}, none above {s.upper:.6g}"))
+    if (i := answer.interval) is not None:
+        worst_length = f"worst {i.length_scale:.6g}: loss {i.lower:.6g}"
+        facts.append(("length scales", f"{worst_length}, none above {i.upper:.6g}"))
+    return facts
+
+
+def _chain(answer: ChainAnswer) -> Iterator[Piece]:
+    """What adversaries learn over time, and a trace as it was released."""
+    from optmech.show import words
+
+    p = answer.task
+    report, other = answer.sequential, answer.repeated
+    unit = words.in_brackets(p.unit)
+    yield Title(p.title)
+    how = "all releases" if p.exact else f"{report.traces} traces of the chain"
+    done = ", ".join(f"{count} {name}" for name, count in sorted(report.actions.items()))
+    facts = [
+        ("trace", f"{p.steps} times, {len(p.designer.prior)} cells"),
+        ("adversary", f"knows the chain and every mechanism; {how}"),
+        ("steps", done),
+        *((what, _summary(what, report, other)) for what in ("filtering", "smoothing", "loss")),
+    ]
+    if p.counted:
+        facts.insert(1, ("data", p.counted))
+    if answer.first.design is not None:
+        d = answer.first.design
+        facts.insert(2, ("time 0", f"loss {d.loss:.6g}, gap {d.gap:.2g}, verified"))
+    yield Facts(facts)
+    header = ["time", "blind", "filtering", "smoothing", f"loss{unit}"]
+    columns = [report.blind, report.filtering.mean, report.smoothing.mean, report.loss.mean]
+    if other is not None:
+        header += ["repeated: filtering", "smoothing", "loss"]
+        columns += [other.filtering.mean, other.smoothing.mean, other.loss.mean]
+    rows = [[str(t), *(f"{column[t]:.4g}" for column in columns)] for t in range(p.steps)]
+    yield Grid(header, rows, right=range(len(header)))
+    if answer.released is not None:
+        rows = [
+            [str(t), step["action"], step["release"] or ""]
+            for t, step in enumerate(answer.releases(answer.released))
+        ]
+        yield Grid(("time", "action", "released"), rows, right=(0,))
+
+
+def _summary(what: str, report: AdversaryReport, other: AdversaryReport | None) -> str:
+    def averaged(report: AdversaryReport) -> str:
+        values: Series = getattr(report, what)
+        error = f" ± {values.average_error:.2g}" if values.average_error > 0 else ""
+        return f"{values.average:.4g}{error}"
+
+    text = f"{averaged(report)} on average"
+    return text if other is None else f"{text}; one mechanism repeated: {averaged(other)}"

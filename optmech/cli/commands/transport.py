@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli import output
+from optmech.cli.inputs import argument
+from optmech.cli.output import Answer, Facts, Grid, Piece, Title, claim_outputs, number, write_moves
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
     from optmech.base.arrays import Floats
+    from optmech.files.transport import TransportTask
+    from optmech.mechanisms.targets.design import TargetDesign
     from optmech.problem import Problem
 
 SUMMARY = "coupling mechanisms and optimal targets, or distances between distributions"
@@ -19,50 +23,46 @@ EXAMPLE = "optmech transport home-out-target -o family.json --picture family.png
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "problem",
-        metavar="FILE|NAME",
-        help="a problem file with a [transport] table, or with distribution privacy constraints",
+    argument(
+        parser,
+        "problem FILE|NAME",
+        "a problem file with a [transport] table, or with distribution privacy constraints",
     )
-    parser.add_argument(
-        "-o", "--output", metavar="OUT", help="of a task: save the mechanisms with their proof"
-    )
-    parser.add_argument("--picture", metavar="PNG", help="of a task: draw inputs and outputs")
-    parser.add_argument(
-        "--p",
-        action="append",
-        metavar="P",
-        help="show distances between distributions, of this order, at least 1 or inf; may be "
+    argument(parser, "-o --output OUT", "of a task: save the mechanisms with their proof")
+    argument(parser, "--picture PNG", "of a task: draw inputs and outputs")
+    argument(
+        parser,
+        "--p P",
+        "show distances between distributions, of this order, at least 1 or inf; may be "
         "repeated (default: 1 and inf)",
+        action="append",
     )
-    parser.add_argument(
-        "--distance",
-        metavar="NAME",
-        help="euclidean, manhattan, hamming, haversine, loss, or one of the problem's own "
+    argument(
+        parser,
+        "--distance NAME",
+        "euclidean, manhattan, hamming, haversine, loss, or one of the problem's own "
         "(default: the one its constraints use)",
     )
-    parser.add_argument(
-        "--radius",
-        metavar="R",
-        help="also decide whether all mass can be moved within R, with a violating set if not",
+    argument(
+        parser,
+        "--radius R",
+        "also decide whether all mass can be moved within R, with a violating set if not",
     )
-    parser.add_argument(
-        "--plan",
-        metavar="OUT",
-        help="write moves to a CSV file: those of a task, or of the first pair's last plan",
+    argument(
+        parser,
+        "--plan OUT",
+        "write moves to a CSV file: those of a task, or of the first pair's last plan",
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """0, or 1 where --radius asks for a coupling and there is none."""
     from optmech.files import read_problem
 
     file = read_problem(args.problem)
     if file.transport is not None and (args.p, args.distance, args.radius) == (None,) * 3:
-        from optmech.cli.task import run_task
-
-        output.claim_outputs(args, file.inputs)
-        return run_task(file.transport, args)
+        claim_outputs(args, file.inputs)
+        return _task(file.transport, args)
     for name in ("output", "picture"):
         if getattr(args, name) is not None:
             raise ProblemError(
@@ -70,11 +70,11 @@ def run(args: argparse.Namespace) -> int:
                 where=f"--{name}",
                 remedy="Try optmech transport home-out-target",
             )
-    output.claim_outputs(args, file.inputs)
+    claim_outputs(args, file.inputs)
     return _compare(args, file.problem)
 
 
-def _compare(args: argparse.Namespace, problem: Problem) -> int:
+def _compare(args: argparse.Namespace, problem: Problem) -> Answer:
     """Distances between the distributions of every pair."""
     from optmech import transport
     from optmech.analysis import measures
@@ -104,16 +104,14 @@ def _compare(args: argparse.Namespace, problem: Problem) -> int:
             labels, plan = problem.secrets.labels, couplings[-1].plan
             places = zip(*plan.nonzero(), strict=True)
             moves = ((labels[i], labels[j], plan[i, j], values[i, j]) for i, j in places)
-            output.write_moves(args.plan, moves)
+            write_moves(args.plan, moves)
         found.append(row)
-    if args.json:
-        output.print_json(
-            {"distance": name, "unit": problem.secrets.unit, "radius": radius, "pairs": found}
-        )
-    else:
-        _show(name, problem.secrets.unit, radius, found)
     refused = any(row.get("within_radius", {}).get("coupling") is False for row in found)
-    return 1 if refused else 0
+    return Answer(
+        {"distance": name, "unit": problem.secrets.unit, "radius": radius, "pairs": found},
+        _shown(name, problem.secrets.unit, radius, found),
+        status=1 if refused else 0,
+    )
 
 
 def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
@@ -158,25 +156,26 @@ def _within(found: Any) -> dict[str, Any]:
     return {"coupling": False, **places, **masses}
 
 
-def _show(name: str, unit: str, radius: float | None, found: list[dict[str, Any]]) -> None:
+def _shown(
+    name: str, unit: str, radius: float | None, found: list[dict[str, Any]]
+) -> Iterator[Piece]:
     from optmech.show import words
 
     suffix = words.after(unit)
     for row in found:
-        output.title(row["pair"])
+        yield Title(row["pair"])
         facts = [
             ("distance", name),
-            ("total variation", output.number(row["total_variation"])),
-            ("ε without any protection", output.number(row["epsilon_unprotected"])),
-            ("diameter", output.number(row["diameter"]) + suffix),
+            ("total variation", number(row["total_variation"])),
+            ("ε without any protection", number(row["epsilon_unprotected"])),
+            ("diameter", number(row["diameter"]) + suffix),
         ]
         facts += [
-            (f"W_{order}", output.number(value) + suffix)
-            for order, value in row["wasserstein"].items()
+            (f"W_{order}", number(value) + suffix) for order, value in row["wasserstein"].items()
         ]
         if radius is not None:
             facts.append((f"within {radius:g}{suffix}", _verdict(row["within_radius"])))
-        output.facts(facts)
+        yield Facts(facts)
 
 
 def _verdict(found: dict[str, Any]) -> str:
@@ -186,3 +185,63 @@ def _verdict(found: dict[str, Any]) -> str:
         f"{found['missing']:.6g} of the mass cannot be moved: {len(found['sources'])} secrets hold "
         f"{found['mass']:.6g}, and all that is near them {found['capacity']:.6g}"
     )
+
+
+def _task(task: TransportTask, args: argparse.Namespace) -> Answer:
+    """Design, save and draw; nothing is shown that was not verified."""
+    design, frontier = task.solve(), task.frontier()
+    if args.output is not None:
+        design.save(args.output)
+    if args.picture is not None:
+        from optmech.show.plots.targets import target_picture
+
+        target_picture(design, args.picture, task.title)
+    if args.plan is not None:
+        write_moves(args.plan, _moves(design), "input")
+    wanted = ("status", "loss", "lower_bound", "gap")
+    points = [
+        {"epsilon": p.epsilon.text} | {name: getattr(p, name) for name in wanted} for p in frontier
+    ]
+    values = {**design.summary(), "outputs": design.outputs.tolist(), "frontier": points}
+    files = {"output": "mechanisms", "picture": "picture"}
+    return Answer(values, _mechanisms(task, design, frontier), files)
+
+
+def _mechanisms(
+    task: TransportTask, design: TargetDesign, frontier: list[TargetDesign]
+) -> Iterator[Piece]:
+    from optmech.show import words
+
+    unit = words.after(design.secrets.unit)
+    yield Title(f"{task.title}: {task.asked.task}")
+    closeness = (
+        "the outputs are one distribution, exactly"
+        if design.is_common
+        else f"the outputs are ({design.epsilon.text}, {design.delta.text})-close, exactly"
+    )
+    yield Facts(
+        [
+            ("status", design.status),
+            ("loss", number(design.loss) + unit),
+            ("lower bound", number(design.lower_bound) + unit),
+            ("gap", number(design.gap)),
+            ("privacy", closeness),
+            ("time", f"{design.seconds:.2f} s"),
+        ]
+    )
+    rows = zip(design.names, design.losses, design.worst_moves, strict=True)
+    yield Grid(
+        ("input", "loss", "longest move"),
+        [(name, number(loss), number(move)) for name, loss, move in rows],
+        right=(1, 2),
+    )
+    if frontier:
+        points = [(str(p.epsilon.text), number(p.loss), number(p.lower_bound)) for p in frontier]
+        yield Grid(("epsilon", "loss", "lower bound"), points, right=(1, 2))
+
+
+def _moves(design: TargetDesign) -> Iterator[tuple[object, ...]]:
+    secrets, observables = design.secrets.labels, design.observables.labels
+    for name, plan in zip(design.names, design.plans, strict=True):
+        for (x, y), flow in plan.flows.items():
+            yield name, secrets[x], observables[y], flow / plan.total, design.distance[x, y]

@@ -37,7 +37,7 @@ def as_values(value: ArrayLike | None) -> Floats | None:
 
 
 def _rows(value: object) -> Any:
-    from optmech.sections.base import is_number, refusal, shorten
+    from optmech.reading.sections import is_number, refusal, shorten
 
     if not isinstance(value, list) or not value:
         raise refusal("is not an array of numbers", "Give a number, or an array of some, for each")

@@ -17,6 +17,7 @@ from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.ratios import delta_words, measured_ratio, ratio_families
 from optmech.problem.space import Bools, Place, Space
 from optmech.spaces.distances import Distance, DistanceLike, as_distance, dimensions
+from optmech.spaces.labels import find_index
 from optmech.spaces.mechanism import Mechanism
 
 Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
@@ -64,16 +65,23 @@ def _key() -> Any:
     from pydantic import Discriminator, Tag
     from pydantic import Field as Key
 
-    from optmech.sections.base import LabelReference, NonNegative, Spec, either, table_or_name
-    from optmech.sections.metrics import DistanceSpec
+    from optmech.reading.sections import (
+        SORTS,
+        LabelReference,
+        NonNegative,
+        Section,
+        either,
+        table_or_name,
+    )
 
     pair = Annotated[list[LabelReference], Key(min_length=2, max_length=2)]
+    measure: Any = SORTS["distance"]
 
-    class Neighbours(Spec):
+    class Neighbours(Section):
         """Which secrets are adjacent: listed pairs of labels, or all within a radius."""
 
         pairs: Annotated[list[pair], Key(min_length=1)] | None = None
-        distance: DistanceSpec | None = None
+        distance: measure | None = None
         radius: NonNegative | None = None
 
         _one_form = either("pairs", "distance radius", remedy="Keep one of the two forms")
@@ -102,11 +110,11 @@ def _build(spec: Any, place: Place) -> Any:
         return spec
     if spec.distance is not None:
         with inside("distance"):
-            return (place.distance(spec.distance), spec.radius)
+            return (spec.distance.build(place), spec.radius)
     pairs = []
     for k, (a, b) in enumerate(spec.pairs):
         with inside(f"pairs[{k}]"):
-            pairs.append((place.index(a), place.index(b)))
+            pairs.append((find_index(place.secrets, a), find_index(place.secrets, b)))
     return pairs
 
 

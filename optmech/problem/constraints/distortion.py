@@ -33,9 +33,9 @@ def _key() -> Any:
     from pydantic import Discriminator, Tag
     from pydantic import Field as Key
 
-    from optmech.sections.base import ExactNumber, Spec
+    from optmech.reading.sections import ExactNumber, Section
 
-    class FractionOfBlind(Spec):
+    class FractionOfBlind(Section):
         """A share of d_max, the error of an adversary who sees nothing."""
 
         fraction_of_blind: Annotated[float, Key(ge=0, le=1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -79,9 +80,10 @@ def as_scale(value: ArrayLike | None) -> tuple[float, ...] | None:
 def _pairs_key() -> Any:
     from pydantic import Field as Key
 
-    from optmech.sections.priors import DistributionSpec
+    from optmech.reading.sections import SORTS
 
-    pair = Annotated[list[DistributionSpec], Key(min_length=2, max_length=2)]
+    weights: Any = SORTS["distribution"]
+    pair = Annotated[list[weights], Key(min_length=2, max_length=2)]
     return Annotated[list[pair], Key(min_length=1)]
 
 
@@ -91,24 +93,19 @@ def _build_pairs(spec: Any, place: Place) -> list[list[Floats]]:
         found.append([])
         for side, given in enumerate(pair):
             with inside(f"[{k}][{side}]"):
-                found[k].append(place.distribution(given))
+                found[k].append(given.distribution(place))
     return found
 
 
 def _divergence_key() -> Any:
     from pydantic import BeforeValidator, WithJsonSchema
 
-    from optmech.sections.base import refusal
-
-    def known(value: object) -> str:
-        try:
-            return divergence_name(value, orders=True)
-        except ProblemError as error:
-            raise refusal(error.message, error.remedy) from error
+    from optmech.reading.sections import parsed
 
     names = {"enum": ["max", "kl", "reverse_kl", "tv", "chi2", "hellinger"]}
     orders = {"type": "string", "pattern": "^renyi:[0-9]+(/[0-9]+)?$"}
-    return Annotated[str, BeforeValidator(known), WithJsonSchema({"anyOf": [names, orders]})]
+    known = BeforeValidator(parsed(partial(divergence_name, orders=True)))
+    return Annotated[str, known, WithJsonSchema({"anyOf": [names, orders]})]
 
 
 def _write_pairs(value: Any, space: Space) -> Plain:
@@ -117,7 +114,7 @@ def _write_pairs(value: Any, space: Space) -> Plain:
 
 FIELDS[as_pairs] = Field(_pairs_key, plain=_write_pairs, build=_build_pairs)
 FIELDS[as_divergence] = Field(_divergence_key)
-FIELDS[as_scale] = Field("base.NonNegatives", plain=lambda value, _: value and list(value))
+FIELDS[as_scale] = Field("bounds", plain=lambda value, _: value and list(value))
 
 
 @constraint("distribution_privacy")

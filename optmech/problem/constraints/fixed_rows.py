@@ -20,11 +20,11 @@ from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.given_rows import GivenRows, whole_rows
 from optmech.problem.space import Place, Space
-from optmech.spaces.labels import find_index
+from optmech.spaces.labels import find_index, find_label
 from optmech.spaces.mechanism import Mechanism
 
 if TYPE_CHECKING:
-    from optmech.sections.base import Spec
+    from optmech.reading.sections import Section
 
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
 _HEX = re.compile(rf"[1-9a-f][0-9a-f]{{0,{MAX_BITS // 4}}}", re.ASCII)
@@ -45,9 +45,9 @@ def as_labels(value: Any) -> tuple[Hashable, ...] | None:
 
 
 def _rows_key() -> Any:
-    from optmech.sections.base import ExactNumber, LabelReference, Spec
+    from optmech.reading.sections import ExactNumber, LabelReference, Section
 
-    class RowSpec(Spec):
+    class RowSpec(Section):
         """The row of one secret: a probability for every observable."""
 
         secret: LabelReference
@@ -59,7 +59,7 @@ def _rows_key() -> Any:
 def _labels_key() -> Any:
     from pydantic import Field as Key
 
-    from optmech.sections.base import LabelReference
+    from optmech.reading.sections import LabelReference
 
     return Annotated[list[LabelReference], Key(min_length=1)]
 
@@ -171,11 +171,9 @@ class FixedRows(Constraint):
         return cls(GivenRows(kept, tuple(space.observables.labels), exact, source))
 
     @classmethod
-    def table(cls) -> type[Spec]:
+    def table(cls) -> type[Section]:
         """As of all fields, or with a design file in the place of the rows, and its digest."""
-        from pydantic import create_model, model_validator
-
-        from optmech.sections.base import refusal
+        from optmech.reading.sections import refusal
 
         def one_form(self: Any) -> Any:
             if (self.rows is None) == (self.design is None):
@@ -186,12 +184,8 @@ class FixedRows(Constraint):
                 raise refusal("keep and free exclude each other", "Keep one of the two")
             return self
 
-        fields_only = super().table()
-        return create_model(
-            cls.__name__,
-            __base__=fields_only,
-            __doc__=fields_only.__doc__,
-            __validators__={"one_form": model_validator(mode="after")(one_form)},  # type: ignore[dict-item]
+        return cls._table(
+            one_form,
             rows=(FIELDS[as_rows].type_of_key() | None, None),
             design=(str | None, None),
             sha256=(str | None, None),
@@ -200,7 +194,6 @@ class FixedRows(Constraint):
     @classmethod
     def build(cls, spec: Any, place: Place) -> Self:
         """From the rows, or from the design that is named."""
-        labels = place.secrets.labels
         if spec.design is not None:
             with inside("design"):
                 rows = place.kept_rows(spec.design)
@@ -214,7 +207,7 @@ class FixedRows(Constraint):
             table: dict[Hashable, list[Any]] = {}
             for k, own in enumerate(spec.rows):
                 with inside(f"rows[{k}].secret"):
-                    label = labels[place.index(own.secret)]
+                    label = find_label(place.secrets, own.secret)
                 if label in table:
                     raise ProblemError("occurs twice", where=f"rows[{k}].secret")
                 table[label] = own.row
@@ -224,7 +217,7 @@ class FixedRows(Constraint):
         for name in ("keep", "free"):
             if (listed := getattr(spec, name)) is not None:
                 with inside(name):
-                    chosen[name] = [labels[place.index(label)] for label in listed]
+                    chosen[name] = [find_label(place.secrets, label) for label in listed]
         return cls(rows, **chosen)
 
     def promise(self, space: Space) -> str:

@@ -18,7 +18,7 @@ from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.ratios import measured_ratio
 from optmech.problem.space import Place, Space
-from optmech.spaces.labels import find_index
+from optmech.spaces.labels import find_index, find_label
 from optmech.spaces.mechanism import Mechanism
 
 Edge = tuple[Hashable, Hashable, float]
@@ -72,7 +72,7 @@ def _build(spec: Any, place: Place) -> list[Edge]:
     found = []
     for k, (a, b, *length) in enumerate(spec):
         with inside(f"[{k}]"):
-            ends = (place.secrets.labels[place.index(end)] for end in (a, b))
+            ends = (find_label(place.secrets, end) for end in (a, b))
             found.append((*ends, length[0] if length else 1.0))
     return cast(list[Edge], found)
 
@@ -81,7 +81,7 @@ def _ends(space: Space, edge: Edge) -> tuple[int, int]:
     return find_index(space.secrets, edge[0]), find_index(space.secrets, edge[1])
 
 
-FIELDS[as_edges] = Field("domains.Edges", plain=_write, load=_load, build=_build)
+FIELDS[as_edges] = Field("edges", plain=_write, load=_load, build=_build)
 
 
 @constraint("policy_graph")

@@ -21,7 +21,7 @@ from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
 
 if TYPE_CHECKING:
-    from optmech.sections.base import Spec
+    from optmech.reading.sections import Section
 
 
 def booleans(value: ArrayLike | None) -> Bools | None:
@@ -50,7 +50,7 @@ def optional_distance(value: Distance | None) -> Distance | None:
 
 
 def _rows(value: object) -> Any:
-    from optmech.sections.base import refusal, shorten
+    from optmech.reading.sections import refusal, shorten
 
     rows_fit = isinstance(value, list) and all(isinstance(row, list) for row in value)
     if not rows_fit:
@@ -118,11 +118,9 @@ class Support(Constraint):
         return cls(plain["mask"])
 
     @classmethod
-    def table(cls) -> type[Spec]:
+    def table(cls) -> type[Section]:
         """As of all fields, or with the name of a CSV file for the mask; one form only."""
-        from pydantic import create_model, model_validator
-
-        from optmech.sections.base import refusal
+        from optmech.reading.sections import refusal
 
         def one_form(self: Any) -> Any:
             if (self.distance is None) != (self.radius is None):
@@ -133,14 +131,7 @@ class Support(Constraint):
                 )
             return self
 
-        fields_only = super().table()
-        return create_model(
-            cls.__name__,
-            __base__=fields_only,
-            __doc__=fields_only.__doc__,
-            __validators__={"one_form": model_validator(mode="after")(one_form)},  # type: ignore[dict-item]
-            file=(str | None, None),
-        )
+        return cls._table(one_form, file=(str | None, None))
 
     @classmethod
     def build(cls, spec: Any, place: Place) -> Self:

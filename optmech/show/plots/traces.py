@@ -15,8 +15,8 @@ from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from optmech.tasks.gaussian import GaussianTask
     from optmech.traces.gaussian.loss import TraceLoss
+    from optmech.traces.gaussian.task import GaussianTask
 
 __all__ = ["trace_picture"]
 

@@ -1,8 +1,8 @@
-"""What the sections of one file have to know of each other while they are built."""
+"""Where the sections of a file stand, and what they have to know of each other to be built."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,12 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
+from optmech.designs.file import rows_of_design
 from optmech.errors import ProblemError
+from optmech.problem.given_rows import GivenRows
 from optmech.reading.data import DataFile
 from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Prior
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -45,19 +48,57 @@ class Listed:
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
-    """The built secrets, and where the file and its data are."""
+class Place:
+    """Where a section stands: the file's folder, and what was built of the sections before it."""
 
     directory: Path
     listed: Listed
-    domain: Domain
-    """The secrets of the problem: as listed, or their zones."""
-    zone: Ints | None = None
+    secrets: Domain
+    """Those of the problem: as listed, or their zones."""
+    zone: Ints | None
     """Index of the zone of every listed point, where points are aggregated."""
+    prior: Prior
+    observed: Domain
+
+    @classmethod
+    def of(cls, directory: Path, listed: Listed, zones: tuple[Domain, Ints] | None = None) -> Place:
+        """With a uniform prior, and the secrets themselves for reports."""
+        domain, zone = (listed.domain, None) if zones is None else zones
+        return cls(directory, listed, domain, zone, Prior.uniform(domain), domain)
 
     def per_secret(self, weights: Floats) -> Floats:
         """Weights of the listed points added up by zone."""
-        return weights if self.zone is None else _totals(self.zone, weights, len(self.domain))
+        return weights if self.zone is None else _totals(self.zone, weights, len(self.secrets))
+
+    def rows(self, file: str, values: list[list[float]] | None = None, key: str = "") -> Floats:
+        """Rows of numbers >= 0 of one length, of a CSV ``file``, or the ``values`` of a ``key``."""
+        rows: Sequence[Sequence[float] | Floats] = (
+            DataFile(file).matrix(self.directory) if values is None else values
+        )
+        place = "file" if values is None else key
+        for i, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise ProblemError(
+                    f"row {i} has {len(row)} entries and row 0 has {len(rows[0])}",
+                    where=place,
+                    remedy="Give rows of one length",
+                )
+            numbers = np.asarray(row, dtype=np.float64)
+            bad = np.flatnonzero(~((numbers >= 0) & np.isfinite(numbers)))
+            if len(bad):
+                raise ProblemError(
+                    f"the entry at [{i}][{bad[0]}] is {numbers[bad[0]].item()!r}, not a finite "
+                    "number >= 0",
+                    where=place,
+                    remedy="Give finite numbers >= 0",
+                )
+        if not rows:
+            raise ProblemError("is empty", where=place, remedy="Give rows of numbers")
+        return np.array(rows, dtype=np.float64)
+
+    def kept_rows(self, design: str) -> GivenRows:
+        """The rows of a design's file."""
+        return rows_of_design(self.directory / design)
 
 
 def _totals(group: Ints, weights: Floats, count: int) -> Floats:

@@ -1,15 +1,14 @@
-"""Strict scalars, the common base of all models, and the dispatch on ``kind``."""
+"""What tables of files are made of, as pydantic models: strict scalars, sections, the dispatch on
+``kind``. Imported only when a file is read."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -24,14 +23,16 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact, parse_exact, parse_signed
+from optmech.exact.number import parse_exact, parse_signed
 
 TAG = "kind="
 """Prefix of the union tags, so that they can be told from keys in pydantic's locations."""
 
 
-class Spec(BaseModel):
-    """Base of every table of a problem file: unknown keys and loose types are refused."""
+class Section(BaseModel):
+    """Base of every table of a file: unknown keys and loose types are refused. These say which keys
+    exist and what type and range their values have; a table that stands for something has a method
+    that makes it, given what stands around it in the file."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
@@ -60,10 +61,15 @@ class ByKind:
 
 
 def _kinds(member: Any) -> tuple[str, ...]:
-    if get_origin(member) is Literal:
+    if get_origin(get_args(member)[0] if get_origin(member) is Annotated else member) is Literal:
         return ("name",)
     fields = getattr(member, "model_fields", {})
     return get_args(fields["kind"].annotation) if "kind" in fields else ("table",)
+
+
+def bare(names: Any, table: Callable[[str], Section]) -> Any:
+    """The type of bare names that stand for tables: the value is the ``table`` of the name."""
+    return Annotated[names, AfterValidator(table)]
 
 
 def table_or_name(value: object) -> str:
@@ -93,23 +99,16 @@ def either(*forms: str, remedy: str = "Give one of the two", at: tuple[str, ...]
     return model_validator(mode="after")(one_form)
 
 
-def _exact(value: object) -> Exact:
-    with _refusing():
-        return parse_exact(value, where="")
+def parsed(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A validator that makes errors of optmech in ``parse`` errors of validation."""
 
+    def parse_or_refuse(value: object) -> Any:
+        try:
+            return parse(value)
+        except ProblemError as error:
+            raise refusal(error.message, error.remedy) from error
 
-def _signed(value: object) -> Exact:
-    with _refusing():
-        return parse_signed(value, where="")
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """Errors of optmech as errors of validation."""
-    try:
-        yield
-    except ProblemError as error:
-        raise refusal(error.message, error.remedy) from error
+    return parse_or_refuse
 
 
 def must(fits: Callable[[Any], bool], what: str, remedy: str) -> BeforeValidator:
@@ -143,6 +142,10 @@ def shorten(value: object) -> str:
     return f"a {type(value).__name__}" if isinstance(value, list | dict) else repr(value)[:60]
 
 
+def _read(number: Callable[..., Any]) -> PlainValidator:
+    return PlainValidator(parsed(partial(number, where="")))
+
+
 _NUMBER_SCHEMA = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}]}
 _LABEL_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
 _REFERENCE_SCHEMA = {
@@ -153,11 +156,11 @@ _REFERENCE_SCHEMA = {
     ]
 }
 
-ExactNumber = Annotated[Any, PlainValidator(_exact), WithJsonSchema(_NUMBER_SCHEMA)]
+ExactNumber = Annotated[Any, _read(parse_exact), WithJsonSchema(_NUMBER_SCHEMA)]
 """A number >= 0, or an exact string such as "ln 3" or "1/2"."""
 
 _SIGNED_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string"}]}
-SignedNumber = Annotated[Any, PlainValidator(_signed), WithJsonSchema(_SIGNED_SCHEMA)]
+SignedNumber = Annotated[Any, _read(parse_signed), WithJsonSchema(_SIGNED_SCHEMA)]
 """A number of any sign, or an exact string such as "-1/2"."""
 
 Label = Annotated[
@@ -181,7 +184,6 @@ FormatNumber = Annotated[
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
-NonNegatives = list[NonNegative]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Seed = Annotated[int, Field(ge=0)]
 Labels = Annotated[list[Label], Field(min_length=1)]
@@ -189,10 +191,21 @@ Point = Annotated[list[float], Field(min_length=2, max_length=2)]
 Matrix = list[list[float]]
 
 
-class FileSpec(Spec):
+class FileSection(Section):
     """What every file says of itself; a reader reports a missing format itself."""
 
     format: FormatNumber | None = None
     title: str = ""
     description: str = ""
     source: str = ""
+
+
+SORTS: dict[str, Any] = {
+    "number": ExactNumber,
+    "signed number": SignedNumber,
+    "bound": NonNegative,
+    "bounds": list[NonNegative],
+    "label": LabelReference,
+}
+"""The types of values by the names that constraints have for them; ``optmech.files`` adds those of
+tables."""

@@ -1,7 +1,5 @@
 """Merging nearby points into zones, the same way every time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from optmech.base import memory

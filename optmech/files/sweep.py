@@ -13,12 +13,12 @@ from pydantic import (
     model_validator,
 )
 
-from optmech.sections.base import (
+from optmech.reading.sections import (
     ByKind,
     FormatNumber,
     NonNegative,
     Positive,
-    Spec,
+    Section,
     either,
     must,
     refusal,
@@ -54,7 +54,7 @@ Values = Annotated[
 ]
 
 
-class ListAxis(Spec):
+class ListAxis(Section):
     """The values as they are listed."""
 
     kind: Literal["list"]
@@ -63,7 +63,7 @@ class ListAxis(Spec):
     name: str | None = None
 
 
-class RangeAxis(Spec):
+class RangeAxis(Section):
     """``count`` numbers from ``start`` to ``stop``, both included, evenly or by equal factors."""
 
     kind: Literal["range"]
@@ -85,7 +85,7 @@ class RangeAxis(Spec):
         return self
 
 
-class PriorsAxis(Spec):
+class PriorsAxis(Section):
     """One prior per user, from one CSV table of rows (user, visit).
 
     Visits are points (``x``, ``y``) or secrets (``secret``: labels), of weight one or that of a
@@ -112,17 +112,17 @@ class PriorsAxis(Spec):
 Single = Annotated[ListAxis | RangeAxis | PriorsAxis, ByKind()]
 
 
-class ZipAxis(Spec):
+class ZipAxis(Section):
     """Axes of equal length that move together."""
 
     kind: Literal["zip"]
     axes: Annotated[list[Single], Field(min_length=2)]
 
 
-AxisSpec = Annotated[ListAxis | RangeAxis | PriorsAxis | ZipAxis, ByKind()]
+AnyAxis = Annotated[ListAxis | RangeAxis | PriorsAxis | ZipAxis, ByKind()]
 
 
-class SweepSpec(Spec):
+class SweepSection(Section):
     """A whole sweep file."""
 
     model_config = ConfigDict(title="optmech sweep file")
@@ -143,4 +143,4 @@ class SweepSpec(Spec):
     gap: Positive | None = None
     time_limit: Positive | None = None
     chain: Annotated[int, Field(ge=1)] = 10
-    axes: Annotated[list[AxisSpec], Field(min_length=1)]
+    axes: Annotated[list[AnyAxis], Field(min_length=1)]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.base.storage import write_atomically
 from optmech.exact.number import Exact
 from optmech.traces.gaussian.fitting import Fit
@@ -33,7 +34,7 @@ _SECRETS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianTask:
+class GaussianTask(ReadOnly):
     """What a trace file asks: noise for a loss (``epsilon``), or the loss of a noise."""
 
     title: str
@@ -74,7 +75,7 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianAnswer:
+class GaussianAnswer(ReadOnly):
     """The noise, its losses, and how other noise compares; computed when asked for."""
 
     task: GaussianTask

@@ -1,1 +1,0 @@
-"""From typed sections to a ``Problem``."""

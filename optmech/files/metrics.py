@@ -1,0 +1,254 @@
+"""Distances, losses, gains of guesses and meshes as sections of files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from optmech.base.arrays import Floats
+from optmech.errors import ProblemError, inside
+from optmech.files.networks import Edges, TreeKeys, connect, read_edges
+from optmech.files.place import Place
+from optmech.files.priors import PriorSection
+from optmech.mesh import Mesh
+from optmech.problem.gains import block_gains
+from optmech.reading.sections import (
+    SORTS,
+    ByKind,
+    ExactNumber,
+    Label,
+    Matrix,
+    NonNegative,
+    Positive,
+    Section,
+    bare,
+    either,
+    refusal,
+    table_or_name,
+)
+from optmech.spaces import distances, losses
+from optmech.spaces.distances import Distance
+from optmech.spaces.domain import Grid
+from optmech.spaces.observables import Subsets, Suppressible
+from optmech.spaces.tabulated import NAMED
+
+
+class Named(Section):
+    """A distance without parameters; the same as its bare name."""
+
+    kind: Literal["euclidean", "manhattan", "hamming", "haversine"]
+
+    def build(self, place: Place) -> Distance:
+        return NAMED[self.kind]
+
+
+class GraphDistance(Section):
+    """Shortest path along edges; without ``edges`` or ``file`` those of the secrets' graph."""
+
+    kind: Literal["graph"]
+    edges: Edges | None = None
+    file: str | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> GraphDistance:
+        if self.edges is not None and self.file is not None:
+            raise refusal("has both edges and file", "Give one of the two")
+        return self
+
+    def build(self, place: Place) -> Distance:
+        if self.edges or self.file:
+            edges = read_edges(self.edges, self.file, place.directory)
+            return distances.graph(connect(edges, place.secrets))
+        if place.listed.network is None:
+            raise ProblemError(
+                "there is no graph to measure on",
+                remedy='Use secrets of kind = "graph" or "tree", or give edges = [...]',
+            )
+        return distances.graph(place.listed.network)
+
+
+class TreeDistance(TreeKeys):
+    """Path length in a category tree; secrets are nodes of the tree."""
+
+    kind: Literal["tree"]
+
+    def build(self, place: Place) -> Distance:
+        return distances.graph(self.graph(place.secrets))
+
+
+class MatrixDistance(Section):
+    """A given matrix, in the order of the secrets."""
+
+    kind: Literal["matrix"]
+    values: Matrix | None = None
+    file: str | None = None
+
+    _one_form = either("values", "file")
+
+    def build(self, place: Place) -> Distance:
+        return distances.matrix(place.rows(self.file or "", self.values, "values"))
+
+
+class ElasticDistance(Section):
+    """A distance that stretches where much is: within r live at least share · r^exponent."""
+
+    kind: Literal["elastic"]
+    mass: PriorSection
+    share: Positive
+    distance: Literal["euclidean", "manhattan", "haversine"] = "euclidean"
+    exponent: Positive = 2.0
+
+    def build(self, place: Place) -> Distance:
+        with inside("mass"):
+            mass = self.mass.build(place)
+        base = NAMED[self.distance]
+        return distances.elastic(mass, self.share, distance=base, exponent=self.exponent)
+
+
+_Names = Literal["euclidean", "manhattan", "hamming", "haversine", "graph"]
+
+
+def _of_name(name: Any) -> Section:
+    return GraphDistance(kind="graph") if name == "graph" else Named(kind=name)
+
+
+_Name: Any = bare(_Names, _of_name)
+DistanceSection = Annotated[
+    _Name | Named | GraphDistance | TreeDistance | MatrixDistance | ElasticDistance, ByKind()
+]
+
+
+class LossTable(Section):
+    """A loss from a distance, or a matrix with a row per secret and a column per observable."""
+
+    distance: DistanceSection | None = None
+    power: Positive = 1.0
+    reduce: Literal["mean", "max", "min"] | None = None
+    suppression: NonNegative | None = None
+    matrix: Matrix | None = None
+    file: str | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> LossTable:
+        if sum(form is not None for form in (self.distance, self.matrix, self.file)) != 1:
+            raise refusal("needs one of distance, matrix and file", "Give exactly one of the three")
+        options = {"power", "reduce", "suppression"} & self.model_fields_set
+        if self.distance is None and options:
+            raise refusal(
+                f"{', '.join(sorted(options))} need a distance",
+                "A matrix is taken as it is, with a column for every observable",
+            )
+        return self
+
+    def build(self, place: Place) -> Distance | Floats:
+        """The loss for the place's observables."""
+        if self.distance is None:
+            return place.rows(self.file or "", self.matrix, "matrix")
+        with inside("distance"):
+            loss: Distance = self.distance.build(place)
+        observed = place.observed
+        inner = observed.inner if isinstance(observed, Suppressible) else observed
+        if self.power != 1:
+            loss = losses.powered(loss, self.power)
+        if self.reduce is not None:
+            if isinstance(inner, Subsets):
+                loss = losses.over_members(loss, self.reduce)
+            elif isinstance(inner, Grid) or inner.outlines is not None:
+                loss = losses.over_cells(loss, self.reduce)
+            else:
+                raise ProblemError(
+                    "there are no sets or cells to reduce over",
+                    where="reduce",
+                    remedy='Use observables of kind = "coarser", "subsets" or "grid", or secrets '
+                    "that are a grid or zones, or drop the key",
+                )
+        if (self.suppression is not None) != isinstance(observed, Suppressible):
+            raise ProblemError(
+                "the loss and the observables do not agree on suppression",
+                where="suppression",
+                remedy="Give loss.suppression, a number, together with observables.suppress",
+            )
+        if self.suppression is None:
+            return loss
+        return losses.with_suppression(loss, self.suppression)
+
+
+_LossName: Any = bare(_Names, lambda name: LossTable(distance=name))
+LossSection = Annotated[_LossName | LossTable, ByKind(table_or_name)]
+
+
+class GainTable(Section):
+    """What every guess gains at every secret: a row for every guess, as ``values`` or in a CSV
+    ``file``; guesses of the block of a ``partition``, which names the block of every secret; or
+    a ``distance`` between guess and secret, taken as a gain."""
+
+    values: Annotated[Matrix, Field(min_length=1)] | None = None
+    file: str | None = None
+    partition: list[Label] | None = None
+    distance: DistanceSection | None = None
+
+    _one_form = either("values", "file", "partition", "distance", remedy="Keep one of the forms")
+
+    def build(self, place: Place) -> Any:
+        if self.values is not None:
+            return self.values
+        if self.file is not None:
+            return place.rows(self.file)
+        return (
+            block_gains(self.partition or ())
+            if self.distance is None
+            else self.distance.build(place)
+        )
+
+
+Degree = Annotated[int, Field(ge=1, le=6)]
+
+
+class GridMesh(Section):
+    """A rectangle in squares of at most ``width``, halved; ``degree`` is that of mechanisms in the
+    triangles."""
+
+    kind: Literal["grid"]
+    bounds: Annotated[list[float], Field(min_length=4, max_length=4)]
+    width: ExactNumber
+    degree: Degree = 1
+
+    def build(self, place: Place) -> Mesh:
+        """The mesh, in the coordinates and the unit of the secrets."""
+        domain = place.secrets
+        return Mesh.grid(
+            self.bounds,
+            self.width,
+            unit=domain.unit if domain.coordinates == "plane" else "",
+            coordinates=domain.coordinates,
+            degree=self.degree,
+        )
+
+
+class AroundMesh(Section):
+    """A convex region around the secrets; with ``vertices`` finer where the prior has mass."""
+
+    kind: Literal["around"]
+    width: ExactNumber
+    vertices: Annotated[int, Field(ge=3, le=10**6)] | None = None
+    degree: Degree = 1
+
+    def build(self, place: Place) -> Mesh:
+        """The mesh, in the coordinates and the unit of the secrets."""
+        domain, weights = place.secrets, place.prior.weights
+        domain.require_points("make a mesh around them")
+        return Mesh.around(
+            domain, self.width, vertices=self.vertices, weights=weights, degree=self.degree
+        )
+
+
+SORTS |= {
+    "distance": DistanceSection,
+    "loss": LossSection,
+    "gain": Annotated[Literal["identity"] | GainTable, ByKind(table_or_name)],
+    "goal": Annotated[
+        Literal["identity", "maximal", "additive"] | GainTable, ByKind(table_or_name)
+    ],
+    "mesh": Annotated[GridMesh | AroundMesh, ByKind()],
+}

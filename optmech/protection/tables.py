@@ -1,0 +1,315 @@
+"""Tables in files, read and written part by part: CSV of any length, GeoJSON and Parquet within
+bounds."""
+
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from optmech.base.labelled import label_text
+from optmech.base.needed import needed
+from optmech.base.paths import path_of
+from optmech.base.storage import Write, csv_bytes, ending, written_in_parts
+from optmech.errors import ProblemError
+from optmech.reading.columns import (
+    Rows,
+    csv_parts,
+    number_of,
+    numbers_of,
+    parquet_names,
+    read_features,
+    read_parquet_table,
+)
+
+Part = dict[str, Any]
+"""Columns of some rows by name: arrays of numbers, or lists."""
+DEGREES = ("longitude", "latitude")
+"""The columns that the points of GeoJSON become."""
+
+
+_AS_TABLE = "Give a table: .csv (also packed), .parquet or .geojson"
+_NO_TABLES = {
+    ".json": "a document",
+    ".toml": "a document",
+    ".html": "a page",
+    ".png": "a picture",
+    ".xlsx": "a spreadsheet",
+    ".xls": "a spreadsheet",
+    ".npy": "an array",
+    ".nc": "an array",
+    ".gpkg": "a database",
+    ".shp": "a map in several files",
+    ".zip": "an archive",
+}
+
+
+@dataclass
+class CsvTable:
+    """The rows of a CSV file."""
+
+    known: list[str]
+    rows: Iterator[Rows]
+    first: int = 0
+    """Rows before the part that was read last."""
+    lines: list[int] = field(default_factory=list)
+    """Those of the file that the rows of this part end on."""
+
+    def parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
+        """The columns, ``numbers`` as floats with NaN for what is none."""
+        # of columns with the same name the last counts, as elsewhere
+        place = {name: k for k, name in enumerate(self.known)}
+        for numbered in self.rows:
+            self.first += len(self.lines)
+            self.lines, rows = [line for line, _ in numbered], [row for _, row in numbered]
+            part: Part = {name: [row[place[name]] for row in rows] for name in others}
+            part.update({name: numbers_of([row[place[name]] for row in rows]) for name in numbers})
+            yield part
+
+    def line_of(self, row: int) -> int | None:
+        """The line of a row, counted from 1, of the part that was read last."""
+        k = row - self.first - 1
+        return self.lines[k] if 0 <= k < len(self.lines) else None
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Names of the columns' types, where they have any."""
+        return {}
+
+
+@dataclass
+class ParquetTable:
+    """The columns of a Parquet file."""
+
+    path: Path
+    known: list[str]
+
+    def __post_init__(self) -> None:
+        self.types: dict[str, str] = {}
+
+    def parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
+        """All rows at once."""
+        texts, types = read_parquet_table(self.path, others, numbers=False)
+        self.types.update(types)
+        values, _ = read_parquet_table(self.path, numbers, numbers=True)
+        yield texts | {name: numbers_of(column) for name, column in values.items()}
+
+
+@dataclass
+class PointTable:
+    """The features of a GeoJSON file, all of them points."""
+
+    path: Path
+    known: list[str]
+    features: list[tuple[dict[str, Any], Any]]
+    types: dict[str, str]
+
+    def parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
+        """All features at once; the columns ``DEGREES`` are their coordinates."""
+        points = np.array([_point(shape, k, self.path) for k, (_, shape) in self._numbered()])
+        part: Part = {name: [row.get(name) for row, _ in self.features] for name in others}
+        for k, name in enumerate(DEGREES):
+            if name in numbers:
+                part[name] = points.reshape(-1, 2)[:, k]
+        yield part
+
+    def _numbered(self) -> Iterator[tuple[int, tuple[dict[str, Any], Any]]]:
+        return enumerate(self.features)
+
+
+Table = CsvTable | ParquetTable | PointTable
+
+
+@contextmanager
+def opened_table(path: str | Path, size: int) -> Iterator[Table]:
+    """The table in a file, by its ending: .parquet, .geojson, and CSV for all others and for
+    standard input (``-``), ``size`` rows of it at a time."""
+    file = path_of(path)
+    if file.suffix.lower() == ".parquet":
+        yield ParquetTable(file, parquet_names(file))
+    elif file.suffix.lower() == ".geojson":
+        features = read_features(file)
+        names = dict.fromkeys(key for properties, _ in features for key in properties)
+        taken = next((name for name in DEGREES if name in names), None)
+        if taken is not None:
+            raise ProblemError(
+                f"the features have a property {taken!r} beside their geometry",
+                where=str(path),
+                remedy="Rename or remove it: the geometry says where a point is",
+            )
+        yield PointTable(file, [*DEGREES, *names], features, {})
+    elif (kind := file.suffix.lower()) in _NO_TABLES:
+        raise ProblemError(
+            f"is {_NO_TABLES[kind]}, and no table", where=str(path), remedy=_AS_TABLE
+        )
+    else:
+        with csv_parts(path, size) as (header, rows):
+            yield CsvTable(header, rows)
+
+
+def row_words(table: Table, row: int) -> str:
+    """How a row, counted from 1, is found in its file: with its line, where that has lines."""
+    line = table.line_of(row) if isinstance(table, CsvTable) else None
+    return f"row {row}" if line is None else f"row {row} (line {line})"
+
+
+def _point(geometry: Any, k: int, path: Path) -> list[float]:
+    place = geometry.get("coordinates")
+    if geometry.get("type") != "Point" or not isinstance(place, list) or len(place) < 2:
+        raise ProblemError(
+            f"is a {str(geometry.get('type'))[:40]}, and no point",
+            where=f"{path}: features[{k}]",
+            remedy="Give a collection of points",
+        )
+    numbers = [v for v in place[:2] if isinstance(v, int | float) and not isinstance(v, bool)]
+    return [number_of(v) for v in numbers] if len(numbers) == 2 else [np.nan, np.nan]
+
+
+Put = Callable[[Part], None]
+
+
+@contextmanager
+def opened_sink(
+    path: str | Path, names: Sequence[str], places: Sequence[str] | None, types: dict[str, str]
+) -> Iterator[Put]:
+    """A function that takes parts with the columns ``names``, and writes them to a file by its
+    ending: .csv, .csv.gz, .parquet, .geojson (whose points are the two columns ``places``), and CSV
+    to standard output.
+
+    ``types`` are those that the columns of a Parquet file had. Raises ProblemError on another
+    ending, and where there are no points for GeoJSON.
+    """
+    kind = kind_of(path)
+    with written_in_parts(path) as write:
+        if kind == ".parquet":
+            kept: list[Part] = []
+            yield kept.append
+            write(_parquet(kept, names, types))
+        elif kind == ".geojson":
+            if places is None:
+                raise ProblemError(
+                    "the reports have no longitude and latitude",
+                    where=str(path),
+                    remedy="Write CSV or Parquet",
+                )
+            others = [name for name in names if name not in places]
+            write(b'{"type": "FeatureCollection", "features": [')
+            first = [True]
+            yield lambda part: write(_features(part, places, others, first))
+            write(b"\n]}\n")
+        elif kind == ".gz":
+            # the default would write the time and the name of the file into it
+            with gzip.GzipFile(
+                fileobj=cast(Any, _Stream(write)), mode="wb", mtime=0, filename=""
+            ) as packed:
+                yield from _csv(lambda content: cast(None, packed.write(content)), names)
+        else:
+            yield from _csv(write, names)
+
+
+def kind_of(path: str | Path) -> str:
+    """The ending that says how to write; raises ProblemError on one that says nothing."""
+    kind = ending(path, ".csv")
+    if kind == ".gz" and path_of(path).stem.lower().endswith(".csv"):
+        return kind
+    if kind not in (".csv", ".parquet", ".geojson"):
+        raise ProblemError(
+            "is not the name of a table",
+            where=str(path),
+            remedy="Use a name that ends in .csv, .csv.gz, .parquet or .geojson",
+        )
+    if kind == ".parquet":
+        needed("pyarrow.parquet", "parquet", where=str(path))
+    return kind
+
+
+class _Stream:
+    """What gzip writes to."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+
+    def write(self, content: bytes) -> int:
+        self._write(bytes(content))
+        return len(content)
+
+    def flush(self) -> None:
+        return None
+
+
+def _csv(write: Write, names: Sequence[str]) -> Iterator[Put]:
+    def put(part: Part) -> None:
+        write(csv_bytes(zip(*(_cells(part[name]) for name in names), strict=True)))
+
+    write(csv_bytes([names]))
+    yield put
+
+
+def _cells(column: Any) -> list[str]:
+    """A column as texts: numbers as they read back, nothing for NaN."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "f":
+        return ["" if value != value else repr(value) for value in column.tolist()]
+    return ["" if value is None else label_text(value) for value in column]
+
+
+def _features(part: Part, places: Sequence[str], others: Sequence[str], first: list[bool]) -> bytes:
+    columns = [part[name] for name in others]
+    points = [part[name].tolist() for name in places]
+    out = []
+    for lon, lat, *values in zip(*points, *columns, strict=True):
+        known = {name: _value(value) for name, value in zip(others, values, strict=True)}
+        point = None if lon != lon else {"type": "Point", "coordinates": [lon, lat]}
+        feature = {"type": "Feature", "properties": known, "geometry": point}
+        out.append("\n" + json.dumps(feature, allow_nan=False))
+    joined = ",".join(out)
+    lead = "" if first[0] or not out else ","
+    first[0] = first[0] and not out
+    return (lead + joined).encode()
+
+
+def _value(value: Any) -> Any:
+    """A cell as JSON has it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return label_text(value) if isinstance(value, tuple) else value
+
+
+def _parquet(parts: list[Part], names: Sequence[str], types: dict[str, str]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {}
+    for name in names:
+        cells: list[Any] = []
+        numbers = all(isinstance(p[name], np.ndarray) and p[name].dtype.kind == "f" for p in parts)
+        if numbers and parts:
+            columns[name] = pa.array(np.concatenate([part[name] for part in parts]))
+            continue
+        for part in parts:
+            cells += [None if v is None else label_text(v) for v in part[name]]
+        columns[name] = _typed(cells, types.get(name))
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def _typed(cells: list[Any], kind: str | None) -> Any:
+    """Texts as the type that they were read from, where they can be that again."""
+    import pyarrow as pa
+
+    texts = pa.array(cells, type=pa.string())
+    if kind is None or kind in ("string", "large_string"):
+        return texts
+    try:
+        blank = pa.array([None if cell == "" else cell for cell in cells], type=pa.string())
+        return blank.cast(pa.type_for_alias(kind))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+        return texts
