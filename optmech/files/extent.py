@@ -164,6 +164,8 @@ def box_around(data: Path, points: Floats, degrees: bool) -> Floats:
         end[k] = float(last * step)
     if degrees:
         corner, end = np.maximum(corner, (-360, -90)), np.minimum(end, (360, 90))
+        # all rows at a pole, or on the last meridian
+        corner = np.where(corner < end, corner, end - extent)
         if end[0] - corner[0] > _MOST_DEGREES:
             raise ProblemError(
                 f"the points reach over {end[0] - corner[0]:.3g} degrees of longitude, and a map "

@@ -270,6 +270,21 @@ def test_columns_the_other_way_around_are_refused(
     assert not (folder / "s.toml").exists()
 
 
+@pytest.mark.parametrize(
+    ("lon", "lat"), [(90, 90), (90, -90), (360, 0), (-360, 0), (360, 90), (0, 89.999999), (180, 90)]
+)
+@pytest.mark.parametrize("count", [1, 30])
+def test_rows_at_the_ends_of_the_globe(lon: float, lat: float, count: int, folder: Path) -> None:
+    (folder / "end.csv").write_text("lon,lat\n" + f"{lon},{lat}\n" * count)
+    assert init("end.csv", "-o", "end.toml", "--force", "--cells", "4") == 0
+    west, south, east, north = written_box(folder / "end.toml")
+    assert -360 <= west < east <= 360
+    assert -90 <= south < north <= 90
+    counted = om.load_problem(folder / "end.toml").prior.binning
+    assert counted is not None
+    assert counted.inside == count
+
+
 def test_rows_that_lie_nowhere_are_counted(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
