@@ -15,6 +15,8 @@ from optmech.exact.number import Number, log_of_fraction
 
 FARTHEST = 10_000
 """Periods into a tail beyond which no number is looked at exactly."""
+_MOST_BITS = 4_000_000
+"""Of powers of ratios that are close to one and have few bits."""
 
 
 def reach(law: Law, level: Fraction) -> int:
@@ -24,13 +26,13 @@ def reach(law: Law, level: Fraction) -> int:
     def covers(k: int) -> bool:
         return 1 - 2 * law.upper_tail(k + 1) >= level
 
-    if law.tails and _periods(law, level) > FARTHEST:
+    if law.tails and _periods(law, level) > max(FARTHEST, _MOST_BITS / law.ratio_bits):
         raise ProblemError(
             "no interval holds that much", where="level", remedy="Give less, below 1"
         )
     low, high = -1, max(1, law.n)
     while not covers(high):
-        low, high = high, high + max(law.n, 8 * len(law.tails))
+        low, high = high, 2 * high + 8 * len(law.tails)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if covers(middle) else (middle, high)

@@ -194,7 +194,9 @@ class Search:
         end, part = self.loss.values[-1], float(self.delta) * (1 - KEPT)
         gain = abs(float(end) - solution.value)
         need = self.sensitivity * gain / part + float(sum(abs(v - end) for v in self.loss.values))
-        wide = 4 * max(need / max(self.gap * solution.value, _SHARE), 4 * self.sensitivity / part)
+        wide = max(
+            1.5 * need / max(self.gap * solution.value, _SHARE), 16 * self.sensitivity / part
+        )
         bits = min(math.ceil(math.log2(max(wide / _PERIOD, 2))), _SLOWEST)
         self.tails = (_PERIOD, (1 << bits) - 1, bits)
         near = np.append(places, np.zeros(_PERIOD))

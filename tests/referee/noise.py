@@ -146,6 +146,12 @@ def _program(epsilon: float, delta: float, steps: int, cost: Cost) -> float | No
             reach = np.arange(int(60 / epsilon) + 2)
             terms = [cost(k + steps * int(j)) * ratio**j for j in reach]
             costs[k] = 2 * math.fsum(terms)
+    # without δ no place has less of the centre; rows and losses are in units of that: a solver's
+    # tolerance is then relative, also of losses of 1e-9
+    unit = np.array([0.0 if delta else -epsilon * math.ceil(k / steps) for k in range(size)])
+    unit = np.exp(unit)
+    mass, costs = mass * unit, costs * unit
+    typical = 1.0 if delta else max(float(costs.sum() / mass.sum()), 1e-300)
     rows, across, values, upper = [], [], [], []
     columns = size
     for s in range(1, steps + 1):
@@ -157,7 +163,7 @@ def _program(epsilon: float, delta: float, steps: int, cost: Cost) -> float | No
             row = len(upper)
             rows += [row, row]
             across += [a, b]
-            values += [p, -math.exp(epsilon) * q]
+            values += [p, -math.exp(epsilon) * q * float(unit[b] / unit[a])]
             inside = min(abs(i), abs(i + s)) < size
             if delta and (not ratio or min(abs(i), abs(i + s)) <= far) and inside:
                 rows.append(row)
@@ -173,7 +179,7 @@ def _program(epsilon: float, delta: float, steps: int, cost: Cost) -> float | No
             upper.append(delta)
     matrix = sp.csr_array(sp.coo_array((values, (rows, across)), shape=(len(upper), columns)))
     every = np.append(mass, np.zeros(columns - size))[None, :]
-    full = np.append(costs, np.zeros(columns - size))
+    full = np.append(costs, np.zeros(columns - size)) / typical
     options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     found = linprog(
         full, A_ub=matrix, b_ub=upper, A_eq=every, b_eq=[1.0], method="highs", options=options
@@ -183,7 +189,7 @@ def _program(epsilon: float, delta: float, steps: int, cost: Cost) -> float | No
     x = found.x
     # a solver's tolerance is no noise: what it breaks is too much
     off = float((matrix @ x - np.array(upper)).max(initial=0.0))
-    return float(found.fun) if off < 1e-9 else None
+    return float(found.fun) * typical if off < 1e-9 else None
 
 
 def _renyi(
