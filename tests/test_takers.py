@@ -219,6 +219,47 @@ def test_what_is_of_no_kind_is_refused_in_one_sentence(
     assert caught.value.remedy
 
 
+MISTAKES: list[tuple[Callable[[], object], str]] = [
+    (lambda: om.plots.mechanism(UNIFORM), "design: Mechanism is not a Design. A mechanism alone"),
+    (lambda: om.prices.of_pairs(DESIGN.mechanism), "om.exchange.adopt"),
+    (lambda: om.report([DESIGN, UNIFORM], "p.html"), "designs[1]: Mechanism is not a Design"),
+    (lambda: om.plots.frontier(DESIGN), "designs: Design is not a list of Designs. Give a list"),
+    (lambda: om.pack("d.json", "d.omm"), "design: str is not a Design. Read it with om.load(path)"),
+    (
+        lambda: om.measures.epsilon("d.json"),
+        "m: str is not a Mechanism. Read it with om.load(path)",
+    ),
+    (lambda: om.check(DESIGN), "path: Design is not a path. Give the name of the file that design"),
+    (lambda: om.load_packed(3), "path: int is not a path. Give the name of a file"),
+    (lambda: om.solve(DESIGN), "problem: Design is not a Problem. Give design.problem"),
+    (
+        lambda: om.solve("p.toml"),
+        "problem: str is not a Problem. Read it with om.load_problem(path)",
+    ),
+    (
+        lambda: om.solve(PROBLEM, 3),
+        'profile: int is not a path or a profile. Give a name, such as "auto"',
+    ),
+    (
+        lambda: om.Ledger(DESIGN, 1, 0.5),
+        "mechanism: Design is not a packed mechanism. Pack it first",
+    ),
+    (lambda: UNIFORM.remap({}), "f: dict is not a function. Give a function"),
+    (lambda: UNIFORM.then(3), "other: int is not a Mechanism. Give a design, or make one"),
+    (lambda: om.Prior.uniform(3), "domain: int is not a Domain. Make one with om.Domain.range(3)"),
+    (lambda: om.redesign({}, PROBLEM), "old: dict is not a Design, a Mechanism or a path"),
+]
+
+
+@pytest.mark.parametrize(("mistake", "said"), MISTAKES, ids=range(len(MISTAKES)))
+def test_it_says_what_was_given_what_is_wanted_and_what_to_do(
+    mistake: Callable[[], object], said: str
+) -> None:
+    with pytest.raises(om.ProblemError) as caught:
+        mistake()
+    assert said in str(caught.value)
+
+
 def test_there_are_many() -> None:
     assert len(TAKEN) > 200
     assert len(CHECKED) > 150

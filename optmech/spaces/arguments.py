@@ -86,7 +86,11 @@ KINDS: Mapping[str, Kind] = {
         "optmech.packed.everywhere", "", {"Design": _PACK}, "packed mechanism"
     ),
     "Ledger": Kind("optmech.packed.ledger", "Make one with om.Ledger(mechanism, epsilon, radius)"),
-    "Profile": Kind("optmech.pipeline.profiles", "", words="profile"),
+    "Profile": Kind(
+        "optmech.pipeline.profiles",
+        'Give a name, such as "auto", or the path of one',
+        words="profile",
+    ),
     "MarkovPrior": Kind(
         f"{_CHAINS}.markov", "Make one with om.traces.MarkovPrior(domain, initial, transitions)"
     ),
@@ -174,14 +178,16 @@ class _NotAskedError(Exception):
         self.value, self.asked, self.where = value, asked, where
 
     def alone(self) -> ProblemError:
-        return self._saying(_remedy(self.value, self.asked))
+        return self._saying(_instead(self.value, self.asked) or _first(self.asked).remedy)
 
     def among(self, signature: inspect.Signature, wanted: Mapping[str, Asked]) -> ProblemError:
         """The error, where the value may have been meant for another argument."""
-        for name, other in wanted.items():
-            if name != self.where and any(_is(kind, self.value) for kind in other.kinds):
-                order = ", ".join(signature.parameters)
-                return self._saying(f"The arguments are {order}, in this order")
+        others = (kind for name, own in wanted.items() if name != self.where for kind in own.kinds)
+        ours = (kind for kind in others if kind not in ("path", "function"))
+        if not _instead(self.value, self.asked) and any(_is(kind, self.value) for kind in ours):
+            return self._saying(
+                f"The arguments are {', '.join(signature.parameters)}, in this order"
+            )
         return self.alone()
 
     def _saying(self, remedy: str) -> ProblemError:
@@ -231,12 +237,17 @@ def _is(kind: str, value: object) -> bool:
     return cls is not None and isinstance(value, cls)
 
 
-def _remedy(value: Any, asked: Asked) -> str:
-    """What to do about a value that is none of what is asked for."""
+def _first(asked: Asked) -> Kind:
+    """The first kind that is asked for, a path as the last."""
+    names = asked.kinds + asked.lists
+    return KINDS[next((name for name in names if name != "path"), names[0])]
+
+
+def _instead(value: Any, asked: Asked) -> str:
+    """What to do with a value of a kind that is often given instead; empty for others."""
     if any(_is(kind, value) for kind in asked.lists):
         return "Give a list of one: [it]"
-    first = KINDS[(asked.kinds + asked.lists)[0]]
-    for given, instead in first.instead.items():
+    for given, instead in _first(asked).instead.items():
         if (given in KINDS and _is(given, value)) or type(value).__name__ == given:
             return instead.format(value=value)
-    return first.remedy
+    return ""

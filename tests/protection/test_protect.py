@@ -353,3 +353,37 @@ def test_an_index_is_no_label_and_the_error_says_what_is() -> None:
     grid = om.Grid(2, 2)
     with pytest.raises(om.ProblemError, match=r"the label at index 2 is labels\[2\]"):
         om.Mechanism(grid, grid, np.eye(4)).sample(2)
+
+
+def across_the_antimeridian() -> dict[str, om.Mechanism]:
+    """Domains that are stated by longitudes beyond 180, each from three points to themselves."""
+    grid = om.Grid.geographic(1, 3, bounds=(179.5, 10.0, 181.0, 10.5))
+    points = om.Domain.geographic("abc", [[179.75, 10.25], [180.25, 10.25], [180.75, 10.25]])
+    mesh = om.Mesh.grid((179.5, 10.0, 181.0, 10.5), 60, coordinates="lonlat")
+    rows = om.Prior.uniform(points)
+    haversine = om.distances.haversine()
+    private = om.MetricPrivacy(0.02, haversine, everywhere=mesh)
+    return {
+        "grid": identity(grid),
+        "points": identity(points),
+        "mesh": om.solve(om.Problem(rows, haversine, constraints=[private]), gap=0.1).mechanism,
+    }
+
+
+@pytest.mark.parametrize("name", across_the_antimeridian())
+def test_reports_have_longitudes_of_half_a_turn_at_most(name: str) -> None:
+    """Also where the region was stated by others; places are the same."""
+    m = across_the_antimeridian()[name]
+    fixes = np.array([[179.75, 10.25], [-179.75, 10.25], [180.25, 10.25], [-179.25, 10.25]] * 20)
+    found = om.protect(m, fixes)
+    assert (np.abs(found[:, 0]) <= 180).all()
+    known = {179.75, -179.75, -179.25}
+    assert {round(x, 9) for x in found[:, 0].tolist()} <= known
+    if name != "mesh":
+        np.testing.assert_allclose(found[:, 0], [179.75, -179.75, -179.75, -179.25] * 20, atol=1e-9)
+
+
+def test_a_warning_is_about_the_line_that_asked() -> None:
+    with pytest.warns(UserWarning, match="unfit for release") as caught:
+        om.protect(identity(GRID), CENTRES, seed=1)
+    assert [warning.filename for warning in caught] == [__file__]
