@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 import optmech as om
 from optmech import audit
 from optmech.certificate import check_exact
-from optmech.designs.resolution import limits_of, problem_of_cells
+from optmech.designs.outer import limits_of, problem_of_cells
 from optmech.exact.numerators import Numerators
 from optmech.pipeline import fitting, search
 from optmech.pipeline.carried import Carried, Places

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from optmech.additive import estimates
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
-from optmech.base import html
 from optmech.base.arrays import Ints
-from optmech.base.shown import Shown
-from optmech.certificate.objective import relative_gap, status_of
-from optmech.errors import ProblemError
+from optmech.certificate.check import Check
+from optmech.certificate.proved import ProvedLoss
+from optmech.errors import VerificationError
 from optmech.exact.checked import whole
-from optmech.exact.number import Exact, Number, rounded_down, rounded_up
+from optmech.exact.number import Exact, Number
+from optmech.reading.sealed import NOISE
 
 if TYPE_CHECKING:
     from optmech.additive.composition import ComposedPrivacy
@@ -26,34 +25,20 @@ if TYPE_CHECKING:
 MOST_DRAWS = 10**7
 
 
-class ProvedNoise(Shown, ABC):
+class ProvedNoise(ProvedLoss):
     """Noise with a promise, its loss, and a lower bound of the loss of all noise that keeps it."""
 
+    formats = (NOISE,)
+    heading = "Noise"
     epsilon: Exact
     sensitivity: int
-    seconds: float
     numbers = "whole numbers"
     """What the noise is added to."""
-
-    @property
-    @abstractmethod
-    def measured(self) -> str:
-        """The loss in words."""
-
-    @property
-    @abstractmethod
-    def promise(self) -> str:
-        """The promise in words."""
 
     @property
     def compared(self) -> str:
         """What the lower bound is of, in words."""
         return "all noise that is as private"
-
-    @property
-    @abstractmethod
-    def exact_bound(self) -> Fraction:
-        """The lower bound that is proved, exactly; 0 without any."""
 
     @property
     @abstractmethod
@@ -75,49 +60,39 @@ class ProvedNoise(Shown, ABC):
     def decided(self) -> tuple[float, str]:
         """The number that the promise is about, and what was decided of it in words."""
 
+    def require_private(self) -> Self:
+        """This noise; raises VerificationError where its promise does not hold."""
+        if not self.is_private:
+            raise VerificationError(
+                f"{self.decided[1]}, above what is promised: {self.promise}",
+                where="noise",
+                remedy="Make the noise again",
+            )
+        return self
+
     @abstractmethod
     def drawn(self, count: int, seed: int | None) -> Ints:
         """``count`` draws, exactly as likely as the law says."""
 
     @property
-    @abstractmethod
-    def exact_loss(self) -> Fraction:
-        """The expected loss, exactly or rounded up a little."""
+    def checks(self) -> Iterator[Check]:
+        """Of the law, and of the promise."""
+        count, detail = self.described
+        worst, words = self.decided
+        passed = self.is_private
+        if not passed:
+            words += f", above what is promised: {self.promise}"
+        yield Check("distribution", None, count, True, 0.0, detail)
+        yield Check("privacy", 0, 2 * self.sensitivity, passed, worst, words)
 
-    def __repr__(self) -> str:
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What a verdict on its file is about, and what is the file's own word."""
         return (
-            f"{type(self).__name__}({self.promise}, {self.measured} {self.loss:.6g}, "
-            f"lower bound {self.lower_bound:.6g}, gap {self.gap:.2g}, {self.status})"
+            f"noise on all {self.numbers}: {self.measured}, tails included; the lower bound "
+            f"is of {self.compared}",
+            "the seconds are the file's own words",
         )
-
-    def _repr_html_(self) -> str:
-        facts: list[tuple[str, object]] = [
-            ("promise", self.promise),
-            (self.measured, f"{self.loss:.6g}"),
-            ("lower bound", f"{self.lower_bound:.6g}"),
-            ("gap", f"{self.gap:.2g}"),
-        ]
-        return html.card("Noise", facts)
-
-    @property
-    def loss(self) -> float:
-        """The expected loss, rounded up."""
-        return rounded_up(self.exact_loss)
-
-    @property
-    def lower_bound(self) -> float:
-        """None of what it is ``compared`` with has less loss: rounded down."""
-        return rounded_down(self.exact_bound) + 0.0
-
-    @property
-    def gap(self) -> float:
-        """(loss - lower bound) / loss."""
-        return relative_gap(self.loss, self.lower_bound)
-
-    @property
-    def status(self) -> Literal["optimal", "feasible"]:
-        """ "optimal" where the gap is at most 1e-6, else "feasible"."""
-        return status_of(self.gap)
 
     @property
     @abstractmethod
@@ -136,28 +111,6 @@ class ProvedNoise(Shown, ABC):
             "verified": self.is_private,
             "seconds": self.seconds,
         }
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a design written by ``save`` and prove it again; raises ProblemError where the file
-        cannot be read or is none, VerificationError where it does not hold what it claims."""
-        from optmech.additive.file import load_noise
-
-        found = load_noise(path)
-        if not isinstance(found, cls):
-            raise ProblemError(
-                f"promises otherwise: {found.promise}",
-                where=str(path),
-                remedy=f"Load it with om.noise.{type(found).__name__}.load",
-            )
-        return found
-
-    def save(self, path: str | Path) -> None:
-        """Write the design to one JSON file, atomically; raises ProblemError where that cannot be
-        done."""
-        from optmech.additive.file import save_noise
-
-        save_noise(self, path)
 
 
 class CertifiedNoise(ProvedNoise):
@@ -243,6 +196,7 @@ class CertifiedNoise(ProvedNoise):
 
         Raises ProblemError for a number of releases that is none.
         """
-        from optmech.additive.composition import composed
+        from optmech.additive.composition import MOST_RELEASES, ComposedPrivacy
 
-        return composed(self.law, self.sensitivity, k_fold)
+        count = whole(k_fold, "k_fold", 1, MOST_RELEASES)
+        return ComposedPrivacy(self.law, self.sensitivity, count)

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
 import flint
 
@@ -38,35 +39,26 @@ _SHARE = 20
 
 
 class Powers:
-    """Bounds of e^{jh} times 2^320, for h = 2^-``exponent`` and |j| <= ``reach``."""
+    """Numbers at most e^{jh} times 2^320, for h = 2^-``exponent`` and |j| <= ``reach``; bounds of
+    e^h and e^-h times the same."""
 
     def __init__(self, exponent: int, reach: int) -> None:
         low, high = exp_bounds(Exact(Fraction(1, 1 << exponent)), _WIDE + 32)
         self.reach = reach
-        self.lower = [1 << _WIDE]
-        self.upper = [1 << _WIDE]
-        up = [math.floor(low * 2**_WIDE), math.ceil(high * 2**_WIDE)]
-        down = [math.floor(2**_WIDE / high), math.ceil(2**_WIDE / low)]
-        self.one_up, self.one_down = up, down
-        below: list[list[int]] = [[], []]
-        for (first, last), side in ((up, 0), (down, 1)):
-            a = b = 1 << _WIDE
-            lows, highs = [], []
-            for _ in range(reach):
-                a, b = a * first >> _WIDE, -(-b * last >> _WIDE)
-                lows.append(a)
-                highs.append(b)
-            if side:
-                below = [lows[::-1], highs[::-1]]
-            else:
-                self.lower += lows
-                self.upper += highs
-        self.lower = below[0] + self.lower
-        self.upper = below[1] + self.upper
+        self.one_up = math.floor(low * 2**_WIDE), math.ceil(high * 2**_WIDE)
+        self.one_down = math.floor(2**_WIDE / high), math.ceil(2**_WIDE / low)
+        above, below = (self._multiples(one[0]) for one in (self.one_up, self.one_down))
+        self._lower = [*below[:0:-1], *above]
+
+    def _multiples(self, factor: int) -> list[int]:
+        """Powers of a factor, each rounded down."""
+        return list(
+            accumulate(range(self.reach), lambda a, _: a * factor >> _WIDE, initial=1 << _WIDE)
+        )
 
     def low(self, j: int) -> int:
         """At most e^{jh}."""
-        return self.lower[j + self.reach]
+        return self._lower[j + self.reach]
 
 
 @dataclass(frozen=True)

@@ -42,16 +42,11 @@ def falls(law: Law) -> bool:
 
 def masses(law: Law, shift: int) -> tuple[list[int], list[int], int]:
     """Weights P and Q of all that is told apart, as whole numbers over the third."""
-    n, period = law.n, len(law.tails)
-    values, bits = law.whole(n + 2 * shift + 2 * period)
-    rest = Fraction(1) / (1 - law.r)
+    near, far, bits = law.pairs(shift)
+    rest = 1 / (1 - law.r)
     a, b = rest.numerator, rest.denominator
-    inner = range(-n - shift, n + 1)
-    outer = (*range(n + 1, n + period + 1), *range(-n - shift - period, -n - shift))
-    first = [values[abs(i)] * b for i in inner] + [values[abs(i)] * a for i in outer]
-    second = [values[abs(i + shift)] * b for i in inner]
-    second += [values[abs(i + shift)] * a for i in outer]
-    return first, second, b << bits
+    weighted = [(p * b, q * b) for p, q in near] + [(p * a, q * a) for p, q in far]
+    return [p for p, _ in weighted], [q for _, q in weighted], b << bits
 
 
 def single(law: Law, shift: int) -> Pair:

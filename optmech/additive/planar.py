@@ -26,7 +26,7 @@ from optmech.additive.planar_law import (
 from optmech.additive.planar_loss import PlanarLoss
 from optmech.additive.privacy import BITS
 from optmech.base.arrays import Ints
-from optmech.errors import ProblemError, VerificationError
+from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
@@ -219,16 +219,6 @@ class PlanarNoise(ProvedNoise):
         """Whether the noise is as private as promised, decided exactly."""
         worst = self.largest_delta[0]
         return worst is not None and worst <= bracket(self.delta)[0]
-
-    def require_private(self) -> PlanarNoise:
-        """This design; raises VerificationError where its promise does not hold."""
-        if not self.is_private:
-            raise VerificationError(
-                f"{self.decided[1]}, above {self.delta.words}",
-                where="noise",
-                remedy="Make the noise again",
-            )
-        return self
 
     @property
     def decided(self) -> tuple[float, str]:

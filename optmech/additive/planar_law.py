@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 from attrs import frozen
 
-from optmech.additive.law import geometric, require_falling
+from optmech.additive.law import MOST_BITS, geometric, require_falling
 from optmech.base.arrays import Ints
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 
 Place = tuple[int, int]
 NORMS = ("l1", "l2", "linf")
-MOST_BITS = 4096
 MOST_PLACES = 40_000
 """Places of the window up to symmetry."""
 
@@ -74,11 +73,7 @@ class PlanarLaw:
     ratio_bits: int = 0
 
     def __attrs_post_init__(self) -> None:
-        if not (0 <= self.ratio_bits <= MOST_BITS and 0 <= self.ratio < 1 << self.ratio_bits):
-            raise ProblemError("the ratio of the tails is not from 0 to below 1", where="law")
-        require_falling(self.ratio, self.ratio_bits)
-        if bool(self.tails) != bool(self.ratio) or (self.tails and not any(self.tails)):
-            raise ProblemError("there is a ratio where there are tails, only", where="law")
+        require_falling(self.tails, self.ratio, self.ratio_bits)
         fits = (
             self.shape in ("l1", "linf")
             and 0 < self.bits <= MOST_BITS
@@ -185,11 +180,6 @@ def on_shell(shape: str, m: int, index: int) -> Place:
     for _ in range(side):
         x, y = -y, x
     return x, y
-
-
-def shell(shape: str, m: int) -> Iterator[Place]:
-    """All of them."""
-    return (on_shell(shape, m, index) for index in range(around(shape) * m))
 
 
 def _below(limit: int, source: Bytes) -> int:

@@ -10,7 +10,6 @@ from optmech.additive.certified import CertifiedNoise
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
 from optmech.additive.power import Tangents, limit_bounds, power_bound, power_sum
-from optmech.errors import VerificationError
 from optmech.exact.number import Exact, log_of_fraction
 
 
@@ -73,16 +72,6 @@ class RenyiNoise(CertifiedNoise):
         """Whether every divergence is as small as promised, decided with enclosures."""
         worst = self.largest_sum[0]
         return worst is not None and worst <= limit_bounds(self.order, self.epsilon)[0]
-
-    def require_private(self) -> RenyiNoise:
-        """This design; raises VerificationError where its promise does not hold."""
-        if not self.is_private:
-            raise VerificationError(
-                f"the divergence is {self.divergence:.9g}, above {self.epsilon.words}",
-                where="noise",
-                remedy="Make the noise again",
-            )
-        return self
 
     @property
     def decided(self) -> tuple[float, str]:

@@ -1,6 +1,7 @@
-"""A problem over finitely many places whose optimum no mechanism undercuts that is private at every
-point of a region: the places of the prior themselves, or cells of them (theory: "Carrying a
-guarantee over to distributions")."""
+"""Problems whose optimum no mechanism undercuts that solves a larger one, by which a design file
+proves its lower bound: over cells of the secrets (theory: "Cells and landmarks"), and, for all that
+is private at every point of a region, over the places of the prior or cells of them (theory:
+"Carrying a guarantee over to distributions")."""
 
 from __future__ import annotations
 
@@ -12,15 +13,17 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers, lower_bound
-from optmech.certificate.families import Gradient, PairMultipliers
+from optmech.certificate.families import Gradient, PairMultipliers, Ratio
 from optmech.certificate.objective import claimable
-from optmech.designs.coarse import problem_over
 from optmech.designs.design import OuterProof
 from optmech.exact.exponentials import stated_up
 from optmech.exact.outward import up
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.constraint import Constraint
 from optmech.spaces import distances
+from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Prior
+from optmech.statement import Statement
 
 if TYPE_CHECKING:
     from optmech.reductions.aggregation import Coarse
@@ -105,20 +108,78 @@ def outer_problem(
             # what is said of the places is said of every mechanism
             constraints=[MetricPrivacy(gradient.epsilon, apart), *beside(problem, gradient)],
         )
-    if limits is None:
-        limits = limits_in(problem, gradient)
-    if witness is not None:
+    neighbours = _NEIGHBOURS if gradient.mesh.coordinates == "plane" else None
+
+    def aggregated(prior: Prior, loss: Floats, limits: Limits, cells: Ints) -> Coarse:
+        # checking a design over few places needs nothing of this
+        from optmech.reductions.aggregation import aggregated_by
+
+        return aggregated_by(prior, loss, limits, cells, neighbours).undivided(prior)
+
+    return _over(problem, limits or limits_in(problem, gradient), cells, witness, aggregated)
+
+
+def problem_of_cells(problem: Problem, cells: Ints, witness: Witness | None = None) -> Problem:
+    """The problem over ``cells`` (n,) of the secrets, its numbers as ``witness`` proves them if one
+    is given. Raises ProblemError on cells or a witness that do not fit."""
+    from optmech.reductions.cells import coarsened
+
+    return _over(problem, limits_of(problem.statement), cells, witness, coarsened)
+
+
+def _over(
+    problem: Problem,
+    limits: Limits,
+    cells: Ints,
+    witness: Witness | None,
+    coarsen: Callable[[Prior, Floats, Limits, Ints], Coarse],
+) -> Problem:
+    """Cells as secrets, with their mass, costs and finite log ratios."""
+    if witness is None:
+        coarse = coarsen(problem.prior, problem.loss_matrix, limits, cells)
+    else:
         from optmech.reductions.witness import witnessed
 
-        found = witnessed(problem.prior, problem.loss_matrix, limits, cells, witness)
-        return problem_over(found, problem.observables)
-    coarse = _aggregated(problem, gradient, cells, limits)
-    return problem_over(coarse, problem.observables)
+        coarse = witnessed(problem.prior, problem.loss_matrix, limits, cells, witness)
+    return Problem(
+        Prior(Domain(range(len(coarse.prior))), coarse.prior),
+        coarse.cost,
+        problem.observables,
+        constraints=[MetricPrivacy(1, distances.matrix(coarse.log_ratio))],
+    )
 
 
 def beside(problem: Problem, gradient: Gradient) -> list[Constraint]:
     """The constraints beside the promise at every point."""
     return [c for k, c in enumerate(problem.constraints) if k != gradient.index]
+
+
+def refusal(statement: Statement) -> str:
+    """Why a statement has no such problem; empty where it has."""
+    if statement.objective != "expected_loss":
+        return "only an expected loss can be taken from cells"
+    ratios = [family for family in statement.of_kind(Ratio) if family.window is None]
+    if not ratios or len(ratios) != len(statement.families):
+        return "only ratios of all pairs of secrets can be taken from cells"
+    if not all(_limits_all(family.distance) for family in ratios):
+        return "some pairs of secrets are not limited"
+    return ""
+
+
+def _limits_all(distance: Floats) -> bool:
+    unlimited = np.count_nonzero(~np.isfinite(distance))
+    return bool(unlimited == np.count_nonzero(~np.isfinite(distance.diagonal())))
+
+
+def limits_of(statement: Statement) -> Limits:
+    """Floats not below the log ratios that are stated between secrets; 0 from one to itself."""
+    parts = [(stated_up(f.epsilon), f.distance) for f in statement.of_kind(Ratio)]
+
+    def limits(i: Ints, j: Ints) -> Floats:
+        found = np.min([up(rate * distance[i, j]) for rate, distance in parts], axis=0)
+        return np.where(i == j, 0.0, found)
+
+    return limits
 
 
 def limits_in(problem: Problem, gradient: Gradient) -> Limits:
@@ -171,15 +232,6 @@ def _worth(value: Floats) -> Ints:
     sums = np.cumsum(np.maximum(value[order], 0.0))
     first = int(np.searchsorted(sums, _LEFT_OUT * sums[-1], side="right")) if len(sums) else 0
     return np.sort(order[first:])
-
-
-def _aggregated(problem: Problem, gradient: Gradient, cells: Ints, limits: Limits) -> Coarse:
-    # checking a design over few places needs nothing of this
-    from optmech.reductions.aggregation import aggregated_by
-
-    prior, loss = problem.prior, problem.loss_matrix
-    neighbours = _NEIGHBOURS if gradient.mesh.coordinates == "plane" else None
-    return aggregated_by(prior, loss, limits, cells, neighbours).undivided(prior)
 
 
 def _apart_up(problem: Problem, gradient: Gradient) -> Floats:

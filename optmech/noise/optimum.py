@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from numpy.typing import ArrayLike
 
 from optmech.additive.design import NoiseDesign
-from optmech.additive.encoded import LARGEST_EPSILON, MOST_SENSITIVITY
-from optmech.additive.file import MOST_RELEASES
+from optmech.additive.file import LARGEST_EPSILON, MOST_RELEASES, MOST_SENSITIVITY
 from optmech.additive.law import Law
 from optmech.additive.loss import LossLike, NoiseLoss
 from optmech.additive.planar import PlanarNoise

@@ -10,7 +10,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.additive.encoded import LARGEST_EPSILON
+from optmech.additive.file import (
+    LARGEST_EPSILON,
+    MOST_PAIRS,
+    MOST_PLANAR_SENSITIVITY,
+    MOST_WIDTH,
+)
 from optmech.additive.loss import NoiseLoss
 from optmech.additive.planar import (
     PlanarMultipliers,
@@ -19,7 +24,6 @@ from optmech.additive.planar import (
     classes,
     shape_of,
 )
-from optmech.additive.planar_file import MOST_PAIRS, MOST_SENSITIVITY, MOST_WIDTH
 from optmech.additive.planar_law import Place, PlanarLaw, orbit, shifts_within, wedge
 from optmech.additive.planar_loss import PlanarLoss
 from optmech.base.arrays import Floats
@@ -65,7 +69,7 @@ def best_planar(
     where noise spreads over more places than are searched, SolverError where none is found.
     """
     shape_of(norm)
-    whole(steps, "sensitivity", 1, MOST_SENSITIVITY)
+    whole(steps, "sensitivity", 1, MOST_PLANAR_SENSITIVITY)
     measure = PlanarLoss(loss, loss_norm)
     if not rate > 0:
         where = "epsilon"

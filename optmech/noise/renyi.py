@@ -10,10 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.additive.encoded import LARGEST_EPSILON
+from optmech.additive.file import LARGEST_EPSILON, MOST_POWERS
 from optmech.additive.loss import LossLike, NoiseLoss
 from optmech.additive.power import Tangents, order_of, power_bound
-from optmech.additive.power_file import MOST_TERMS
 from optmech.additive.renyi import RenyiNoise
 from optmech.certificate.objective import relative_gap
 from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
@@ -112,7 +111,7 @@ class _Search:
     def _window(self, window: PowerWindow, aim: float) -> PowerSolution:
         """Everything that a window yields."""
         pairs = 2 * (window.n + 2 * self.steps) * self.steps
-        if pairs > min(_MOST_PAIRS, 2 * MOST_TERMS):
+        if pairs > min(_MOST_PAIRS, 2 * MOST_POWERS):
             raise TooLargeError(
                 f"such noise spreads over about {window.n:,} places to either side",
                 where="renyi",

@@ -46,8 +46,7 @@ def make_design(
     return Design(
         problem,
         released.exact,
-        *figures,
-        verified=True,
+        figures,
         certificate=Certificate(released.checks, session.multipliers, session.bound),
         engine=engine,
         engine_reason=engine_reason,
@@ -72,8 +71,7 @@ def infeasible_design(
     return Design(
         problem,
         None,
-        *Figures(nan, nan, nan, nan, nan),
-        verified=False,
+        Figures(nan, nan, nan, nan, nan),
         certificate=Certificate((), multipliers, Bound(nan, nan)),
         engine=engine,
         engine_reason=engine_reason,

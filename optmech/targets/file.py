@@ -9,189 +9,184 @@ own words, and reports say so.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from fractions import Fraction
-from pathlib import Path
+import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats
-from optmech.base.storage import compressed, write_atomically
-from optmech.certificate.check import Check, CheckReport
-from optmech.certificate.claims import Claim, bounded, proved, report_on
-from optmech.certificate.objective import Figures
-from optmech.designs.encoding.problem import encode_domain
+from optmech.certificate.check import CheckReport
+from optmech.certificate.proved import Proved
+from optmech.designs.encoding import decode_domain, encode_domain
 from optmech.errors import ProblemError
-from optmech.reading.sealed import FAMILY, decoding, read_sealed, seal
-from optmech.spaces.tabulated import NAMED, misnamed
-from optmech.targets.closeness import are_close, largest_divergence
-from optmech.targets.decoding import NAMELESS, StatedDesign, decode_design
-from optmech.targets.design import TargetDesign
-from optmech.transport.barycenters import relative_gap
+from optmech.exact.checked import probability, text
+from optmech.exact.codec import (
+    Codec,
+    amount,
+    digits,
+    exact,
+    is_same,
+    listing,
+    one_of,
+    optional,
+    record,
+    within,
+)
+from optmech.spaces.domain import Domain
+from optmech.spaces.rationals import Shares
+from optmech.spaces.tabulated import NAMED, table
+from optmech.targets.design import NAMELESS, TargetDesign
 from optmech.transport.multipliers import Multipliers
-from optmech.transport.rational import RationalPlan, is_crowded
+from optmech.transport.rational import RationalPlan
 
 Plain = Any
-REWRITE = "Make the design again and save it"
-_OWN_WORDS = (
-    "the labels, coordinates and units, the names of the inputs and the seconds are the file's own "
-    "words: nothing in it can prove them"
-)
+Flows = dict[tuple[int, int], int]
+_WHERE = "targets"
+_LONGEST = 100_000
+_WHOLE, _SIGNED = digits(_LONGEST), digits(_LONGEST, "-?")
+_SHIFT = within("shift", 0, 5000)
 
 
-def save_target(design: TargetDesign, path: str | Path) -> None:
-    """Write a design; raises ProblemError where labels cannot be written or the path cannot."""
-    body = {
-        "format": FAMILY,
-        "task": design.task,
-        "p": "inf" if np.isinf(design.order) else 1,
-        "epsilon": design.epsilon.text,
-        "delta": design.delta.text,
-        "outside": design.outside,
-        "secrets": encode_domain(design.secrets),
-        "observables": encode_domain(design.observables),
-        "names": list(design.names),
-        "weights": _numbers(design.weights.units),
-        "distance_name": _name(design),
-        "distance": design.distance.tolist(),
-        "plans": [_encode_plan(plan, design.task == "coupling") for plan in design.plans],
-        "multipliers": _encode_multipliers(design.multipliers),
-        "crowded": [list(sources) for sources in design.crowded],
-        "claims": design.claims(),
-        "seconds": design.seconds,
+def encode(design: TargetDesign) -> dict[str, Any]:
+    """The object of a file."""
+    codec = _family(design.task, design.order, design.distance.shape, len(design.names))
+    return design.enclosed(codec.write(design))
+
+
+def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
+    """A design from a file's object, and every claim of it recomputed."""
+    rows = body["distance"]
+    shape = len(rows), len(rows[0])
+    codec = _family(body["task"], body["p"], shape, len(body["names"]))
+    return TargetDesign.opened(codec, body, where)
+
+
+def _family(task: str, order: object, shape: tuple[int, ...], count: int) -> Codec[TargetDesign]:
+    """Of ``count`` inputs, with distances of this shape."""
+    n, m = shape
+    coupled = task == "coupling"
+    plan: dict[str, Any] = {
+        "input": ("first", _shares(n)),
+        "output": ("second", _shares(m)),
+        "moves": ("flows", _moves(n, m)),
     }
-    content = seal(json.dumps(body, allow_nan=False).encode())
-    write_atomically(path, compressed(path, content))
-
-
-def load_target(path: str | Path) -> TargetDesign:
-    """Read a design and check it again; raises ProblemError where the file cannot be read or is
-    not one of this format, VerificationError where it does not hold what it claims."""
-    return proved(decode_target, read_sealed(path, (FAMILY,), REWRITE), str(path), REWRITE)
-
-
-def decode_target(body: dict[str, Any], path: str) -> tuple[TargetDesign, CheckReport]:
-    """A design from a file's content, and every claim of it recomputed."""
-    with decoding(path, REWRITE):
-        stated = decode_design(body)
-    return stated.design, _examined(stated, path)
-
-
-def _examined(stated: StatedDesign, path: str) -> CheckReport:
-    design, claims, proper = stated.design, stated.claims, stated.design.claims()
-    # a file may claim less than it proves, and its status then follows from that
-    bound = claims["lower_bound"]
-    exact = Fraction(bound) if bound < design.lower_bound else design.exact_bound
-    gap = relative_gap(design.exact_loss, exact)
-    return report_on(
-        path,
-        tuple(_checks(design)),
-        [
-            *(
-                Claim(name, claims[name], proper[name])
-                for name in ("loss", "losses", "worst_moves")
-            ),
-            bounded("lower_bound", bound, proper["lower_bound"]),
-        ],
-        claims["status"],
-        Figures(design.loss, bound, design.loss, bound, gap),
-        notes=(
-            "the distances are a matrix of the file, not compared with any coordinates"
-            if stated.distance_name == NAMELESS
-            else f"the distances are {stated.distance_name}, computed again from the file's labels "
-            "and coordinates",
-            _OWN_WORDS,
-        ),
+    if coupled:
+        plan |= {"potentials": listing(listing(_SIGNED), 2), "shift": _SHIFT}
+    table_of = listing(listing(listing(_WHOLE, m), count), count)
+    multipliers = record(Multipliers, "multipliers", values=("units", table_of), shift=_SHIFT)
+    crowded = listing(
+        listing(within("point", 0, n - 1)), count if order in ("inf", math.inf) else 0
+    )
+    return record(
+        _design,
+        _WHERE,
+        task=one_of("task", ("coupling", "target")),
+        p=("order", Codec(_encode_order, partial(_decode_order, coupled))),
+        epsilon=exact("epsilon"),
+        delta=exact("delta", probability),
+        outside=one_of("outside", ("target", "nearest")),
+        secrets=_domain(n),
+        observables=_domain(m),
+        names=listing(Codec(str, partial(text, where="names"))),
+        weights=_shares(count),
+        distance_name=one_of("distance_name", (*NAMED, NAMELESS)),
+        distance=Codec(np.ndarray.tolist, listing(listing(amount("distance"), m), n).read),
+        plans=listing(record(partial(_plan, (n, m)), "plan", **plan), count),
+        multipliers=optional(multipliers),
+        crowded=crowded,
     )
 
 
-def _checks(design: TargetDesign) -> Iterator[Check]:
-    count, (n, m) = len(design.plans), design.distance.shape
-    detail = f"{count} inputs, whole numbers, every row a distribution"
-    yield Check("distributions", None, count * n * (m + 1), True, 0.0, detail)
-    yield _closeness(design)
+def _design(distance_name: str, **given: Any) -> TargetDesign:
+    """Distances are what their name says, inputs differ, and the proof is of the task."""
+    design = TargetDesign(**given | {"distance": np.array(given["distance"])})
+    table(distance_name, [(design.secrets, design.observables, design.distance)])
+    names, multipliers = design.names, design.multipliers
+    _require(0 < len(names) == len(set(names)), "names are missing or not distinct")
     if design.task == "coupling":
-        for name, plan in zip(design.names, design.plans, strict=True):
-            yield _optimality(name, plan, design)
-        for name, plan, sources in zip(
-            design.names, design.plans, design.crowded, strict=bool(design.crowded)
-        ):
-            yield _worst_move(name, plan, sources, design.distance)
+        _require(not (design.epsilon or design.delta), "outputs of a coupling are equal")
+        _require(multipliers is None, "a coupling has no multipliers")
+    own = multipliers is not None and any(any(part[t]) for t, part in enumerate(multipliers.units))
+    _require(not own, "an input has a multiplier with itself")
+    distinct = all(len(set(points)) == len(points) for points in design.crowded)
+    # their masses are added
+    _require(distinct, "a point occurs twice in a set")
+    return design
 
 
-def _closeness(design: TargetDesign) -> Check:
-    outputs = design.exact_outputs
-    pairs = len(outputs) * (len(outputs) - 1) * design.distance.shape[1]
-    if design.is_common:
-        detail = "all outputs are one distribution, exactly"
-        return Check("outputs", None, pairs, True, 0.0, detail)
-    passed = design.task == "target" and are_close(outputs, design.epsilon, design.delta)
-    worst = largest_divergence(outputs)
-    detail = (
-        f"pairwise ({float(design.epsilon):.9g}, {float(design.delta):.9g})-close, "
-        f"largest max divergence {worst:.12g}"
+def _encode_order(order: float) -> Plain:
+    return "inf" if math.isinf(order) else 1
+
+
+def _decode_order(coupled: bool, plain: Plain) -> float:
+    known = (type(plain) is int and plain == 1) or (coupled and plain == "inf")
+    _require(known, "p is neither 1 nor inf, or does not fit the task")
+    return float(plain)
+
+
+def _domain(count: int) -> Codec[Domain]:
+    """A domain of as many points: a grid may be far larger than its file."""
+
+    def read(plain: Plain) -> Domain:
+        size = math.prod(plain["grid"]) if "grid" in plain else len(plain["labels"])
+        _require(size == count, f"{size} points for {count} rows or columns of distances")
+        domain = decode_domain(plain)
+        _require(is_same(encode_domain(domain), plain), "a domain is written otherwise")
+        return domain
+
+    return Codec(encode_domain, read)
+
+
+def _shares(count: int) -> Codec[Shares]:
+    units = listing(_WHOLE, count)
+
+    def read(plain: Plain) -> Shares:
+        found = units.read(plain)
+        _require(any(found), "no distribution")
+        return Shares.reduced(found)
+
+    return Codec(lambda shares: units.write(shares.units), read)
+
+
+def _moves(n: int, m: int) -> Codec[Flows]:
+    """Flows > 0 in the order of their arcs."""
+    x, y = within("point", 0, n - 1), within("point", 0, m - 1)
+
+    def read(plain: Plain) -> Flows:
+        flows = {(x.read(a), y.read(b)): _WHOLE.read(flow) for a, b, flow in plain}
+        ordered = list(flows) == sorted(flows) and len(flows) == len(plain)
+        _require(ordered and all(flows.values()), "moves are not in order, or move nothing")
+        return flows
+
+    return Codec(
+        lambda flows: [[x, y, _WHOLE.write(flow)] for (x, y), flow in sorted(flows.items())], read
     )
-    return Check("outputs", None, pairs, passed, worst, detail if passed else f"not {detail}")
 
 
-def _optimality(name: str, plan: RationalPlan, design: TargetDesign) -> Check:
-    """u + v <= c between points with mass, and equality where mass moves, in whole numbers. For
-    order inf c counts up to the longest move only: all plans compared move no farther."""
-    limit = plan.longest(design.distance) if np.isinf(design.order) else np.inf
-    u, v = plan.potentials
-    unit = 1 << plan.shift
-    passed, count = True, 0
-    for x in plan.first.support:
-        for y in plan.second.support:
-            d = float(design.distance[x, y])
-            if d > limit:
-                continue
-            count += 1
-            slack = Fraction(d) * unit - u[x] - v[y]
-            passed &= slack >= 0 and (slack == 0 or (x, y) not in plan.flows)
-    detail = f"{name}: potentials {'prove' if passed else 'do not prove'} the plan optimal"
-    return Check("plan", None, count, passed, 0.0, detail)
+def _plan(
+    shape: tuple[int, int],
+    first: Shares,
+    second: Shares,
+    flows: Flows,
+    potentials: tuple[tuple[int, ...], ...] | None = None,
+    shift: int = 0,
+) -> RationalPlan:
+    """The plan, with both marginals decided in whole numbers."""
+    sums = [[0] * count for count in shape]
+    for (x, y), flow in flows.items():
+        sums[0][x] += flow
+        sums[1][y] += flow
+    total = sum(flows.values())
+    _require(total > 0, "a plan moves nothing")
+    u, v = potentials or [(0,) * count for count in shape]
+    for side, given, prices in zip(sums, (first, second), (u, v), strict=True):
+        exactly = all(a * given.total == b * total for a, b in zip(side, given.units, strict=True))
+        _require(exactly, "a plan does not have its marginals")
+        idle = [p for p, unit in zip(prices, given.units, strict=True) if not unit]
+        _require(not any(idle), "a point without mass has a potential")
+    return RationalPlan(first, second, flows, total, (u, v), shift)
 
 
-def _worst_move(name: str, plan: RationalPlan, sources: tuple[int, ...], distance: Floats) -> Check:
-    longest = plan.longest(distance)
-    passed = longest == 0 or (
-        bool(sources) and is_crowded(plan.first, plan.second, sources, distance < longest)
-    )
-    detail = f"{name}: longest move {longest:.9g}, and {'no' if passed else 'maybe a'} shorter one"
-    return Check("longest move", None, 1, passed, longest, detail)
-
-
-def _name(design: TargetDesign) -> str:
-    """The distance that the matrix is, of those that a reader can compute again."""
-    for name in NAMED:
-        try:
-            if misnamed(name, design.secrets, design.observables, design.distance) is None:
-                return name
-        except ProblemError:
-            continue
-    return NAMELESS
-
-
-def _encode_plan(plan: RationalPlan, proof: bool) -> Plain:
-    out: Plain = {
-        "input": _numbers(plan.first.units),
-        "output": _numbers(plan.second.units),
-        "moves": [[x, y, f"{flow:x}"] for (x, y), flow in sorted(plan.flows.items())],
-    }
-    if proof:
-        out |= {"potentials": [_numbers(side) for side in plan.potentials], "shift": plan.shift}
-    return out
-
-
-def _encode_multipliers(multipliers: Multipliers | None) -> Plain:
-    if multipliers is None:
-        return None
-    values = [[_numbers(row) for row in table] for table in multipliers.units]
-    return {"values": values, "shift": multipliers.shift}
-
-
-def _numbers(values: tuple[int, ...]) -> list[str]:
-    return [f"{value:x}" for value in values]
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ProblemError(message, where=_WHERE)

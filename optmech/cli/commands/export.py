@@ -74,11 +74,11 @@ def _program(args: argparse.Namespace) -> tuple[dict[str, int], str]:
 
 
 def _matrix(args: argparse.Namespace) -> tuple[dict[str, int], str]:
-    from optmech.designs.file import load_design
+    from optmech.designs.design import Design
     from optmech.exchange.numbers import write_matrix
 
     output.claim_outputs(args, [args.problem])
-    mechanism = load_design(args.problem).mechanism
+    mechanism = Design.load(args.problem).mechanism
     write_matrix(mechanism, args.output)
     rows, columns = mechanism.matrix.shape
     return {"rows": rows, "columns": columns}, f"{rows:,} secrets, {columns:,} observables"
