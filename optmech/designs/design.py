@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,8 +29,6 @@ from optmech.spaces.tabulated import distance_words
 from optmech.statement import Statement
 
 if TYPE_CHECKING:
-    import geopandas as gpd
-
     from optmech.reductions.witness import Witness
 
 _SUMMARY = (
@@ -242,18 +239,6 @@ class Design(Proved):
     def bits(self) -> int | None:
         """The power of two that the released numerators are over."""
         return None if self.exact is None else self.exact.bits
-
-    def to_geopandas(self, report: Hashable | None = None) -> gpd.GeoDataFrame:
-        """The cells of the secrets, see ``om.exchange.features``, as a GeoDataFrame in WGS 84."""
-        from optmech.designs.cells import to_geopandas
-
-        return to_geopandas(self, report)
-
-    def explore(self, report: Hashable | None = None, **options: Any) -> Any:
-        """The same on a map of folium; see ``om.exchange.explore``."""
-        from optmech.designs.cells import explore
-
-        return explore(self, report, **options)
 
     def summary(self) -> dict[str, Any]:
         """The design's figures as plain values, ready for JSON (nan and inf become None)."""

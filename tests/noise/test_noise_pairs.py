@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech import audit
-from optmech.additive.planar_law import PlanarLaw, shell
+from optmech.additive.planar_law import PlanarLaw, around, on_shell
 from optmech.cli.main import main
 from optmech.reading.sealed import seal
 
@@ -155,7 +155,7 @@ def test_shells_and_draws() -> None:
     """Every place of a shell once; draws with tails as often as stated."""
     for shape, count in (("l1", 4), ("linf", 8)):
         for m in (1, 2, 5):
-            found = Counter(shell(shape, m))
+            found = Counter(on_shell(shape, m, k) for k in range(around(shape) * m))
             assert len(found) == count * m == sum(found.values())
             assert all(SIZES[shape](*k) == m for k in found)
     # 1/2 at the centre, and tails of ratio 1/2 over all other places: 4 τ (1 - r)² Σ m r^(m-1)
