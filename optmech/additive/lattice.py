@@ -18,7 +18,7 @@ from itertools import accumulate
 
 import flint
 
-from optmech.additive.law import Law
+from optmech.additive.law import Law, Places
 from optmech.additive.pairs import falls, logarithm, masses
 from optmech.errors import TooLargeError
 from optmech.exact.exponentials import bracket, exp_bounds
@@ -146,15 +146,14 @@ def _single(law: Law, sensitivity: int, exponent: int) -> Losses:
     shifts = range(1, sensitivity + 1) if several else (sensitivity,)
     laws = [masses(law, shift) for shift in shifts]
     far = max(
-        (_places(p, q, exponent) for first, second, _ in laws
-         for p, q in zip(first, second, strict=True) if p and q),
+        (_places(p, q, exponent) for pairs, _ in laws for p, q in pairs if p and q),
         key=abs, default=0,
     )  # fmt: skip
     reach = abs(far) + 3
     if reach > MOST_REACH or (several and reach * sensitivity > 4 * MOST_REACH):
         raise TooLargeError(f"{reach:,} places of losses", where="lattice")
     powers = Powers(exponent, reach)
-    found = [_spread(first, second, unit, powers, exponent) for first, second, unit in laws]
+    found = [_spread(pairs, unit, powers, exponent) for pairs, unit in laws]
     return found[0] if len(found) == 1 else _largest(found, powers)
 
 
@@ -163,16 +162,14 @@ def _places(p: int, q: int, exponent: int) -> int:
     return math.floor(logarithm(p, q) * (1 << exponent))
 
 
-def _spread(
-    first: Sequence[int], second: Sequence[int], unit: int, powers: Powers, exponent: int
-) -> Losses:
+def _spread(pairs: Sequence[Places], unit: int, powers: Powers, exponent: int) -> Losses:
     """Every atom on the two multiples of the step around its loss: the share
     (p - e^{jh} q)/(1 - e^-h) on the upper one keeps both masses."""
     reach = powers.reach
     found = [0] * (2 * reach + 1)
     lost = 0
     step = (1 << _WIDE) - powers.one_down[1]
-    for p, q in zip(first, second, strict=True):
+    for p, q in pairs:
         if not q:
             lost += p
         elif p:
