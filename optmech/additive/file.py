@@ -162,9 +162,9 @@ def _decode_renyi(plain: Plain) -> RenyiNoise:
     terms = (law.n + len(law.tails) + sensitivity) * sensitivity
     longest = terms * (law.bits + 3 * law.ratio_bits) * order.numerator
     _require(longest <= MOST_DIGITS, "has too many digits for its order", "law")
-    if design.tangents is not None:
+    if design.multipliers is not None:
         # powers are taken of the numbers and of their unit
-        bits, parts = design.tangents.bits, design.tangents.shifts
+        bits, parts = design.multipliers.bits, design.multipliers.shifts
         sizes = [(part.inner, max(*part.inner, *part.tail).bit_length()) for part in parts]
         count = sum(len(inner) for inner, _ in sizes)
         _require(count <= 2 * MOST_POWERS, "are too many", "tangents")
@@ -286,4 +286,4 @@ _TANGENTS = record(
     price_bits=within("price_bits", 0, 4096),
     shifts=listing(_SHIFT_TANGENTS),
 )
-_RENYI = record(dict, "the file", **_LINE, tangents=optional(_TANGENTS))
+_RENYI = record(dict, "the file", **_LINE, tangents=("multipliers", optional(_TANGENTS)))

@@ -19,9 +19,9 @@ class RenyiNoise(CertifiedNoise):
     with D_α(Z ‖ Z + s) <= ε for the order α and all shifts |s| <= ``sensitivity`` (Mironov, Rényi
     differential privacy, CSF 2017).
 
-    Everything is proved by exact arithmetic from ``law`` and ``tangents``: every such divergence,
-    the loss E c(Z), and that no noise on the integers that keeps the same has a loss below
-    ``lower_bound``.
+    Everything is proved by exact arithmetic from ``law`` and ``multipliers``: every such
+    divergence, the loss E c(Z), and that no noise on the integers that keeps the same has a loss
+    below ``lower_bound``.
     """
 
     law: Law
@@ -29,7 +29,7 @@ class RenyiNoise(CertifiedNoise):
     order: Fraction
     epsilon: Exact
     sensitivity: int
-    tangents: Tangents | None = None
+    multipliers: Tangents | None = None
     seconds: float = 0.0
 
     @property
@@ -40,10 +40,16 @@ class RenyiNoise(CertifiedNoise):
 
     @cached_property
     def exact_bound(self) -> Fraction:
-        """The lower bound that the tangents prove, exactly; 0 without any."""
-        if self.tangents is None:
+        """The lower bound that the multipliers prove, exactly; 0 without any."""
+        if self.multipliers is None:
             return Fraction(0)
-        stated = (self.measure.minorant, self.order, self.epsilon, self.sensitivity, self.tangents)
+        stated = (
+            self.measure.minorant,
+            self.order,
+            self.epsilon,
+            self.sensitivity,
+            self.multipliers,
+        )
         return max(Fraction(0), power_bound(*stated))
 
     @cached_property
