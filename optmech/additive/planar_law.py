@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -16,7 +15,8 @@ from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 
 Place = tuple[int, int]
-NORMS = ("l1", "l2", "linf")
+NORMS = {"l1": "l₁", "l2": "l₂", "linf": "l∞"}
+"""The norms of pairs, and how they are written."""
 MOST_PLACES = 40_000
 """Places of the window up to symmetry."""
 
@@ -27,9 +27,19 @@ def representative(x: int, y: int) -> Place:
     return (x, y) if x >= y else (y, x)
 
 
-def radius(shape: str, x: int, y: int) -> int:
-    """The norm of a place: "l1" or "linf"."""
-    return abs(x) + abs(y) if shape == "l1" else max(abs(x), abs(y))
+def require_norm(norm: str, where: str) -> None:
+    """Raise ProblemError for what is no norm."""
+    if norm not in tuple(NORMS):
+        remedy = f"Give one of {', '.join(NORMS)}"
+        raise ProblemError(f"{str(norm)[:40]!r} is no norm", where=where, remedy=remedy)
+
+
+def radius(norm: str, x: int, y: int) -> int:
+    """The norm of a place, squared for "l2"."""
+    x, y = abs(x), abs(y)
+    if norm == "l2":
+        return x * x + y * y
+    return x + y if norm == "l1" else max(x, y)
 
 
 def wedge(shape: str, n: int) -> list[Place]:
@@ -194,14 +204,6 @@ def _below(limit: int, source: Bytes) -> int:
 
 def shifts_within(norm: str, sensitivity: int) -> list[Place]:
     """The shifts x >= y >= 0 but zero of norm at most the sensitivity: all others are images."""
-    out = []
-    for x in range(1, sensitivity + 1):
-        for y in range(x + 1):
-            size: Sequence[int] = {
-                "l1": (x + y, sensitivity),
-                "l2": (x * x + y * y, sensitivity**2),
-                "linf": (x, sensitivity),
-            }[norm]
-            if size[0] <= size[1]:
-                out.append((x, y))
-    return out
+    most = sensitivity**2 if norm == "l2" else sensitivity
+    places = ((x, y) for x in range(1, sensitivity + 1) for y in range(x + 1))
+    return [place for place in places if radius(norm, *place) <= most]
