@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from optmech.additive import estimates
+import numpy as np
+
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
 from optmech.base.arrays import Ints
 from optmech.certificate.check import Check
 from optmech.certificate.proved import ProvedLoss
-from optmech.errors import VerificationError
-from optmech.exact.checked import whole
-from optmech.exact.number import Exact, Number
+from optmech.errors import ProblemError, VerificationError
+from optmech.exact.checked import probability, whole
+from optmech.exact.number import Exact, Number, log_of_fraction
 from optmech.reading.sealed import NOISE
 
 if TYPE_CHECKING:
     from optmech.additive.composition import ComposedPrivacy
 
 MOST_DRAWS = 10**7
+_FARTHEST = 10_000
+"""Periods into a tail beyond which no number is looked at exactly."""
 
 
 class ProvedNoise(ProvedLoss):
@@ -151,7 +155,7 @@ class CertifiedNoise(ProvedNoise):
     def pmf(self, k: int) -> Fraction:
         """P(Z = k), exactly; raises ProblemError unless k is a whole number, or where it lies more
         than 10,000 periods out in a tail."""
-        most = self.law.n + estimates.FARTHEST * len(self.law.tails)
+        most = self.law.n + _FARTHEST * len(self.law.tails)
         far = whole(k, "k", None)
         return self.law.at(whole(far, "k", -most, most) if self.law.tails else far)
 
@@ -168,7 +172,7 @@ class CertifiedNoise(ProvedNoise):
     def quantile(self, level: Number = 0.95) -> int:
         """The least k with P(|Z| <= k) >= ``level``, decided exactly; raises ProblemError for a
         level that is none, or is 1 where the noise has tails."""
-        return estimates.reach(self.law, estimates.stated_level(level))
+        return _reach(self.law, _stated_level(level))
 
     def interval(
         self,
@@ -180,16 +184,58 @@ class CertifiedNoise(ProvedNoise):
     ) -> tuple[int, int]:
         """Ends of an interval that holds the true number with probability ``level`` at least, for a
         released number, or several releases of the same number; cut to what is possible, where
-        ``low`` or ``high`` are known. Raises ProblemError for numbers or a level that are none."""
-        return estimates.interval(self.law, released, level, low, high)
+        ``low`` or ``high`` are known. Raises ProblemError for numbers or a level that are none.
+
+        Of m releases each gets a level of 1 - (1 - level)/m, and what all their intervals share is
+        returned (Bonferroni): where they share nothing, the most likely number.
+        """
+        values = _numbers(released)
+        wide = _reach(self.law, 1 - (1 - _stated_level(level)) / len(values))
+        first, last = max(values) - wide, min(values) + wide
+        first = first if low is None else max(first, low)
+        last = last if high is None else min(last, high)
+        if first > last:
+            only = self.most_likely(values, low=low, high=high)
+            return only, only
+        return first, last
 
     def most_likely(
         self, released: int | Sequence[int], *, low: int | None = None, high: int | None = None
     ) -> int:
         """The maximum-likelihood estimate of the true number from one or more releases of it, of
-        those from ``low`` to ``high``. With δ > 0 and a sensitivity above 1 this need not be what
-        was released. Raises ProblemError where no number in the range is possible."""
-        return estimates.most_likely(self.law, released, low, high)
+        those from ``low`` to ``high``, decided exactly: the one nearest to the median of what was
+        released where several are as likely. With δ > 0 and a sensitivity above 1 this need not be
+        what was released. Raises ProblemError where no number in the range is possible, or the
+        range is empty."""
+        values = _numbers(released)
+        first, last = min(values), max(values)
+        # beyond all released numbers by more than the window and a period nothing gets likelier
+        margin = self.law.n + 2 * len(self.law.tails) + 1
+        start, end = first - margin, last + margin
+        # a range that lies out there: some number of the period that is next is likeliest
+        period = len(self.law.tails)
+        end = end if low is None else max(end, low + period)
+        start = start if high is None else min(start, high - period)
+        start = start if low is None else max(start, low)
+        end = end if high is None else min(end, high)
+        if (low is not None and high is not None and low > high) or end - start > 10**6:
+            raise ProblemError("the range is empty or too wide", where="low")
+        middle = sorted(values)[len(values) // 2]
+
+        def likelihood(x: int) -> Fraction:
+            product = Fraction(1)
+            for value in values:
+                product *= self.law.at(value - x)
+            return product
+
+        best = max(range(start, end + 1), key=lambda x: (likelihood(x), -abs(x - middle), -x))
+        if likelihood(best) == 0:
+            raise ProblemError(
+                "no number in the range could have been released so",
+                where="released",
+                remedy="Give numbers that this noise can lead to, or a wider range",
+            )
+        return best
 
     def privacy(self, k_fold: int = 1) -> ComposedPrivacy:
         """What ``k_fold`` releases with this noise reveal together: bounds on δ(ε) and ε(δ).
@@ -200,3 +246,45 @@ class CertifiedNoise(ProvedNoise):
 
         count = whole(k_fold, "k_fold", 1, MOST_RELEASES)
         return ComposedPrivacy(self.law, self.sensitivity, count)
+
+
+def _reach(law: Law, level: Fraction) -> int:
+    """The least k with P(|Z| <= k) >= ``level``, decided exactly; ``level`` < 1 where there are
+    tails."""
+
+    def covers(k: int) -> bool:
+        return 1 - 2 * law.upper_tail(k + 1) >= level
+
+    if law.tails and _periods(law, level) > _FARTHEST:
+        raise ProblemError(
+            "no interval holds that much", where="level", remedy="Give less, below 1"
+        )
+    low, high = -1, max(1, law.n)
+    while not covers(high):
+        low, high = high, high + max(law.n, 8 * len(law.tails))
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if covers(middle) else (middle, high)
+    return high
+
+
+def _periods(law: Law, level: Fraction) -> float:
+    """About how many periods of the tails hold all but 1 - ``level``."""
+    if level >= 1:
+        return math.inf
+    missing = log_of_fraction(1 / (1 - level))
+    return missing / log_of_fraction(1 / law.r)
+
+
+def _stated_level(level: Number) -> Fraction:
+    """A confidence from 0 to 1, exactly."""
+    number = probability(level, "level")
+    return number.factor if number.log_of is None else Fraction(float(number))
+
+
+def _numbers(released: int | Sequence[int]) -> list[int]:
+    """One or more released numbers; raises ProblemError where they are none."""
+    values = [released] if isinstance(released, int | np.integer) else list(released)
+    if not values:
+        raise ProblemError("is empty", where="released", remedy="Give at least one number")
+    return [whole(value, "released", None) for value in values]
