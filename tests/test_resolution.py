@@ -184,7 +184,7 @@ def test_a_bound_above_what_cells_prove_is_refused(tmp_path: Path) -> None:
         assert any("bound" in fault for fault in report.faults), report.faults
     body["outer"]["cells"] = [0] * 24
     path.write_bytes(seal(json.dumps(body).encode()))
-    with pytest.raises(om.VerificationError, match="24 cells"):
+    with pytest.raises(om.VerificationError, match="24 entries"):
         om.check(path)
 
 

@@ -53,9 +53,11 @@ def listing(
     """A list of ``count`` entries (any number up to ``most``)."""
 
     def read(plain: Plain) -> tuple[T, ...]:
-        if type(plain) is not list or count not in (None, len(plain)) or len(plain) > most:
-            wanted = f" of {count} entries" if count is not None else f" of up to {most} entries"
-            raise ProblemError(f"{plain!r:.40} is no list{wanted}")
+        if type(plain) is not list:
+            raise ProblemError(f"{plain!r:.40} is no list")
+        if count not in (None, len(plain)) or len(plain) > most:
+            wanted = f"at most {most:,}" if count is None else count
+            raise ProblemError(f"a list has {len(plain):,} entries, and not {wanted}")
         return tuple(map(each.read, plain))
 
     return Codec(lambda values: list(map(each.write, values)), read)
