@@ -18,6 +18,7 @@ import numpy as np
 
 import optmech as om
 from optmech.certificate import Bound, Multipliers
+from optmech.certificate.objective import Figures
 from optmech.designs.design import Certificate, Design
 from optmech.exact.numerators import Numerators
 
@@ -32,7 +33,7 @@ def design(rows: int, columns: int) -> Design:
     kernel = np.exp(-0.3 * KM(grid, grid))
     nan = float("nan")
     return Design(
-        stated, Numerators.rounded(kernel), nan, nan, nan, nan, nan, True,
+        stated, Numerators.rounded(kernel), Figures(nan, nan, nan, nan, nan),
         Certificate((), Multipliers(), Bound(nan, nan)), "none", "", 0.0,
     )  # fmt: skip
 

@@ -25,7 +25,6 @@ import numpy as np
 
 import optmech as om
 from optmech import audit
-from optmech.designs.file import encode_design
 from optmech.errors import OptmechError
 from optmech.reading.sealed import seal
 
@@ -143,10 +142,10 @@ def problems() -> dict[str, om.Problem]:
 
 def designs() -> dict[str, bytes]:
     """Their files; one of them adopted at a gap, and not solved."""
-    found = {name: encode_design(om.solve(problem)) for name, problem in problems().items()}
+    found = {name: om.solve(problem).document() for name, problem in problems().items()}
     noise = om.mechanisms.exponential(_line().domain, 1.0, E)
     stated = om.Problem(_line(), E, constraints=[om.MetricPrivacy(1.0, E)])
-    found["adopted"] = encode_design(om.exchange.adopt(noise, stated))
+    found["adopted"] = om.exchange.adopt(noise, stated).document()
     return found
 
 

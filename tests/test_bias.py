@@ -11,7 +11,6 @@ import pytest
 
 import optmech as om
 from optmech import audit, prices
-from optmech.designs.file import encode_design
 from optmech.reading.sealed import seal
 
 E = om.distances.euclidean()
@@ -76,7 +75,7 @@ def test_a_value_that_no_mean_has() -> None:
 def test_a_file_that_promises_a_smaller_bias_is_refused(tmp_path: Path) -> None:
     prior = om.Prior(om.Domain.range(3), [1, 2, 3])
     design = om.solve(om.Problem(prior, E, constraints=[om.DifferentialPrivacy(1), om.Bias(0.7)]))
-    body = json.loads(encode_design(design))
+    body = json.loads(design.document())
     del body["digest"]
     body["problem"]["constraints"][1]["maximum"] = 0.69
     path = tmp_path / "d.json"

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import optmech as om
 from optmech import audit
 from optmech.designs import file
+from optmech.reading import sealed
 from optmech.reading.lists import contracted, expanded
 from optmech.reading.sealed import seal
 
@@ -44,7 +45,7 @@ def design() -> om.Design:
 @pytest.fixture
 def everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file counts as a large one."""
-    monkeypatch.setattr(file, "_LONG", 0)
+    monkeypatch.setattr(sealed, "_LONG", 0)
 
 
 @given(DOCUMENTS)
@@ -89,7 +90,7 @@ def test_small_designs_stay_text(design: om.Design, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("everything")
 def test_the_proof_is_not_read_to_sample(design: om.Design, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    body = json.loads(file.encode_design(design))
+    body = json.loads(design.document())
     del body["digest"]
     body["multipliers"] = {"list": "nonsense"}
     path.write_bytes(seal(json.dumps(body).encode()))
@@ -100,7 +101,7 @@ def test_the_proof_is_not_read_to_sample(design: om.Design, tmp_path: Path) -> N
 @pytest.mark.usefixtures("everything")
 def test_sampling_still_decides_the_inequalities(design: om.Design, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    body = expanded(json.loads(file.encode_design(design)))
+    body = expanded(json.loads(design.document()))
     del body["digest"]
     rows = body["mechanism"]["rows"]
     rows[0] = [[0], [f"{1 << body['mechanism']['bits']:x}"]]

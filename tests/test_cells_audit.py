@@ -21,7 +21,7 @@ from optmech import audit
 from optmech.designs import outer
 from optmech.designs.file import load_mechanism
 from optmech.reading.lists import contracted, expanded
-from optmech.reading.sealed import LISTED, seal
+from optmech.reading.sealed import FORMATS, seal
 from optmech.reductions.witness import Witness, rounded, witness_of, witnessed
 from optmech.transport.gains import Arcs
 
@@ -79,7 +79,7 @@ NAMES = ("plane", "degrees", "resolution")
 def changed(path: Path, change: Callable[[Body], object], out: Path) -> Path:
     body = json.loads(path.read_text())
     del body["digest"]
-    form = {listed: name for name, listed in LISTED.items()}.get(body["format"])
+    form = {each.listed: each.name for each in FORMATS.values()}.get(body["format"])
     if form is not None:
         body = {**expanded(body), "format": form}
     change(body)
@@ -106,7 +106,7 @@ def test_lists_as_bytes_and_as_text(name: str, files: dict[str, Path], tmp_path:
     text = changed(files[name], lambda _: None, tmp_path / "text.json")
     body = json.loads(text.read_text())
     del body["digest"]
-    listed = {**contracted(body), "format": LISTED[body["format"]]}
+    listed = {**contracted(body), "format": FORMATS[body["format"]].listed}
     (tmp_path / "bytes.json").write_bytes(seal(json.dumps(listed).encode()))
     figures = set()
     for path in (text, tmp_path / "bytes.json"):

@@ -139,7 +139,7 @@ def test_the_status_of_a_file_follows_from_its_figures(tmp_path: Path) -> None:
         body["result"]["status"] = "feasible"
 
     # the word follows from the gap, here as in the audit
-    assert "the status is 'feasible' in the file, and 'optimal'" in refused(
+    assert "the status is 'feasible' in the file and 'optimal'" in refused(
         forged(design, tmp_path / "c.json", modest)
     )
 

@@ -18,7 +18,6 @@ from optmech import audit
 from optmech.certificate import Multipliers, infeasibility_margin, lower_bound
 from optmech.certificate.families import PairMultipliers
 from optmech.certificate.lagrangian import Lagrangian
-from optmech.designs.file import encode_design
 from optmech.exact.numerators import Numerators
 from optmech.reading.sealed import seal
 from optmech.statement import Held
@@ -304,7 +303,7 @@ def test_terms_beyond_floats_prove_nothing() -> None:
 
 
 def altered(design: om.Design, change: Any, path: Path) -> None:
-    body = json.loads(encode_design(design))
+    body = json.loads(design.document())
     del body["digest"]
     change(body)
     path.write_bytes(seal(json.dumps(body).encode()))

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import optmech as om
 from optmech import audit, prices
 from optmech.certificate import check_exact
-from optmech.designs.file import encode_design
 from optmech.exact.numerators import Numerators
 from optmech.reading.sealed import seal
 
@@ -153,7 +152,7 @@ def test_prices_are_slopes_of_the_optimum() -> None:
 
 def tampered(design: om.Design, change: object, path: Path) -> tuple[bool, bool]:
     """Whether the check and the audit accept a file after a change and with a good digest."""
-    body = json.loads(encode_design(design))
+    body = json.loads(design.document())
     del body["digest"]
     change(body)
     path.write_bytes(seal(json.dumps(body).encode()))

@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 import optmech as om
 from optmech import audit, prices
 from optmech.certificate import check_exact
-from optmech.designs.file import encode_design
 from optmech.exact.numerators import Numerators
 from optmech.reading.sealed import seal
 
@@ -116,7 +115,7 @@ def test_a_file_that_promises_less_information_is_refused(tmp_path: Path) -> Non
     prior = om.Prior(om.Domain.range(4), [1, 2, 1, 3])
     design = om.solve(om.Problem(prior, E, constraints=[om.MutualInformation(0.3)]))
     path = tmp_path / "d.json"
-    original = json.loads(encode_design(design))
+    original = json.loads(design.document())
     del original["digest"]
 
     def changed(change: object) -> tuple[bool, bool]:

@@ -16,7 +16,6 @@ from scipy.optimize import brentq
 
 import optmech as om
 from optmech import audit, prices
-from optmech.designs.file import encode_design
 from optmech.ratios.enclosures import intercepts_below
 from optmech.ratios.generators import GENERATORS, generator
 from optmech.ratios.powers import limit_of, power_generator
@@ -151,7 +150,7 @@ def test_a_file_that_promises_less_divergence_is_refused(tmp_path: Path) -> None
         ("epsilon", 0.4, True), ("epsilon", 0.399, False), ("order", 2.0, False),
         ("order", "6/4", False), ("order", 1.0, False),
     ):  # fmt: skip
-        body = json.loads(encode_design(design))
+        body = json.loads(design.document())
         del body["digest"]
         body["problem"]["constraints"][0][name] = value
         path.write_bytes(seal(json.dumps(body).encode()))

@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 import optmech as om
 from optmech import audit
 from optmech.certificate import check_exact
-from optmech.designs.resolution import limits_of, problem_of_cells
+from optmech.designs.outer import limits_of, problem_of_cells
 from optmech.exact.numerators import Numerators
 from optmech.pipeline import search, sizes
 from optmech.pipeline.landmarks import Carried, Places, lifted
@@ -185,7 +185,7 @@ def test_a_bound_above_what_cells_prove_is_refused(tmp_path: Path) -> None:
         assert any("bound" in fault for fault in report.faults), report.faults
     body["outer"]["cells"] = [0] * 24
     path.write_bytes(seal(json.dumps(body).encode()))
-    with pytest.raises(om.VerificationError, match="24 cells"):
+    with pytest.raises(om.VerificationError, match="24 entries"):
         om.check(path)
 
 

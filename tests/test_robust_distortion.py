@@ -12,7 +12,6 @@ import pytest
 
 import optmech as om
 from optmech import audit
-from optmech.designs.file import encode_design
 from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
@@ -78,7 +77,7 @@ def test_a_file_that_promises_a_larger_ball_is_refused(tmp_path: Path) -> None:
     design = om.solve(om.Problem(prior, H, constraints=[stated]))
     path = tmp_path / "d.json"
     for radius, accepted in ((0.1, True), (0.12, False), (-0.1, False), (None, False)):
-        body = json.loads(encode_design(design))
+        body = json.loads(design.document())
         del body["digest"]
         body["problem"]["constraints"][0]["radius"] = radius
         path.write_bytes(seal(json.dumps(body).encode()))

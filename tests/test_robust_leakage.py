@@ -12,7 +12,6 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech import audit
-from optmech.designs.file import encode_design
 from optmech.problem.balls import corners
 from optmech.reading.sealed import seal
 
@@ -106,7 +105,7 @@ def test_a_file_that_promises_a_larger_ball_is_refused(tmp_path: Path) -> None:
     design = om.solve(om.Problem(prior, E, constraints=[stated]))
     path = tmp_path / "d.json"
     for radius, accepted in ((0.1, True), (0.11, False)):
-        body = json.loads(encode_design(design))
+        body = json.loads(design.document())
         del body["digest"]
         body["problem"]["constraints"][0]["radius"] = radius
         path.write_bytes(seal(json.dumps(body).encode()))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.designs.encoding.problem import decode_problem, encode_problem
+from optmech.designs.encoding import decode_problem, encode_problem
 
 KM, HAMMING = om.distances.euclidean(), om.distances.hamming()
 LINE = om.Domain.range(3, "km")

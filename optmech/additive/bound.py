@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
 
 from attrs import frozen
 
@@ -26,15 +25,36 @@ Tail = tuple[int, int, int]
 
 
 @frozen(eq=False)
-class ShiftMultipliers:
-    """Of one shift s: ``inner[i + n]`` = y_s(i) for |i| <= n; y_s(n + j) = a + b j + d j² for j > 0
-    with ``tail`` = (a, b, d); y_s(i) = 0 for i < -n. All are whole numbers over 2^bits."""
+class ShiftWindow:
+    """Numbers for the places from -n to n of one shift."""
 
     shift: int
     inner: tuple[int, ...]
+
+
+@frozen(eq=False)
+class ShiftMultipliers(ShiftWindow):
+    """Of one shift s: ``inner[i + n]`` = y_s(i) for |i| <= n; y_s(n + j) = a + b j + d j² for j > 0
+    with ``tail`` = (a, b, d); y_s(i) = 0 for i < -n. All are whole numbers over 2^bits."""
+
     tail: Tail
     limit: int
     """λ_s: no multiplier is above it where δ > 0."""
+
+
+def require_windows(
+    shifts: Sequence[ShiftWindow],
+    bits: Sequence[int],
+    numbers: Sequence[Sequence[int]],
+    where: str,
+) -> None:
+    """Raise ProblemError for numbers below 0, windows of different lengths and shifts twice."""
+    sizes = {len(part.inner) for part in shifts}
+    names = [part.shift for part in shifts]
+    if min(bits) < 0 or len(sizes) != 1 or len(set(names)) != len(names) or min(names) < 1:
+        raise ProblemError("windows or shifts are not as they must be", where=where)
+    if min(sizes) % 2 != 1 or min(map(min, numbers)) < 0:
+        raise ProblemError("there is a negative number", where=where)
 
 
 @frozen(eq=False)
@@ -49,13 +69,8 @@ class NoiseMultipliers:
     shifts: tuple[ShiftMultipliers, ...]
 
     def __attrs_post_init__(self) -> None:
-        sizes = {len(part.inner) for part in self.shifts}
-        names = [part.shift for part in self.shifts]
-        if self.bits < 0 or len(sizes) != 1 or len(set(names)) != len(names) or min(names) < 1:
-            raise ProblemError("windows or shifts are not as they must be", where="multipliers")
-        for part in self.shifts:
-            if len(part.inner) % 2 != 1 or min(*part.inner, *part.tail, part.limit) < 0:
-                raise ProblemError("there is a negative number", where="multipliers")
+        numbers = [(*part.inner, *part.tail, part.limit) for part in self.shifts]
+        require_windows(self.shifts, (self.bits,), numbers, "multipliers")
 
     @property
     def n(self) -> int:
@@ -70,79 +85,64 @@ class NoiseMultipliers:
         )
 
 
-@frozen
-class LowerBound:
+def proved_bound(
+    loss: NoiseLoss, epsilon: Exact, delta: Exact, sensitivity: int, found: NoiseMultipliers
+) -> Fraction:
     """The bound of all noise that is (ε, δ)-private at a sensitivity, for a loss, or for anything
-    that costs at least as much."""
+    that costs at least as much; raises ProblemError where the multipliers prove none."""
+    parts = found.shifts
+    widest = max(part.shift for part in parts)
+    if widest > sensitivity:
+        raise ProblemError("there is a shift beyond the sensitivity", where="multipliers")
+    cost = Fraction(0)
+    # exactly: the float of a tiny δ is 0
+    most = bracket(delta)[1]
+    if most > 0:
+        if not found.are_limited():
+            raise ProblemError("there is a multiplier above its limit", where="multipliers")
+        cost = 2 * most * sum(part.limit for part in parts)
+    steep = loss.slope > 0 or loss.curvature > 0
+    if any((p.tail[1] and not steep) or (p.tail[2] and not loss.curvature) for p in parts):
+        # what is summed must be summable wherever the loss is
+        raise ProblemError("multipliers grow faster than the loss", where="multipliers")
+    power = exp_bounds(epsilon, BITS)[1]
+    last = max(found.n + widest, loss.last)
+    inside = min(_inside(loss, found, power, last))
+    return min(inside, _beyond(loss, found, power, last)) - cost / (1 << found.bits)
 
-    loss: NoiseLoss
-    epsilon: Exact
-    delta: Exact
-    sensitivity: int
-    multipliers: NoiseMultipliers
 
-    @cached_property
-    def exact(self) -> Fraction:
-        """The bound; raises ProblemError where the multipliers prove none."""
-        parts = self.multipliers.shifts
-        if max(part.shift for part in parts) > self.sensitivity:
-            raise ProblemError("there is a shift beyond the sensitivity", where="multipliers")
-        cost = Fraction(0)
-        # exactly: the float of a tiny δ is 0
-        most = bracket(self.delta)[1]
-        if most > 0:
-            if not self.multipliers.are_limited():
-                raise ProblemError("there is a multiplier above its limit", where="multipliers")
-            cost = 2 * most * sum(part.limit for part in parts)
-        steep = self.loss.slope > 0 or self.loss.curvature > 0
-        if any((p.tail[1] and not steep) or (p.tail[2] and not self.loss.curvature) for p in parts):
-            # what is summed must be summable wherever the loss is
-            raise ProblemError("multipliers grow faster than the loss", where="multipliers")
-        power = exp_bounds(self.epsilon, BITS)[1]
-        scale = 1 << self.multipliers.bits
-        inside = min(self._inside(power))
-        return min(inside, self._beyond(power)) - cost / scale
-
-    def _inside(self, power: Fraction) -> Sequence[Fraction]:
-        """C(0), …, C(K), K = max(n + the largest shift, the end of the loss's table)."""
-        n, bits = self.multipliers.n, self.multipliers.bits
-        last = self._last
-        own, others = [0] * (last + 1), [0] * (last + 1)
-        for part in self.multipliers.shifts:
-            y = self._row(part, last)
-            s = part.shift
-            for k in range(last + 1):
-                own[k] += y[k] + (y[-k] if k <= n else 0)
-                others[k] += y[k - s] if k - s >= -n else 0
-                others[k] += y[-k - s] if k + s <= n else 0
-        a, b = power.numerator, power.denominator
-        return [
-            self.loss(k) + Fraction(own[k] * b - a * others[k], b << bits) for k in range(last + 1)
-        ]
-
-    @property
-    def _last(self) -> int:
-        widest = max(part.shift for part in self.multipliers.shifts)
-        return max(self.multipliers.n + widest, self.loss.last)
-
-    def _row(self, part: ShiftMultipliers, last: int) -> list[int]:
-        """y_s(0), …, y_s(last), y_s(-n), …, y_s(-1), so that indices below 0 are themselves."""
-        n = self.multipliers.n
+def _inside(
+    loss: NoiseLoss, found: NoiseMultipliers, power: Fraction, last: int
+) -> Sequence[Fraction]:
+    """C(0), …, C(K), K = max(n + the largest shift, the end of the loss's table)."""
+    n = found.n
+    own, others = [0] * (last + 1), [0] * (last + 1)
+    for part in found.shifts:
         a, b, d = part.tail
-        outer = [a + b * j + d * j * j for j in range(1, last - n + 1)]
-        return [*part.inner[n:], *outer, *part.inner[:n]]
+        s, outer = part.shift, [a + b * j + d * j * j for j in range(1, last - n + 1)]
+        # y_s(0), …, y_s(last), y_s(-n), …, y_s(-1), so that indices below 0 are themselves
+        y = [*part.inner[n:], *outer, *part.inner[:n]]
+        for k in range(last + 1):
+            own[k] += y[k] + (y[-k] if k <= n else 0)
+            others[k] += y[k - s] if k - s >= -n else 0
+            others[k] += y[-k - s] if k + s <= n else 0
+    a, b = power.numerator, power.denominator
+    return [
+        loss(k) + Fraction(own[k] * b - a * others[k], b << found.bits) for k in range(last + 1)
+    ]
 
-    def _beyond(self, power: Fraction) -> Fraction:
-        """The least C(k) for k > K: there it is α + β j + γ j², j = k - K."""
-        last, n = self._last, self.multipliers.n
-        alpha, beta, gamma = self.loss.polynomial(last)
-        for part in self.multipliers.shifts:
-            a, b, d = (Fraction(value, 1 << self.multipliers.bits) for value in part.tail)
-            for factor, at in ((Fraction(1), last - n), (-power, last - n - part.shift)):
-                alpha += factor * (a + b * at + d * at * at)
-                beta += factor * (b + 2 * d * at)
-                gamma += factor * d
-        return least(alpha, beta, gamma)
+
+def _beyond(loss: NoiseLoss, found: NoiseMultipliers, power: Fraction, last: int) -> Fraction:
+    """The least C(k) for k > K: there it is α + β j + γ j², j = k - K."""
+    alpha, beta, gamma = loss.polynomial(last)
+    for part in found.shifts:
+        a, b, d = (Fraction(value, 1 << found.bits) for value in part.tail)
+        beyond = last - found.n
+        for factor, at in ((Fraction(1), beyond), (-power, beyond - part.shift)):
+            alpha += factor * (a + b * at + d * at * at)
+            beta += factor * (b + 2 * d * at)
+            gamma += factor * d
+    return least(alpha, beta, gamma)
 
 
 def least(alpha: Fraction, beta: Fraction, gamma: Fraction) -> Fraction:

@@ -2,61 +2,51 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
-from optmech.additive import estimates
+import numpy as np
+
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
-from optmech.base import html
 from optmech.base.arrays import Ints
-from optmech.base.shown import Shown
-from optmech.certificate.objective import relative_gap, status_of
-from optmech.errors import ProblemError
-from optmech.exact.checked import whole
-from optmech.exact.number import Exact, Number, rounded_down, rounded_up
-from optmech.spaces.arguments import checked_arguments
+from optmech.certificate.check import Check
+from optmech.certificate.proved import ProvedLoss
+from optmech.errors import ProblemError, VerificationError
+from optmech.exact.checked import probability, whole
+from optmech.exact.number import Exact, Number, log_of_fraction
+from optmech.reading.sealed import NOISE
 
 if TYPE_CHECKING:
     from optmech.additive.composition import ComposedPrivacy
 
 MOST_DRAWS = 10**7
+_FARTHEST = 10_000
+"""Periods into a tail beyond which no number is looked at exactly."""
+_MOST_BITS = 4_000_000
+"""Of powers of ratios that are close to one and have few bits."""
 
 
-class ProvedNoise(Shown, ABC):
+class ProvedNoise(ProvedLoss):
     """Noise with a promise, its loss, and a lower bound of the loss of all noise that keeps it."""
 
+    formats = (NOISE,)
+    heading = "Noise"
     epsilon: Exact
     sensitivity: int
-    seconds: float
     numbers = "whole numbers"
     """What the noise is added to."""
     _apart = frozenset({"multipliers", "tangents", "seconds"})
     _follows = ("lower_bound",)
 
     @property
-    @abstractmethod
-    def measured(self) -> str:
-        """The loss in words."""
-
-    @property
-    @abstractmethod
-    def promise(self) -> str:
-        """The promise in words."""
-
-    @property
     def compared(self) -> str:
         """What the lower bound is of, in words."""
         return "all noise that is as private"
-
-    @property
-    @abstractmethod
-    def exact_bound(self) -> Fraction:
-        """The lower bound that is proved, exactly; 0 without any."""
 
     @property
     @abstractmethod
@@ -78,49 +68,39 @@ class ProvedNoise(Shown, ABC):
     def decided(self) -> tuple[float, str]:
         """The number that the promise is about, and what was decided of it in words."""
 
+    def require_private(self) -> Self:
+        """This noise; raises VerificationError where its promise does not hold."""
+        if not self.is_private:
+            raise VerificationError(
+                f"{self.decided[1]}, above what is promised: {self.promise}",
+                where="noise",
+                remedy="Make the noise again",
+            )
+        return self
+
     @abstractmethod
     def drawn(self, count: int, seed: int | None) -> Ints:
         """``count`` draws, exactly as likely as the law says."""
 
     @property
-    @abstractmethod
-    def exact_loss(self) -> Fraction:
-        """The expected loss, exactly or rounded up a little."""
+    def checks(self) -> Iterator[Check]:
+        """Of the law, and of the promise."""
+        count, detail = self.described
+        worst, words = self.decided
+        passed = self.is_private
+        if not passed:
+            words += f", above what is promised: {self.promise}"
+        yield Check("distribution", None, count, True, 0.0, detail)
+        yield Check("privacy", 0, 2 * self.sensitivity, passed, worst, words)
 
-    def __repr__(self) -> str:
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What a verdict on its file is about, and what is the file's own word."""
         return (
-            f"{type(self).__name__}({self.promise}, {self.measured} {self.loss:.6g}, "
-            f"lower bound {self.lower_bound:.6g}, gap {self.gap:.2g}, {self.status})"
+            f"noise on all {self.numbers}: {self.measured}, tails included; the lower bound "
+            f"is of {self.compared}",
+            "the seconds are the file's own words",
         )
-
-    def _repr_html_(self) -> str:
-        facts: list[tuple[str, object]] = [
-            ("promise", self.promise),
-            (self.measured, f"{self.loss:.6g}"),
-            ("lower bound", f"{self.lower_bound:.6g}"),
-            ("gap", f"{self.gap:.2g}"),
-        ]
-        return html.card("Noise", facts)
-
-    @property
-    def loss(self) -> float:
-        """The expected loss, rounded up."""
-        return rounded_up(self.exact_loss)
-
-    @property
-    def lower_bound(self) -> float:
-        """None of what it is ``compared`` with has less loss: rounded down."""
-        return rounded_down(self.exact_bound) + 0.0
-
-    @property
-    def gap(self) -> float:
-        """(loss - lower bound) / loss."""
-        return relative_gap(self.loss, self.lower_bound)
-
-    @property
-    def status(self) -> Literal["optimal", "feasible"]:
-        """ "optimal" where the gap is at most 1e-6, else "feasible"."""
-        return status_of(self.gap)
 
     @property
     @abstractmethod
@@ -139,30 +119,6 @@ class ProvedNoise(Shown, ABC):
             "verified": self.is_private,
             "seconds": self.seconds,
         }
-
-    @classmethod
-    @checked_arguments
-    def load(cls, path: str | Path) -> Self:
-        """Read a design written by ``save`` and prove it again; raises ProblemError where the file
-        cannot be read or is none, VerificationError where it does not hold what it claims."""
-        from optmech.additive.file import load_noise
-
-        found = load_noise(path)
-        if not isinstance(found, cls):
-            raise ProblemError(
-                f"promises otherwise: {found.promise}",
-                where=str(path),
-                remedy=f"Load it with om.noise.{type(found).__name__}.load",
-            )
-        return found
-
-    @checked_arguments
-    def save(self, path: str | Path) -> None:
-        """Write the design to one JSON file, atomically; raises ProblemError where that cannot be
-        done."""
-        from optmech.additive.file import save_noise
-
-        save_noise(self, path)
 
 
 class CertifiedNoise(ProvedNoise):
@@ -203,7 +159,7 @@ class CertifiedNoise(ProvedNoise):
     def pmf(self, k: int) -> Fraction:
         """P(Z = k), exactly; raises ProblemError unless k is a whole number, or where it lies more
         than 10,000 periods out in a tail."""
-        most = self.law.n + estimates.FARTHEST * len(self.law.tails)
+        most = self.law.n + _FARTHEST * len(self.law.tails)
         far = whole(k, "k", None)
         return self.law.at(whole(far, "k", -most, most) if self.law.tails else far)
 
@@ -220,7 +176,7 @@ class CertifiedNoise(ProvedNoise):
     def quantile(self, level: Number = 0.95) -> int:
         """The least k with P(|Z| <= k) >= ``level``, decided exactly; raises ProblemError for a
         level that is none, or is 1 where the noise has tails."""
-        return estimates.reach(self.law, estimates.stated_level(level))
+        return _reach(self.law, _stated_level(level))
 
     def interval(
         self,
@@ -232,22 +188,107 @@ class CertifiedNoise(ProvedNoise):
     ) -> tuple[int, int]:
         """Ends of an interval that holds the true number with probability ``level`` at least, for a
         released number, or several releases of the same number; cut to what is possible, where
-        ``low`` or ``high`` are known. Raises ProblemError for numbers or a level that are none."""
-        return estimates.interval(self.law, released, level, low, high)
+        ``low`` or ``high`` are known. Raises ProblemError for numbers or a level that are none.
+
+        Of m releases each gets a level of 1 - (1 - level)/m, and what all their intervals share is
+        returned (Bonferroni): where they share nothing, the most likely number.
+        """
+        values = _numbers(released)
+        wide = _reach(self.law, 1 - (1 - _stated_level(level)) / len(values))
+        first, last = max(values) - wide, min(values) + wide
+        first = first if low is None else max(first, low)
+        last = last if high is None else min(last, high)
+        if first > last:
+            only = self.most_likely(values, low=low, high=high)
+            return only, only
+        return first, last
 
     def most_likely(
         self, released: int | Sequence[int], *, low: int | None = None, high: int | None = None
     ) -> int:
         """The maximum-likelihood estimate of the true number from one or more releases of it, of
-        those from ``low`` to ``high``. With δ > 0 and a sensitivity above 1 this need not be what
-        was released. Raises ProblemError where no number in the range is possible."""
-        return estimates.most_likely(self.law, released, low, high)
+        those from ``low`` to ``high``, decided exactly: the one nearest to the median of what was
+        released where several are as likely. With δ > 0 and a sensitivity above 1 this need not be
+        what was released. Raises ProblemError where no number in the range is possible, or the
+        range is empty."""
+        values = _numbers(released)
+        first, last = min(values), max(values)
+        # beyond all released numbers by more than the window and a period nothing gets likelier
+        margin = self.law.n + 2 * len(self.law.tails) + 1
+        start, end = first - margin, last + margin
+        # a range that lies out there: some number of the period that is next is likeliest
+        period = len(self.law.tails)
+        end = end if low is None else max(end, low + period)
+        start = start if high is None else min(start, high - period)
+        start = start if low is None else max(start, low)
+        end = end if high is None else min(end, high)
+        if (low is not None and high is not None and low > high) or end - start > 10**6:
+            raise ProblemError("the range is empty or too wide", where="low")
+        middle = sorted(values)[len(values) // 2]
+
+        def likelihood(x: int) -> Fraction:
+            product = Fraction(1)
+            for value in values:
+                product *= self.law.at(value - x)
+            return product
+
+        best = max(range(start, end + 1), key=lambda x: (likelihood(x), -abs(x - middle), -x))
+        if likelihood(best) == 0:
+            raise ProblemError(
+                "no number in the range could have been released so",
+                where="released",
+                remedy="Give numbers that this noise can lead to, or a wider range",
+            )
+        return best
 
     def privacy(self, k_fold: int = 1) -> ComposedPrivacy:
         """What ``k_fold`` releases with this noise reveal together: bounds on δ(ε) and ε(δ).
 
         Raises ProblemError for a number of releases that is none.
         """
-        from optmech.additive.composition import composed
+        from optmech.additive.composition import MOST_RELEASES, ComposedPrivacy
 
-        return composed(self.law, self.sensitivity, k_fold)
+        count = whole(k_fold, "k_fold", 1, MOST_RELEASES)
+        return ComposedPrivacy(self.law, self.sensitivity, count)
+
+
+def _reach(law: Law, level: Fraction) -> int:
+    """The least k with P(|Z| <= k) >= ``level``, decided exactly; ``level`` < 1 where there are
+    tails."""
+
+    def covers(k: int) -> bool:
+        return 1 - 2 * law.upper_tail(k + 1) >= level
+
+    if law.tails and _periods(law, level) > max(_FARTHEST, _MOST_BITS / law.ratio_bits):
+        raise ProblemError(
+            "no interval holds that much", where="level", remedy="Give less, below 1"
+        )
+    low, high = -1, max(1, law.n)
+    while not covers(high):
+        low, high = high, 2 * high + 8 * len(law.tails)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if covers(middle) else (middle, high)
+    return high
+
+
+def _periods(law: Law, level: Fraction) -> float:
+    """About how many periods of the tails hold all but 1 - ``level``."""
+    if level >= 1:
+        return math.inf
+    missing = log_of_fraction(1 / (1 - level))
+    return missing / log_of_fraction(1 / law.r)
+
+
+def _stated_level(level: Number) -> Fraction:
+    """A confidence from 0 to 1, exactly."""
+    number = probability(level, "level")
+    return number.factor if number.log_of is None else Fraction(float(number))
+
+
+def _numbers(released: int | Sequence[int]) -> list[int]:
+    """One or more released numbers; raises ProblemError where they are none."""
+    values = [released] if isinstance(released, int | np.integer) else list(released)
+    if not values:
+        raise ProblemError("is empty", where="released", remedy="Give at least one number")
+    return [whole(value, "released", None) for value in values]

@@ -24,7 +24,7 @@ from optmech.additive.privacy import largest_delta
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, whole
+from optmech.exact.checked import probability
 from optmech.exact.interval import Interval
 from optmech.exact.number import Number, parse_exact, rounded_down, rounded_up
 from optmech.exact.summation import depth, total
@@ -100,13 +100,6 @@ class ComposedPrivacy(Shown):
         shifts = {self.sensitivity, self.sensitivity - 1}
         pairs = [single(self.law, shift) for shift in shifts]
         return [_Sums(pair, self.releases, self.nodes) for pair in pairs]
-
-
-def composed(law: Law, sensitivity: int, releases: int) -> ComposedPrivacy:
-    """The privacy of several releases; raises ProblemError for a number of releases that is
-    none."""
-    count = whole(releases, "k_fold", 1, MOST_RELEASES)
-    return ComposedPrivacy(law, sensitivity, count)
 
 
 class _Sums:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from optmech.additive.bound import LowerBound, NoiseMultipliers
+from optmech.additive.bound import NoiseMultipliers, proved_bound
 from optmech.additive.certified import CertifiedNoise
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
 from optmech.additive.privacy import largest_delta
-from optmech.errors import VerificationError
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 
@@ -74,7 +73,7 @@ class NoiseDesign(CertifiedNoise):
             return Fraction(0)
         # what several releases keep together each keeps by itself
         stated = (self.measure.minorant, self.each, self.delta, self.sensitivity, self.multipliers)
-        return max(Fraction(0), LowerBound(*stated).exact)
+        return max(Fraction(0), proved_bound(*stated))
 
     @cached_property
     def largest_delta(self) -> tuple[Fraction, int]:
@@ -102,16 +101,6 @@ class NoiseDesign(CertifiedNoise):
     def is_private(self) -> bool:
         """Whether the noise is as private as promised, decided exactly."""
         return self.proved_delta <= bracket(self.delta)[0]
-
-    def require_private(self) -> NoiseDesign:
-        """This design; raises VerificationError where its promise does not hold."""
-        if not self.is_private:
-            raise VerificationError(
-                f"δ is {float(self.proved_delta):.9g}, above {self.delta.words}",
-                where="noise",
-                remedy="Make the noise again",
-            )
-        return self
 
     @property
     def decided(self) -> tuple[float, str]:

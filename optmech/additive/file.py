@@ -6,39 +6,30 @@ Reading computes every claim anew, in exact arithmetic.
 
 from __future__ import annotations
 
-import json
-import math
-from pathlib import Path
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
 from optmech.additive.certified import ProvedNoise
 from optmech.additive.design import NoiseDesign
-from optmech.additive.encoded import (
-    LARGEST_EPSILON,
-    MOST_SENSITIVITY,
-    Plain,
-    decode_law,
-    decode_loss,
-    encode_law,
-    encode_loss,
-    hexadecimal,
-    whole_numbers,
-)
 from optmech.additive.lattice import MOST_EXPONENT
-from optmech.additive.planar import PlanarNoise
-from optmech.additive.planar_file import decode_planar, encode_planar
-from optmech.additive.power_file import decode_renyi, encode_renyi
+from optmech.additive.law import MOST_ENTRIES, Law
+from optmech.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
+from optmech.additive.planar import PlanarMultipliers, PlanarNoise, PlanarShift, shape_of
+from optmech.additive.planar_law import PlanarLaw, shifts_within
+from optmech.additive.planar_loss import PlanarLoss
+from optmech.additive.power import ShiftTangents, Tangents, order_of
 from optmech.additive.renyi import RenyiNoise
-from optmech.base.storage import write_atomically
-from optmech.certificate.check import Check, CheckReport
-from optmech.certificate.claims import Claim, bounded, proved, report_on
-from optmech.certificate.objective import Figures, relative_gap
+from optmech.certificate.check import CheckReport
+from optmech.certificate.proved import Proved
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, require_keys, whole
-from optmech.exact.number import parse_exact
-from optmech.reading.sealed import NOISE, decoding, read_sealed, seal
+from optmech.exact.checked import probability, require_keys
+from optmech.exact.codec import Codec, digits, exact, listing, optional, record, within
 
+Plain = Any
+LARGEST_EPSILON = 64
+MOST_SENSITIVITY = 1000
 MOST_RELEASES = 10_000
 """Of a promise that they keep together."""
 MOST_MULTIPLIERS = 4_000_000
@@ -46,170 +37,253 @@ MOST_TOGETHER = 50_000
 """Places of noise for several releases."""
 MOST_TERMS = 4_000_000
 """Places times shifts: what the decision looks at."""
-REWRITE = "Make the noise again with optmech noise -o"
-_KEYS = {"digest", "format", "epsilon", "delta", "sensitivity", "loss", "law", "multipliers",
-         "claims", "seconds"}  # fmt: skip
+MOST_POWERS = 200_000
+"""The same of noise of a bounded Rényi divergence, where powers are taken."""
+MOST_DIGITS = 10**9
+"""Bits of all powers together."""
+MOST_GROWTH = 4000
+"""Of (α - 1)ε."""
+MOST_PLANAR_SENSITIVITY = 40
+MOST_WIDTH = 300
+"""The largest radius of a window of pairs."""
+MOST_PAIRS = 6_000_000
+"""Places times shifts up to symmetry: what the decision about pairs looks at."""
+MOST_PLANAR_DIGITS = 4 * 10**8
+"""Bits of all probabilities of pairs that are compared."""
 
 
-def save_noise(design: ProvedNoise, path: str | Path) -> None:
-    """Write a design; raises ProblemError where the path cannot be written."""
-    if isinstance(design, PlanarNoise):
-        stated = encode_planar(design)
-    else:
-        stated = encode_renyi(design) if isinstance(design, RenyiNoise) else _encode(design)
-    body = stated | {
-        "claims": {
-            "status": design.status,
-            "loss": design.loss,
-            "lower_bound": design.lower_bound,
-        },
-        "seconds": design.seconds,
-    }
-    write_atomically(path, seal(json.dumps(body, allow_nan=False).encode()))
+def encode(design: ProvedNoise) -> dict[str, Any]:
+    """The object of a file."""
+    codec = _codec(getattr(design, "norm", None), isinstance(design, RenyiNoise))
+    return design.enclosed(codec.write(design))
 
 
-def load_noise(path: str | Path) -> ProvedNoise:
-    """Read a design and prove it again; raises ProblemError where the file cannot be read or is not
-    one of this format, VerificationError where it does not hold what it claims."""
-    return proved(decode_noise, read_sealed(path, (NOISE,), REWRITE), str(path), REWRITE)
+def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
+    """Noise from a file's object, and every claim of it recomputed."""
+    return ProvedNoise.opened(_codec(body.get("norm"), "renyi" in body), body, where)
 
 
-def decode_noise(body: dict[str, Any], path: str) -> tuple[ProvedNoise, CheckReport]:
-    """A design from a file's content, and every claim of it recomputed."""
-    design = _read(body, path)
-    return design, _examined(design, body, path)
+def _codec(norm: str | None, renyi: bool) -> Codec[Any]:
+    if norm is not None:
+        return _planar(norm)
+    return Codec(_encode_renyi, _decode_renyi) if renyi else Codec(_encode_noise, _decode_noise)
 
 
-def _read(body: dict[str, Any], path: str) -> ProvedNoise:
-    with decoding(path, REWRITE):
-        if type(body["seconds"]) is not float or not 0 <= body["seconds"] < math.inf:
-            raise ProblemError("is no number >= 0", where="seconds")
-        if "norm" in body:
-            return decode_planar(body)
-        return decode_renyi(body) if "renyi" in body else _decode(body, path)
+def _require(condition: bool, message: str, where: str) -> None:
+    if not condition:
+        raise ProblemError(message, where=where)
 
 
-def _checks(design: ProvedNoise) -> tuple[Check, ...]:
-    count, detail = design.described
-    worst, words = design.decided
-    passed = design.is_private
-    if not passed:
-        words += f", above what is promised: {design.promise}"
-    return (
-        Check("distribution", None, count, True, 0.0, detail),
-        Check("privacy", 0, 2 * design.sensitivity, passed, worst, words),
+def _encode_loss(loss: NoiseLoss) -> Plain:
+    """A loss by its name, or its values."""
+    if loss.name == "threshold":
+        return {"name": loss.name, "width": loss.last - 1}
+    if loss.name in NAMES:
+        return {"name": loss.name}
+    plain = {"name": loss.name, "values": [float(value) for value in loss.values]}
+    if loss.name == "function":
+        for name, ends in (("most", loss), ("least", loss.minorant)):
+            plain[name] = [float(ends.slope), float(ends.curvature)]
+    return plain
+
+
+def _decode_loss(plain: Plain) -> NoiseLoss:
+    name = plain["name"]
+    if name == "threshold":
+        require_keys(plain, {"name", "width"}, "loss")
+        return NoiseLoss.of(name, width=plain["width"])
+    if name in NAMES:
+        require_keys(plain, {"name"}, "loss")
+        return NoiseLoss.of(name)
+    if name == "function":
+        return _decode_function(plain)
+    require_keys(plain, {"name", "values"}, "loss")
+    _require(name == "table", "is no loss of noise", "loss")
+    return NoiseLoss.of([float(value) for value in _losses(plain["values"])])
+
+
+def _decode_function(plain: Plain) -> NoiseLoss:
+    """Values, and the two polynomials between which the function goes on."""
+    require_keys(plain, {"name", "values", "most", "least"}, "loss")
+    values, most, least = (_losses(plain[key]) for key in ("values", "most", "least"))
+    ends = len(most) == len(least) == 2 and all(a <= b for a, b in zip(least, most, strict=True))
+    _require(ends and 1 <= len(values) <= MOST_VALUES, "is no function that goes on", "loss")
+    require_losses(values)
+    found = (least[0], least[1]) if least != most else None
+    return NoiseLoss("function", values, most[0], most[1], found)
+
+
+def _losses(plain: Plain) -> tuple[Fraction, ...]:
+    """Floats >= 0."""
+    fits = type(plain) is list and all(type(v) is float and 0 <= v < LARGEST for v in plain)
+    _require(fits, "is no loss of noise", "loss")
+    return tuple(map(Fraction, plain))
+
+
+def _require_decidable(design: NoiseDesign | RenyiNoise, most: int) -> None:
+    """What can be decided in little time, and has tails that are of one kind after a shift."""
+    law, sensitivity = design.law, design.sensitivity
+    terms = (law.n + len(law.tails) + sensitivity) * sensitivity
+    _require(design.epsilon <= LARGEST_EPSILON, f"is above {LARGEST_EPSILON}", "epsilon")
+    _require(terms <= most, "has too many places for its sensitivity", "law")
+    few = 0 < len(law.tails) < sensitivity
+    _require(not few, "has fewer tails than the sensitivity", "law")
+
+
+def _encode_noise(design: NoiseDesign) -> Plain:
+    several = {"releases": _RELEASES.write(design)} if design.releases > 1 else {}
+    return _NOISE.write(design) | several
+
+
+def _decode_noise(plain: Plain) -> NoiseDesign:
+    several = _RELEASES.read(plain.pop("releases")) if "releases" in plain else {}
+    design = NoiseDesign(**_NOISE.read(plain), **several)
+    _require_decidable(design, MOST_TERMS)
+    places = design.law.n + len(design.law.tails)
+    few = design.releases == 1 or places <= MOST_TOGETHER
+    _require(few, "has too many places for several releases", "law")
+    parts = () if design.multipliers is None else design.multipliers.shifts
+    count = sum(len(part.inner) for part in parts)
+    _require(count <= MOST_MULTIPLIERS, f"are more than {MOST_MULTIPLIERS:,}", "multipliers")
+    return design
+
+
+def _encode_renyi(design: RenyiNoise) -> Plain:
+    return {"renyi": _RENYI_PROMISE.write(design), **_RENYI.write(design)}
+
+
+def _decode_renyi(plain: Plain) -> RenyiNoise:
+    stated = _RENYI_PROMISE.read(plain.pop("renyi"))
+    design = RenyiNoise(**stated, **_RENYI.read(plain))
+    _require_decidable(design, MOST_POWERS)
+    law, order, sensitivity = design.law, design.order, design.sensitivity
+    growth = float(order - 1) * design.epsilon
+    _require(growth <= MOST_GROWTH, "is too large", "epsilon")
+    terms = (law.n + len(law.tails) + sensitivity) * sensitivity
+    longest = terms * (law.bits + 3 * law.ratio_bits) * order.numerator
+    _require(longest <= MOST_DIGITS, "has too many digits for its order", "law")
+    if design.multipliers is not None:
+        # powers are taken of the numbers and of their unit
+        bits, parts = design.multipliers.bits, design.multipliers.shifts
+        sizes = [(part.inner, max(*part.inner, *part.tail).bit_length()) for part in parts]
+        count = sum(len(inner) for inner, _ in sizes)
+        _require(count <= 2 * MOST_POWERS, "are too many", "tangents")
+        longest = sum((len(inner) + 2) * max(bits, size) for inner, size in sizes)
+        few = longest * order.numerator <= MOST_DIGITS
+        _require(few, "have too many digits for the order", "tangents")
+    return design
+
+
+def _decode_order(plain: Plain) -> Fraction:
+    order = order_of(plain)
+    _require(plain == str(order), "is not written as it must be", "renyi")
+    return order
+
+
+def _planar(norm: str) -> Codec[PlanarNoise]:
+    """Of noise for pairs, in this norm."""
+    width = ("n", within("width", 0, MOST_WIDTH))
+    law = record(
+        partial(PlanarLaw, shape_of(norm)),
+        "law",
+        width=width,
+        bits=within("bits"),
+        core=_NUMBERS,
+        **_TAILS,
+    )
+    place = listing(within("shift"), 2)
+    shift = record(PlanarShift, "multipliers", shift=place, values=_NUMBERS, limit=_NUMBER)
+    multipliers = record(
+        PlanarMultipliers, "multipliers", bits=_FEW_BITS, width=width, shifts=listing(shift)
+    )
+    return record(
+        _planar_noise,
+        "the file",
+        **_PROMISE,
+        sensitivity=within("sensitivity", 1, MOST_PLANAR_SENSITIVITY),
+        norm=Codec(str, lambda plain: plain),
+        loss=("measure", _PLANAR_LOSS),
+        law=law,
+        multipliers=optional(multipliers),
     )
 
 
-def _examined(design: ProvedNoise, body: dict[str, Any], path: str) -> CheckReport:
-    with decoding(path, REWRITE):
-        claims = body["claims"]
-        require_keys(claims, {"status", "loss", "lower_bound"}, "claims")
-        stated = claims["lower_bound"]
-        if type(stated) is not float or type(claims["loss"]) is not float:
-            raise ProblemError("claims are not numbers", where="claims")
-        checks = _checks(design)
-        least, cost = design.lower_bound, design.loss
-    gap = relative_gap(cost, stated)
-    return report_on(
-        path,
-        checks,
-        [Claim("loss", claims["loss"], cost), bounded("lower_bound", stated, least)],
-        claims["status"],
-        Figures(cost, stated, cost, stated, gap),
-        others=[] if stated >= 0 else ["lower_bound is below 0 in the file"],
-        notes=(
-            f"noise on all {design.numbers}: {design.measured}, tails included; the lower bound "
-            f"is of {design.compared}",
-            "the seconds are the file's own words",
-        ),
-    )
+def _planar_noise(**given: Any) -> PlanarNoise:
+    design = PlanarNoise(**given)
+    law, sensitivity = design.law, design.sensitivity
+    places = (2 * (law.n + sensitivity) + 1) ** 2
+    shifts = len(shifts_within(design.norm, sensitivity))
+    blocks = -(-sensitivity // len(law.tails)) + 2 if law.tails else 0
+    longest = places * (law.bits + blocks * law.ratio_bits)
+    _require(design.epsilon <= LARGEST_EPSILON, f"is above {LARGEST_EPSILON}", "epsilon")
+    _require(places * shifts <= MOST_PAIRS, "has too many places for its sensitivity", "law")
+    _require(longest <= MOST_PLANAR_DIGITS, "has too many digits for its places", "law")
+    _require(len(law.tails) <= sensitivity, "has more tails than the sensitivity", "law")
+    if (found := design.multipliers) is not None:
+        work = (2 * (found.n + sensitivity) + 1) ** 2 * len(found.shifts)
+        _require(work <= MOST_PAIRS, "are too many", "multipliers")
+    return design
 
 
-def _encode(design: ProvedNoise) -> dict[str, Any]:
-    assert isinstance(design, NoiseDesign)
-    body = {
-        "format": NOISE,
-        "epsilon": design.epsilon.text,
-        "delta": design.delta.text,
-        "sensitivity": design.sensitivity,
-        "loss": encode_loss(design.measure),
-        "law": encode_law(design.law),
-        "multipliers": _encode_multipliers(design.multipliers),
-    }
-    if design.releases > 1:
-        body["releases"] = {"count": design.releases, "exponent": design.exponent}
-    return body
+def _decode_planar_loss(plain: Plain) -> PlanarLoss:
+    stated = {name: value for name, value in plain.items() if name != "norm"}
+    return PlanarLoss(_decode_loss(stated), plain["norm"])
 
 
-def _encode_multipliers(multipliers: NoiseMultipliers | None) -> Plain:
-    if multipliers is None:
-        return None
-    parts = [
-        {
-            "shift": part.shift,
-            "inner": hexadecimal(part.inner),
-            "tail": hexadecimal(part.tail),
-            "limit": f"{part.limit:x}",
-        }
-        for part in multipliers.shifts
-    ]
-    return {"bits": multipliers.bits, "shifts": parts}
-
-
-def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
-    with decoding(path, REWRITE):
-        require_keys(body, _KEYS, "the file", "releases")
-        epsilon = parse_exact(body["epsilon"], where="epsilon")
-        delta = probability(body["delta"])
-        for name, number in (("epsilon", epsilon), ("delta", delta)):
-            # as text, which also tells 0.0 from -0.0
-            if repr(number.text) != repr(body[name]):
-                raise ProblemError("is not written as it must be", where=name)
-        if epsilon > LARGEST_EPSILON:
-            raise ProblemError(f"is above {LARGEST_EPSILON}", where="epsilon")
-        law = decode_law(body["law"])
-        sensitivity = whole(body["sensitivity"], "sensitivity", 1, MOST_SENSITIVITY)
-        if (law.n + len(law.tails) + sensitivity) * sensitivity > MOST_TERMS:
-            raise ProblemError("has too many places for its sensitivity", where="law")
-        if 0 < len(law.tails) < sensitivity:
-            raise ProblemError("has fewer tails than the sensitivity", where="law")
-        releases, exponent = _decode_releases(body)
-        if releases > 1 and law.n + len(law.tails) > MOST_TOGETHER:
-            raise ProblemError("has too many places for several releases", where="law")
-        return NoiseDesign(
-            law=law,
-            measure=decode_loss(body["loss"]),
-            epsilon=epsilon,
-            delta=delta,
-            sensitivity=sensitivity,
-            multipliers=_decode_multipliers(body["multipliers"]),
-            seconds=body["seconds"],
-            releases=releases,
-            exponent=exponent,
-        )
-
-
-def _decode_releases(body: dict[str, Any]) -> tuple[int, int]:
-    """How many releases keep the promise together, and the exponent of the lattice."""
-    if "releases" not in body:
-        return 1, 0
-    require_keys(body["releases"], {"count", "exponent"}, "releases")
-    count = whole(body["releases"]["count"], "releases", 2, MOST_RELEASES)
-    return count, whole(body["releases"]["exponent"], "exponent", 0, MOST_EXPONENT)
-
-
-def _decode_multipliers(plain: Plain) -> NoiseMultipliers | None:
-    if plain is None:
-        return None
-    require_keys(plain, {"bits", "shifts"}, "multipliers")
-    if sum(len(part["inner"]) for part in plain["shifts"]) > MOST_MULTIPLIERS:
-        raise ProblemError(f"are more than {MOST_MULTIPLIERS:,}", where="multipliers")
-    parts = []
-    for part in plain["shifts"]:
-        require_keys(part, {"shift", "inner", "tail", "limit"}, "multipliers")
-        a, b, d = whole_numbers(part["tail"])
-        limit = whole_numbers([part["limit"]])[0]
-        shift = whole(part["shift"], "shift", 1, MOST_SENSITIVITY)
-        parts.append(ShiftMultipliers(shift, whole_numbers(part["inner"]), (a, b, d), limit))
-    return NoiseMultipliers(whole(plain["bits"], "bits", 0, 4096), tuple(parts))
+_NUMBER = digits(1201)
+_NUMBERS = listing(_NUMBER, most=2 * MOST_ENTRIES)
+_FEW_BITS = within("bits", 0, 4096)
+_PROMISE: dict[str, Codec[Any]] = {
+    "epsilon": exact("epsilon"),
+    "delta": exact("delta", probability),
+}
+_TAILS: dict[str, Codec[Any]] = {
+    "tails": _NUMBERS,
+    "ratio": _NUMBER,
+    "ratio_bits": within("ratio_bits"),
+}
+_PLANAR_LOSS = Codec(
+    lambda loss: _encode_loss(loss.loss) | {"norm": loss.norm},
+    _decode_planar_loss,
+)
+_SHIFT = {"shift": within("shift", 1, MOST_SENSITIVITY)}
+_LINE: dict[str, Any] = {
+    "sensitivity": within("sensitivity", 1, MOST_SENSITIVITY),
+    "loss": ("measure", Codec(_encode_loss, _decode_loss)),
+    "law": record(Law, "law", bits=within("bits"), window=_NUMBERS, **_TAILS),
+}
+_SHIFT_MULTIPLIERS = record(
+    ShiftMultipliers,
+    "multipliers",
+    **_SHIFT,
+    inner=_NUMBERS,
+    tail=listing(_NUMBER, 3),
+    limit=_NUMBER,
+)
+_MULTIPLIERS = record(
+    NoiseMultipliers, "multipliers", bits=_FEW_BITS, shifts=listing(_SHIFT_MULTIPLIERS)
+)
+_NOISE = record(dict, "the file", **_PROMISE, **_LINE, multipliers=optional(_MULTIPLIERS))
+_RELEASES = record(
+    dict,
+    "releases",
+    count=("releases", within("releases", 2, MOST_RELEASES)),
+    exponent=within("exponent", 0, MOST_EXPONENT),
+)
+_RENYI_PROMISE = record(dict, "renyi", order=Codec(str, _decode_order), epsilon=exact("epsilon"))
+_SHIFT_TANGENTS = record(
+    ShiftTangents,
+    "tangents",
+    **_SHIFT,
+    price=_NUMBER,
+    inner=_NUMBERS,
+    tail=listing(_NUMBER, 2),
+)
+_TANGENTS = record(
+    Tangents,
+    "tangents",
+    bits=_FEW_BITS,
+    price_bits=within("price_bits", 0, 4096),
+    shifts=listing(_SHIFT_TANGENTS),
+)
+_RENYI = record(dict, "the file", **_LINE, tangents=("multipliers", optional(_TANGENTS)))

@@ -14,10 +14,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
 import flint
 
-from optmech.additive.law import Law
+from optmech.additive.law import Law, Places
 from optmech.additive.pairs import falls, logarithm, masses
 from optmech.errors import TooLargeError
 from optmech.exact.exponentials import bracket, exp_bounds
@@ -38,35 +39,26 @@ _SHARE = 20
 
 
 class Powers:
-    """Bounds of e^{jh} times 2^320, for h = 2^-``exponent`` and |j| <= ``reach``."""
+    """Numbers at most e^{jh} times 2^320, for h = 2^-``exponent`` and |j| <= ``reach``; bounds of
+    e^h and e^-h times the same."""
 
     def __init__(self, exponent: int, reach: int) -> None:
         low, high = exp_bounds(Exact(Fraction(1, 1 << exponent)), _WIDE + 32)
         self.reach = reach
-        self.lower = [1 << _WIDE]
-        self.upper = [1 << _WIDE]
-        up = [math.floor(low * 2**_WIDE), math.ceil(high * 2**_WIDE)]
-        down = [math.floor(2**_WIDE / high), math.ceil(2**_WIDE / low)]
-        self.one_up, self.one_down = up, down
-        below: list[list[int]] = [[], []]
-        for (first, last), side in ((up, 0), (down, 1)):
-            a = b = 1 << _WIDE
-            lows, highs = [], []
-            for _ in range(reach):
-                a, b = a * first >> _WIDE, -(-b * last >> _WIDE)
-                lows.append(a)
-                highs.append(b)
-            if side:
-                below = [lows[::-1], highs[::-1]]
-            else:
-                self.lower += lows
-                self.upper += highs
-        self.lower = below[0] + self.lower
-        self.upper = below[1] + self.upper
+        self.one_up = math.floor(low * 2**_WIDE), math.ceil(high * 2**_WIDE)
+        self.one_down = math.floor(2**_WIDE / high), math.ceil(2**_WIDE / low)
+        above, below = (self._multiples(one[0]) for one in (self.one_up, self.one_down))
+        self._lower = [*below[:0:-1], *above]
+
+    def _multiples(self, factor: int) -> list[int]:
+        """Powers of a factor, each rounded down."""
+        return list(
+            accumulate(range(self.reach), lambda a, _: a * factor >> _WIDE, initial=1 << _WIDE)
+        )
 
     def low(self, j: int) -> int:
         """At most e^{jh}."""
-        return self.lower[j + self.reach]
+        return self._lower[j + self.reach]
 
 
 @dataclass(frozen=True)
@@ -154,15 +146,14 @@ def _single(law: Law, sensitivity: int, exponent: int) -> Losses:
     shifts = range(1, sensitivity + 1) if several else (sensitivity,)
     laws = [masses(law, shift) for shift in shifts]
     far = max(
-        (_places(p, q, exponent) for first, second, _ in laws
-         for p, q in zip(first, second, strict=True) if p and q),
+        (_places(p, q, exponent) for pairs, _ in laws for p, q in pairs if p and q),
         key=abs, default=0,
     )  # fmt: skip
     reach = abs(far) + 3
     if reach > MOST_REACH or (several and reach * sensitivity > 4 * MOST_REACH):
         raise TooLargeError(f"{reach:,} places of losses", where="lattice")
     powers = Powers(exponent, reach)
-    found = [_spread(first, second, unit, powers, exponent) for first, second, unit in laws]
+    found = [_spread(pairs, unit, powers, exponent) for pairs, unit in laws]
     return found[0] if len(found) == 1 else _largest(found, powers)
 
 
@@ -171,16 +162,14 @@ def _places(p: int, q: int, exponent: int) -> int:
     return math.floor(logarithm(p, q) * (1 << exponent))
 
 
-def _spread(
-    first: Sequence[int], second: Sequence[int], unit: int, powers: Powers, exponent: int
-) -> Losses:
+def _spread(pairs: Sequence[Places], unit: int, powers: Powers, exponent: int) -> Losses:
     """Every atom on the two multiples of the step around its loss: the share
     (p - e^{jh} q)/(1 - e^-h) on the upper one keeps both masses."""
     reach = powers.reach
     found = [0] * (2 * reach + 1)
     lost = 0
     step = (1 << _WIDE) - powers.one_down[1]
-    for p, q in zip(first, second, strict=True):
+    for p, q in pairs:
         if not q:
             lost += p
         elif p:

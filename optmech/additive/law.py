@@ -22,6 +22,9 @@ SLOWEST = 24
 """Ratios of tails are up to 1 - 2^-24: a draw takes a step for every period it goes out."""
 
 
+Places = tuple[int, int]
+
+
 @frozen(eq=False)
 class Law(SameFields, ReadOnly):
     """z(k) = z(-k) = ``window[k]`` / 2^bits for |k| <= n, and geometric tails beyond.
@@ -48,11 +51,7 @@ class Law(SameFields, ReadOnly):
             and whole == 1 << self.bits
         ):
             raise ProblemError("the numbers are no probabilities that sum to one", where="law")
-        if not (0 <= self.ratio_bits <= MOST_BITS and 0 <= self.ratio < 1 << self.ratio_bits):
-            raise ProblemError("the ratio of the tails is not from 0 to below 1", where="law")
-        require_falling(self.ratio, self.ratio_bits)
-        if bool(self.tails) != bool(self.ratio) or (self.tails and not any(self.tails)):
-            raise ProblemError("there is a ratio where there are tails, only", where="law")
+        require_falling(self.tails, self.ratio, self.ratio_bits)
 
     @property
     def n(self) -> int:
@@ -87,6 +86,19 @@ class Law(SameFields, ReadOnly):
             out += [value * rest * self.ratio**block << shift for value in self.tails]
         out += [0] * (last + 1 - len(out))
         return out[: last + 1], self.bits + width
+
+    def pairs(self, shift: int) -> tuple[list[Places], list[Places], int]:
+        """z(i) and z(i + ``shift``) as whole numbers over a power of two, and its exponent: of all
+        places i by themselves, and of the first period of the tails on either side, whose sums
+        over all periods are 1/(1 - r) times theirs; shift >= 1."""
+        n, period = self.n, len(self.tails)
+        values, bits = self.whole(n + 2 * shift + 2 * period)
+        inner = range(-n - shift, n + 1)
+        outer = (*range(n + 1, n + period + 1), *range(-n - shift - period, -n - shift))
+        near, far = (
+            [(values[abs(i)], values[abs(i + shift)]) for i in places] for places in (inner, outer)
+        )
+        return near, far, bits
 
     def expected(self, loss: NoiseLoss) -> Fraction:
         """E c(Z), exactly. The window must reach to where the loss is a polynomial."""
@@ -137,10 +149,15 @@ class Law(SameFields, ReadOnly):
         return out
 
 
-def require_falling(ratio: int, bits: int) -> None:
-    """Raise ProblemError for a ratio that no draw would come to an end with."""
+def require_falling(tails: tuple[int, ...], ratio: int, bits: int) -> None:
+    """Raise ProblemError for tails with a ratio that is none, or that no draw would come to an end
+    with."""
+    if not (0 <= bits <= MOST_BITS and 0 <= ratio < 1 << bits):
+        raise ProblemError("the ratio of the tails is not from 0 to below 1", where="law")
     if (1 << bits) - ratio < 1 << max(0, bits - SLOWEST):
         raise ProblemError(f"the ratio of the tails is above 1 - 2^-{SLOWEST}", where="law")
+    if bool(tails) != bool(ratio) or (tails and not any(tails)):
+        raise ProblemError("there is a ratio where there are tails, only", where="law")
 
 
 def geometric(source: Bytes, ratio: int, bits: int) -> int:

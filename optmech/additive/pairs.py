@@ -9,13 +9,14 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from optmech.additive.law import Law
+from optmech.additive.law import Law, Places
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly
 from optmech.errors import TooLargeError
@@ -40,26 +41,20 @@ def falls(law: Law) -> bool:
     return all(a >= b for a, b in itertools.pairwise(values))
 
 
-def masses(law: Law, shift: int) -> tuple[list[int], list[int], int]:
-    """Weights P and Q of all that is told apart, as whole numbers over the third."""
-    n, period = law.n, len(law.tails)
-    values, bits = law.whole(n + 2 * shift + 2 * period)
-    rest = Fraction(1) / (1 - law.r)
+def masses(law: Law, shift: int) -> tuple[list[Places], int]:
+    """Weights (P, Q) of all that is told apart, as whole numbers over the second."""
+    near, far, bits = law.pairs(shift)
+    rest = 1 / (1 - law.r)
     a, b = rest.numerator, rest.denominator
-    inner = range(-n - shift, n + 1)
-    outer = (*range(n + 1, n + period + 1), *range(-n - shift - period, -n - shift))
-    first = [values[abs(i)] * b for i in inner] + [values[abs(i)] * a for i in outer]
-    second = [values[abs(i + shift)] * b for i in inner]
-    second += [values[abs(i + shift)] * a for i in outer]
-    return first, second, b << bits
+    return [(p * b, q * b) for p, q in near] + [(p * a, q * a) for p, q in far], b << bits
 
 
 def single(law: Law, shift: int) -> Pair:
     """The pair of one shift."""
-    first, second, unit = masses(law, shift)
-    lost = sum(p for p, q in zip(first, second, strict=True) if not q)
+    pairs, unit = masses(law, shift)
+    lost = sum(p for p, q in pairs if not q)
     # what is below all floats is within the error
-    found = [(p, q) for p, q in zip(first, second, strict=True) if q and p / unit > 0]
+    found = [(p, q) for p, q in pairs if q and p / unit > 0]
     losses = np.array([logarithm(p, q) for p, q in found])
     chances = np.array([p / unit for p, _ in found])
     return Pair(losses, chances, lost / unit, 4 * (1 + len(found)) * 2.0**-53)
@@ -95,12 +90,11 @@ class _Curve:
     apart."""
 
     def __init__(self, law: Law, shift: int) -> None:
-        first, second, self.unit = masses(law, shift)
-        found: dict[float, int] = {}
-        for p, q in zip(first, second, strict=True):
+        pairs, self.unit = masses(law, shift)
+        found: Counter[float] = Counter()
+        for p, q in pairs:
             if p:
-                ratio = _quotient_up(p, q)
-                found[ratio] = found.get(ratio, 0) + p
+                found[_quotient_up(p, q)] += p
         self.lost = found.pop(math.inf, 0)
         self.ratios = sorted(found)
         self.above = [0] * (len(self.ratios) + 1)

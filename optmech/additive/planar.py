@@ -20,13 +20,14 @@ from optmech.additive.planar_law import (
     orbit,
     radius,
     representative,
+    require_norm,
     shifts_within,
     wedge,
 )
 from optmech.additive.planar_loss import PlanarLoss
 from optmech.additive.privacy import BITS
 from optmech.base.arrays import Ints
-from optmech.errors import ProblemError, VerificationError
+from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
@@ -37,9 +38,7 @@ Class = tuple[Place, Place, int]
 
 def shape_of(norm: str) -> str:
     """The norm of windows and shells for shifts in a norm, none of which changes it by more."""
-    if norm not in NORMS:
-        remedy = f"Give one of {', '.join(NORMS)}"
-        raise ProblemError(f"{str(norm)[:40]!r} is no norm", where="norm", remedy=remedy)
+    require_norm(norm, "norm")
     return "l1" if norm == "l1" else "linf"
 
 
@@ -111,7 +110,7 @@ class PlanarNoise(ProvedNoise):
     def promise(self) -> str:
         """The promise in words."""
         stated = f"(ε, δ) = ({self.epsilon.words}, {self.delta.words})"
-        name = {"l1": "l₁", "l2": "l₂", "linf": "l∞"}[self.norm]
+        name = NORMS[self.norm]
         return f"{stated} for pairs that change by at most {self.sensitivity} in {name}"
 
     @cached_property
@@ -220,16 +219,6 @@ class PlanarNoise(ProvedNoise):
         worst = self.largest_delta[0]
         return worst is not None and worst <= bracket(self.delta)[0]
 
-    def require_private(self) -> PlanarNoise:
-        """This design; raises VerificationError where its promise does not hold."""
-        if not self.is_private:
-            raise VerificationError(
-                f"{self.decided[1]}, above {self.delta.words}",
-                where="noise",
-                remedy="Make the noise again",
-            )
-        return self
-
     @property
     def decided(self) -> tuple[float, str]:
         """The largest δ, and what was decided of it in words."""
@@ -244,15 +233,14 @@ class PlanarNoise(ProvedNoise):
         """The law in words."""
         law = self.law
         ends = "geometric beyond" if law.tails else "never beyond"
-        norm = "l₁" if law.shape == "l1" else "l∞"
-        return f"whole numbers over 2^{law.bits}, {ends} {norm} norm {law.n}"
+        return f"whole numbers over 2^{law.bits}, {ends} {NORMS[law.shape]} norm {law.n}"
 
     @property
     def described(self) -> tuple[int, str]:
         """How many numbers make up the law, and what they are in words."""
         law = self.law
         tails = f"{len(law.tails)} geometric shells" if law.tails else "no tails"
-        norm = "l₁" if law.shape == "l1" else "l∞"
+        norm = NORMS[law.shape]
         detail = f"whole numbers over 2^{law.bits} up to {norm} norm {law.n}, {tails}, of sum one"
         return len(law.core) + len(law.tails), detail
 

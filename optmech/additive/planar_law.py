@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 from attrs import frozen
 
-from optmech.additive.law import geometric, require_falling
+from optmech.additive.law import MOST_BITS, geometric, require_falling
 from optmech.base.arrays import Ints
 from optmech.base.equality import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 
 Place = tuple[int, int]
-NORMS = ("l1", "l2", "linf")
-MOST_BITS = 4096
+NORMS = {"l1": "l₁", "l2": "l₂", "linf": "l∞"}
+"""The norms of pairs, and how they are written."""
 MOST_PLACES = 40_000
 """Places of the window up to symmetry."""
 
@@ -29,9 +28,19 @@ def representative(x: int, y: int) -> Place:
     return (x, y) if x >= y else (y, x)
 
 
-def radius(shape: str, x: int, y: int) -> int:
-    """The norm of a place: "l1" or "linf"."""
-    return abs(x) + abs(y) if shape == "l1" else max(abs(x), abs(y))
+def require_norm(norm: str, where: str) -> None:
+    """Raise ProblemError for what is no norm."""
+    if norm not in tuple(NORMS):
+        remedy = f"Give one of {', '.join(NORMS)}"
+        raise ProblemError(f"{str(norm)[:40]!r} is no norm", where=where, remedy=remedy)
+
+
+def radius(norm: str, x: int, y: int) -> int:
+    """The norm of a place, squared for "l2"."""
+    x, y = abs(x), abs(y)
+    if norm == "l2":
+        return x * x + y * y
+    return x + y if norm == "l1" else max(x, y)
 
 
 def wedge(shape: str, n: int) -> list[Place]:
@@ -75,11 +84,7 @@ class PlanarLaw(SameFields):
     ratio_bits: int = 0
 
     def __attrs_post_init__(self) -> None:
-        if not (0 <= self.ratio_bits <= MOST_BITS and 0 <= self.ratio < 1 << self.ratio_bits):
-            raise ProblemError("the ratio of the tails is not from 0 to below 1", where="law")
-        require_falling(self.ratio, self.ratio_bits)
-        if bool(self.tails) != bool(self.ratio) or (self.tails and not any(self.tails)):
-            raise ProblemError("there is a ratio where there are tails, only", where="law")
+        require_falling(self.tails, self.ratio, self.ratio_bits)
         fits = (
             self.shape in ("l1", "linf")
             and 0 < self.bits <= MOST_BITS
@@ -188,11 +193,6 @@ def on_shell(shape: str, m: int, index: int) -> Place:
     return x, y
 
 
-def shell(shape: str, m: int) -> Iterator[Place]:
-    """All of them."""
-    return (on_shell(shape, m, index) for index in range(around(shape) * m))
-
-
 def _below(limit: int, source: Bytes) -> int:
     """A number below the limit, each as likely."""
     bits = (limit - 1).bit_length()
@@ -205,14 +205,6 @@ def _below(limit: int, source: Bytes) -> int:
 
 def shifts_within(norm: str, sensitivity: int) -> list[Place]:
     """The shifts x >= y >= 0 but zero of norm at most the sensitivity: all others are images."""
-    out = []
-    for x in range(1, sensitivity + 1):
-        for y in range(x + 1):
-            size: Sequence[int] = {
-                "l1": (x + y, sensitivity),
-                "l2": (x * x + y * y, sensitivity**2),
-                "linf": (x, sensitivity),
-            }[norm]
-            if size[0] <= size[1]:
-                out.append((x, y))
-    return out
+    most = sensitivity**2 if norm == "l2" else sensitivity
+    places = ((x, y) for x in range(1, sensitivity + 1) for y in range(x + 1))
+    return [place for place in places if radius(norm, *place) <= most]

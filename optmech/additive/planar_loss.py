@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from fractions import Fraction
 
 from attrs import frozen
 
 from optmech.additive.loss import NAMES, NoiseLoss
-from optmech.additive.planar_law import NORMS, Place
+from optmech.additive.planar_law import Place, radius, require_norm
 from optmech.errors import ProblemError
 
 _ROOT_BITS = 80
@@ -24,12 +23,7 @@ class PlanarLoss:
     norm: str
 
     def __attrs_post_init__(self) -> None:
-        if self.norm not in NORMS:
-            raise ProblemError(
-                f"{str(self.norm)[:40]!r} is no norm",
-                where="loss_norm",
-                remedy=f"Give one of {', '.join(NORMS)}",
-            )
+        require_norm(self.norm, "loss_norm")
         if self.norm == "l2" and self.loss.name not in NAMES:
             raise ProblemError(
                 "is a loss of whole numbers, which l2 norms are not",
@@ -48,14 +42,9 @@ class PlanarLoss:
             self.loss.name, f"expected loss of {self.loss.described}".replace("|noise|", size)
         )
 
-    def size(self, x: int, y: int) -> int:
-        """The norm of a place, squared for "l2"."""
-        x, y = abs(operator.index(x)), abs(operator.index(y))
-        return {"l1": x + y, "linf": max(x, y), "l2": x * x + y * y}[self.norm]
-
     def bounds(self, place: Place) -> tuple[Fraction, Fraction]:
         """The loss of a place, from below and above; equal but for l2 norms and functions."""
-        size = self.size(*place)
+        size = radius(self.norm, *place)
         if self.norm != "l2":
             return self.loss.minorant(size), self.loss(size)
         return self._of_square(size)

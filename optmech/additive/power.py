@@ -15,7 +15,8 @@ from fractions import Fraction
 import flint
 from attrs import frozen
 
-from optmech.additive.law import Law
+from optmech.additive.bound import ShiftWindow, require_windows
+from optmech.additive.law import Law, Places
 from optmech.additive.loss import NoiseLoss
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import exp_bounds
@@ -66,37 +67,23 @@ def power_down(top: int, bottom: int, exponent: Fraction) -> int:
 
 def power_sum(law: Law, shift: int, order: Fraction) -> Fraction | None:
     """At least R_s, within about 2^-190; None where it is infinite."""
-    n, period = law.n, len(law.tails)
-    values, bits = law.whole(n + 2 * shift + 2 * period)
+    near, far, bits = law.pairs(shift)
 
-    def terms(places: range) -> int | None:
-        total = 0
-        for i in places:
-            p, q = values[abs(i)], values[abs(i + shift)]
-            if p and not q:
-                return None
-            if p:
-                total += p * power_up(p, q, order - 1)
-        return total
+    def terms(pairs: list[Places]) -> int:
+        return sum(power_up(p, q, order - 1) * p for p, q in pairs if p)
 
-    inner = terms(range(-n - shift, n + 1))
-    right = terms(range(n + 1, n + period + 1))
-    left = terms(range(-n - shift - period, -n - shift))
-    if inner is None or right is None or left is None:
+    if any(p and not q for p, q in (*near, *far)):
         return None
-    outer = Fraction(right + left) / (1 - law.r) if period else Fraction(0)
-    return (inner + outer) / (1 << (bits + BITS))
+    return (terms(near) + terms(far) / (1 - law.r)) / (1 << (bits + BITS))
 
 
 @frozen(eq=False)
-class ShiftTangents:
+class ShiftTangents(ShiftWindow):
     """Of one shift s: ``inner[i + n]`` = x_s(i) for |i| <= n, ``tail`` = (x_s beyond n, x_s below
     -n), whole numbers over 2^bits, and ``price`` = λ_s, over 2^price_bits; all >= 0."""
 
-    shift: int
-    price: int
-    inner: tuple[int, ...]
     tail: tuple[int, int]
+    price: int
 
 
 @frozen(eq=False)
@@ -111,18 +98,8 @@ class Tangents:
     shifts: tuple[ShiftTangents, ...]
 
     def __attrs_post_init__(self) -> None:
-        sizes = {len(part.inner) for part in self.shifts}
-        names = [part.shift for part in self.shifts]
-        if (
-            min(self.bits, self.price_bits) < 0
-            or len(sizes) != 1
-            or len(set(names)) != len(names)
-            or min(names) < 1
-        ):
-            raise ProblemError("windows or shifts are not as they must be", where="tangents")
-        for part in self.shifts:
-            if len(part.inner) % 2 != 1 or min(*part.inner, *part.tail, part.price) < 0:
-                raise ProblemError("there is a negative number", where="tangents")
+        numbers = [(*part.inner, *part.tail, part.price) for part in self.shifts]
+        require_windows(self.shifts, (self.bits, self.price_bits), numbers, "tangents")
 
     @property
     def n(self) -> int:

@@ -21,22 +21,10 @@ def hockey_stick(law: Law, shift: int, power: Fraction) -> Fraction:
 
     As z is symmetric it is the same for -shift.
     """
-    n, period = law.n, len(law.tails)
-    values, bits = law.whole(n + 2 * shift + 2 * period)
+    near, far, bits = law.pairs(shift)
     a, b = power.numerator, power.denominator
-    # i from -(n + shift) to n by themselves; beyond, i and i + shift are both in one tail
-    inner = sum(
-        max(0, b * values[abs(i)] - a * values[abs(i + shift)]) for i in range(-n - shift, n + 1)
-    )
-    total = Fraction(inner)
-    if period:
-        right = range(n + 1, n + period + 1)
-        left = range(-n - shift - period, -n - shift)
-        outer = sum(
-            max(0, b * values[abs(i)] - a * values[abs(i + shift)]) for i in (*left, *right)
-        )
-        total += outer / (1 - law.r)
-    return total / (b << bits)
+    inner, outer = (sum(max(0, b * p - a * q) for p, q in part) for part in (near, far))
+    return (inner + outer / (1 - law.r)) / (b << bits)
 
 
 def largest_delta(law: Law, epsilon: Exact, sensitivity: int) -> tuple[Fraction, int]:

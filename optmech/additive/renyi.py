@@ -10,7 +10,6 @@ from optmech.additive.certified import CertifiedNoise
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
 from optmech.additive.power import Tangents, limit_bounds, power_bound, power_sum
-from optmech.errors import VerificationError
 from optmech.exact.number import Exact, log_of_fraction
 
 
@@ -20,9 +19,9 @@ class RenyiNoise(CertifiedNoise):
     with D_α(Z ‖ Z + s) <= ε for the order α and all shifts |s| <= ``sensitivity`` (Mironov, Rényi
     differential privacy, CSF 2017).
 
-    Everything is proved by exact arithmetic from ``law`` and ``tangents``: every such divergence,
-    the loss E c(Z), and that no noise on the integers that keeps the same has a loss below
-    ``lower_bound``.
+    Everything is proved by exact arithmetic from ``law`` and ``multipliers``: every such
+    divergence, the loss E c(Z), and that no noise on the integers that keeps the same has a loss
+    below ``lower_bound``.
     """
 
     law: Law
@@ -30,7 +29,7 @@ class RenyiNoise(CertifiedNoise):
     order: Fraction
     epsilon: Exact
     sensitivity: int
-    tangents: Tangents | None = None
+    multipliers: Tangents | None = None
     seconds: float = 0.0
 
     @property
@@ -41,10 +40,16 @@ class RenyiNoise(CertifiedNoise):
 
     @cached_property
     def exact_bound(self) -> Fraction:
-        """The lower bound that the tangents prove, exactly; 0 without any."""
-        if self.tangents is None:
+        """The lower bound that the multipliers prove, exactly; 0 without any."""
+        if self.multipliers is None:
             return Fraction(0)
-        stated = (self.measure.minorant, self.order, self.epsilon, self.sensitivity, self.tangents)
+        stated = (
+            self.measure.minorant,
+            self.order,
+            self.epsilon,
+            self.sensitivity,
+            self.multipliers,
+        )
         return max(Fraction(0), power_bound(*stated))
 
     @cached_property
@@ -73,16 +78,6 @@ class RenyiNoise(CertifiedNoise):
         """Whether every divergence is as small as promised, decided with enclosures."""
         worst = self.largest_sum[0]
         return worst is not None and worst <= limit_bounds(self.order, self.epsilon)[0]
-
-    def require_private(self) -> RenyiNoise:
-        """This design; raises VerificationError where its promise does not hold."""
-        if not self.is_private:
-            raise VerificationError(
-                f"the divergence is {self.divergence:.9g}, above {self.epsilon.words}",
-                where="noise",
-                remedy="Make the noise again",
-            )
-        return self
 
     @property
     def decided(self) -> tuple[float, str]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from optmech.certificate.check import Check, CheckReport
-from optmech.certificate.objective import Figures, status_faults, status_of
-from optmech.errors import VerificationError
-
-T = TypeVar("T")
+from optmech.certificate.objective import Figures, status_of
 
 
 class Claim(NamedTuple):
@@ -39,21 +36,20 @@ def report_on(
     status: object,
     figures: Figures,
     *,
-    others: Sequence[str] = (),
     notes: tuple[str, ...] = (),
 ) -> CheckReport:
     """The verdict on a file with these figures, which follow from what it claims where that holds.
-    Its status has to be the one of its gap; ``others`` are faults that only its kind has."""
+    Its status has to be the one of its gap."""
+    proper = status_of(figures.gap)
     faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     faults += [
         f"{claim.name} is {claim.said!r} in the file and {claim.proved!r} recomputed"
-        for claim in claims
+        for claim in (*claims, Claim("the status", status, proper))
         if not claim.holds
     ]
-    faults += [*others, *status_faults(status, figures.gap)]
     return CheckReport(
         path=path,
-        status="failed" if faults else status_of(figures.gap),
+        status="failed" if faults else proper,
         checks=checks,
         objective=figures.objective,
         bound=figures.bound,
@@ -63,16 +59,3 @@ def report_on(
         faults=tuple(faults),
         notes=notes,
     )
-
-
-def proved(
-    decode: Callable[[dict[str, Any], str], tuple[T, CheckReport]],
-    body: dict[str, Any],
-    where: str,
-    remedy: str,
-) -> T:
-    """What a file's content is decoded to; raises VerificationError where a claim does not hold."""
-    found, report = decode(body, where)
-    if not report.passed:
-        raise VerificationError(report.faults[0], where=where, remedy=remedy)
-    return found

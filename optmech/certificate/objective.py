@@ -48,17 +48,6 @@ def status_of(gap: float) -> Literal["optimal", "feasible"]:
     return "optimal" if is_optimal(gap) else "feasible"
 
 
-def status_faults(stated: object, gap: float) -> list[str]:
-    """What is false about the status that a file states of a mechanism with this certified gap, of
-    all kinds of files alike: it is the one that follows from the gap."""
-    status = status_of(gap)
-    if stated == status:
-        return []
-    return [
-        f"the status is {str(stated)[:40]!r} in the file, and {status!r} with a gap of {gap:.6g}"
-    ]
-
-
 def relative_gap(value: float, bound: float) -> float:
     """(value - bound) / |value|, and 0 where they agree to rounding."""
     difference = max(0.0, value - bound)

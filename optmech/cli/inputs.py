@@ -75,9 +75,9 @@ def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
             where="--problem",
             remedy="Give the problem file, or a gallery name",
         )
-    from optmech.designs.file import load_design
+    from optmech.designs.design import Design
 
-    design = load_design(path)
+    design = Design.load(path)
     return design.problem, design.mechanism
 
 

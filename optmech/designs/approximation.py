@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats
+from optmech.certificate.claims import Claim
 from optmech.certificate.objective import objective_value
 from optmech.problem import MetricPrivacy, Problem
 from optmech.spaces.distances import evaluate
@@ -56,31 +57,23 @@ def measure_approximations(problem: Problem, matrix: Floats) -> tuple[Approximat
     return tuple(found)
 
 
-def disagreements(
+def claims_of(
     stated: Sequence[Approximation], found: Sequence[Approximation], *, larger_is_better: bool
-) -> list[str]:
-    """Where a file's entries are not those measured again, in words: ε beyond rounding, or a
-    repaired loss better than what repair attains here."""
-    if [part.constraint for part in stated] != [part.constraint for part in found]:
-        return [
-            f"approximations are of the constraints {[part.constraint for part in stated]} and "
-            f"not of {[part.constraint for part in found]}"
-        ]
-    wrong = []
-    for said, proper in zip(stated, found, strict=True):
+) -> Iterator[Claim]:
+    """A file's entries beside those measured again: ε up to rounding, and a repaired loss no better
+    than what repair attains here."""
+    stated_of, found_of = ([part.constraint for part in parts] for parts in (stated, found))
+    yield Claim("approximations: the list of constraints", stated_of, found_of)
+    sign = -1.0 if larger_is_better else 1.0
+    for said, proper in zip(stated, found, strict=False):
         where = f"approximations of constraints[{said.constraint}]"
         for name in ("promised_epsilon", "epsilon"):
             ours, theirs = getattr(proper, name), getattr(said, name)
-            if not (ours == theirs or math.isclose(ours, theirs, rel_tol=_NEAR)):
-                wrong.append(f"{where}: {name} is {theirs!r} in the file and {ours!r} recomputed")
+            near = math.isclose(ours, theirs, rel_tol=_NEAR)
+            yield Claim(f"{where}: {name}", theirs, ours, near)
         ours, theirs = proper.repaired_loss, said.repaired_loss
-        sign = -1.0 if larger_is_better else 1.0
         attained = sign * ours <= sign * theirs or math.isclose(ours, theirs, rel_tol=_REPAIRED)
-        if not (math.isnan(theirs) or attained):
-            wrong.append(
-                f"{where}: repaired_loss is {theirs!r} in the file and {ours!r} recomputed"
-            )
-    return wrong
+        yield Claim(f"{where}: repaired_loss", theirs, ours, math.isnan(theirs) or attained)
 
 
 def _repaired(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -14,10 +12,10 @@ import numpy as np
 from optmech.base import html
 from optmech.base.arrays import Floats, Ints
 from optmech.base.shown import Shown
-from optmech.base.storage import compressed, write_atomically
 from optmech.certificate import Bound, Check, Multipliers, lower_bound
 from optmech.certificate.families import Gradient
-from optmech.certificate.objective import claimable, relative_gap, status_of
+from optmech.certificate.objective import Figures, claimable, relative_gap
+from optmech.certificate.proved import Proved
 from optmech.designs.approximation import MEASURED, Approximation
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
@@ -25,17 +23,14 @@ from optmech.mesh import Mesh
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.regions import gradient_of
-from optmech.spaces.arguments import checked_arguments
+from optmech.reading.sealed import DESIGN
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tabulated import distance_words
 from optmech.statement import Statement
 
 if TYPE_CHECKING:
-    import geopandas as gpd
-
     from optmech.reductions.witness import Witness
 
-Status = Literal["optimal", "feasible", "infeasible"]
 _SUMMARY = (
     "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "bits",
     "rounding_cost", "engine", "engine_reason", "seconds",
@@ -73,7 +68,7 @@ class Certificate(Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Design(Shown):
+class Design(Proved):
     """The result of ``solve``. Numbers are nan where the problem is infeasible.
 
     All figures are of the released numerators, computed exactly and rounded to the safe side.
@@ -94,16 +89,12 @@ class Design(Shown):
     reduces. It is 0 where none was looked for.
     """
 
+    formats = (DESIGN,)
     problem: Problem
     exact: Numerators | None
     """What is released: whole numbers over a power of two, a row for every secret, or for every
     control point of the mesh, its vertices first. None where nothing is feasible."""
-    objective: float
-    bound: float
-    loss: float
-    lower_bound: float
-    gap: float
-    verified: bool
+    figures: Figures
     certificate: Certificate
     engine: str
     engine_reason: str
@@ -114,7 +105,7 @@ class Design(Shown):
     rounding_cost: float = 0.0
     """Change of the objective by rounding to numerators, relative to the repaired float matrix."""
     _apart: ClassVar = frozenset(
-        ("verified", "certificate", "engine", "engine_reason", "seconds", "reason", "notes",
+        ("certificate", "engine", "engine_reason", "seconds", "reason", "notes",
          "approximations", "rounding_cost")
     )  # fmt: skip
 
@@ -166,12 +157,28 @@ class Design(Shown):
         return html.card(title, facts, "" if self.mesh else self.mechanism._picture())
 
     @property
-    def status(self) -> Status:
+    def status(self) -> Literal["optimal", "feasible", "infeasible"]:
         """ "infeasible" without a mechanism; "optimal" where the certified gap is at most 1e-6,
         whatever gap was asked for; else "feasible"."""
         if self.exact is None:
             return "infeasible"
-        return status_of(self.gap)
+        return super().status
+
+    @property
+    def verified(self) -> bool:
+        """Whether every inequality holds, decided exactly; False where nothing is released."""
+        checks = self.certificate.checks
+        return bool(checks) and all(check.passed for check in checks)
+
+    @property
+    def objective(self) -> float:
+        """The optimised quantity of the released matrix."""
+        return self.figures.objective
+
+    @property
+    def bound(self) -> float:
+        """What was proved about the objective."""
+        return self.figures.bound
 
     @property
     def gradient(self) -> Gradient | None:
@@ -237,18 +244,6 @@ class Design(Shown):
         """The power of two that the released numerators are over."""
         return None if self.exact is None else self.exact.bits
 
-    def to_geopandas(self, report: Hashable | None = None) -> gpd.GeoDataFrame:
-        """The cells of the secrets, see ``om.exchange.features``, as a GeoDataFrame in WGS 84."""
-        from optmech.designs.cells import to_geopandas
-
-        return to_geopandas(self, report)
-
-    def explore(self, report: Hashable | None = None, **options: Any) -> Any:
-        """The same on a map of folium; see ``om.exchange.explore``."""
-        from optmech.designs.cells import explore
-
-        return explore(self, report, **options)
-
     def summary(self) -> dict[str, Any]:
         """The design's figures as plain values, ready for JSON (nan and inf become None)."""
         found = {
@@ -270,22 +265,6 @@ class Design(Shown):
         if self.approximations:
             found["approximations"] = plain(self.approximations)
         return found
-
-    @checked_arguments
-    def save(self, path: str | Path) -> None:
-        """Write the design to one JSON file, atomically, compressed where its name ends in .gz;
-        raises ProblemError where labels cannot be written or the path cannot."""
-        from optmech.designs.file import encode_design
-
-        write_atomically(path, compressed(path, encode_design(self)))
-
-    @staticmethod
-    @checked_arguments
-    def load(path: str | Path) -> Design:
-        """Read a design written by ``save``; raises VerificationError when it was altered."""
-        from optmech.designs.file import load_design
-
-        return load_design(path)
 
 
 def mechanism_of(problem: Problem, exact: Numerators) -> Mechanism:

@@ -11,80 +11,67 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from optmech.base.arrays import Floats, Ints
+import numpy as np
+
+from optmech.base.arrays import Floats
 from optmech.certificate import Bound, check_exact, lower_bound
 from optmech.certificate.check import CheckReport
-from optmech.certificate.claims import Claim, bounded, proved, report_on
+from optmech.certificate.claims import Claim, bounded, report_on
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import Figures, figures_of, relative_gap
-from optmech.designs.approximation import disagreements, measure_approximations
-from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of, plain
+from optmech.designs.approximation import claims_of, measure_approximations
+from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
 from optmech.designs.encoding import (
-    RESULT,
     StatedResult,
     decode_multipliers,
     decode_numerators,
-    decode_outer,
     decode_problem,
     decode_result,
     encode_multipliers,
     encode_numerators,
     encode_outer,
     encode_problem,
+    encode_result,
 )
 from optmech.designs.notes import about_bounds, design_notes
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import require_keys
+from optmech.exact.codec import listing, within
 from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
 from optmech.problem.given_rows import GivenRows
 from optmech.problem.regions import gradient_of
-from optmech.reading.sealed import (
-    DESIGN,
-    decoding,
-    parse_sealed,
-    read_sealed,
-    written,
-)
+from optmech.reading.sealed import DESIGN, FORMATS, decoding, read_sealed
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tabulated import distance_words
 
-if TYPE_CHECKING:
-    from optmech.reductions.witness import Witness
-
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
-_LONG = 2**20
-"""Bytes of a document above which its long lists are not written as text."""
+_WITNESS = {"plans", "costs"}
 _OUTER = "outer"
 """Files have it where cells of the secrets prove the bound."""
 _STATED = "said by the file, not checked: "
-REWRITE = "Solve the problem again and save the design"
 
 
-def encode_design(design: Design) -> bytes:
-    """The content of a design's file; raises ProblemError where labels cannot be written."""
+def encode(design: Design) -> dict[str, Any]:
+    """The object of a design's file."""
+    statement, certificate = design.problem.statement, design.certificate
     body = {
         "format": DESIGN,
         "problem": encode_problem(design.problem),
-        "result": {name: plain(getattr(design, name)) for name in RESULT},
+        "result": encode_result(design),
         "mechanism": None if design.exact is None else encode_numerators(design.exact),
-        "multipliers": encode_multipliers(design.certificate.multipliers, design.problem.statement),
+        "multipliers": encode_multipliers(certificate.multipliers, statement),
     }
-    outer = design.certificate.outer
-    if outer is not None:
-        body[_OUTER] = encode_outer(outer)
-    try:
-        return written(body, _LONG)
-    except (TypeError, ValueError) as error:
-        # fields of constraints of other packages
-        raise ProblemError(f"cannot be written to a file: {error}", where="constraints") from error
+    if certificate.outer is not None:
+        body[_OUTER] = encode_outer(certificate.outer)
+    return body
 
 
 def load_mechanism(path: str | Path) -> Mechanism:
     """The mechanism of a design's file, to sample from: every inequality is decided again, what was
-    proved about its loss is not read. Raises as ``load_design``; InfeasibleError where the design
+    proved about its loss is not read. Raises as ``Design.load``; InfeasibleError where the design
     has none."""
     return _sampled(path)[0]
 
@@ -98,11 +85,12 @@ def rows_of_design(path: str | Path) -> GivenRows:
 
 def _sampled(path: str | Path) -> tuple[Mechanism, str]:
     """The mechanism, and the digest of the file."""
-    body = read_sealed(path, (DESIGN,), REWRITE, unread=("multipliers", _OUTER))
+    body = read_sealed(path, (DESIGN,), unread=("multipliers", _OUTER))
+    remedy = FORMATS[DESIGN].remedy
     digest = str(body.get("digest"))
     if body.get("mechanism") is None:
-        return load_design(path).mechanism, digest
-    with decoding(str(path), REWRITE):
+        return Design.load(path).mechanism, digest
+    with decoding(str(path), remedy):
         require_keys(body, _KEYS, "file", optional=_OUTER)
         problem = decode_problem(body["problem"])
         statement = problem.statement
@@ -110,32 +98,14 @@ def _sampled(path: str | Path) -> tuple[Mechanism, str]:
         broken = [c for c in check_exact(statement, exact) if not c.passed]
     if broken:
         said = f"{broken[0].name}: {broken[0].detail}"
-        raise VerificationError(said, where=str(path), remedy=REWRITE)
+        raise VerificationError(said, where=str(path), remedy=remedy)
     return mechanism_of(problem, exact), digest
 
 
 def read_with_digest(path: str | Path) -> tuple[Design, str]:
-    """As ``load_design``, with the digest of the file."""
-    body = read_sealed(path, (DESIGN,), REWRITE)
-    return proved(decode_document, body, str(path), REWRITE), str(body["digest"])
-
-
-def load_design(path: str | Path) -> Design:
-    """Read a design and check it again. Raises ProblemError if the file cannot be read or is not a
-    design file; VerificationError if it was altered, or does not hold what it claims."""
-    return read_with_digest(path)[0]
-
-
-def decode_design(content: bytes, where: str) -> Design:
-    """As ``load_design``, from a file's content; ``where`` names it in messages."""
-    body = parse_sealed(content, where, (DESIGN,), REWRITE)
-    return proved(decode_document, body, where, REWRITE)
-
-
-def decode_document(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
-    """A design from a file's content, and every claim of it recomputed."""
-    design, stated = _decode(body, where)
-    return design, _examine(design, stated, where)
+    """A design from its file, with the digest of the file. Raises as ``Design.load``."""
+    body = read_sealed(path, Design.formats)
+    return Design.of_body(body, str(path)), str(body["digest"])
 
 
 def _proved_outside(certificate: Certificate) -> float:
@@ -144,11 +114,10 @@ def _proved_outside(certificate: Certificate) -> float:
 
 
 def _examine_infeasible(design: Design, path: str) -> CheckReport:
-    nan = float("nan")
+    nan = math.nan
     unproved = "the file says that the problem is infeasible and has no proof of it"
     missing = [] if design.reason else [unproved]
-    figures = (design.objective, design.bound, design.loss, design.lower_bound)
-    if any(map(math.isfinite, figures)):
+    if any(map(math.isfinite, design.figures[:-1])):
         missing.append("the file has figures of a mechanism, and none is feasible")
     status = "failed" if missing else design.status
     return CheckReport(path, status, (), nan, nan, nan, nan, nan, tuple(missing), design.reason)
@@ -158,7 +127,6 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
     if design.exact is None:
         return _examine_infeasible(design, path)
     statement = design.problem.statement
-    checks = design.certificate.checks
     # what the stored multipliers prove here; the file may claim less, never more
     bound = design.certificate.bound
     best = replace(bound, value=bound.proved)
@@ -166,75 +134,69 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
     if statement.spread is not None:
         found = found._replace(lower_bound=max(0.0, _proved_outside(design.certificate)))
     maximised = statement.objective == "maximize_distortion"
-    others = disagreements(stated.approximations, design.approximations, larger_is_better=maximised)
+    approximations = stated.approximations, design.approximations
     one = statement.target_factors is None and statement.spread is None
-    if one and design.bound != design.lower_bound:
-        others.append(f"the bound is {design.bound!r} and the lower bound {design.lower_bound!r}")
+    # where the loss is what is bounded there is one bound
+    same = design.lower_bound if one else design.bound
     return report_on(
         path,
-        checks,
+        design.certificate.checks,
         [
             Claim("objective", design.objective, found.objective),
             Claim("loss", design.loss, found.loss),
             bounded("bound", design.bound, found.bound, -1.0 if maximised else 1.0),
+            Claim("bound beside the lower bound", design.bound, same),
             bounded("lower bound", design.lower_bound, found.lower_bound),
+            *claims_of(*approximations, larger_is_better=maximised),
         ],
         stated.status,
-        Figures(found.objective, design.bound, found.loss, design.lower_bound, design.gap),
-        others=others,
+        design.figures._replace(objective=found.objective, loss=found.loss),
         notes=about_bounds(design)
         + _given(design.problem)
         + idle_notes(design.problem.constraints, design.problem.space, statement.families),
     )
 
 
-def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
-    """A design with everything computed that can be, and what its file says."""
-    with decoding(path, REWRITE):
-        require_keys(body, _KEYS, "file", optional=_OUTER)
-        problem = decode_problem(body["problem"])
-        statement = problem.statement
-        exact = None
-        if body["mechanism"] is not None:
-            exact = decode_numerators(body["mechanism"], statement.rows, statement.observables)
-        stated = decode_result(body["result"], exact is not None)
-        multipliers = decode_multipliers(body["multipliers"], statement)
-        checks = () if exact is None else check_exact(statement, exact)
-        reason = _marked(stated.reason)
-        if exact is None:  # proved here, or empty
-            reason = (
-                closed_form_reason(statement)
-                or support_reason(statement)
-                or multiplier_reason(statement, multipliers)
-            )
-        bound, outer = lower_bound(statement, multipliers), None
-        if _OUTER in body:
-            outer = _decode_outer(body[_OUTER], problem)
-            if statement.spread is None and outer.bound.proved > bound.value:
-                bound = Bound(outer.bound.proved, 0.0, outer.bound.proved)
-        sign = -1.0 if statement.objective == "maximize_distortion" else 1.0
-        matrix = None if exact is None else mechanism_of(problem, exact).matrix
-        design = Design(
-            problem=problem,
-            exact=exact,
-            objective=stated.objective,
-            bound=stated.bound,
-            loss=stated.loss,
-            lower_bound=stated.lower_bound,
-            gap=math.nan
-            if exact is None
-            else relative_gap(sign * stated.objective, sign * stated.bound),
-            verified=bool(checks) and all(check.passed for check in checks),
-            certificate=Certificate(checks, multipliers, bound, outer),
-            engine=stated.engine,
-            engine_reason=stated.engine_reason,
-            seconds=stated.seconds,
-            reason=reason,
-            notes=_notes(problem, matrix, stated.notes),
-            approximations=() if matrix is None else measure_approximations(problem, matrix),
-            rounding_cost=stated.rounding_cost,
+def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
+    """A design with everything computed that can be, and the verdict on every claim of the file."""
+    require_keys(body, _KEYS, "file", optional=_OUTER)
+    problem = decode_problem(body["problem"])
+    statement = problem.statement
+    exact = None
+    if body["mechanism"] is not None:
+        exact = decode_numerators(body["mechanism"], statement.rows, statement.observables)
+    stated = decode_result(body["result"], exact is not None)
+    multipliers = decode_multipliers(body["multipliers"], statement)
+    checks = () if exact is None else check_exact(statement, exact)
+    reason = _marked(stated.reason)
+    if exact is None:  # proved here, or empty
+        reason = (
+            closed_form_reason(statement)
+            or support_reason(statement)
+            or multiplier_reason(statement, multipliers)
         )
-        return design, stated
+    bound, outer = lower_bound(statement, multipliers), None
+    if _OUTER in body:
+        outer = _decode_outer(body[_OUTER], problem)
+        if statement.spread is None and outer.bound.proved > bound.value:
+            bound = Bound(outer.bound.proved, 0.0, outer.bound.proved)
+    sign = -1.0 if statement.objective == "maximize_distortion" else 1.0
+    matrix = None if exact is None else mechanism_of(problem, exact).matrix
+    gap = relative_gap(sign * stated.objective, sign * stated.bound)
+    design = Design(
+        problem=problem,
+        exact=exact,
+        figures=Figures(*stated.figures, gap),
+        certificate=Certificate(checks, multipliers, bound, outer),
+        engine=stated.engine,
+        engine_reason=stated.engine_reason,
+        seconds=stated.seconds,
+        reason=reason,
+        notes=_notes(problem, matrix, stated.notes),
+        approximations=() if matrix is None else measure_approximations(problem, matrix),
+        rounding_cost=stated.rounding_cost,
+    )
+    return design, _examine(design, stated, where)
 
 
 def _notes(problem: Problem, matrix: Floats | None, stated: tuple[str, ...]) -> tuple[str, ...]:
@@ -265,25 +227,33 @@ def _given(problem: Problem) -> tuple[str, ...]:
 
 
 def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
-    """The proof of a bound by a coarser problem."""
-    gradient = gradient_of(problem.statement.families)
+    """The proof of a bound by a coarser problem: cells, and multipliers of the problem over them,
+    with what proves its numbers where the file has that."""
+    from optmech.designs.outer import has_outer, outer_problem, problem_of_cells, refusal
+
+    gradient, count = gradient_of(problem.statement.families), len(problem.secrets)
+    cells, witness, more = plain["cells"], None, _WITNESS & plain.keys()
+    require_keys(plain, {"cells", "multipliers"} | (_WITNESS if more else set()), _OUTER)
     if gradient is None:
-        from optmech.designs.resolution import problem_of_cells, refusal
-
-        reason = refusal(problem.statement)
+        reason = refusal(problem.statement) or ("has no cells" if cells is None else "")
+    elif cells is None:
+        reason = "proves numbers of cells that there are not" if more else ""
     else:
-        from optmech.designs.outer import has_outer, outer_problem
-
-        large = plain["cells"] is not None and not has_outer(problem, gradient)
-        reason = "so many places in degrees have no bound by cells" if large else ""
+        small = has_outer(problem, gradient)
+        reason = "" if small else "so many places in degrees have no bound by cells"
     if reason:
         raise ProblemError(reason, where=_OUTER)
+    if cells is not None:
+        cells = np.array(listing(within(_OUTER, 0, count - 1), count).read(cells))
+        if more:
+            from optmech.reductions.witness import read_witness
 
-    def made(cells: Ints | None, witness: Witness | None) -> Problem:
-        if gradient is not None:
-            return outer_problem(problem, gradient, cells, witness)
-        if cells is None:
-            raise ProblemError("has no cells", where=_OUTER)
-        return problem_of_cells(problem, cells, witness)
-
-    return decode_outer(plain, problem, made)
+            witness = read_witness(plain, problem.prior, cells, len(problem.observables))
+    if gradient is None:
+        outer = problem_of_cells(problem, cells, witness)
+    else:
+        outer = outer_problem(problem, gradient, cells, witness)
+    statement = outer.statement
+    return OuterProof(
+        cells, statement, decode_multipliers(plain["multipliers"], statement), witness
+    )

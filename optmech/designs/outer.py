@@ -1,6 +1,7 @@
-"""A problem over finitely many places whose optimum no mechanism undercuts that is private at every
-point of a region: the places of the prior themselves, or cells of them (theory: "Carrying a
-guarantee over to distributions")."""
+"""Problems whose optimum no mechanism undercuts that solves a larger one, by which a design file
+proves its lower bound: over cells of the secrets (theory: "Cells and landmarks"), and, for all that
+is private at every point of a region, over the places of the prior or cells of them (theory:
+"Carrying a guarantee over to distributions")."""
 
 from __future__ import annotations
 
@@ -12,15 +13,17 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers, lower_bound
-from optmech.certificate.families import Gradient, PairMultipliers
+from optmech.certificate.families import Gradient, PairMultipliers, Ratio
 from optmech.certificate.objective import claimable
-from optmech.designs.coarse import problem_over
 from optmech.designs.design import OuterProof
 from optmech.exact.exponentials import stated_up
 from optmech.exact.outward import up
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.constraint import Constraint
 from optmech.spaces import distances
+from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Prior
+from optmech.statement import Statement
 
 if TYPE_CHECKING:
     from optmech.reductions.aggregation import Limits
@@ -35,6 +38,8 @@ _MEMBERS = 16
 """Places in a cell on average, between these numbers of cells."""
 _NEIGHBOURS = 24
 """Nearest cells of each in the plane whose exact ratios are found."""
+_CLOSE = 24
+"""Nearest cells of each, of distances of any kind, whose exact ratios are found."""
 _GLOBAL = 2_000
 """Places in degrees that are aggregated, as it takes the table of their distances."""
 _UNIT = 2.0**-53
@@ -104,25 +109,76 @@ def outer_problem(
             # what is said of the places is said of every mechanism
             constraints=[MetricPrivacy(gradient.epsilon, apart), *beside(problem, gradient)],
         )
-    if limits is None:
-        limits = limits_in(problem, gradient)
+    neighbours = _NEIGHBOURS if gradient.mesh.coordinates == "plane" else None
+    given = limits or limits_in(problem, gradient)
+    return _over(problem, given, cells, witness, neighbours, boxes=False)
+
+
+def problem_of_cells(problem: Problem, cells: Ints, witness: Witness | None = None) -> Problem:
+    """The problem over ``cells`` (n,) of the secrets, its numbers as ``witness`` proves them if one
+    is given. Raises ProblemError on cells or a witness that do not fit."""
+    return _over(problem, limits_of(problem.statement), cells, witness, _CLOSE, boxes=True)
+
+
+def _over(
+    problem: Problem,
+    limits: Limits,
+    cells: Ints,
+    witness: Witness | None,
+    neighbours: int | None,
+    *,
+    boxes: bool,
+) -> Problem:
+    """Cells as secrets, with their mass, costs and finite log ratios."""
+    given = problem.prior, problem.statement.loss, limits, cells
     # checking a design over few places needs nothing of these
     if witness is not None:
         from optmech.reductions.witness import witnessed
 
-        found = witnessed(problem.prior, problem.loss_matrix, limits, cells, witness)
+        coarse = witnessed(*given, witness)
     else:
         from optmech.reductions.aggregation import aggregated
 
-        neighbours = _NEIGHBOURS if gradient.mesh.coordinates == "plane" else None
-        given = problem.prior, problem.loss_matrix, limits, cells
-        found = aggregated(*given, neighbours, boxes=False)
-    return problem_over(found, problem.observables)
+        coarse = aggregated(*given, neighbours, boxes=boxes)
+    return Problem(
+        Prior(Domain(range(len(coarse.prior))), coarse.prior),
+        coarse.cost,
+        problem.observables,
+        constraints=[MetricPrivacy(1, distances.matrix(coarse.log_ratio))],
+    )
 
 
 def beside(problem: Problem, gradient: Gradient) -> list[Constraint]:
     """The constraints beside the promise at every point."""
     return [c for k, c in enumerate(problem.constraints) if k != gradient.index]
+
+
+def refusal(statement: Statement) -> str:
+    """Why a statement has no such problem; empty where it has."""
+    if statement.objective != "expected_loss":
+        return "only an expected loss can be taken from cells"
+    ratios = [family for family in statement.of_kind(Ratio) if family.window is None]
+    if not ratios or len(ratios) != len(statement.families):
+        return "only ratios of all pairs of secrets can be taken from cells"
+    if not all(_limits_all(family.distance) for family in ratios):
+        return "some pairs of secrets are not limited"
+    return ""
+
+
+def _limits_all(distance: Floats) -> bool:
+    unlimited = np.count_nonzero(~np.isfinite(distance))
+    return bool(unlimited == np.count_nonzero(~np.isfinite(distance.diagonal())))
+
+
+def limits_of(statement: Statement) -> Limits:
+    """Floats not below the log ratios that are stated between secrets; 0 from one to itself."""
+    parts = [(stated_up(f.epsilon), f.distance) for f in statement.of_kind(Ratio)]
+
+    def limits(i: Ints, j: Ints) -> Floats:
+        found = np.min([up(rate * distance[i, j]) for rate, distance in parts], axis=0)
+        return np.where(i == j, 0.0, found)
+
+    return limits
 
 
 def limits_in(problem: Problem, gradient: Gradient) -> Limits:

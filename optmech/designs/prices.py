@@ -6,7 +6,8 @@ the optimal objective in that number, read off the multipliers and the released 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -43,6 +44,7 @@ def __dir__() -> list[str]:
 
 
 Parameter = Literal["epsilon", "delta", "minimum", "maximum"]
+_Rate = tuple[Parameter, float]
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ class _Rates:
         multipliers = design.certificate.multipliers
         self.sign = -1.0 if self.statement.objective == "maximize_distortion" else 1.0
         self.scale = _objective_weight(self.statement, multipliers)
-        self.found: dict[tuple[int, Parameter], float] = {}
+        self.found: dict[tuple[int, Parameter], float] = defaultdict(float)
         self.unknown = {
             (index, "epsilon")
             for index, constraint in enumerate(design.problem.constraints)
@@ -172,82 +174,74 @@ class _Rates:
         }
         self.pairs: PairMultipliers | None = None
         """Multipliers times e^r p(o|j): the derivative in r."""
-        self._ratios(pairs_of(self.statement, multipliers))
+        rates = list(self._ratios(pairs_of(self.statement, multipliers)))
         for family, given in multipliers.of(self.statement):
             if given is not None:
-                self._charge(family, given, design.problem.constraints[family.index])
+                stated = design.problem.constraints[family.index]
+                rates += ((family.index, rate) for rate in self._charges(family, given, stated))
+        for index, (parameter, rate) in rates:
+            self.found[index, parameter] += rate / self.scale
 
     def of(self, index: int, parameter: Parameter) -> float:
         if (index, parameter) in self.unknown:
             return float("nan")
-        return self.sign * self.found.get((index, parameter), 0.0)
+        return self.sign * self.found[index, parameter]
 
-    def _add(self, index: int, parameter: Parameter, rate: float) -> None:
-        key = (index, parameter)
-        self.found[key] = self.found.get(key, 0.0) + rate / self.scale
-
-    def _charge(self, family: Trusted, given: Any, stated: Constraint) -> None:
+    def _charges(self, family: Trusted, given: Any, stated: Constraint) -> Iterator[_Rate]:
+        """What the multipliers of one family say of its numbers."""
         match family:
             case Ratio():
                 if family.window is not None:
                     inside = given.take(family.window[given.i, given.o])
                     pairs = self._charged(inside, family.log_ratio)
-                    apart = family.distance[pairs.i, pairs.j]
-                    self._add(family.index, "epsilon", -float(pairs.value @ apart))
+                    yield "epsilon", -_spent(pairs, family)
             case LiftedRatio():
-                if getattr(stated, "divergence", "max") != "max":
-                    return  # pairs of scale 0, whatever ε is
-                self._add(family.index, "epsilon", -self._sums(family, np.maximum(given, 0.0)))
+                # else pairs of scale 0, whatever ε is
+                if getattr(stated, "divergence", "max") == "max":
+                    yield "epsilon", -self._sums(family, np.maximum(given, 0.0))
             case Approximate():
                 weight = np.maximum(given.weight, 0.0)
                 if isinstance(stated, DistributionPrivacy) and stated.divergence == "tv":
                     # δ = ε · scale
-                    rate = float(weight.sum()) * family.delta / stated.epsilon
-                    self._add(family.index, "epsilon", -rate)
+                    yield "epsilon", -float(weight.sum()) * family.delta / stated.epsilon
                     return
                 each = weight[:, None] * np.clip(given.test, 0.0, 1.0)
-                self._add(family.index, "epsilon", -self._sums(family, each))
-                self._add(family.index, "delta", -float(weight.sum()))
+                yield "epsilon", -self._sums(family, each)
+                yield "delta", -float(weight.sum())
             case Divergence():
-                rate = float(np.maximum(given.weight, 0) @ family.growth)
-                self._add(family.index, "epsilon", -rate)
+                yield "epsilon", -float(np.maximum(given.weight, 0) @ family.growth)
             case Distortion():
-                self._add(family.index, "minimum", max(float(given.weight), 0.0))
+                yield "minimum", max(float(given.weight), 0.0)
             case Leakage():
                 rate = max(float(given.weight), 0.0)
                 if family.natural:
                     rate *= float(np.exp(min(float(family.maximum), 700.0)))
-                self._add(family.index, "maximum", -rate)
+                yield "maximum", -rate
             case LossLimit():
                 spent = np.maximum(np.atleast_1d(given), 0.0)
-                if not family.per_secret:
-                    spent = spent[:1]
-                self._add(family.index, "maximum", -float(spent.sum()))
+                yield "maximum", -float(spent[: None if family.per_secret else 1].sum())
             case Information():
-                self._add(family.index, "maximum", -max(float(given.weight[0]), 0.0))
+                yield "maximum", -max(float(given.weight[0]), 0.0)
             case Gradient():
                 paid = np.einsum(
                     "ton,tno->", given.sizes(family.mesh), self.rows[family.mesh.control]
                 )
-                self._add(family.index, "epsilon", -float(paid))
+                yield "epsilon", -float(paid)
             case Bias():
-                self._add(family.index, "maximum", -float(np.maximum(given, 0.0).sum()))
+                yield "maximum", -float(np.maximum(given, 0.0).sum())
             case _:
                 raise ProblemError(f"{family.kind!r} has no price", where="prices")
 
-    def _ratios(self, given: PairMultipliers | None) -> None:
+    def _ratios(self, given: PairMultipliers | None) -> Iterator[tuple[int, _Rate]]:
         """Pairs that several constraints limit are charged to the one that limits them most."""
         plain = [part for part in self.statement.of_kind(Ratio) if part.window is None]
         if not plain or given is None:
             return
         pairs = self._charged(given, self.statement.log_ratio)
         self.pairs = PairMultipliers(pairs.i, pairs.j, pairs.o, pairs.value / self.scale)
-        each = [part.log_ratio[pairs.i, pairs.j] for part in plain]
-        binding = np.argmin(each, axis=0)
+        binding = np.argmin([part.log_ratio[pairs.i, pairs.j] for part in plain], axis=0)
         for k, part in enumerate(plain):
-            own = binding == k
-            apart = part.distance[pairs.i[own], pairs.j[own]]
-            self._add(part.index, "epsilon", -float(pairs.value[own] @ apart))
+            yield part.index, ("epsilon", -_spent(pairs.take(binding == k), part))
 
     def _charged(self, pairs: PairMultipliers, log_ratio: Floats) -> PairMultipliers:
         """z e^r p(o|j) in place of z, through logarithms as e^r alone may overflow."""
@@ -264,6 +258,10 @@ class _Rates:
         used = np.isfinite(part.log_ratio) & (inner > 0)
         power = np.exp(part.log_ratio[used] + np.log(inner[used]))
         return float(part.scale[used] @ power)
+
+
+def _spent(pairs: PairMultipliers, part: Ratio) -> float:
+    return float(pairs.value @ part.distance[pairs.i, pairs.j])
 
 
 def _objective_weight(statement: Statement, multipliers: Multipliers) -> float:

@@ -1,7 +1,12 @@
 """Mechanisms that other tools made, taken over as designs: checked like our own."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.check import CheckReport
+from optmech.certificate.claims import report_on
 from optmech.certificate.objective import figures_of
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
@@ -74,18 +79,8 @@ def judge(mechanism: Mechanism, problem: Problem, name: str) -> CheckReport:
     """
     released = _as_it_is(problem.statement, mechanism)
     design = _design(problem, released)
-    return CheckReport(
-        path=name,
-        status="adopted" if design.verified else "failed",
-        checks=released.checks,
-        objective=design.objective,
-        bound=design.bound,
-        gap=design.gap,
-        loss=design.loss,
-        lower_bound=design.lower_bound,
-        faults=tuple(f"{c.name}: {c.detail}" for c in released.checks if not c.passed),
-        notes=design.notes,
-    )
+    report = report_on(name, released.checks, [], design.status, design.figures, notes=design.notes)
+    return replace(report, status="adopted" if report.passed else "failed")
 
 
 def _as_it_is(statement: Statement, mechanism: Mechanism) -> Released:
@@ -120,8 +115,7 @@ def _design(problem: Problem, released: Released) -> Design:
     return Design(
         problem,
         released.exact,
-        *figures,
-        verified=all(check.passed for check in released.checks),
+        figures,
         certificate=Certificate(released.checks, multipliers, bound),
         engine="none",
         engine_reason="adopted from elsewhere",

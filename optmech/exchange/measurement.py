@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.additive.certified import CertifiedNoise
 from optmech.additive.design import NoiseDesign
-from optmech.additive.encoded import MOST_SENSITIVITY
+from optmech.additive.file import MOST_SENSITIVITY
 from optmech.additive.pairs import dominating
 from optmech.additive.privacy import largest_delta
 from optmech.base.needed import needed

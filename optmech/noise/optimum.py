@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from numpy.typing import ArrayLike
 
 from optmech.additive.design import NoiseDesign
-from optmech.additive.encoded import LARGEST_EPSILON, MOST_SENSITIVITY
-from optmech.additive.file import MOST_RELEASES
+from optmech.additive.file import LARGEST_EPSILON, MOST_RELEASES, MOST_SENSITIVITY
 from optmech.additive.law import Law
 from optmech.additive.loss import LossLike, NoiseLoss
 from optmech.additive.planar import PlanarNoise
@@ -24,7 +23,8 @@ from optmech.exact.number import Exact, Number, parse_exact
 from optmech.noise.bounded import best_in_range
 from optmech.noise.planar import best_planar
 from optmech.noise.renyi import best_renyi
-from optmech.noise.search import MOST_ROWS, Note, Search, truncated_end
+from optmech.noise.search import MOST_ROWS, Search, truncated_end
+from optmech.noise.session import Note
 
 _LEAST_EPSILON = 1e-4
 _LEAST_DELTA = 1e-100

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from optmech.additive.encoded import LARGEST_EPSILON
+from optmech.additive.file import (
+    LARGEST_EPSILON,
+    MOST_PAIRS,
+    MOST_PLANAR_SENSITIVITY,
+    MOST_WIDTH,
+)
 from optmech.additive.loss import NoiseLoss
 from optmech.additive.planar import (
     PlanarMultipliers,
@@ -19,11 +23,10 @@ from optmech.additive.planar import (
     classes,
     shape_of,
 )
-from optmech.additive.planar_file import MOST_PAIRS, MOST_SENSITIVITY, MOST_WIDTH
 from optmech.additive.planar_law import Place, PlanarLaw, orbit, radius, shifts_within, wedge
 from optmech.additive.planar_loss import PlanarLoss
 from optmech.base.arrays import Floats
-from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
+from optmech.errors import InfeasibleError, ProblemError, TooLargeError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
@@ -35,6 +38,7 @@ from optmech.noise.planar_program import (
     solve_planar,
 )
 from optmech.noise.proposals import SLACK, tail_ratio
+from optmech.noise.session import Session
 
 _ROUNDS = 5
 _PASSES = 6
@@ -69,7 +73,7 @@ def best_planar(
     where noise spreads over more places than are searched, SolverError where none is found.
     """
     shape_of(norm)
-    whole(steps, "sensitivity", 1, MOST_SENSITIVITY)
+    whole(steps, "sensitivity", 1, MOST_PLANAR_SENSITIVITY)
     measure = PlanarLoss(loss, loss_norm)
     if not rate > 0:
         where = "epsilon"
@@ -92,8 +96,8 @@ def best_planar(
     return _Search(rate, part, steps, norm, measure, gap, note).best()
 
 
-class _Search:
-    """Windows that grow, and the best verified design so far."""
+class _Search(Session[PlanarNoise]):
+    """Windows that grow."""
 
     def __init__(
         self,
@@ -105,44 +109,25 @@ class _Search:
         gap: float,
         note: Callable[[str], None],
     ) -> None:
-        self.gap, self.note = gap, note
-        self.started = time.perf_counter()
+        nothing = PlanarLaw(shape_of(norm), 0, 1, (2,))
+        super().__init__(PlanarNoise(nothing, measure, rate, part, steps, norm), gap, note)
         ratio, bits = tail_ratio(rate)
         self.ratio, self.ratio_bits = ratio, bits
-        self.stated = PlanarNoise(
-            PlanarLaw(shape_of(norm), 0, 1, (2,)), measure, rate, part, steps, norm
-        )
         window = PlanarWindow(measure, float(rate), float(part) * (1 - _KEPT), steps, norm, 1, 0.0)
         self.window = window
         self.shifts = first_shifts(window)
-        self.law: PlanarNoise | None = None
-        self.proof: PlanarNoise | None = None
 
     def best(self) -> PlanarNoise:
         """The design: the best law with the best multipliers that were found."""
         n = self._first()
-        try:
+        with self._stopping():
             for _ in range(_ROUNDS):
                 self._window(n)
                 self.note(f"window {n}, {len(self.shifts)} shifts: gap {self._gap():.2g}")
                 if self._gap() <= self.gap or not self._affordable(n + n // 2):
                     break
                 n += n // 2
-        except (KeyboardInterrupt, SolverError, TooLargeError) as stop:
-            if self.law is None:
-                raise
-            self.note(f"stopped ({type(stop).__name__}): the best that was verified is kept")
-        if self.law is None:
-            raise SolverError("no noise was found", where="noise", remedy="Allow a larger ε or δ")
-        proof = None if self.proof is None else self.proof.multipliers
-        seconds = time.perf_counter() - self.started
-        return replace(self.law, multipliers=proof, seconds=seconds).require_private()
-
-    def _gap(self) -> float:
-        if self.law is None:
-            return 1.0
-        bound = 0.0 if self.proof is None else self.proof.lower_bound
-        return (self.law.loss - bound) / self.law.loss if self.law.loss else 0.0
+        return self._joined()
 
     def _first(self) -> int:
         w, table = self.window, 2 * self.stated.measure.loss.last + 2
@@ -180,11 +165,12 @@ class _Search:
         solution = self._solved(tailed, rows)
         pure = tailed.delta == 0
         if pure:
-            self._take(tailed, self._closed(tailed, rows, solution.columns))
+            closed = self._closed(tailed, rows, solution.columns)
+            self._take(self._law(tailed, closed / float(rows.weights()[0] @ closed)))
         else:
             self._mixed(tailed, rows, solution)
         relaxed = replace(tailed, ratio=0.0)
-        self._prove(relaxed, self._solved(relaxed, PlanarRows(relaxed)))
+        self._keep(self._multipliers(relaxed, self._solved(relaxed, PlanarRows(relaxed))))
 
     def _solved(self, window: PlanarWindow, rows: PlanarRows) -> PlanarSolution:
         """A solution that no shift breaks by more than rounding."""
@@ -264,8 +250,7 @@ class _Search:
         for _ in range(_MIXES):
             mixed = raw if not share or anchor is None else (1 - share) * raw + share * anchor
             made = replace(self.stated, law=self._law(window, mixed))
-            if made.is_private:
-                self._keep(made)
+            if self._adopt(made):
                 return
             if anchor is None:
                 pure = replace(window, delta=0.0)
@@ -303,24 +288,6 @@ class _Search:
         return PlanarLaw(
             window.shape, window.n, bits, tuple(whole_core), tuple(whole_tails), ratio, ratio_bits
         )
-
-    def _take(self, window: PlanarWindow, columns: Floats) -> None:
-        mass, _ = PlanarRows(window).weights()
-        columns = columns / float(mass @ columns)
-        made = replace(self.stated, law=self._law(window, columns))
-        if made.is_private:
-            self._keep(made)
-
-    def _keep(self, made: PlanarNoise) -> None:
-        if self.law is None or made.exact_loss < self.law.exact_loss:
-            self.law = made
-
-    def _prove(self, window: PlanarWindow, solution: PlanarSolution) -> None:
-        """Keep multipliers that prove more than those there are."""
-        found = self._multipliers(window, solution)
-        made = replace(self.stated, multipliers=found)
-        if self.proof is None or made.exact_bound > self.proof.exact_bound:
-            self.proof = made
 
     def _multipliers(self, window: PlanarWindow, solution: PlanarSolution) -> PlanarMultipliers:
         """Multipliers of the relaxation, lowered from the outside inwards where they hurt a place

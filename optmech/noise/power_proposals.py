@@ -110,7 +110,7 @@ def tangents_of(solution: PowerSolution, window: PowerWindow) -> Tangents | None
         inner = tuple(int(Fraction(v) * unit) for v in x.tolist())
         tail = int(Fraction(growth**s) * unit), int(Fraction(growth**-s) * unit)
         price = int(Fraction(float(prices[s - 1])) * (1 << price_bits))
-        parts.append(ShiftTangents(s, price, inner, tail))
+        parts.append(ShiftTangents(s, inner, tail, price))
     return Tangents(_BITS, price_bits, tuple(parts))
 
 

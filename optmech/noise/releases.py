@@ -24,7 +24,7 @@ from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
 from optmech.noise.optimum import optimal, reach_of
 from optmech.noise.proposals import tail_ratio, with_tails
-from optmech.noise.search import Note
+from optmech.noise.session import Note
 
 EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5)
 """Of the laws z(k) ∝ exp(-(|k|/a)^p) that are tried: p = 1 is Laplace's, p = 2 Gauss'."""

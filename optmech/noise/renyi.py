@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
-from optmech.additive.encoded import LARGEST_EPSILON
+from optmech.additive.file import LARGEST_EPSILON, MOST_POWERS
+from optmech.additive.law import Law
 from optmech.additive.loss import LossLike, NoiseLoss
-from optmech.additive.power import Tangents, order_of, power_bound
-from optmech.additive.power_file import MOST_TERMS
+from optmech.additive.power import order_of
 from optmech.additive.renyi import RenyiNoise
-from optmech.certificate.objective import relative_gap
-from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
-from optmech.exact.number import Exact, parse_exact
+from optmech.errors import InfeasibleError, ProblemError, TooLargeError
+from optmech.exact.number import parse_exact
 from optmech.noise.power import PowerSolution, PowerWindow, solve_power
 from optmech.noise.power_proposals import first_window, next_window, power_law, tangents_of
+from optmech.noise.session import Session
 
 _GAPS = (5e-8, 5e-8, 3e-7, 1e-8)
 """Of the windows that are tried: a smaller one knows prices less well."""
@@ -64,55 +62,32 @@ def best_renyi(
         _SIGMAS * steps * math.sqrt(float(order) / (2 * float(rate))), _MOST_PAIRS / 6 / steps
     )
     measure = NoiseLoss.of(loss, width, int(max(_LEAST_REACH, far)))
-    return _Search(order, rate, steps, measure, note).best(gap)
+    nothing = Law(1, (2,))
+    return _Search(RenyiNoise(nothing, measure, order, rate, steps), gap, note).best()
 
 
-class _Search:
-    """Windows of several widths and tails, and the best verified design so far."""
+class _Search(Session[RenyiNoise]):
+    """Windows of several widths and tails."""
 
-    def __init__(
-        self,
-        order: Fraction,
-        rate: Exact,
-        steps: int,
-        measure: NoiseLoss,
-        note: Callable[[str], None],
-    ) -> None:
-        self.order, self.rate, self.steps, self.measure = order, rate, steps, measure
-        self.note = note
-        self.started = time.perf_counter()
-        self.law: RenyiNoise | None = None
-        self.tangents: Tangents | None = None
-        self.bound = Fraction(0)
-
-    def best(self, gap: float) -> RenyiNoise:
-        window = first_window(self.measure, self.order, self.rate, self.steps, _GAPS[0])
-        try:
+    def best(self) -> RenyiNoise:
+        """The best law with the best tangents that were found."""
+        told = self.stated
+        window = first_window(told.measure, told.order, told.epsilon, told.sensitivity, _GAPS[0])
+        with self._stopping():
             for attempt, aim in enumerate(_GAPS):
                 solution = self._window(window, aim)
                 self.note(f"window {window.n}: gap {self._gap():.2g}")
-                if self._gap() <= gap:
+                if self._gap() <= self.gap:
                     break
                 if attempt == 0:
                     window = next_window(window, solution)
-        except (KeyboardInterrupt, SolverError, TooLargeError, FloatingPointError) as stop:
-            if self.law is None:
-                raise
-            self.note(f"stopped ({type(stop).__name__}): the best that was verified is kept")
-        if self.law is None:
-            raise SolverError("no noise was found", where="noise", remedy="Allow a larger ε")
-        seconds = time.perf_counter() - self.started
-        return RenyiNoise(
-            self.law.law, self.measure, self.order, self.rate, self.steps, self.tangents, seconds
-        ).require_private()
-
-    def _gap(self) -> float:
-        return 1.0 if self.law is None else relative_gap(self.law.loss, float(self.bound))
+        return self._joined()
 
     def _window(self, window: PowerWindow, aim: float) -> PowerSolution:
         """Everything that a window yields."""
-        pairs = 2 * (window.n + 2 * self.steps) * self.steps
-        if pairs > min(_MOST_PAIRS, 2 * MOST_TERMS):
+        steps, measure = self.stated.sensitivity, self.stated.measure
+        pairs = 2 * (window.n + 2 * steps) * steps
+        if pairs > min(_MOST_PAIRS, 2 * MOST_POWERS):
             raise TooLargeError(
                 f"such noise spreads over about {window.n:,} places to either side",
                 where="renyi",
@@ -122,14 +97,9 @@ class _Search:
         with np.errstate(all="ignore"):
             solution = solve_power(window.aiming(aim))
             law = power_law(solution, window)
-            made = RenyiNoise(law, self.measure, self.order, self.rate, self.steps)
-            tangents = tangents_of(solution, replace(window, loss=self.measure.minorant))
-        better = self.law is None or made.exact_loss < self.law.exact_loss
-        if better and made.is_private:
-            self.law = made
+            tangents = tangents_of(solution, replace(window, loss=measure.minorant))
+        if self.law is None or law.expected(measure) < self.law.exact_loss:
+            self._take(law)
         if tangents is not None:
-            stated = (self.measure.minorant, self.order, self.rate, self.steps, tangents)
-            bound = power_bound(*stated)
-            if bound > self.bound:
-                self.bound, self.tangents = bound, tangents
+            self._keep(tangents)
         return solution

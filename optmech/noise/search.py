@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -16,9 +14,8 @@ from optmech.additive.law import MOST_ENTRIES, Law
 from optmech.additive.loss import NoiseLoss
 from optmech.additive.privacy import BITS, largest_delta
 from optmech.base.arrays import Floats
-from optmech.certificate.objective import relative_gap
-from optmech.errors import ProblemError, SolverError, TooLargeError
-from optmech.exact.exponentials import bracket, exp_bounds
+from optmech.errors import TooLargeError
+from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact
 from optmech.noise.program import Solution, Window, solve_window
 from optmech.noise.proposals import (
@@ -33,6 +30,7 @@ from optmech.noise.proposals import (
     tidied,
     with_tails,
 )
+from optmech.noise.session import Note, Session
 
 MOST_PLACES = 12_000
 """The widest window that is searched."""
@@ -52,11 +50,9 @@ _WIDE = 2000
 _NEARLY = 1.01
 """Up to so many times δ a solution that lacks shifts is looked at all the same."""
 
-Note = Callable[[str], None]
 
-
-class Search:
-    """Windows that grow, shifts that are added, and the best verified design so far."""
+class Search(Session[NoiseDesign]):
+    """Windows that grow, and shifts that are added."""
 
     def __init__(
         self,
@@ -68,16 +64,15 @@ class Search:
         note: Note,
     ) -> None:
         self.loss, self.epsilon, self.delta = loss, epsilon, delta
-        self.sensitivity, self.gap, self.note = sensitivity, gap, note
-        self.started = time.perf_counter()
+        nothing = Law(1, (2,))
+        super().__init__(NoiseDesign(nothing, loss, epsilon, delta, sensitivity), gap, note)
+        self.sensitivity = sensitivity
         first = {1, 2, sensitivity - 1, sensitivity} & set(range(1, sensitivity + 1))
         self.shifts = dict.fromkeys(sorted(first), False)
         self.places: Floats | None = None
         ratio, bits = tail_ratio(epsilon) if epsilon > 0 else (0, 0)
         self.ratio = ratio / 2**bits
         self.tails = (sensitivity, ratio, bits)
-        self.law: NoiseDesign | None = None
-        self.proof: NoiseDesign | None = None
 
     def best(self) -> NoiseDesign:
         """The design: the best law with the best multipliers that were found."""
@@ -92,7 +87,7 @@ class Search:
             if self.law is not None and self._gap() <= self.gap:
                 return self._joined()
         n = self._first_window()
-        try:
+        with self._stopping():
             for _ in range(_ROUNDS):
                 before = self._gap()
                 self._window(n)
@@ -104,15 +99,14 @@ class Search:
                     break
                 wider = max(2 * n, min(self._end(), MOST_PLACES))
                 n = min(wider, MOST_PLACES, MOST_ROWS // self.sensitivity)
-        except (KeyboardInterrupt, SolverError) as stop:
-            if self.law is None and self.delta > 0 and self.epsilon > 0:
-                self._without_delta()
-            if self.law is None and self.epsilon > 0:
-                self._plain()
-            if self.law is None:
-                raise
-            self.note(f"stopped ({type(stop).__name__}): the best that was verified is kept")
         return self._joined()
+
+    def _fall_back(self) -> None:
+        """Take noise for δ = 0, or a geometric law."""
+        if self.delta > 0 and self.epsilon > 0:
+            self._without_delta()
+        if self.law is None and self.epsilon > 0:
+            self._plain()
 
     def _without_delta(self) -> None:
         """The best noise for δ = 0, and its multipliers where they are bounded: for a tiny δ, with
@@ -135,11 +129,6 @@ class Search:
         """The same search for δ = 0."""
         none = Exact(Fraction(0))
         return Search(self.loss, self.epsilon, none, self.sensitivity, self.gap, lambda _: None)
-
-    def _gap(self) -> float:
-        if self.law is None or self.proof is None:
-            return math.inf
-        return relative_gap(self.law.loss, self.proof.lower_bound)
 
     def _plain(self) -> None:
         """Geometric noise from sensitivity to sensitivity: private whatever the loss is."""
@@ -226,18 +215,7 @@ class Search:
                 where="loss",
                 remedy="Allow a smaller ε, or ask for less",
             )
-        if self.law is None:
-            raise SolverError("no noise was found", where="noise", remedy="Allow a larger ε or δ")
-        proof = None if self.proof is None else self.proof.multipliers
-        return NoiseDesign(
-            self.law.law,
-            self.loss,
-            self.epsilon,
-            self.delta,
-            self.sensitivity,
-            proof,
-            time.perf_counter() - self.started,
-        ).require_private()
+        return super()._joined()
 
     def _first_window(self) -> int:
         least = self._least()
@@ -379,31 +357,11 @@ class Search:
         made = {int(s): int(s) in self.shifts or bool(inwards[s]) for s in sorted(worst)}
         return made, float(sums.max())
 
-    def _take(self, law: Law) -> bool:
-        """Keep a law where it is private and better than what there is."""
-        if largest_delta(law, self.epsilon, self.sensitivity)[0] > bracket(self.delta)[0]:
-            return False
-        made = NoiseDesign(law, self.loss, self.epsilon, self.delta, self.sensitivity)
-        if self.law is None or made.exact_loss < self.law.exact_loss:
-            self.law = made
-        return True
-
     def _prove(self, window: Window, solution: Solution) -> None:
         least = solution.value if self.law is None else self.law.loss
         below = replace(window, loss=self.loss.minorant)
         power = exp_bounds(self.epsilon, BITS)[1]
         self._keep(Dual(below, solution, power).best(least))
-
-    def _keep(self, multipliers: NoiseMultipliers) -> None:
-        """Keep multipliers that prove more than those there are."""
-        law = Law(1, (2,))
-        made = NoiseDesign(law, self.loss, self.epsilon, self.delta, self.sensitivity, multipliers)
-        try:
-            better = self.proof is None or made.exact_bound > self.proof.exact_bound
-        except ProblemError:
-            return
-        if better:
-            self.proof = made
 
 
 def truncated_end(rate: float, part: float, steps: int) -> float:

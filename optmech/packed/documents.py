@@ -1,47 +1,18 @@
-"""The kinds of files that are proved, and what reads each: one table for checking and loading."""
+"""Files of every kind that is proved, and packed ones: checked and loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from optmech.certificate.check import CheckReport
-from optmech.certificate.claims import proved
-from optmech.designs.file import REWRITE, decode_document
-from optmech.reading.sealed import DESIGN, FAMILY, NOISE, read_sealed
+from optmech.certificate.proved import Proved, examined
+from optmech.reading.sealed import read_sealed
 from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
-    from optmech.additive.certified import ProvedNoise
-    from optmech.designs.design import Design
-    from optmech.mechanisms.targets.design import TargetDesign
     from optmech.packed.everywhere import PackedEverywhere
     from optmech.packed.load import PackedMechanism
-
-    Proved = Design | TargetDesign | ProvedNoise
-
-Reader = Callable[[dict[str, Any], str], tuple[Any, CheckReport]]
-"""What is in a file's body, and the verdict on every claim of it."""
-
-
-def _noise() -> tuple[Reader, str]:
-    from optmech.additive import file
-
-    return file.decode_noise, file.REWRITE
-
-
-def _family() -> tuple[Reader, str]:
-    from optmech.mechanisms.targets import file
-
-    return file.decode_target, file.REWRITE
-
-
-_READERS: dict[str, Callable[[], tuple[Reader, str]]] = {
-    DESIGN: lambda: (decode_document, REWRITE),
-    FAMILY: _family,
-    NOISE: _noise,
-}
 
 
 @checked_arguments
@@ -52,14 +23,11 @@ def check(path: str | Path) -> CheckReport:
     Raises ProblemError if the file cannot be read, VerificationError if it is altered or
     malformed; what merely does not hold is reported in ``faults``.
     """
-    body = read_sealed(path, tuple(_READERS), REWRITE)
-    return _READERS[body["format"]]()[0](body, str(path))[1]
+    return examined(read_sealed(path, Proved.formats), str(path))[1]
 
 
 @checked_arguments
-def load(
-    path: str | Path,
-) -> Design | TargetDesign | ProvedNoise | PackedMechanism | PackedEverywhere:
+def load(path: str | Path) -> Proved | PackedMechanism | PackedEverywhere:
     """What a file holds, of whichever kind it is, everything that it claims proved again.
 
     A design, a family of coupling mechanisms or noise is read as by its own ``load``, a packed
@@ -83,9 +51,4 @@ def load(
     """
     from optmech.packed.load import is_packed_file, load_packed
 
-    if is_packed_file(path):
-        return load_packed(path)
-    body = read_sealed(path, tuple(_READERS), REWRITE)
-    decode, remedy = _READERS[body["format"]]()
-    found: Proved = proved(decode, body, str(path), remedy)
-    return found
+    return load_packed(path) if is_packed_file(path) else Proved.load(path)

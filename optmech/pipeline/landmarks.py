@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
-from optmech.designs.resolution import limits_of
+from optmech.designs.outer import limits_of
 from optmech.engines import cones
 from optmech.lp.gradients import row_costs
 from optmech.mesh import Mesh

@@ -18,8 +18,7 @@ from optmech.certificate.objective import figures_of, relative_gap
 from optmech.certificate.values import objective
 from optmech.designs.design import Certificate, Design, OuterProof
 from optmech.designs.notes import design_notes
-from optmech.designs.outer import witnessed_by
-from optmech.designs.resolution import problem_of_cells, refusal
+from optmech.designs.outer import problem_of_cells, refusal, witnessed_by
 from optmech.engines import cones
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.number import rounded_up
@@ -308,8 +307,7 @@ class _Resolved:
         return Design(
             problem,
             released.exact,
-            *figures,
-            verified=True,
+            figures,
             certificate=Certificate(released.checks, self._multipliers, self._bound, self._proof),
             engine="resolution",
             engine_reason="; ".join(filter(None, [self.why, self._after])),

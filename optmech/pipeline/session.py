@@ -371,8 +371,7 @@ def make_design(
     return Design(
         problem,
         released.exact,
-        *figures,
-        verified=True,
+        figures,
         certificate=Certificate(released.checks, session.multipliers, session.bound),
         engine=engine,
         engine_reason=engine_reason,
@@ -397,8 +396,7 @@ def infeasible_design(
     return Design(
         problem,
         None,
-        *Figures(nan, nan, nan, nan, nan),
-        verified=False,
+        Figures(nan, nan, nan, nan, nan),
         certificate=Certificate((), multipliers, Bound(nan, nan)),
         engine=engine,
         engine_reason=engine_reason,

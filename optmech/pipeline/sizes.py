@@ -40,7 +40,7 @@ def resolution_for(problem: Problem, profile: Profile, *, asked: bool) -> tuple[
             )
     if not why or problem.secrets.points is None:
         return 0, ""
-    from optmech.designs.resolution import refusal
+    from optmech.designs.outer import refusal
 
     if refusal(statement):
         return 0, ""

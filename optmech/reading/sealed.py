@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from optmech.base.paths import path_of
 from optmech.errors import OptmechError, ProblemError, VerificationError
@@ -21,33 +21,67 @@ _MOST_LISTS = 5_000_000
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 _OMM = (b"\xd9\xd9\xf7", b"\xd2\x84")
 """How packed mechanisms begin, plain and signed: CBOR's own tag, and COSE's."""
-DESIGN = "optmech-design/2"
-BINARY = "optmech-design/3"
-"""A design whose long lists are bytes (``reading.lists``); in every other way as before."""
-FAMILY = "optmech-targets/2"
-LISTED = {DESIGN: BINARY}
-"""Formats and the same with long lists as bytes."""
-NOISE = "optmech-noise/1"
-_WRITERS = {
-    DESIGN: "optmech solve -o",
-    FAMILY: "optmech transport -o",
-    NOISE: "optmech noise -o",
-}
-_READ = {
-    DESIGN: "design",
-    FAMILY: "family of coupling mechanisms",
-    NOISE: "noise for whole numbers",
-}
+_LONG = 2**20
+"""Bytes of a document above which its long lists are not written as text."""
 
 
-def written(body: dict[str, Any], longest: int) -> bytes:
-    """The document of one of the formats, sealed; above ``longest`` bytes its long lists are no
-    text. Raises TypeError or ValueError on what JSON does not have."""
+class Format(NamedTuple):
+    """A format of sealed documents that are proved when they are read."""
+
+    name: str
+    what: str
+    """What a file of it holds, in words."""
+    command: str
+    """What writes one."""
+    remedy: str
+    """What to do about one that was altered."""
+    module: str
+    """Whose ``encode`` makes its object of a result, and whose ``decode`` makes a result of the
+    object, with the verdict on every claim of it."""
+    listed: str = ""
+    """The same with long lists as bytes (``reading.lists``)."""
+
+
+FORMATS = {
+    each.name: each
+    for each in (
+        Format(
+            "optmech-design/2",
+            "design",
+            "optmech solve -o",
+            "Solve the problem again and save the design",
+            "optmech.designs.file",
+            "optmech-design/3",
+        ),
+        Format(
+            "optmech-targets/2",
+            "family of coupling mechanisms",
+            "optmech transport -o",
+            "Make the design again and save it",
+            "optmech.targets.file",
+        ),
+        Format(
+            "optmech-noise/1",
+            "noise for whole numbers",
+            "optmech noise -o",
+            "Make the noise again with optmech noise -o",
+            "optmech.additive.file",
+        ),
+    )
+}
+"""The formats that are written and read."""
+DESIGN, FAMILY, NOISE = FORMATS
+_LISTED = {each.listed: each.name for each in FORMATS.values() if each.listed}
+
+
+def written(body: dict[str, Any]) -> bytes:
+    """The document of one of the formats, sealed; the long lists of a long one are no text where
+    its format allows that. Raises TypeError or ValueError on what JSON does not have."""
     content = json.dumps(body, allow_nan=False)
-    if len(content) > longest:
+    listed = FORMATS[body["format"]].listed
+    if listed and len(content) > _LONG:
         with suppress(ProblemError):
-            listed = {**lists.contracted(body), "format": LISTED[body["format"]]}
-            content = json.dumps(listed, allow_nan=False)
+            content = json.dumps({**lists.contracted(body), "format": listed}, allow_nan=False)
     return seal(content.encode())
 
 
@@ -62,35 +96,31 @@ def seal(document: bytes) -> bytes:
 
 
 def read_sealed(
-    path: str | Path, formats: tuple[str, ...], remedy: str, unread: tuple[str, ...] = ()
+    path: str | Path, formats: tuple[str, ...], unread: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """The object in a file whose ``format`` is one of ``formats``, unpacked where the name ends in
     .gz. Lists are expanded but in the entries ``unread``. Raises ProblemError if the file cannot
-    be read or is of another format; VerificationError if it was altered; ``remedy`` says what to
-    do then."""
+    be read or is of another format; VerificationError if it was altered."""
     if path_of(path).suffix.lower() == ".gz":
         with expanded(path, MAX_BYTES) as stream:
             content = stream.read()
     else:
         content = read_bytes(path, MAX_BYTES)
-    return parse_sealed(content, str(path), formats, remedy, unread)
+    return parse_sealed(content, str(path), formats, unread)
 
 
 def parse_sealed(
-    content: bytes,
-    where: str,
-    formats: tuple[str, ...],
-    remedy: str,
-    unread: tuple[str, ...] = (),
+    content: bytes, where: str, formats: tuple[str, ...], unread: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """As ``read_sealed``, from a file's content; ``where`` names it in messages."""
+    expected = FORMATS[formats[0]]
     head, _, rest = content.partition(b"\n")
     sealed = head.startswith(b'{"digest": "sha256:')
     if sealed and seal(b"{" + rest) != content:
         raise VerificationError(
             "the content does not match its digest: the file was altered",
             where=where,
-            remedy=remedy,
+            remedy=expected.remedy,
         )
     packed = next((name for magic, name in _PACKED.items() if content.startswith(magic)), None)
     if packed is not None:
@@ -124,9 +154,10 @@ def parse_sealed(
             where=where,
             remedy=f"Give a file written by {_writers(formats)}",
         ) from error
-    plain = _expanded_as(body) if sealed and isinstance(body, dict) else None
+    listed = isinstance(body, dict) and isinstance(body.get("format"), str)
+    plain = _LISTED.get(body["format"]) if sealed and listed else None
     if plain in formats:
-        with decoding(where, remedy):
+        with decoding(where, expected.remedy):
             kept = {key: body.pop(key) for key in unread if key in body}
             body = {**lists.expanded(body), **kept, "format": plain}
     elif plain is not None:
@@ -136,7 +167,7 @@ def parse_sealed(
         if found is not None and found not in map(kind_of_format, formats):
             raise _another(found, formats, where)
         raise ProblemError(
-            f"is no {_READ[formats[0]]} of format {formats[0]!r}, sealed by its digest",
+            f"is no {expected.what} of format {formats[0]!r}, sealed by its digest",
             where=where,
             remedy=f"Give a file written by {_writers(formats)}",
         )
@@ -146,17 +177,12 @@ def parse_sealed(
 def _another(found: Kind, formats: tuple[str, ...], where: str) -> ProblemError:
     """A file of a kind that is known, and not of those that are read here."""
     what, command = WORDS[found]
-    problem = f"this is {what}, and no {_READ[formats[0]]}"
+    problem = f"this is {what}, and no {FORMATS[formats[0]].what}"
     return ProblemError(problem, where=where, remedy=command)
 
 
-def _expanded_as(body: dict[str, Any]) -> str | None:
-    """The format of a document once its lists are expanded; None where it has none as bytes."""
-    return next((name for name, listed in LISTED.items() if body.get("format") == listed), None)
-
-
 def _writers(formats: tuple[str, ...]) -> str:
-    return " or ".join(dict.fromkeys(_WRITERS[name] for name in formats))
+    return " or ".join(FORMATS[name].command for name in formats)
 
 
 def is_of_format(path: str | Path, name: str) -> bool:
@@ -173,7 +199,7 @@ def is_of_format(path: str | Path, name: str) -> bool:
 
 def begins(content: bytes, name: str) -> bool:
     """Whether a document begins like one of this format."""
-    own = (name, LISTED.get(name, name))
+    own = filter(None, (name, FORMATS[name].listed))
     return any(f'"format": "{each}"'.encode() in content[:_HEAD] for each in own)
 
 

@@ -25,7 +25,7 @@ from optmech.base.interrupts import undisturbed
 from optmech.base.lock import locked
 from optmech.base.paths import path_of
 from optmech.base.storage import write_atomically
-from optmech.designs.file import decode_design
+from optmech.designs.design import Design
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
@@ -109,7 +109,7 @@ class RunDirectory:
         if hashlib.sha256(content).hexdigest() != record["digest"]:
             return None
         try:
-            design = decode_design(content, str(self.design_path(task)))
+            design = Design.of_document(content, str(self.design_path(task)))
             same = same_problem(design.problem, self._plan.source(task).build())
         except OptmechError as error:
             self.doubts.append(f"task {task} is done again: {' '.join(str(error).split())}")

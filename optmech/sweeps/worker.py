@@ -112,7 +112,6 @@ def run(job: Job) -> Outcome:
 
 def _solved(job: Job) -> Outcome:
     global _last  # noqa: PLW0603
-    from optmech.designs.file import encode_design
     from optmech.pipeline import search
     from optmech.pipeline.solve import solve
 
@@ -122,17 +121,17 @@ def _solved(job: Job) -> Outcome:
     else:
         # a task about every point of a region, which nothing can start from
         design = solve(problem, job.profile)
-    content = encode_design(design)
+    content = design.document()
     _last = (hashlib.sha256(content).hexdigest(), design)
     return Outcome(job.task, figures_of(design), content, design.reason)
 
 
 def _start(content: bytes | None) -> Design | None:
-    from optmech.designs.file import decode_design
+    from optmech.designs.design import Design
 
     if content is None:
         return None
     known = _last is not None and _last[0] == hashlib.sha256(content).hexdigest()
-    found = _last[1] if _last is not None and known else decode_design(content, "start")
+    found = _last[1] if _last is not None and known else Design.of_document(content, "start")
     # an axis may lead from a region to finitely many places
     return found if found.mesh is None else None

@@ -12,9 +12,10 @@ import pytest
 import optmech as om
 from optmech import audit
 from optmech.additive.composition import ComposedPrivacy
-from optmech.additive.estimates import most_likely
 from optmech.additive.law import Law
+from optmech.additive.loss import NoiseLoss
 from optmech.additive.planar_law import PlanarLaw
+from optmech.exact.number import parse_exact
 from optmech.noise import releases
 from optmech.reading.sealed import seal
 
@@ -23,12 +24,14 @@ def test_the_likeliest_number_far_out_is_not_the_nearest_one() -> None:
     # of the two tails one is empty: 50 - 0 is impossible, and 51 - 0 is not
     law = Law(4, (4, 1), (0, 5), 1, 1)
     assert law.at(50) == 0 < law.at(51)
-    assert most_likely(law, 0, 50, None) == 51
-    assert most_likely(law, 0, None, -50) == -51
-    assert most_likely(law, 0, -10_000, -50) == -51
-    assert most_likely(law, 0, 50, 10_000) == 51
+    one, none = parse_exact(1, where=""), parse_exact(0, where="")
+    noise = om.noise.NoiseDesign(law, NoiseLoss.of("absolute"), one, none, 1)
+    assert noise.most_likely(0, low=50) == 51
+    assert noise.most_likely(0, high=-50) == -51
+    assert noise.most_likely(0, low=-10_000, high=-50) == -51
+    assert noise.most_likely(0, low=50, high=10_000) == 51
     with pytest.raises(om.ProblemError):
-        most_likely(law, 0, 50, 50)
+        noise.most_likely(0, low=50, high=50)
 
 
 def test_composing_without_any_difference_that_is_finite_and_not_zero() -> None:

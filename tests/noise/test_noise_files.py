@@ -143,9 +143,9 @@ def _claims(rng: np.random.Generator, body: Body) -> str:
 def _recompute(body: Body) -> None:
     """The loss that a forger would write, and the word for its gap."""
     try:
-        from optmech.additive.file import _read
+        from optmech.additive.file import decode
 
-        design = _read({"digest": "", **body}, "forged")
+        design = decode({"digest": "", **body}, "forged")[0]
         body["claims"]["loss"] = design.loss
         gap = (design.loss - body["claims"]["lower_bound"]) / (design.loss or 1)
         body["claims"]["status"] = "optimal" if gap <= 1e-6 else "feasible"

@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech import audit
-from optmech.additive.planar_law import PlanarLaw, shell
+from optmech.additive.planar_law import PlanarLaw, around, on_shell
 from optmech.cli.main import main
 from optmech.reading.sealed import seal
 
@@ -199,7 +199,7 @@ def test_shells_and_draws() -> None:
     """Every place of a shell once; draws with tails as often as stated."""
     for shape, count in (("l1", 4), ("linf", 8)):
         for m in (1, 2, 5):
-            found = Counter(shell(shape, m))
+            found = Counter(on_shell(shape, m, k) for k in range(around(shape) * m))
             assert len(found) == count * m == sum(found.values())
             assert all(SIZES[shape](*k) == m for k in found)
     # 1/2 at the centre, and tails of ratio 1/2 over all other places: 4 τ (1 - r)² Σ m r^(m-1)
@@ -314,9 +314,9 @@ def test_forgeries_that_would_pay_are_refused(
         part = int(core[1], 16) // 4
         core[1], core[0] = f"{int(core[1], 16) - part:x}", f"{int(core[0], 16) + 4 * part:x}"
         body["claims"] |= {"lower_bound": 0.0, "status": "feasible"}
-        from optmech.additive.planar_file import decode_planar
+        from optmech.additive.file import decode
 
-        body["claims"]["loss"] = decode_planar({"digest": "", **body}).loss
+        body["claims"]["loss"] = decode({"digest": "", **body}, "forged")[0].loss
     elif which == "values":
         for part in body["multipliers"]["shifts"]:
             part["values"] = [f"{int(v, 16) * 2:x}" for v in part["values"]]

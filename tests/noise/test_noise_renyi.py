@@ -216,9 +216,9 @@ def test_forgeries_that_would_pay_are_refused(
         part = int(window[9], 16) // 2
         window[9] = f"{int(window[9], 16) - part:x}"
         window[0] = f"{int(window[0], 16) + 2 * part:x}"
-        from optmech.additive.file import _read
+        from optmech.additive.file import decode
 
-        body["claims"]["loss"] = _read({"digest": "", **body}, "forged").loss
+        body["claims"]["loss"] = decode({"digest": "", **body}, "forged")[0].loss
         body["claims"]["lower_bound"], body["claims"]["status"] = 0.0, "feasible"
     elif which == "price":
         for part in body["tangents"]["shifts"]:

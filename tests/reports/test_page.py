@@ -299,6 +299,7 @@ def test_domains_without_a_map_and_other_observables(show: Show) -> None:
 def known(rows: int, columns: int) -> om.Design:
     """A known mechanism as if it had been designed: solving for so many secrets takes minutes."""
     from optmech.certificate import Bound, Multipliers
+    from optmech.certificate.objective import Figures
     from optmech.designs.design import Certificate, Design
     from optmech.exact.numerators import Numerators
 
@@ -307,7 +308,7 @@ def known(rows: int, columns: int) -> om.Design:
     kernel = np.exp(-0.5 * KM(grid, grid))
     nan = float("nan")
     return Design(
-        stated, Numerators.rounded(kernel), nan, nan, nan, nan, nan, True,
+        stated, Numerators.rounded(kernel), Figures(nan, nan, nan, nan, nan),
         Certificate((), Multipliers(), Bound(nan, nan)), "none", "", 0.0,
     )  # fmt: skip
 

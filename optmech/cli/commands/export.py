@@ -70,11 +70,11 @@ def _program(args: argparse.Namespace) -> tuple[dict[str, int], str]:
 
 
 def _matrix(args: argparse.Namespace) -> tuple[dict[str, int], str]:
-    from optmech.designs.file import load_design
+    from optmech.designs.design import Design
     from optmech.exchange.matrices import write_matrix
 
     claim_outputs(args, [args.problem])
-    mechanism = load_design(args.problem).mechanism
+    mechanism = Design.load(args.problem).mechanism
     write_matrix(mechanism, args.output)
     rows, columns = mechanism.matrix.shape
     return {"rows": rows, "columns": columns}, f"matrix ({rows:,} secrets, {columns:,} observables)"

@@ -116,10 +116,9 @@ def _place_at(mechanism: Mechanism, text: str) -> Hashable:
 
 def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashable]:
     """A whole number, or a pair of them, with noise, ``count`` times."""
-    from optmech.additive.certified import CertifiedNoise
-    from optmech.additive.file import load_noise
+    from optmech.additive.certified import CertifiedNoise, ProvedNoise
 
-    design = load_noise(path)
+    design = ProvedNoise.load(path)
     planar = not isinstance(design, CertifiedNoise)
     try:
         values = [int(part) for part in secret.split(",")]

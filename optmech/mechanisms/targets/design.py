@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,16 +20,20 @@ from optmech.analysis.divergences.named import FUNCTIONS
 from optmech.analysis.guarantees import Guarantee
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
-from optmech.base.shown import Shown
-from optmech.certificate.objective import status_of
+from optmech.certificate.check import Check
+from optmech.certificate.proved import CLAIMS, ProvedLoss
 from optmech.errors import ProblemError
+from optmech.exact.codec import amount, listing
+from optmech.exact.codec import record as fields
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.sampler import limbs_for
-from optmech.spaces.arguments import checked_arguments
+from optmech.mechanisms.targets.checks import checks_of
+from optmech.reading.sealed import FAMILY
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import RationalRows, Shares
+from optmech.spaces.tabulated import NAMED, misnamed
 from optmech.transport.joint import Multipliers
 from optmech.transport.outputs import Outputs, largest_divergence, relative_gap, weighted
 from optmech.transport.rational import RationalPlan
@@ -91,15 +95,27 @@ def measure(design: TargetDesign, actual: Sequence[Distribution]) -> Misestimati
 
 Task = Literal["coupling", "target"]
 Outside = Literal["target", "nearest"]
+NAMELESS = "matrix"
+"""The name of distances that cannot be computed again."""
 
 
-@record
-class TargetDesign(Shown):
+@dataclass(frozen=True, eq=False, repr=False)
+class TargetDesign(ProvedLoss):
     """A mechanism for every auxiliary input t, with exact rational probabilities (CM19 Def. 16).
 
     ``task`` is "coupling" where the common output distribution was given, and "target" where the
     outputs were optimised too.
     """
+
+    formats = (FAMILY,)
+    heading = "Coupling mechanisms"
+    claimed = fields(
+        dict,
+        "claims",
+        **CLAIMS,
+        losses=listing(amount("losses")),
+        worst_moves=listing(amount("worst_moves")),
+    )
 
     secrets: Domain
     observables: Domain
@@ -193,48 +209,68 @@ class TargetDesign(Shown):
         """The longest move for every auxiliary input; W_∞(λ_t, μ) for order inf."""
         return tuple(plan.longest(self.distance) for plan in self.plans)
 
-    @property
-    def loss(self) -> float:
-        """Σ w_t loss_t, rounded up."""
-        return rounded_up(self.exact_loss)
-
     @cached_property
     def exact_loss(self) -> Fraction:
-        """``loss`` before rounding."""
+        """Σ w_t loss_t, ``loss`` before rounding."""
         return weighted(self.weights, self.exact_losses)
-
-    @property
-    def lower_bound(self) -> float:
-        """No family with these inputs and this privacy loses less, rounded down. For a "coupling":
-        none with this target (and, for order inf, without longer moves)."""
-        return rounded_down(self.exact_bound) + 0.0
 
     @cached_property
     def exact_bound(self) -> Fraction:
-        """``lower_bound`` before rounding."""
+        """``lower_bound`` before rounding: no family with these inputs and this privacy loses less;
+        for a "coupling": none with this target (and, for order inf, without longer moves)."""
         if self.task == "coupling":
             return weighted(self.weights, [dual_value(plan) for plan in self.plans])
         inputs = tuple(plan.first for plan in self.plans)
         asked = Outputs(inputs, self.distance, self.weights, self.epsilon, self.delta)
         return asked.bound(self.multipliers)
 
-    @cached_property
-    def gap(self) -> float:
-        """(loss - lower_bound) / loss before both are rounded, rounded up; 0 where the loss is 0.
+    def gap_to(self, loss: float, bound: float) -> float:
+        """(loss - bound) / loss before both are rounded, rounded up; 0 where the loss is 0.
 
         Beside nothing else: a loss that is small against the distances is as good as its own
         bound says, and no better."""
-        return relative_gap(self.exact_loss, self.exact_bound)
+        proved = self.exact_bound
+        exact = Fraction(bound) if bound < rounded_down(proved) else proved
+        return relative_gap(self.exact_loss, exact)
 
     @property
-    def status(self) -> Literal["optimal", "feasible"]:
-        """What the gap allows: "optimal" up to 1e-6."""
-        return status_of(self.gap)
+    def promise(self) -> str:
+        """What is the same, or close, for all inputs, in words."""
+        among = f"outputs of {len(self.names)} inputs"
+        if self.is_common:
+            return f"equal {among}"
+        return f"(ε, δ) = ({self.epsilon.words}, {self.delta.words}) between {among}"
 
-    def claims(self) -> dict[str, Any]:
-        """What a file of it states, to be computed again by its reader."""
-        names = ("status", "loss", "lower_bound", "losses", "worst_moves")
-        return {name: getattr(self, name) for name in names}
+    @property
+    def measured(self) -> str:
+        """The loss in words."""
+        return "average loss"
+
+    @property
+    def checks(self) -> Iterator[Check]:
+        """Every row, the outputs, and every plan of a coupling."""
+        return checks_of(self)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What a verdict on its file is about, and what is the file's own word."""
+        name = self.distance_name
+        return (
+            "the distances are a matrix of the file, not compared with any coordinates"
+            if name == NAMELESS
+            else f"the distances are {name}, computed again from the file's labels and coordinates",
+            "the labels, coordinates and units, the names of the inputs and the seconds are the "
+            "file's own words: nothing in it can prove them",
+        )
+
+    @cached_property
+    def distance_name(self) -> str:
+        """The distance that the matrix is, of those that follow from labels and coordinates."""
+        for name in NAMED:
+            with suppress(ProblemError):
+                if misnamed(name, self.secrets, self.observables, self.distance) is None:
+                    return name
+        return NAMELESS
 
     @property
     def is_common(self) -> bool:
@@ -246,21 +282,6 @@ class TargetDesign(Shown):
         """What the outputs really are when inputs are drawn from ``actual`` and not from the λ_t
         that the mechanisms were made for: measured exactly, beside the bounds of CM19 Theorem 3."""
         return measure(self, actual)
-
-    @checked_arguments
-    def save(self, path: str | Path) -> None:
-        """Write a file that ``om.check`` and ``optmech check`` verify."""
-        from optmech.mechanisms.targets.file import save_target
-
-        save_target(self, path)
-
-    @staticmethod
-    @checked_arguments
-    def load(path: str | Path) -> TargetDesign:
-        """Read a file and check it again; raises VerificationError where it does not hold."""
-        from optmech.mechanisms.targets.file import load_target
-
-        return load_target(path)
 
     def summary(self) -> dict[str, Any]:
         """The design's figures as plain values, ready for JSON."""

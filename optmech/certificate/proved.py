@@ -1,0 +1,208 @@
+"""Results of every sort: figures, the status that follows from them, and files that hold all that
+it takes to prove them again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, cast
+
+from optmech.base import html
+from optmech.base.shown import Shown
+from optmech.base.storage import compressed, write_atomically
+from optmech.certificate.check import Check, CheckReport
+from optmech.certificate.claims import Claim, bounded, report_on
+from optmech.certificate.objective import Figures, relative_gap, status_of
+from optmech.errors import ProblemError, VerificationError
+from optmech.exact.codec import Codec, amount, one_of, record
+from optmech.exact.number import rounded_down, rounded_up
+from optmech.reading.sealed import FORMATS, decoding, parse_sealed, read_sealed, written
+from optmech.spaces.arguments import checked_arguments
+
+Body = dict[str, Any]
+CLAIMS: dict[str, Codec[Any]] = {
+    "status": one_of("status", ("optimal", "feasible")),
+    "loss": amount("loss"),
+    "lower_bound": amount("lower_bound"),
+}
+"""What files claim, one entry for all sorts of results."""
+_ENVELOPE = ("digest", "format", "claims", "seconds")
+
+
+class Proved(Shown):
+    """A result with its proof."""
+
+    formats: ClassVar[tuple[str, ...]] = tuple(FORMATS)
+    """What its files may be: the first is written."""
+    figures: Figures
+    seconds: float
+
+    @property
+    def loss(self) -> float:
+        """The loss, rounded up."""
+        return self.figures.loss
+
+    @property
+    def lower_bound(self) -> float:
+        """What is proved about the loss of everything that it is compared with, rounded down."""
+        return self.figures.lower_bound
+
+    @property
+    def gap(self) -> float:
+        """The relative difference to what is proved."""
+        return self.figures.gap
+
+    @property
+    def status(self) -> Literal["optimal", "feasible", "infeasible"]:
+        """ "optimal" where the certified gap is at most 1e-6, whatever gap was asked for, else
+        "feasible"; "infeasible" where nothing is."""
+        return status_of(self.gap)
+
+    def document(self) -> bytes:
+        """The content of a file; raises ProblemError where something of it cannot be written."""
+        module = import_module(FORMATS[self.formats[0]].module)
+        try:
+            return written(module.encode(self))
+        except (TypeError, ValueError) as error:
+            # fields of constraints of other packages
+            raise ProblemError(f"cannot be written to a file: {error}") from error
+
+    @checked_arguments
+    def save(self, path: str | Path) -> None:
+        """Write one JSON file, atomically, compressed where its name ends in .gz; raises
+        ProblemError where labels cannot be written or the path cannot."""
+        write_atomically(path, compressed(path, self.document()))
+
+    @classmethod
+    @checked_arguments
+    def load(cls, path: str | Path) -> Self:
+        """Read what ``save`` wrote and prove it again. Raises ProblemError where the file cannot be
+        read or holds something else, VerificationError where it was altered or does not hold what
+        it claims."""
+        return cls.of_body(read_sealed(path, cls.formats), str(path))
+
+    @classmethod
+    def of_document(cls, content: bytes, where: str) -> Self:
+        """As ``load``, from a file's content; ``where`` names it in messages."""
+        return cls.of_body(parse_sealed(content, where, cls.formats), where)
+
+    @classmethod
+    def of_body(cls, body: Body, where: str) -> Self:
+        """As ``load``, from a file's object."""
+        found, report = examined(body, where)
+        if not report.passed:
+            remedy = FORMATS[body["format"]].remedy
+            raise VerificationError(report.faults[0], where=where, remedy=remedy)
+        if not isinstance(found, cls):
+            raise ProblemError(f"holds {found!r}", where=where, remedy="Load it with om.load")
+        return found
+
+
+def examined(body: Body, where: str) -> tuple[Proved, CheckReport]:
+    """What a file's object holds, and the verdict on every claim of it. Raises VerificationError
+    where it is malformed."""
+    stated = FORMATS[body["format"]]
+    with decoding(where, stated.remedy):
+        found: tuple[Proved, CheckReport] = import_module(stated.module).decode(body, where)
+        return found
+
+
+class ProvedLoss(Proved, ABC):
+    """An exact loss with an exact lower bound, of which all figures are."""
+
+    heading: ClassVar[str]
+    claimed: ClassVar[Codec[Any]] = record(dict, "claims", **CLAIMS)
+    """What its files claim, to be computed again by their reader."""
+
+    @property
+    @abstractmethod
+    def promise(self) -> str:
+        """The promise in words."""
+
+    @property
+    @abstractmethod
+    def measured(self) -> str:
+        """The loss in words."""
+
+    @property
+    @abstractmethod
+    def exact_loss(self) -> Fraction:
+        """The expected loss, exactly or rounded up a little."""
+
+    @property
+    @abstractmethod
+    def exact_bound(self) -> Fraction:
+        """The lower bound that is proved, exactly; 0 without any."""
+
+    @property
+    @abstractmethod
+    def checks(self) -> Iterable[Check]:
+        """What is decided of it."""
+
+    @property
+    @abstractmethod
+    def caveats(self) -> tuple[str, ...]:
+        """What a verdict on its file is about, and what is the file's own word."""
+
+    @cached_property
+    def figures(self) -> Figures:  # type: ignore[override]
+        """The figures, rounded to the safe side."""
+        return self.figures_of(rounded_down(self.exact_bound) + 0.0)
+
+    def figures_of(self, bound: float) -> Figures:
+        """The figures where no more than this bound is claimed."""
+        loss = rounded_up(self.exact_loss)
+        return Figures(loss, bound, loss, bound, self.gap_to(loss, bound))
+
+    def gap_to(self, loss: float, bound: float) -> float:
+        """The relative difference of a loss and a bound."""
+        return relative_gap(loss, bound)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.promise}, {self.measured} {self.loss:.6g}, "
+            f"lower bound {self.lower_bound:.6g}, gap {self.gap:.2g}, {self.status})"
+        )
+
+    def _repr_html_(self) -> str:
+        facts: list[tuple[str, object]] = [
+            ("promise", self.promise),
+            (self.measured, f"{self.loss:.6g}"),
+            ("lower bound", f"{self.lower_bound:.6g}"),
+            ("gap", f"{self.gap:.2g}"),
+        ]
+        return html.card(self.heading, facts)
+
+    def enclosed(self, content: Body) -> Body:
+        """A file's object with this content."""
+        claims = self.claimed.write(self)
+        head = {"format": self.formats[0], **content}
+        return {**head, "claims": claims, "seconds": self.seconds}
+
+    @classmethod
+    def opened(cls, codec: Codec[Any], body: Body, where: str) -> tuple[Proved, CheckReport]:
+        """What a file's object holds, its content read by a codec, and the verdict."""
+        content = {name: value for name, value in body.items() if name not in _ENVELOPE}
+        seconds = amount("seconds").read(body["seconds"])
+        found = cast(ProvedLoss, replace(codec.read(content), seconds=seconds))
+        said = found.claimed.read(body["claims"])
+        bound = said["lower_bound"]
+        equal = [
+            Claim(name, value, getattr(found, name))
+            for name, value in said.items()
+            if name not in ("status", "lower_bound")
+        ]
+        report = report_on(
+            where,
+            tuple(found.checks),
+            [*equal, bounded("lower_bound", bound, found.lower_bound)],
+            said["status"],
+            found.figures_of(bound),
+            notes=found.caveats,
+        )
+        return found, report

@@ -1,0 +1,126 @@
+"""Entries of files described once for both directions: how a value is written as plain JSON, and
+how it is read again, strictly, in the one form in which it is written."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from optmech.errors import ProblemError
+from optmech.exact.checked import require_keys, whole
+from optmech.exact.number import Exact, parse_exact
+
+T = TypeVar("T")
+Plain = Any
+
+
+@dataclass(frozen=True)
+class Codec(Generic[T]):
+    """``write`` turns a value into plain JSON, and ``read`` is its inverse, which raises
+    ProblemError, TypeError or LookupError on anything else."""
+
+    write: Callable[[T], Plain]
+    read: Callable[[Plain], T]
+
+
+def record(
+    make: Callable[..., Any], where: str, **entries: Codec[Any] | tuple[str, Codec[Any]]
+) -> Codec[Any]:
+    """An object with exactly these entries, in this order: attributes of the value and parameters
+    of ``make``, of the same name or of the one that stands beside the codec."""
+    parts = {
+        entry: given if isinstance(given, tuple) else (entry, given)
+        for entry, given in entries.items()
+    }
+
+    def write(value: Any) -> Plain:
+        return {entry: codec.write(getattr(value, name)) for entry, (name, codec) in parts.items()}
+
+    def read(plain: Plain) -> Any:
+        require_keys(plain, set(parts), where)
+        return make(**{name: codec.read(plain[entry]) for entry, (name, codec) in parts.items()})
+
+    return Codec(write, read)
+
+
+def listing(
+    each: Codec[T], count: int | None = None, most: float = math.inf
+) -> Codec[tuple[T, ...]]:
+    """A list of ``count`` entries (any number up to ``most``)."""
+
+    def read(plain: Plain) -> tuple[T, ...]:
+        if type(plain) is not list:
+            raise ProblemError(f"{plain!r:.40} is no list")
+        if count not in (None, len(plain)) or len(plain) > most:
+            wanted = f"at most {most:,}" if count is None else count
+            raise ProblemError(f"a list has {len(plain):,} entries, and not {wanted}")
+        return tuple(map(each.read, plain))
+
+    return Codec(lambda values: list(map(each.write, values)), read)
+
+
+def optional(codec: Codec[T]) -> Codec[T | None]:
+    """A value or null."""
+    return Codec(
+        lambda value: None if value is None else codec.write(value),
+        lambda plain: None if plain is None else codec.read(plain),
+    )
+
+
+def within(where: str, least: int = 0, most: int | None = None) -> Codec[int]:
+    """A whole number from ``least``, and to ``most`` where given."""
+    return Codec(int, lambda plain: whole(plain, where, least, most))
+
+
+def one_of(where: str, known: Sequence[str]) -> Codec[Any]:
+    """One of the texts that are known."""
+    return Codec(str, lambda plain: _required(plain, type(plain) is str and plain in known, where))
+
+
+def digits(most: int, sign: str = "") -> Codec[int]:
+    """A whole number as ``most`` hexadecimal digits at most, below 0 where ``sign`` is "-?"."""
+    form = re.compile(rf"0|{sign}[1-9a-f][0-9a-f]{{0,{most - 1}}}", re.ASCII)
+
+    def read(plain: Plain) -> int:
+        fits = type(plain) is str and form.fullmatch(plain)
+        return int(_required(plain, fits, "whole number"), 16)
+
+    return Codec(lambda value: f"{value:x}", read)
+
+
+def exact(where: str, read: Callable[..., Exact] = parse_exact) -> Codec[Exact]:
+    """A number >= 0 that is kept exact, as its ``text``."""
+
+    def decode(plain: Plain) -> Exact:
+        number = read(plain, where=where)
+        if not is_same(number.text, plain):
+            raise ProblemError("is not written as it must be", where=where)
+        return number
+
+    return Codec(lambda number: number.text, decode)
+
+
+def is_same(one: Plain, other: Plain) -> bool:
+    """Whether two values are written alike: true is not 1, nor 1 the same as 1.0, nor -0.0 as 0."""
+    first, second = (json.dumps(part, sort_keys=True, allow_nan=False) for part in (one, other))
+    return first == second
+
+
+def amount(where: str) -> Codec[float]:
+    """A float >= 0."""
+    return Codec(
+        float,
+        lambda plain: _required(
+            plain, type(plain) is float and math.isfinite(plain) and plain >= 0, where
+        ),
+    )
+
+
+def _required(plain: Plain, fits: object, where: str) -> Plain:
+    if not fits:
+        raise ProblemError(f"{plain!r:.40} will not do", where=where)
+    return plain

@@ -1,0 +1,81 @@
+"""What every search for noise keeps: the best verified law, the best proof, and the time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Generic, TypeVar, cast
+
+from optmech.additive.certified import ProvedNoise
+from optmech.certificate.objective import relative_gap
+from optmech.errors import ProblemError, SolverError, TooLargeError
+
+D = TypeVar("D", bound=ProvedNoise)
+Note = Callable[[str], None]
+
+
+class Session(Generic[D]):
+    """A search for the noise of least loss that keeps the promise of ``stated``, whatever the law
+    of that is."""
+
+    def __init__(self, stated: D, gap: float, note: Note) -> None:
+        self.stated, self.gap, self.note = stated, gap, note
+        self.started = time.perf_counter()
+        self.law: D | None = None
+        self.proof: D | None = None
+
+    def _with(self, **changed: Any) -> D:
+        return cast(D, replace(cast(Any, self.stated), **changed))
+
+    def _take(self, law: object) -> bool:
+        """Keep a law where it is private and better than what there is; whether it is private."""
+        return self._adopt(self._with(law=law))
+
+    def _adopt(self, made: D) -> bool:
+        if not made.is_private:
+            return False
+        if self.law is None or made.exact_loss < self.law.exact_loss:
+            self.law = made
+        return True
+
+    def _keep(self, multipliers: object) -> None:
+        """Keep multipliers that prove more than those there are."""
+        made = self._with(multipliers=multipliers)
+        try:
+            better = self.proof is None or made.exact_bound > self.proof.exact_bound
+        except ProblemError:
+            return
+        if better:
+            self.proof = made
+
+    def _gap(self) -> float:
+        if self.law is None:
+            return math.inf
+        return relative_gap(self.law.loss, 0.0 if self.proof is None else self.proof.lower_bound)
+
+    @contextmanager
+    def _stopping(self) -> Iterator[None]:
+        """Keep the best that was verified where the search fails or is interrupted."""
+        try:
+            yield
+        except (KeyboardInterrupt, SolverError, TooLargeError, FloatingPointError) as stop:
+            if self.law is None:
+                self._fall_back()
+            if self.law is None:
+                raise
+            self.note(f"stopped ({type(stop).__name__}): the best that was verified is kept")
+
+    def _fall_back(self) -> None:
+        """Take a law that needs no search, where there is one."""
+
+    def _joined(self) -> D:
+        """The best law with the best multipliers that were found."""
+        if self.law is None:
+            raise SolverError("no noise was found", where="noise", remedy="Allow a larger ε or δ")
+        proof = None if self.proof is None else cast(Any, self.proof).multipliers
+        seconds = time.perf_counter() - self.started
+        made = self._with(law=cast(Any, self.law).law, multipliers=proof, seconds=seconds)
+        return made.require_private()
