@@ -58,7 +58,7 @@ FORMATS = {
             "family of coupling mechanisms",
             "optmech transport -o",
             "Make the design again and save it",
-            "optmech.targets.file",
+            "optmech.mechanisms.targets.file",
         ),
         Format(
             "optmech-noise/1",
