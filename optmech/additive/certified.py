@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Literal, Self
 from optmech.additive import estimates
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
-from optmech.base import html
 from optmech.base.arrays import Ints
-from optmech.base.shown import Shown
+from optmech.base.shown import Shown, card
 from optmech.certificate.objective import relative_gap, status_of
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
@@ -97,7 +96,7 @@ class ProvedNoise(Shown, ABC):
             ("lower bound", f"{self.lower_bound:.6g}"),
             ("gap", f"{self.gap:.2g}"),
         ]
-        return html.card("Noise", facts)
+        return card("Noise", facts)
 
     @property
     def loss(self) -> float:

@@ -1,9 +1,11 @@
-"""Objects in an interpreter: a line or a few, however large they are."""
+"""Objects in an interpreter or a notebook: a line or a few, however large they are."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from fractions import Fraction
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from optmech.base.read_only import ReadOnly
 
 _MOST = 160
+_LONGEST = 200
 
 
 class Shown(ReadOnly):
@@ -37,3 +40,18 @@ def short(value: Any) -> str:
         return f"{value.numerator / value.denominator:.6g}"
     text = f"({', '.join(map(short, value))})" if type(value) is tuple else repr(value)
     return text if len(text) <= _MOST else f"{text[: _MOST - 4]} ..."
+
+
+def card(title: str, facts: Iterable[tuple[str, object]]) -> str:
+    """HTML for notebooks: a title, and rows of names and values; every text is escaped."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{_escaped(name)}</th>"
+        f"<td style='text-align:left'>{_escaped(value)}</td></tr>"
+        for name, value in facts
+    )
+    return f"<div><strong>{_escaped(title)}</strong><table>{rows}</table></div>"
+
+
+def _escaped(value: object) -> str:
+    shown = str(value)
+    return escape(shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 4]} ...")

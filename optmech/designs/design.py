@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from optmech.base import html
 from optmech.base.arrays import Floats, Ints
-from optmech.base.shown import Shown
+from optmech.base.shown import Shown, card
 from optmech.base.storage import compressed, write_atomically
 from optmech.certificate import Bound, Check, Multipliers, lower_bound
 from optmech.certificate.families import Gradient
@@ -152,13 +151,13 @@ class Design:
         ]
         title = f"Design: {problem.title}" if problem.title else "Design"
         if self.exact is None:
-            return html.card(title, [*facts[:2], ("status", self.status), ("reason", self.reason)])
+            return card(title, [*facts[:2], ("status", self.status), ("reason", self.reason)])
         facts += [
             *self._figures(),
             ("gap" if self.mesh is None else "gap on this mesh", f"{self.gap:.2g}"),
             ("engine", f"{_word(self.engine)}, {self.seconds:.2f} s"),
         ]
-        return html.card(title, facts, "" if self.mesh else self.mechanism._picture())
+        return card(title, facts)
 
     @property
     def status(self) -> Status:

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base import html, memory
+from optmech.base import memory
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.read_only import frozen
+from optmech.base.shown import card
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.fixed import SAMPLED_BITS, FixedNumerators
 from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each
@@ -48,7 +49,7 @@ class PackedMechanism(Mechanism):
 
     def _repr_html_(self) -> str:
         facts = [("from", self.secrets), ("to", self.observables), ("bits", self.bits)]
-        return html.card("PackedMechanism", facts, "")
+        return card("PackedMechanism", facts)
 
     @cached_property
     def exact(self) -> FixedNumerators:

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base import html, memory
+from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, read_only
-from optmech.base.shown import short
+from optmech.base.shown import card, short
 from optmech.certificate.families import Ratio, known
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import text
@@ -192,7 +192,7 @@ class Problem(ReadOnly):
             *([("", f"{len(self.constraints) - 8} more")] if len(self.constraints) > 8 else []),
         ]
         title = f"Problem: {self.title}" if self.title else "Problem"
-        return html.card(title, facts, self.secrets._picture(self.prior.weights))
+        return card(title, facts)
 
     @property
     def secrets(self) -> Domain:

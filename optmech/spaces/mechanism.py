@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optmech.base import html
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.labelled import in_order
 from optmech.base.needed import needed
 from optmech.base.read_only import ReadOnly
+from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.keyed import fingerprint
@@ -96,12 +96,7 @@ class Mechanism(ReadOnly):
     def _repr_html_(self) -> str:
         exact = "floats" if self.exact is None else f"exact: {self.exact!r}"
         facts = [("from", self.secrets), ("to", self.observables), ("probabilities", exact)]
-        return html.card("Mechanism", facts, self._picture())
-
-    def _picture(self) -> str:
-        return html.shades(
-            self.matrix, "p(o|s): a row for every secret, a column for every observable"
-        )
+        return card("Mechanism", facts)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The matrix, for numpy: read-only, unless a copy is asked for or needed."""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base import html
 from optmech.base.arrays import Floats, coordinate_rows, finite_array, normalised
 from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_other_rows
 from optmech.base.read_only import ReadOnly
+from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.checked import amount
 from optmech.spaces.domain import Domain, require_domain
@@ -126,7 +126,7 @@ class Prior(ReadOnly):
         ]
         if self.binning is not None:
             facts.append(("counted", self.binning))
-        return html.card("Prior", facts, self.domain._picture(self.weights))
+        return card("Prior", facts)
 
     @classmethod
     def uniform(cls, domain: Domain) -> Prior:
