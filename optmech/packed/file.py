@@ -38,43 +38,30 @@ _KEYS = {
 
 @dataclass(frozen=True, eq=False)
 class Parts(ReadOnly):
-    """All of a packed file of a mechanism for places."""
+    """All of a packed file."""
 
     header: Header
-    secrets: Domain
+    places: Domain | Weights
+    """The secrets; of a mechanism for every point of a region, where positions are in the mesh."""
     reports: Domain
     row_of: Ints
-    """The row of every secret."""
+    """The row of every secret, or of every control point of the mesh."""
     table: Table
     digest: bytes = b""
     """Of the file that they were read from."""
 
 
-@dataclass(frozen=True, eq=False)
-class MeshParts(ReadOnly):
-    """All of a packed file of a mechanism for every point of a region."""
-
-    header: Header
-    weights: Weights
-    """Where positions are in the mesh."""
-    reports: Domain
-    row_of: Ints
-    """The row of every control point of the mesh."""
-    table: Table
-    digest: bytes = b""
-
-
-def encode_parts(parts: Parts | MeshParts) -> bytes:
+def encode_parts(parts: Parts) -> bytes:
     """The content of a file. Raises ProblemError where something cannot be written."""
     reports = encode_places(parts.reports)
     numbers, rows = encode_table(parts.table)
     body = {**header_entries(parts.header), **numbers, "reports": reports}
-    if isinstance(parts, MeshParts):
+    if isinstance(parts.places, Weights):
         form = MESH_FORMAT
-        body["kind"], body["mesh"] = "mesh", encode_mesh(parts.weights, parts.row_of)
+        body["kind"], body["mesh"] = "mesh", encode_mesh(parts.places, parts.row_of)
         body["snap"] = parts.header.snap
     else:
-        form, secrets = FORMAT, encode_places(parts.secrets)
+        form, secrets = FORMAT, encode_places(parts.places)
         body["secrets"], body["row of"] = secrets, typed(parts.row_of, 70)
         body["reach"] = parts.header.reach
         if encode(reports) == encode(secrets):
@@ -83,7 +70,7 @@ def encode_parts(parts: Parts | MeshParts) -> bytes:
     return head + hashlib.sha256(head).digest()
 
 
-def decode_parts(content: bytes, where: str) -> Parts | MeshParts:
+def decode_parts(content: bytes, where: str) -> Parts:
     """The parts of a plain file's content; ``where`` names it. Raises VerificationError unless it
     is exactly as specified."""
     try:
@@ -128,7 +115,7 @@ def opened(content: bytes, where: str) -> tuple[bytes, bytes] | None:
     return payload, signature
 
 
-def _decoded(content: bytes) -> Parts | MeshParts:
+def _decoded(content: bytes) -> Parts:
     if not content.startswith(_PLAIN_START):
         raise ProblemError("is no packed mechanism")
     item = decode(content)
@@ -143,28 +130,21 @@ def _decoded(content: bytes) -> Parts | MeshParts:
         raise ProblemError("the content does not match its digest: the file was altered")
     body = decode(inner)
     require_keys(body, _KEYS[form], "header")
-    return (_places if form == FORMAT else _mesh)(body, rows, digest)
-
-
-def _places(body: Plain, rows: bytes, digest: bytes) -> Parts:
-    secrets = decode_places(body["secrets"])
-    reports = secrets if body["reports"] is None else decode_places(body["reports"])
-    row_of = untyped(body["row of"], 70).astype(np.int64)
-    if len(row_of) != len(secrets):
-        raise ProblemError("does not give every secret one of the rows", where="row of")
-    count = used_rows(row_of, len(row_of), "row of")
+    places: Domain | Weights
+    if form == MESH_FORMAT:
+        if body["kind"] != "mesh":
+            raise ProblemError("is of another kind", where="kind")
+        places, row_of = decode_mesh(body["mesh"])
+        same = None
+    else:
+        places = same = decode_places(body["secrets"])
+        row_of = untyped(body["row of"], 70).astype(np.int64)
+        if len(row_of) != len(places):
+            raise ProblemError("does not give every secret one of the rows", where="row of")
+    reports = same if same and body["reports"] is None else decode_places(body["reports"])
+    count = used_rows(row_of, len(row_of), "mesh" if same is None else "row of")
     table = decode_table(body, rows, count, len(reports))
     header = read_header(body, len(table.columns))
-    return Parts(header, secrets, reports, row_of, table, digest)
-
-
-def _mesh(body: Plain, rows: bytes, digest: bytes) -> MeshParts:
-    if body["kind"] != "mesh":
-        raise ProblemError("is of another kind", where="kind")
-    weights, row_of = decode_mesh(body["mesh"])
-    reports = decode_places(body["reports"])
-    table = decode_table(body, rows, used_rows(row_of, len(row_of), "mesh"), len(reports))
-    header = read_header(body, len(table.columns))
-    if header.snap is None:
+    if same is None and header.snap is None:
         raise ProblemError("is missing", where="snap")
-    return MeshParts(header, weights, reports, row_of, table, digest)
+    return Parts(header, places, reports, row_of, table, digest)
