@@ -171,7 +171,7 @@ def payload_of(path: str | Path, signer: str | Path | None) -> bytes:
             where=where,
             remedy="Give the signer's public key (--signer, signer=)",
         )
-    from optmech.packed.signature import verify
+    from optmech.packed.file import verify
 
     verify(*found, signer, where)
     return found[0]

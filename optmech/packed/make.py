@@ -17,11 +17,10 @@ from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.packed.everywhere import PackedEverywhere
-from optmech.packed.file import decode_parts, encode_parts
+from optmech.packed.file import BITS, decode_parts, encode_parts
 from optmech.packed.header import OUTSIDE, Accuracy
 from optmech.packed.load import PackedMechanism, load_packed, mechanism_of
 from optmech.packed.stated import Stated
-from optmech.packed.table import BITS
 from optmech.packed.words import NOT_CHECKED
 
 MAX_LOSS = 0.01
@@ -76,7 +75,7 @@ def pack(
         design, bits, allowed, prior_date=prior_date, outside=outside, where=str(path)
     )
     if sign is not None:
-        from optmech.packed.signature import sign as signed
+        from optmech.packed.file import sign as signed
 
         content = signed(content, sign)
     write_atomically(path, content)

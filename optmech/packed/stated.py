@@ -20,12 +20,11 @@ from optmech.exact.numerators import Numerators
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.packed.cbor import encode
 from optmech.packed.everywhere import PackedEverywhere
-from optmech.packed.file import Parts
+from optmech.packed.file import Parts, Table
 from optmech.packed.header import Accuracy, Header, Loss
 from optmech.packed.load import PackedMechanism
 from optmech.packed.meshes import Weights
 from optmech.packed.places import encode_places, reach_of
-from optmech.packed.table import Table
 from optmech.packed.words import words_of
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_in, over_places
