@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from fractions import Fraction
 from html import escape
@@ -55,3 +56,38 @@ def card(title: str, facts: Iterable[tuple[str, object]]) -> str:
 def _escaped(value: object) -> str:
     shown = str(value)
     return escape(shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 4]} ...")
+
+
+class SameFields:
+    """A frozen dataclass or attrs class without an equality of its own (``eq=False``): equal to
+    what is of the same class with equal fields, arrays entry by entry."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = names_of_fields(self)
+        return all(_same(getattr(self, name), getattr(other, name)) for name in names)
+
+    def __hash__(self) -> int:
+        found = (getattr(self, name) for name in names_of_fields(self))
+        plain = (value for value in found if isinstance(value, str | float | int))
+        return hash((type(self).__name__, *plain))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return type(a) is type(b) and np.array_equal(a, b)
+    if isinstance(a, tuple | list) and type(a) is type(b):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(a == b)
+
+
+def plain_values(value: Any) -> Any:
+    """The same with nan and infinities as None, for JSON."""
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(item) for item in value]
+    return value

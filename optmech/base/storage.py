@@ -14,17 +14,21 @@ import gzip
 import os
 import re
 import secrets
+import shutil
 import signal
 import stat
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from optmech.errors import ProblemError
 
 STANDARD_OUTPUT = "-"
 """The path that stands for standard output."""
+
+Write = Callable[[bytes], None]
 
 _DESCRIPTOR = re.compile(r"/(?:dev/fd|proc/self/fd|proc/thread-self/fd)/([0-9]{1,4})")
 _STANDARD = {STANDARD_OUTPUT: 1, "/dev/stdout": 1, "/dev/stderr": 2}
@@ -262,3 +266,74 @@ def _settle(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextlib.contextmanager
+def written_in_parts(path: str | Path) -> Iterator[Write]:
+    """A function that takes the parts of a file, in order.
+
+    A regular file is written beside its place and renamed at the end; where the block is left by
+    an exception, nothing of it remains. To what is no regular file (standard output, a pipe), parts
+    are written as they come. Raises ProblemError as ``write_atomically``.
+    """
+    descriptor = descriptor_of(path)
+    if descriptor is not None:
+        yield lambda content: write_to_descriptor(descriptor, content)
+        return
+    refuse_unwritable(path)
+    with _failing(path):
+        target, found = Path(os.path.realpath(path)), status_of(path)
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        with _failing(path), open(path, "wb", buffering=0) as device:
+            yield lambda content: write_all(device.fileno(), content)
+        return
+    own = os.access(target.parent, os.W_OK)
+    folder = target.parent if own else Path(tempfile.gettempdir())
+    beside = folder / f".{target.name[:100]}.{secrets.token_hex(6)}"
+    with removed_on_a_signal(beside):
+        try:
+            mode = 0o666 if found is None else 0o600
+            with _failing(path):
+                handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            with os.fdopen(handle, "wb", buffering=2**20) as stream:
+
+                def write(content: bytes) -> None:
+                    with _failing(path):
+                        stream.write(content)
+
+                yield write
+                with _failing(path):
+                    stream.flush()
+                    settle_as(stream.fileno(), found)
+            with _failing(path):
+                _put(beside, target, own)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def _put(beside: Path, target: Path, own: bool) -> None:
+    """Rename, or copy where the folder takes no new files or the file is a mount point."""
+    if own:
+        try:
+            beside.replace(target)
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+    with open(beside, "rb") as source, open(target, "r+b") as stream:
+        shutil.copyfileobj(source, stream, 2**20)
+        stream.truncate()
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+@contextlib.contextmanager
+def _failing(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ProblemError(
+            f"cannot be written: {error.strerror or error}",
+            where=str(path),
+            remedy=_REMEDY,
+        ) from error

@@ -15,10 +15,10 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from optmech.base.plain import plain_values
+from optmech.base.shown import plain_values
 from optmech.base.storage import ending, is_standard_output, refuse_unwritable, write_atomically
 from optmech.errors import ProblemError
-from optmech.exact.interval import Interval
+from optmech.exact.number import Interval
 from optmech.reading.errors import printable
 
 if TYPE_CHECKING:

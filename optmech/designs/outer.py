@@ -17,7 +17,7 @@ from optmech.certificate.objective import claimable
 from optmech.designs.coarse import problem_over
 from optmech.designs.design import OuterProof
 from optmech.exact.exponentials import stated_up
-from optmech.exact.outward import up
+from optmech.exact.rounding import up
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.constraint import Constraint
 from optmech.spaces import distances

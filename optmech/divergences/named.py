@@ -12,11 +12,10 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.exact.balls import above, below
 from optmech.exact.checked import distribution, probability
-from optmech.exact.interval import Interval
-from optmech.exact.number import Number
+from optmech.exact.number import Interval, Number
 from optmech.exact.numerators import integers
+from optmech.exact.rounding import above, below
 from optmech.ratios.enclosures import divergence_ball
 from optmech.ratios.generators import generator
 from optmech.ratios.hockey_stick import HockeyStick, least_log_ratio, most_revealing

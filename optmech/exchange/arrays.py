@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError, inside
 from optmech.reading.bounded import require_readable

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from optmech.base.arrays import unwrapped
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.errors import ProblemError
 from optmech.spaces.domain import Domain
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.exponentials import bracket

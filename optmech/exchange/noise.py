@@ -16,7 +16,7 @@ from optmech.additive.design import NoiseDesign
 from optmech.additive.encoded import MOST_SENSITIVITY
 from optmech.additive.pairs import dominating
 from optmech.additive.privacy import largest_delta
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole

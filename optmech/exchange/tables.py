@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optmech.base import memory
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError, inside
 from optmech.reading.columns import read_columns, read_text_columns

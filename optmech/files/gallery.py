@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from optmech.base.resources import data_folder
+from optmech.base.machine import data_folder
 from optmech.errors import ProblemError
 
 

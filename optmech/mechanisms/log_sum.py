@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.exact.interval import Interval
-from optmech.exact.summation import depth, total
+from optmech.exact.number import Interval
+from optmech.exact.rounding import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, fourier_error, spread, spread_reach
 
 

@@ -15,9 +15,8 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
-from optmech.exact.interval import Interval
-from optmech.exact.number import Number, parse_exact
-from optmech.exact.summation import depth, total
+from optmech.exact.number import Interval, Number, parse_exact
+from optmech.exact.rounding import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, positive_part
 from optmech.mechanisms.log_sum import expected_log
 from optmech.ratios.wide import Wide, either_log_ratio, log_ratio, log_values

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.base.storage import ending, write_atomically
 from optmech.errors import ProblemError
 from optmech.mesh.making import MOST

@@ -15,13 +15,13 @@ from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.exact.keyed import fingerprint
 from optmech.exact.numerators import Numerators
 from optmech.exact.sampler import (
     EachBytes,
     Table,
     draw,
     draw_each,
+    fingerprint,
     fresh,
     seeded_bytes,
     system_bytes,

@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
-from optmech.exact.balls import below
+from optmech.exact.rounding import below
 from optmech.spaces.domain import EARTH_RADIUS_KM
 
 _BITS = 128

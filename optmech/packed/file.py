@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Ints
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.base.read_only import ReadOnly
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.exact.checked import require_keys

@@ -13,7 +13,7 @@ from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.read_only import frozen
 from optmech.base.shown import card
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.fixed import SAMPLED_BITS, FixedNumerators
+from optmech.exact.numerators import SAMPLED_BITS, FixedNumerators
 from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each
 from optmech.packed.everywhere import Packed, PackedEverywhere
 from optmech.packed.file import MAX_BYTES, Parts, decode_parts, is_packed, opened

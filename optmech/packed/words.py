@@ -9,8 +9,8 @@ from typing import Any
 
 import flint
 
-from optmech.exact.balls import above
 from optmech.exact.number import Exact, rounded_up
+from optmech.exact.rounding import above
 from optmech.mesh import Mesh
 from optmech.packed.meshes import vertices_of
 from optmech.problem import Problem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optmech.base.compiling import has_numba
+from optmech.base.machine import has_numba
 from optmech.certificate import Bound, Multipliers, lower_bound, values
 from optmech.certificate.families.ratio import everywhere, shared_out
 from optmech.certificate.multipliers import pairs_of

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from optmech.base.equality import SameFields
 from optmech.base.labelled import label_text
-from optmech.base.shown import Shown
+from optmech.base.shown import SameFields, Shown
 from optmech.errors import ProblemError, inside
 from optmech.exact.number import parse_exact
 from optmech.exact.numerators import MAX_BITS, Numerators

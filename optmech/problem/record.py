@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import attrs
 
-from optmech.base.equality import SameFields
-from optmech.base.shown import Shown
+from optmech.base.shown import SameFields, Shown
 from optmech.errors import inside
 from optmech.problem.fields import Field, Plain
 from optmech.problem.space import Place, Space

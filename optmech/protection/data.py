@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.labelled import refuse_latitude_first
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.errors import ProblemError
 from optmech.protection.columns import Chosen, Replaced, column_of, require_columns
 from optmech.protection.reporter import Missing, Outside, Protecting, Reporter, mechanism_of

@@ -13,8 +13,7 @@ from optmech.base.arrays import Floats, Ints, unwrapped
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
-from optmech.exact.keyed import LEAST_KEY, Keyed, framed
-from optmech.exact.sampler import EachBytes, fresh, seeded_bytes
+from optmech.exact.sampler import LEAST_KEY, EachBytes, Keyed, framed, fresh, seeded_bytes
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.protection.places import (
     data_coordinates,

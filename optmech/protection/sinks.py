@@ -14,9 +14,8 @@ from typing import Any, cast
 import numpy as np
 
 from optmech.base.labelled import label_text
-from optmech.base.needed import needed
-from optmech.base.storage import ending
-from optmech.base.storing import Write, written_in_parts
+from optmech.base.machine import needed
+from optmech.base.storage import Write, ending, written_in_parts
 from optmech.errors import ProblemError
 from optmech.protection.sources import Part
 

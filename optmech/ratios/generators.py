@@ -13,7 +13,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.ratios.generator import Ball, Generator
+from optmech.ratios.enclosures import Ball, Generator
 from optmech.ratios.powers import order_of, power_generator
 
 _NAMES = ("max", "kl", "reverse_kl", "tv", "chi2", "hellinger")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.exact.summation import total
+from optmech.exact.rounding import total
 from optmech.ratios import hockey_stick
 
 LEAST = 2.0**-1022

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.errors import ProblemError
 from optmech.reading.bounded import expanded, read_text, require_readable, translated
 from optmech.reading.isolated import Found, read_isolated

@@ -24,7 +24,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative, weights, whole
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, rounded_down
-from optmech.exact.outward import down, exp_down, log_floats, up
+from optmech.exact.rounding import down, exp_down, log_floats, up
 from optmech.spaces.prior import Prior
 from optmech.transport.carry import closed, normalised_logs
 from optmech.transport.gains import Logs, gains

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.exact.outward import exp_down, exp_up, up
+from optmech.exact.rounding import exp_down, exp_up, up
 from optmech.reductions.aggregation import Coarse, Members, assembled, near_pairs, ratios_between
 from optmech.spaces.prior import Prior
 

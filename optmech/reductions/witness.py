@@ -20,7 +20,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
-from optmech.exact.outward import down, exp_down, log_floats, up
+from optmech.exact.rounding import down, exp_down, log_floats, up
 from optmech.reductions.aggregation import Coarse, Members, assembled, together
 from optmech.reductions.cells import Limits, box_radii, boxed_costs
 from optmech.spaces.prior import Prior

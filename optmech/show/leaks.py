@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from optmech.analysis import leakage
 from optmech.errors import TooLargeError
-from optmech.exact.interval import Interval
+from optmech.exact.number import Interval
 from optmech.problem import DistributionPrivacy, Problem
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism

@@ -16,10 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.equality import SameFields
 from optmech.base.labelled import own_labels, reordered
 from optmech.base.minplus import is_closed, shortest_detour
 from optmech.base.read_only import ReadOnly
+from optmech.base.shown import SameFields
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import positive, weights
 from optmech.spaces.domain import Domain, great_circle

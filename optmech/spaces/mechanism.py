@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.labelled import in_order
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.base.read_only import ReadOnly
 from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.exact.keyed import fingerprint
 from optmech.exact.numerators import Numerators, integers
 from optmech.exact.sampler import (
     Bytes,
@@ -25,6 +24,7 @@ from optmech.exact.sampler import (
     Table,
     draw,
     draw_each,
+    fingerprint,
     fresh,
     seeded_bytes,
     system_bytes,
@@ -262,7 +262,7 @@ class Mechanism(ReadOnly):
             Without geopandas, on an unknown label, or where the observables have no longitudes and
             latitudes.
         """
-        from optmech.spaces.geometries import geometries
+        from optmech.spaces.layout import geometries
 
         geopandas = needed("geopandas", "geo", where="to_geopandas")
         row = self.matrix[self.secrets.index(secret)]

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.equality import SameFields
 from optmech.base.read_only import ReadOnly
+from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.spaces.distances import (
     Distance,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from optmech.base.needed import installing
+from optmech.base.machine import installing
 from optmech.errors import ProblemError
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import closing, contextmanager
 from multiprocessing import get_context
 
-from optmech.base import cores
+from optmech.base.machine import cores
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.sweeps import worker
@@ -116,7 +116,7 @@ def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterat
     # read when the new processes load their numeric libraries
     os.environ.update(dict.fromkeys(worker.SINGLE, "1"))
     try:
-        with closing(Processes(max(1, min(workers or cores.at_hand(), tasks)))) as own:
+        with closing(Processes(max(1, min(workers or cores(), tasks)))) as own:
             yield own
     finally:
         for name, value in former.items():

@@ -12,9 +12,9 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import SolverError
-from optmech.exact.balls import above
 from optmech.exact.exponentials import at_most, bracket, exp_lower
 from optmech.exact.number import Exact
+from optmech.exact.rounding import above
 from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import Shares
 from optmech.transport.barycenters import rounded_outputs

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.exact.outward import down, exp_down, exp_up, log_floats, up
+from optmech.exact.rounding import down, exp_down, exp_up, log_floats, up
 
 _FAR = 60.0
 """What is e^60 dearer than the decisive row is no use, what is as much cheaper all the same."""

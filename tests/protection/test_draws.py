@@ -17,9 +17,8 @@ from scipy.stats import chi2
 
 import optmech as om
 from optmech.errors import ProblemError
-from optmech.exact.keyed import Keyed, framed
 from optmech.exact.numerators import Numerators
-from optmech.exact.sampler import Table, draw_each
+from optmech.exact.sampler import Keyed, Table, draw_each, framed
 from optmech.mesh.drawing import draw_control_points
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.spaces.rationals import RationalRows

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import optmech as om
-from optmech.base.storing import written_in_parts
+from optmech.base.storage import written_in_parts
 from optmech.cli.main import main
 from optmech.errors import ProblemError
 from optmech.protection.files import Asked, protect_file

@@ -18,8 +18,8 @@ from optmech.analysis.simplex import concave_maximum
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.balls import above
 from optmech.exact.checked import positive, probability, whole
+from optmech.exact.rounding import above
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior

@@ -20,8 +20,7 @@ from optmech.analysis.leakage.joint import drawn, fractions, rational_rows
 from optmech.analysis.leakage.vulnerability import posterior_vulnerability
 from optmech.base.arrays import Floats
 from optmech.errors import SolverError, TooLargeError, VerificationError
-from optmech.exact.interval import Interval
-from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.number import Exact, Interval, rounded_down, rounded_up
 from optmech.exact.numerators import Numerators
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior

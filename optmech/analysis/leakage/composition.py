@@ -17,8 +17,7 @@ from optmech.analysis.leakage.joint import Scaled, probabilities, shares
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.interval import Interval
-from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.number import Exact, Interval, rounded_down, rounded_up
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.mechanism import Mechanism

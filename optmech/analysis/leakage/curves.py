@@ -17,8 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from optmech.analysis.leakage.losses import Weights, above_loss, excess, power
-from optmech.exact.interval import Interval
-from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.number import Exact, Interval, rounded_down, rounded_up
 
 Dot = tuple[Fraction, Fraction]
 _UNIT = 2.0**-53

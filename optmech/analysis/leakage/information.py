@@ -12,9 +12,9 @@ from optmech.analysis.simplex import concave_maximum
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
-from optmech.exact.balls import above, below
 from optmech.exact.checked import positive, whole
-from optmech.exact.interval import Interval
+from optmech.exact.number import Interval
+from optmech.exact.rounding import above, below
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior

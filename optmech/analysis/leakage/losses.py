@@ -16,9 +16,9 @@ from fractions import Fraction
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.exact.balls import above
 from optmech.exact.exponentials import bracket, exp_range
 from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.rounding import above
 
 _TAIL = 1e-22
 """Mass beyond which an end of the grid is cut off, at every convolution."""

@@ -17,8 +17,7 @@ from optmech.analysis.leakage.worst import refined_in_privacy, refined_in_the_wo
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability
-from optmech.exact.interval import Interval
-from optmech.exact.number import Number
+from optmech.exact.number import Interval, Number
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base import memory
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.engines.structured.triangular import lower_inverse
 from optmech.errors import ProblemError
 

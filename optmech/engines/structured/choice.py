@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optmech.base.compiling import has_numba
+from optmech.base.machine import has_numba
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model

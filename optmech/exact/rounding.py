@@ -1,17 +1,32 @@
-"""Exponentials and logarithms of floats, rounded outward: bounds that no library is trusted for.
+"""Bounds that no library is trusted for: floats around balls, exponentials and logarithms of floats
+rounded outward, and sums whose rounding is known beforehand.
 
-e^x is computed with additions, multiplications and scalings by powers of two only, which IEEE
+Conversion of a ball (python-flint) to a float rounds to the nearest, and may so leave the ball by
+half a unit in the last place: one step outwards is always enough. e^x is computed with additions, multiplications and scalings by powers of two only, which IEEE
 arithmetic rounds correctly, so that its error is known; logarithms are proposed by the library and
-decided by that exponential (docs/theory.md, "Carrying a guarantee over to distributions").
+decided by that exponential (docs/theory.md, "Carrying a guarantee over to distributions"). Errors of
+sums are in units of 2^-53, relatively to the sum of absolute values.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+
+
+def below(ball: Any) -> float:
+    """A float <= every number in a ball."""
+    return math.nextafter(float(ball.lower()), -math.inf)
+
+
+def above(ball: Any) -> float:
+    """A float >= every number in a ball."""
+    return math.nextafter(float(ball.upper()), math.inf)
+
 
 _HIGH = 0x2C5C85FDF47 * 2.0**-42
 """The first 42 bits of ln 2: its products with whole numbers below 2^11 are exact."""
@@ -84,3 +99,39 @@ def _power(x: Floats) -> Floats:
     for coefficient in reversed(_COEFFICIENTS[:-1]):
         out = out * f + coefficient
     return np.asarray(np.ldexp(out, k.astype(np.int64)))
+
+
+_BLOCK = 512
+
+
+def total(terms: Floats) -> Floats:
+    """Sums along the last axis, by halves: off by at most ``depth(n)`` units."""
+    while terms.shape[-1] > 1:
+        half = terms.shape[-1] // 2
+        paired = terms[..., :half] + terms[..., half : 2 * half]
+        odd = terms.shape[-1] % 2
+        terms = np.concatenate([paired, terms[..., -1:]], axis=-1) if odd else paired
+    return np.asarray(terms.sum(axis=-1))
+
+
+def depth(count: int) -> int:
+    """Additions that a term of ``total`` goes through at most."""
+    return math.ceil(math.log2(max(count, 1)))
+
+
+def suffix_depth(count: int) -> int:
+    """Additions that a term of ``suffix_sums`` goes through at most."""
+    return min(count, _BLOCK) + count // _BLOCK + 2
+
+
+def suffix_sums(terms: Floats) -> Floats:
+    """Σ of all terms from each one on, and 0 after the last, shape (n + 1,), by blocks: off by at
+    most ``suffix_depth(n)`` units."""
+    count = len(terms)
+    blocks = np.zeros(-(-count // _BLOCK) * _BLOCK)
+    blocks[len(blocks) - count :] = terms
+    table = blocks.reshape(-1, _BLOCK)
+    inner = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
+    later = np.append(np.cumsum(inner[::-1, 0])[::-1][1:], 0.0)
+    whole = (inner + later[:, None]).ravel()
+    return np.append(whole[len(whole) - count :], 0.0)
