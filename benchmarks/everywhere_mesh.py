@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.certificate.gradients import check_gradients, check_mesh
-from optmech.certificate.places import expected_loss
+from optmech.certificate.families.gradient import check_gradients, check_mesh
+from optmech.certificate.values import expected_loss
 from optmech.engines import cones
 from optmech.exact.number import parse_exact
 from optmech.lp import gradients

@@ -12,8 +12,8 @@ import pytest
 from scipy.stats import chi2
 
 import optmech as om
-from optmech.certificate.gradients import check_gradients
-from optmech.certificate.places import expected_loss
+from optmech.certificate.families.gradient import check_gradients
+from optmech.certificate.values import expected_loss
 from optmech.exact.number import parse_exact
 from optmech.exact.numerators import Numerators
 from optmech.lp import gradients

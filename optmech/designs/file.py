@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Bound, check_exact, lower_bound
+from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.check import CheckReport
 from optmech.certificate.claims import Claim, bounded, proved, report_on
-from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import Figures, figures_of, relative_gap
 from optmech.designs.approximation import disagreements, measure_approximations
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of, plain

@@ -14,6 +14,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate import Multipliers
+from optmech.certificate.bound import pairs_of
 from optmech.certificate.families import (
     Approximate,
     Bias,
@@ -27,7 +28,6 @@ from optmech.certificate.families import (
     Ratio,
     Trusted,
 )
-from optmech.certificate.multipliers import pairs_of
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.problem import Constraint, DistributionPrivacy

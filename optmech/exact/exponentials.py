@@ -66,8 +66,8 @@ def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
 
 
 def _many_ends(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
-    """``exp_range`` by operations that IEEE arithmetic rounds correctly (``rounding``), some entries
-    at a time: each operation makes an array."""
+    """``exp_range`` by operations that IEEE arithmetic rounds correctly (``rounding``), some
+    entries at a time: each operation makes an array."""
     low, high = np.empty(distance.shape), np.empty(distance.shape)
     given, rates = (
         np.ascontiguousarray(distance).ravel(),

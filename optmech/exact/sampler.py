@@ -196,9 +196,11 @@ _DOMAIN = b"optmech sticky 1"
 
 
 class Keyed:
-    """An ``EachBytes``: draw k takes its bytes from the k-th message.
+    """An ``EachBytes`` whose draws repeat: draw k takes its bytes from the k-th message.
 
-    Every part of what is hashed has a fixed length but the message, which stands last.
+    HMAC-SHA-256 (FIPS 198-1), a pseudorandom function: to whoever lacks the key, the bytes of
+    different messages look like independent uniform ones, and those of one message are always the
+    same. Every part of what is hashed has a fixed length but the message, which stands last.
     """
 
     def __init__(self, key: bytes, messages: Sequence[bytes]) -> None:

@@ -1,7 +1,7 @@
 """Privacy at every point as rows of a linear program: in every triangle of a mesh, for a few
 directions u, u·∇p <= ε p(v). Rows have three entries and are the same in every block.
 
-Nothing here is trusted: what comes of it is decided by ``certificate.gradients``.
+Nothing here is trusted: what comes of it is decided by ``certificate.families.gradient``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import Gradient, MeshMultipliers
-from optmech.certificate.gradients import Edges
+from optmech.certificate.families.gradient import Edges
 from optmech.errors import ProblemError
 from optmech.mesh import Mesh
 from optmech.mesh.elements import rises

@@ -2,7 +2,7 @@
 are needed: of an adversary's guesses and of the losses of single places few matter.
 
 With W the weights of the control points at the places, the mechanism there is Q = W P, and what is
-linear in Q is linear in P. Nothing here is trusted: ``certificate.places`` decides.
+linear in Q is linear in P. Nothing here is trusted: ``certificate.values`` decides.
 """
 
 from __future__ import annotations

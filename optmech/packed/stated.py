@@ -13,7 +13,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import check_exact, values
-from optmech.certificate.places import expected_loss
+from optmech.certificate.values import expected_loss
 from optmech.designs.design import Design
 from optmech.designs.encoding import encode_numerators, encode_problem
 from optmech.exact.numerators import Numerators

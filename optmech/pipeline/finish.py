@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from optmech.base.machine import has_numba
 from optmech.certificate import Bound, Multipliers, lower_bound, values
+from optmech.certificate.bound import pairs_of
 from optmech.certificate.families.ratio import everywhere, shared_out
-from optmech.certificate.multipliers import pairs_of
 from optmech.certificate.objective import Figures, figures_of, is_optimal, relative_gap
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design

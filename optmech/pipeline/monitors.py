@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from optmech.certificate.infeasible import multiplier_reason
-from optmech.certificate.multipliers import Multipliers
+from optmech.certificate.bound import Multipliers, multiplier_reason
 from optmech.lp.blocks import Point
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.session import Channel

@@ -12,8 +12,7 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats
-from optmech.certificate.infeasible import closed_form_reason, support_reason
-from optmech.certificate.multipliers import Multipliers
+from optmech.certificate.bound import Multipliers, closed_form_reason, support_reason
 from optmech.designs.design import Design
 from optmech.engines import load_engine
 from optmech.engines.auto import second, select

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from optmech.certificate import Multipliers
-from optmech.certificate.multipliers import pairs_of
+from optmech.certificate.bound import pairs_of
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.lp.blocks import Start

@@ -14,10 +14,9 @@ from optmech.base.arrays import Floats
 from optmech.certificate.families import (
     Gradient,
     Support,
-    Trusted,
     known,
 )
-from optmech.certificate.gradients import check_gradients
+from optmech.certificate.families.gradient import check_gradients
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
 from optmech.mesh import Mesh
@@ -69,8 +68,7 @@ def require_joint(statement: Statement, kinds: Sequence[str]) -> None:
     if promise is None:
         return
     for family in statement.families:
-        beside = getattr(type(family), "decide_between", Trusted.decide_between)
-        if family is not promise and beside is Trusted.decide_between:
+        if family is not promise and getattr(family, "alone", True):
             raise ProblemError(
                 f"{kinds[family.index]} cannot be combined with privacy at every point",
                 where=f"constraints[{family.index}]",

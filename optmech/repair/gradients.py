@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.check import Check
-from optmech.certificate.gradients import check_gradients
+from optmech.certificate.families.gradient import check_gradients
 from optmech.errors import VerificationError
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators

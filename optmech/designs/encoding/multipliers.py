@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optmech.certificate import Multipliers
+from optmech.certificate.bound import pairs_of
 from optmech.certificate.families import known
-from optmech.certificate.families.plain import WHERE, dense, sparse
+from optmech.certificate.families.base import WHERE, dense, sparse
 from optmech.certificate.families.ratio import decode_pairs, everywhere, shared_out
-from optmech.certificate.multipliers import pairs_of
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, whole
 from optmech.statement import Statement
