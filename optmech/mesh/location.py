@@ -1,16 +1,20 @@
-"""The triangle that holds a point, and the point's barycentric weights there."""
+"""The triangle that holds a point, and the point's barycentric weights there; the border beyond."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.mesh.covering import Corners, Place
+from optmech.spaces.sphere import Border
+
+if TYPE_CHECKING:
+    from optmech.mesh.mesh import Mesh
 
 _EDGE = 1e-12
 """A point is taken to lie in a triangle whose weights fall below zero by no more than this."""
@@ -151,3 +155,13 @@ def _weights(points: Floats, corners: Floats) -> Floats:
     ahead, after = away[:, (1, 2, 0)], away[:, (2, 0, 1)]
     areas = ahead[..., 0] * after[..., 1] - ahead[..., 1] * after[..., 0]
     return np.asarray(areas / areas.sum(axis=1, keepdims=True))
+
+
+def border_of(mesh: Mesh) -> Border:
+    """The border of a mesh, for positions outside of it: the edges of one triangle only, in the
+    order of the triangles."""
+    edges = [(a, b) for t in mesh.corners for a, b in zip(t, t[1:] + t[:1], strict=True)]
+    known = set(edges)
+    outer = [edge for edge in edges if edge[::-1] not in known]
+    start, end = (mesh.vertices[[edge[k] for edge in outer]] for k in (0, 1))
+    return Border.of(start, end, mesh.coordinates == "lonlat")

@@ -20,11 +20,17 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
-from optmech.mesh import elements, files, making, refining
-from optmech.mesh.arguments import both_rational, corners_of, kilometres, weights_of, widths_of
-from optmech.mesh.covering import Corners, Place, covering_flaw, doubled_area
+from optmech.mesh import elements, files, making
+from optmech.mesh.covering import (
+    Corners,
+    Place,
+    covering_flaw,
+    doubled_area,
+    kilometres_per_degree,
+    least_share,
+)
 from optmech.mesh.location import Locator
-from optmech.mesh.projection import kilometres_per_degree, least_share
+from optmech.mesh.making import both_rational, corners_of, kilometres, weights_of, widths_of
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
 
@@ -177,7 +183,7 @@ class Mesh(ReadOnly):
         mass = np.ones(len(places))
         if weights is not None:
             mass = weights_of(weights, len(places), "weights", "a point")
-        return refining.by_mass(found, places, mass, whole(vertices, "vertices", least=3))
+        return making.by_mass(found, places, mass, whole(vertices, "vertices", least=3))
 
     def refine(self, indicator: ArrayLike, most: int | None = None) -> Mesh:
         """Halve the longest edges of the triangles with the largest ``indicator`` (T,), as many as

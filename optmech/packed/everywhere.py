@@ -18,9 +18,9 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.numerators import Numerators
 from optmech.exact.sampler import EachBytes, fresh, seeded_bytes, system_bytes
-from optmech.mesh.arguments import both_rational
 from optmech.mesh.covering import Corners
 from optmech.mesh.elements import basis
+from optmech.mesh.making import both_rational
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.packed.file import Parts
 from optmech.packed.header import Header

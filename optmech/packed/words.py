@@ -16,7 +16,7 @@ from optmech.packed.meshes import vertices_of
 from optmech.problem import Problem
 from optmech.problem.constraint import load_constraint, write_constraint
 from optmech.problem.gains import gain_words
-from optmech.problem.objective import MaximizeDistortion, MinimizeLeakage
+from optmech.problem.problem import MaximizeDistortion, MinimizeLeakage
 from optmech.spaces.domain import Domain, Grid
 
 NOT_CHECKED = ("title", "date of the prior", "whether positions outside are refused")

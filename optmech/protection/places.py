@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.mesh.border import border_of
+from optmech.mesh.location import border_of
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.mesh.mesh import Mesh
 from optmech.spaces.domain import Domain, Grid

@@ -62,7 +62,7 @@ def _versions(
 ) -> int:
     """Two versions with some secrets in common: what their reports reveal about these."""
     from optmech.analysis import leakage
-    from optmech.show.version_words import measured_versions, version_rows
+    from optmech.show.leaks import measured_versions, version_rows
 
     _, named = _distances(args, other, problem)
     found = measured_versions(problem, leakage.versions(*pair), named, other)
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     """Always 0: designs are compared, not judged."""
     from optmech.analysis import leakage, measures
     from optmech.show import leaks
-    from optmech.show.version_words import measured_versions, version_rows
+    from optmech.show.leaks import measured_versions, version_rows
 
     output.claim_outputs(args, [args.first, args.second, args.problem])
     problem, a = read_design(args.first, args.problem)

@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.pipeline.redesigning import redesign
     from optmech.problem.attacked import choose_distance
     from optmech.show.measured import measure_constraints
-    from optmech.show.version_words import measured_versions, version_notes, version_rows
+    from optmech.show.leaks import measured_versions, version_notes, version_rows
 
     require_limits(args)
     file = read_problem(args.problem)

@@ -266,7 +266,7 @@ def show_design(
 
 def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list[tuple[str, str]]:
     from optmech.cli.output import number
-    from optmech.show.nearness import nearness
+    from optmech.show.words import nearness
     from optmech.show.words import unit_of
 
     best = "(no mechanism can do better)"

@@ -13,7 +13,7 @@ from optmech.problem.attacked import choose_distance
 from optmech.show import words
 from optmech.show.backdrop import Source
 from optmech.show.measured import measure_constraints
-from optmech.show.nearness import nearness
+from optmech.show.words import nearness
 from optmech.show.plots.drawing import (
     SYMBOLS,
     draw_matrix,

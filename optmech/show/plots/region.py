@@ -12,7 +12,7 @@ from optmech.errors import ProblemError
 from optmech.show import words
 from optmech.show.backdrop import Source
 from optmech.show.lattice import Lattice, border, lattice_of, plane_of_mesh
-from optmech.show.nearness import within_least
+from optmech.show.words import within_least
 from optmech.show.plots.drawing import (
     COLOURS,
     SERIES,

@@ -8,7 +8,7 @@ import numpy as np
 
 from optmech.errors import ProblemError
 from optmech.show.backdrop import Source, backdrop_of
-from optmech.show.reports.packing import Store
+from optmech.show.reports.payload import Store
 
 Plain = Any
 

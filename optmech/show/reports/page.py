@@ -15,10 +15,10 @@ from optmech.errors import ProblemError
 from optmech.reading.errors import printable
 from optmech.show.backdrop import Source
 from optmech.show.reports.behind import packed
-from optmech.show.reports.packing import Store, script_json
+from optmech.show.reports.payload import Store, script_json
 from optmech.show.reports.payload import Plain, design_payload
 from optmech.show.reports.region import region_payload
-from optmech.show.reports.sampler import client_script
+from optmech.show.reports.payload import client_script
 from optmech.show.words import domain
 
 _SCRIPTS = (

@@ -14,11 +14,11 @@ from optmech.problem.regions import gradient_in
 from optmech.show import words
 from optmech.show.lattice import border, lattice_of, plane_of_mesh
 from optmech.show.measured import measure_constraints
-from optmech.show.nearness import within_least
+from optmech.show.words import within_least
 from optmech.show.reports import figures
-from optmech.show.reports.packing import Store, number
+from optmech.show.reports.payload import Store, number
 from optmech.show.reports.payload import constraints, domain_payload, heading
-from optmech.show.reports.sampler import sampler
+from optmech.show.reports.payload import sampler
 
 Plain = Any
 

@@ -8,7 +8,7 @@ from optmech.designs.design import Design
 from optmech.problem import MaximizeDistortion, MinimizeLeakage
 from optmech.problem.gains import gain_words
 from optmech.show import words
-from optmech.show.nearness import nearness
+from optmech.show.words import nearness
 from optmech.spaces.tabulated import distance_words
 
 

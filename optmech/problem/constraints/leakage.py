@@ -1,7 +1,9 @@
-"""g-leakage: what the best guess of an adversary gains on average, whatever may be guessed."""
+"""Leakage: what the best guess of an adversary gains by a report on average, whatever may be
+guessed, under a prior or for every one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Self
 
@@ -14,14 +16,86 @@ from optmech.certificate.families import Leakage
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, Number, rounded_up
 from optmech.problem import fields
-from optmech.problem.balls import adversary_words, near_priors, require_radius
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import optional_distance, optional_number
-from optmech.problem.gains import Gain, as_gain, block_gains, gain_matrix, gain_words, gained
+from optmech.problem.gains import (
+    PRIOR_FREE,
+    Gain,
+    adversary_words,
+    as_gain,
+    block_gains,
+    gain_matrix,
+    gain_words,
+    gained,
+    near_priors,
+    require_radius,
+)
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
+
+
+@constraint("maximal_leakage")
+@frozen(repr=False, field_transformer=fields.placed)
+class MaximalLeakage(Constraint):
+    """ln Σ_o max_s p(o|s) <= ``maximum``, in nats (Issa, Wagner and Kamath, *An Operational
+    Approach to Information Leakage*, IEEE Trans. Inf. Theory 2020, Theorem 1).
+
+    It bounds, for every prior and whatever function of the secret is guessed, the logarithm of how
+    many times likelier a right guess becomes with the report; it is also the largest min-entropy
+    leakage of all priors. ``"ln 2"`` is one bit.
+    """
+
+    maximum: Exact = field(converter=fields.number)
+
+    def families(self, index: int, space: Space) -> Iterator[Leakage]:
+        count = len(space.secrets)
+        gain = PRIOR_FREE["maximal"](count)
+        yield Leakage(index, gain, self.maximum, True, gain, np.ones(count))
+
+    def promise(self, space: Space) -> str:
+        return f"maximal leakage at most {self.maximum.words} nats, for every prior"
+
+    def measured(self, m: Mechanism, space: Space) -> Kept:
+        value = math.log(max(1.0, float(m.matrix.max(axis=0).sum())))
+        return Kept("leakage", float(self.maximum), value)
+
+    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+        most = min(space.loss.shape)
+        if self.maximum < math.log(most):
+            return []
+        return [("", f"it never exceeds ln {most}")]
+
+
+@constraint("additive_capacity")
+@frozen(repr=False, field_transformer=fields.placed)
+class AdditiveCapacity(Constraint):
+    """1 - Σ_o min_s p(o|s) <= ``maximum`` (Alvim et al., *The Science of Quantitative Information
+    Flow*, 2020, chapter 7; Doeblin's coefficient).
+
+    No adversary with gains from 0 to 1 gains more than ``maximum`` by the report, whatever the
+    prior: all rows share the mass 1 - ``maximum``, which says nothing of the secret.
+    """
+
+    maximum: Exact = field(converter=fields.delta)
+
+    def families(self, index: int, space: Space) -> Iterator[Leakage]:
+        count = len(space.secrets)
+        gain = PRIOR_FREE["additive"](count)
+        yield Leakage(index, gain, self.maximum, False, gain, np.ones(count))
+
+    def promise(self, space: Space) -> str:
+        return f"additive capacity at most {self.maximum.words}, for every prior and gain up to 1"
+
+    def measured(self, m: Mechanism, space: Space) -> Kept:
+        value = max(0.0, 1.0 - float(m.matrix.min(axis=0).sum()))
+        return Kept("leakage", float(self.maximum), value)
+
+    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+        if len(space.secrets) == 1:
+            return [("", "there is one secret only")]
+        return [("", "it never exceeds 1")] if self.maximum >= 1 else []
 
 
 @constraint("gain_leakage")
