@@ -24,7 +24,7 @@ from optmech.reading.errors import printable
 if TYPE_CHECKING:
     from optmech.certificate.check import Check
     from optmech.problem import Problem
-    from optmech.show.measured import Measured
+    from optmech.show.figures import Measured
 
 PIPE_WIDTH = 100
 

@@ -1,23 +1,24 @@
-"""What mechanisms leak, in numbers with names, and which of two leaks more, in words."""
+"""What mechanisms leak, in numbers with names, and which of two leaks more, in words; what two
+versions of a design reveal together."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
-from optmech.analysis import leakage
+
+import numpy as np
+
+from optmech.analysis import leakage, measures
+from optmech.analysis.leakage import Versions
+from optmech.base.arrays import Floats
+from optmech.base.labelled import label_text
 from optmech.errors import TooLargeError
 from optmech.exact.number import Interval
 from optmech.problem import DistributionPrivacy, Problem
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
-import math
-from collections.abc import Hashable, Sequence
-from typing import Any
-import numpy as np
-from optmech.analysis import leakage, measures
-from optmech.analysis.leakage import Versions
-from optmech.base.arrays import Floats
-from optmech.base.labelled import label_text
-from optmech.problem import Problem
 from optmech.spaces.prior import Prior
 
 Found = dict[str, tuple[str, float | Interval]]

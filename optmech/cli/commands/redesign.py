@@ -10,7 +10,7 @@ from optmech.cli.inputs import require_limits
 from optmech.errors import InfeasibleError, ProblemError
 
 if TYPE_CHECKING:
-    from optmech.show.measured import Measured
+    from optmech.show.figures import Measured
     from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "design some rows of a saved design anew, and keep all others digit by digit"
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.pipeline.profiles import load_profile
     from optmech.pipeline.redesigning import redesign
     from optmech.problem.attacked import choose_distance
-    from optmech.show.measured import measure_constraints
+    from optmech.show.figures import measure_constraints
     from optmech.show.leaks import measured_versions, version_notes, version_rows
 
     require_limits(args)

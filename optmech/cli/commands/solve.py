@@ -16,7 +16,7 @@ from optmech.errors import InfeasibleError, OptmechError, ProblemError
 if TYPE_CHECKING:
     from optmech.designs.design import Design
     from optmech.files import ProblemFile
-    from optmech.show.measured import Measured
+    from optmech.show.figures import Measured
 
 SUMMARY = "solve a problem and verify the mechanism found"
 EXAMPLE = "optmech solve montreal-small -o design.json --report report.html"
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.files import read_problem
     from optmech.pipeline.profiles import load_profile
     from optmech.pipeline.solve import solve
-    from optmech.show.measured import measure_constraints
+    from optmech.show.figures import measure_constraints
 
     require_limits(args)
     file = read_problem(args.problem)
@@ -179,7 +179,7 @@ def attack_on(design: Design) -> dict[str, Any]:
     """What the optimal attack and the best guess are left with."""
     from optmech.analysis import attacks, measures
     from optmech.problem.attacked import choose_distance
-    from optmech.show.measured import blind_error
+    from optmech.show.figures import blind_error
 
     problem, mechanism = design.problem, design.mechanism
     name, distance = choose_distance(problem)
@@ -266,8 +266,7 @@ def show_design(
 
 def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list[tuple[str, str]]:
     from optmech.cli.output import number
-    from optmech.show.words import nearness
-    from optmech.show.words import unit_of
+    from optmech.show.words import nearness, unit_of
 
     best = "(no mechanism can do better)"
     rows = [("status", design.status + (f" ({design.reason})" if design.reason else ""))]

@@ -1,33 +1,37 @@
-"""A design as the plain values that its page displays."""
+"""A design as the plain values that its page displays: arrays and text inside HTML, compact, exact
+and unable to end the script they are in, and the packed mechanism that the page samples."""
 
 from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
 from collections.abc import Sequence
+from importlib.resources import files
 from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
+
 from optmech.analysis import measures
 from optmech.base.arrays import Floats
 from optmech.certificate import Check
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
+from optmech.errors import OptmechError
+from optmech.packed.make import MAX_LOSS, packed_content
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.attacked import choose_distance
-from optmech.show import words
-from optmech.show.measured import Measured, blind_error, measure_constraints
+from optmech.show import figures, words
+from optmech.show.figures import Measured, blind_error, measure_constraints
 from optmech.show.words import nearness
-from optmech.show.reports import figures, sentences
+from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.layout import layout
 from optmech.spaces.observables import Suppressible
-import base64
-import hashlib
-import json
-import math
-from numpy.typing import ArrayLike
-import re
-from importlib.resources import files
-from optmech.errors import OptmechError
-from optmech.packed.make import MAX_LOSS, packed_content
 
 Plain = Any
 
@@ -127,7 +131,6 @@ def client_script() -> str:
     return "\n".join([*parts, "const client = module_index;"])
 
 
-
 _PAIRS = 12
 _TELLING_GAP = 0.01
 """Multipliers that prove less say little of what a change is worth: no prices are shown."""
@@ -170,8 +173,8 @@ def heading(
 def design_payload(design: Design, name: str, store: Store) -> Plain:
     """Everything that the page says about one design."""
     problem = design.problem
-    lead = sentences.lead(design, figures.loss_name(problem))
-    out = heading(design, name, lead, sentences.threshold_notes(design), design.certificate.checks)
+    lead = words.lead(design, figures.loss_name(problem))
+    out = heading(design, name, lead, words.threshold_notes(design), design.certificate.checks)
     out["secrets"] = domain_payload(problem.secrets, store)
     for key in ("loss", "lower_bound", "objective", "bound", "gap", "rounding_cost"):
         out["value" if key == "objective" else key] = number(getattr(design, key))
@@ -187,19 +190,22 @@ def _figures(design: Design) -> Plain:
     """What is compared of a design whose mechanism is not on the page."""
     problem, m = design.problem, design.mechanism
     name, distance = choose_distance(problem)
-    blind = blind_error(problem, distance)
     error = measures.distortion(m, problem.prior, distance)
-    best = measures.bayes_vulnerability(m, problem.prior)
     return {
         "mechanism": None,
-        "attack": {
-            "distance": name,
-            "unit": words.unit_of(problem, name).strip(),
-            "error": number(error),
-            "blind": number(blind),
-            "vulnerability": number(best),
-        },
+        "attack": _attack(design, name, distance, error),
         "constraints": constraints(problem, measure_constraints(problem, m), []),
+    }
+
+
+def _attack(design: Design, name: str, distance: Distance, error: float) -> Plain:
+    problem = design.problem
+    return {
+        "distance": name,
+        "unit": words.unit_of(problem, name).strip(),
+        "error": number(error),
+        "blind": number(blind_error(problem, distance)),
+        "vulnerability": number(measures.bayes_vulnerability(design.mechanism, problem.prior)),
     }
 
 
@@ -231,13 +237,7 @@ def _mechanism(design: Design, store: Store) -> Plain:
             "top": spread.top,
             "beyond": spread.beyond,
         },
-        "attack": {
-            "distance": name,
-            "unit": words.unit_of(problem, name).strip(),
-            "error": number(adversary.total),
-            "blind": number(blind_error(problem, distance)),
-            "vulnerability": number(measures.bayes_vulnerability(m, problem.prior)),
-        },
+        "attack": _attack(design, name, distance, adversary.total),
         "constraints": constraints(
             problem,
             measure_constraints(problem, m),

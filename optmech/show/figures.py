@@ -1,9 +1,11 @@
-"""Numbers of a design that its page shows, computed here and only displayed there."""
+"""Numbers that people look at: what every promise amounts to in a mechanism, what the optimal
+attack makes of it, how much of their log ratios pairs of secrets use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,42 @@ from optmech.spaces.prior import Prior
 from optmech.spaces.tabulated import distance_words
 
 BINS = 56
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One promise and what the matrix keeps of it."""
+
+    constraint: int
+    kind: str
+    quantity: str
+    """ "epsilon", "delta", "divergence", "distortion", "leakage", "bias", "information", "loss"
+    or "outside"."""
+    sense: str
+    """ "at most" or "at least"."""
+    promised: float
+    measured: float
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def measure_constraints(problem: Problem, mechanism: Mechanism) -> list[Measured]:
+    """A row for every constraint whose promise is a number."""
+    rows = []
+    for k, constraint in enumerate(problem.constraints):
+        kept = constraint.measured(mechanism, problem.space)
+        if kept is not None:
+            quantity, promised, measured, sense = kept
+            rows.append(Measured(k, constraint.title, quantity, sense, promised, measured))
+    return rows
+
+
+def blind_error(problem: Problem, distance: Distance) -> float:
+    """d_max: the error of an adversary who sees nothing."""
+    values = evaluate(distance, problem.secrets, problem.secrets, where="distance")
+    return float((values @ problem.prior.weights).min())
 
 
 @dataclass(frozen=True, eq=False)
