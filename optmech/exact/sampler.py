@@ -25,6 +25,7 @@ from optmech.base import memory
 from optmech.base.arrays import Ints
 from optmech.base.labelled import label_text
 from optmech.base.read_only import ReadOnly, locked
+from optmech.exact.checked import whole
 
 Words = NDArray[np.uint64]
 Bytes = Callable[[int], bytes]
@@ -46,6 +47,15 @@ def system_bytes(count: int) -> bytes:
 def seeded_bytes(seed: int) -> Bytes:
     """Reproducible bytes, unfit for release: who knows the seed knows every draw."""
     return np.random.default_rng(seed).bytes
+
+
+def bytes_for(size: int | None, seed: int | None) -> tuple[int, Bytes]:
+    """How many draws a ``size`` stands for, and where their bytes come from. Raises ProblemError on
+    what are no whole numbers."""
+    for where, value in (("size", size), ("seed", seed)):
+        if value is not None:
+            whole(value, where)
+    return 1 if size is None else int(size), system_bytes if seed is None else seeded_bytes(seed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,31 +29,80 @@ class Locator:
     def __init__(self, vertices: Floats, triangles: Ints, scale: Floats) -> None:
         from scipy.spatial import cKDTree
 
-        self._vertices, self._triangles, self._scale = vertices, triangles, scale
+        self._corners, self._scale = vertices[triangles], scale
         self._low, self._high = vertices.min(axis=0), vertices.max(axis=0)
         self._tree = cKDTree(vertices * scale)
-        self._beside = neighbours(triangles)
-        self._incident = incident(triangles, len(vertices))
+        self._beside = _neighbours(triangles)
+        # some triangle at every vertex
+        self._incident = np.zeros(len(vertices), dtype=np.int64)
+        self._incident[triangles.ravel()] = np.repeat(np.arange(len(triangles)), 3)
 
-    def floats(self, places: Floats) -> tuple[Ints, Floats]:
-        """As of ``located``; nowhere for places that are not finite."""
-        start = np.zeros(len(places), dtype=np.int64)
-        known = np.isfinite(places).all(axis=1)
-        start[known] = self._incident[self._nearest(places[known])]
-        return located(places, self._vertices, self._triangles, self._beside, start)
+    def floats(self, points: Floats) -> tuple[Ints, Floats]:
+        """For points (k, 2) the triangle of each, -1 outside and for points that are not finite,
+        and its weights (k, 3), which are >= 0 and sum to one up to rounding."""
+        corners, beside = self._corners, self._beside
+        at, weights = np.zeros(len(points), dtype=np.int64), np.zeros((len(points), 3))
+        active = np.flatnonzero(np.isfinite(points).all(axis=1))
+        at[active] = self._incident[self._nearest(points[active])]
+        found = np.full(len(points), -1, dtype=np.int64)
+        for _ in range(_STEPS):
+            if not len(active):
+                break
+            own = _weights(points[active], corners[at[active]])
+            worst = own.argmin(axis=1)
+            rows = np.arange(len(active))
+            done = own[rows, worst] >= -_EDGE
+            found[active[done]], weights[active[done]] = at[active[done]], own[done]
+            after = beside[at[active], worst]
+            # at the border another edge may lead on, around a corner of the region
+            others = np.where(own < -_EDGE, beside[at[active]], -1)
+            after = np.where(after >= 0, after, others.max(axis=1))
+            going = ~done & (after >= 0)
+            at[active[going]] = after[going]
+            active = active[going]
+        for k in active.tolist():
+            own = _weights(points[[k]], corners)
+            best = int(own.min(axis=1).argmax())
+            if own[best].min() >= -_EDGE:
+                found[k], weights[k] = best, own[best]
+        weights = np.maximum(weights, 0.0)
+        inside = found >= 0
+        weights[inside] /= weights[inside].sum(axis=1, keepdims=True)
+        return found, weights
 
     def exactly(
         self,
         point: tuple[Fraction, Fraction],
         places: Sequence[Place],
         exponent: int,
-        corners: Sequence[Corners],
+        triangles: Sequence[Corners],
     ) -> tuple[int, tuple[int, int, int]] | None:
-        """As of ``located_exactly``, with vertices in whole numbers over 2^exponent."""
-        x, y = point
-        start = int(self._incident[self._nearest(np.array([float(x), float(y)]))])
+        """A triangle with the point, and its weights in whole numbers >= 0 over their sum; None
+        outside. ``places`` are the vertices in whole numbers over 2^exponent."""
         unit = 1 << exponent
-        return located_exactly((x * unit, y * unit), places, corners, self._beside, start)
+        scale = lcm(*((value * unit).denominator for value in point))
+        x, y = (int(value * unit * scale) for value in point)
+
+        def weights(t: int) -> tuple[int, int, int]:
+            a, b, c = ((u * scale - x, v * scale - y) for u, v in (places[k] for k in triangles[t]))
+            return (
+                b[0] * c[1] - b[1] * c[0],
+                c[0] * a[1] - c[1] * a[0],
+                a[0] * b[1] - a[1] * b[0],
+            )
+
+        seen: set[int] = set()
+        t = int(self._incident[self._nearest(np.array(list(map(float, point))))])
+        while t >= 0 and t not in seen:
+            seen.add(t)
+            own = weights(t)
+            if min(own) >= 0:
+                return t, own
+            t = int(self._beside[t][own.index(min(own))])
+        for t in range(len(triangles)):
+            if t not in seen and min(own := weights(t)) >= 0:
+                return t, own
+        return None
 
     def _nearest(self, places: Floats) -> Any:
         """A vertex near each of ``places`` (..., 2), or near where its box is nearest to it."""
@@ -61,7 +110,7 @@ class Locator:
         return self._tree.query(inside * self._scale)[1]
 
 
-def neighbours(triangles: Ints) -> Ints:
+def _neighbours(triangles: Ints) -> Ints:
     """The triangle across the edge opposite every corner, -1 at the border; shape (T, 3)."""
     tails, heads = triangles[:, (1, 2, 0)], triangles[:, (2, 0, 1)]
     size = int(triangles.max()) + 1
@@ -70,83 +119,6 @@ def neighbours(triangles: Ints) -> Ints:
     found = np.minimum(np.searchsorted(mine, theirs, sorter=order), len(mine) - 1)
     edge = order[found]
     return np.where(mine[edge] == theirs, edge // 3, -1).reshape(triangles.shape)
-
-
-def incident(triangles: Ints, count: int) -> Ints:
-    """Some triangle at every one of ``count`` vertices."""
-    out = np.zeros(count, dtype=np.int64)
-    out[triangles.ravel()] = np.repeat(np.arange(len(triangles)), 3)
-    return out
-
-
-def located(
-    points: Floats, vertices: Floats, triangles: Ints, beside: Ints, start: Ints
-) -> tuple[Ints, Floats]:
-    """For points (k, 2) the triangle of each, -1 outside, and its weights (k, 3), which are >= 0
-    and sum to one up to rounding. ``beside`` as from ``neighbours``; ``start`` (k,) are triangles
-    from which to walk."""
-    corners = vertices[triangles]
-    at, weights = start.copy(), np.zeros((len(points), 3))
-    active = np.flatnonzero(np.isfinite(points).all(axis=1))
-    found = np.full(len(points), -1, dtype=np.int64)
-    for _ in range(_STEPS):
-        if not len(active):
-            break
-        own = _weights(points[active], corners[at[active]])
-        worst = own.argmin(axis=1)
-        rows = np.arange(len(active))
-        done = own[rows, worst] >= -_EDGE
-        found[active[done]], weights[active[done]] = at[active[done]], own[done]
-        after = beside[at[active], worst]
-        # at the border another edge may lead on, around a corner of the region
-        others = np.where(own < -_EDGE, beside[at[active]], -1)
-        after = np.where(after >= 0, after, others.max(axis=1))
-        going = ~done & (after >= 0)
-        at[active[going]] = after[going]
-        active = active[going]
-    for k in active.tolist():
-        own = _weights(points[[k]], corners)
-        best = int(own.min(axis=1).argmax())
-        if own[best].min() >= -_EDGE:
-            found[k], weights[k] = best, own[best]
-    weights = np.maximum(weights, 0.0)
-    inside = found >= 0
-    weights[inside] /= weights[inside].sum(axis=1, keepdims=True)
-    return found, weights
-
-
-def located_exactly(
-    point: tuple[Fraction, Fraction],
-    places: Sequence[Place],
-    triangles: Sequence[Corners],
-    beside: Ints,
-    start: int,
-) -> tuple[int, tuple[int, int, int]] | None:
-    """A triangle with the point, and its weights in whole numbers >= 0 over their sum; None
-    outside. ``places`` are the vertices in whole numbers, on the scale of the point."""
-    scale = lcm(point[0].denominator, point[1].denominator)
-    x, y = (int(value * scale) for value in point)
-
-    def weights(t: int) -> tuple[int, int, int]:
-        (a, b, c) = ((u * scale - x, v * scale - y) for u, v in (places[k] for k in triangles[t]))
-        return (
-            b[0] * c[1] - b[1] * c[0],
-            c[0] * a[1] - c[1] * a[0],
-            a[0] * b[1] - a[1] * b[0],
-        )
-
-    seen: set[int] = set()
-    t = start
-    while t >= 0 and t not in seen:
-        seen.add(t)
-        own = weights(t)
-        if min(own) >= 0:
-            return t, own
-        t = int(beside[t][own.index(min(own))])
-    for t in range(len(triangles)):
-        if t not in seen and min(own := weights(t)) >= 0:
-            return t, own
-    return None
 
 
 def _weights(points: Floats, corners: Floats) -> Floats:

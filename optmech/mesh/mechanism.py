@@ -15,17 +15,15 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
 from optmech.exact.numerators import Numerators
 from optmech.exact.sampler import (
     EachBytes,
     Table,
+    bytes_for,
     draw,
     draw_each,
     fingerprint,
     fresh,
-    seeded_bytes,
-    system_bytes,
 )
 from optmech.mesh.covering import Corners
 from optmech.mesh.elements import indices, whole_basis
@@ -147,12 +145,9 @@ class MeshMechanism(Mechanism):
         the same work for all rows; finding the triangle, and the length of the weights, depend
         on the point. A ``seed`` makes the draws reproducible, and therefore unfit for release.
         """
-        for where, value in (("size", size), ("seed", seed)):
-            if value is not None:
-                whole(value, where)
-        source = system_bytes if seed is None else seeded_bytes(int(seed))
+        count, source = bytes_for(size, seed)
         control, weights = self._weights(point)
-        drawn = draw(Table.of([weights]), 0, 1 if size is None else int(size), source)
+        drawn = draw(Table.of([weights]), 0, count, source)
         labels: list[Hashable] = list(self.observables.labels)
         table = self.rows.table
         out = [labels[int(draw(table, control[k], 1, source)[0])] for k in drawn.tolist()]

@@ -15,9 +15,8 @@ from optmech.base import memory
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
 from optmech.exact.numerators import Numerators
-from optmech.exact.sampler import EachBytes, fresh, seeded_bytes, system_bytes
+from optmech.exact.sampler import EachBytes, bytes_for, fresh
 from optmech.mesh.covering import Corners
 from optmech.mesh.elements import basis
 from optmech.mesh.making import both_rational
@@ -225,11 +224,7 @@ class PackedEverywhere(Packed, MeshMechanism):
         ProblemError
             Outside of the region, where the file says to refuse that.
         """
-        for where, value in (("size", size), ("seed", seed)):
-            if value is not None:
-                whole(value, where)
-        count = 1 if size is None else int(size)
-        source = system_bytes if seed is None else seeded_bytes(int(seed))
+        count, source = bytes_for(size, seed)
         drawn = np.frombuffer(source(count * self.draw_bytes), np.uint8)
         out = self.reports(self._within(point), drawn.reshape(count, self.draw_bytes))
         return out[0] if size is None else out

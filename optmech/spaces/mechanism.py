@@ -16,18 +16,16 @@ from optmech.base.machine import needed
 from optmech.base.read_only import ReadOnly
 from optmech.base.shown import card
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
 from optmech.exact.numerators import Numerators, integers
 from optmech.exact.sampler import (
     Bytes,
     EachBytes,
     Table,
+    bytes_for,
     draw,
     draw_each,
     fingerprint,
     fresh,
-    seeded_bytes,
-    system_bytes,
 )
 from optmech.spaces.domain import Domain, require_domain
 from optmech.spaces.labels import indices_of, label_text
@@ -145,10 +143,7 @@ class Mechanism(ReadOnly):
         secrets see ``draws``); the first draw lays out the whole matrix for that. A ``seed`` makes
         the draws reproducible, and therefore unfit for release.
         """
-        for where, value in (("size", size), ("seed", seed)):
-            if value is not None:
-                whole(value, where)
-        source = system_bytes if seed is None else seeded_bytes(int(seed))
+        count, source = bytes_for(size, seed)
         labels = list(self.observables.labels)  # touches all of them
         if isinstance(secret, list | np.ndarray) or hasattr(secret, "iloc"):
             if size is not None:
@@ -160,7 +155,7 @@ class Mechanism(ReadOnly):
             indices = indices_of(self.secrets, secret)
             return [labels[k] for k in self.draws(indices, fresh(source)).tolist()]
         s = self.secrets.index_evenly(secret)
-        drawn = self._draw_of(s, 1 if size is None else int(size), source)
+        drawn = self._draw_of(s, count, source)
         return labels[drawn[0]] if size is None else [labels[k] for k in drawn]
 
     def draws(self, secrets: ArrayLike, source: EachBytes | None = None) -> Ints:
