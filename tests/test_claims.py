@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optmech.show.reports.sentences import lead, threshold_notes
 
 import optmech as om
 from optmech import audit
@@ -24,7 +23,7 @@ from optmech.exchange import adopt
 from optmech.reading.sealed import seal
 from optmech.show.figures import loss_name
 from optmech.show.reports.payload import Store, design_payload
-from optmech.show.words import nearness, percent
+from optmech.show.words import lead, nearness, percent, threshold_notes
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 Change = Callable[[dict[str, Any]], None]

@@ -34,6 +34,7 @@ _FEW = 16
 """Draws of a call for each of which all rows are read."""
 
 
+@frozen
 class Packed(Mechanism):
     """The mechanism of a packed file, whose probabilities are whole numbers over 2^``bits``, and
     what the file says in its ``header``."""

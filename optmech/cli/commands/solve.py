@@ -248,7 +248,7 @@ def show_design(
     """Print a design: what was asked for, what came out, what was checked."""
     from optmech.designs.notes import about_bounds
     from optmech.show import words
-    from optmech.show.reports.sentences import threshold_notes
+    from optmech.show.words import threshold_notes
 
     output.title(title)
     output.facts(words.describe(design.problem))
