@@ -14,7 +14,6 @@ import gzip
 import os
 import re
 import secrets
-import shutil
 import signal
 import stat
 import sys
@@ -40,27 +39,53 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     """Write ``content`` to ``path``, whole or not at all where it is a regular file. Raises
     ProblemError where that cannot be done, on a folder, a disk or a socket, and on a file that is
     read-only."""
-    try:
-        descriptor = descriptor_of(path)
-        if descriptor is not None:
-            write_to_descriptor(descriptor, content)
-            return
-        refuse_unwritable(path)
-        target = Path(os.path.realpath(path))
-        found = status_of(path)
-        if found is not None and not stat.S_ISREG(found.st_mode):
-            with open(path, "wb", buffering=0) as stream:
-                write_all(stream.fileno(), content)
-        elif found is not None and not os.access(target.parent, os.W_OK):
-            _overwrite(target, content)
-        else:
-            _replace(target, content, found)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError) and is_standard_output(path):
-            raise
-        raise ProblemError(
-            f"cannot be written: {error.strerror or error}", where=str(path), remedy=_REMEDY
-        ) from error
+    with written_in_parts(path) as write:
+        write(content)
+
+
+@contextlib.contextmanager
+def written_in_parts(path: str | Path) -> Iterator[Write]:
+    """A function that takes the parts of a file, in order, for what is larger than memory.
+
+    Where the block is left by an exception, nothing remains of a regular file; to others (standard
+    output, a pipe), parts are written as they come. Raises ProblemError as ``write_atomically``.
+    """
+
+    def writer(descriptor: int, write: Callable[[int, bytes], None] = write_all) -> Write:
+        def written(content: bytes) -> None:
+            with _failing(path):
+                write(descriptor, content)
+
+        return written
+
+    descriptor = descriptor_of(path)
+    if descriptor is not None:
+        yield writer(descriptor, write_to_descriptor)
+        return
+    refuse_unwritable(path)
+    with _failing(path):
+        target, found = Path(os.path.realpath(path)), status_of(path)
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        with _failing(path):
+            device = open(path, "wb", buffering=0)  # noqa: SIM115 (closed below)
+        with device:
+            yield writer(device.fileno())
+        return
+    own = os.access(target.parent, os.W_OK)
+    folder = target.parent if own else Path(tempfile.gettempdir())
+    beside = folder / f".{target.name[:100]}.{secrets.token_hex(6)}"
+    with removed_on_a_signal(beside), contextlib.ExitStack() as opened:
+        opened.callback(beside.unlink, missing_ok=True)
+        with _failing(path):
+            handle, nameless = _opened(beside, 0o666 if found is None else 0o600)
+        opened.callback(os.close, handle)
+        yield writer(handle)
+        with _failing(path):
+            settle_as(handle, found)
+            if own and nameless:
+                _name(handle, beside, found)
+            if not own or not _replaced(beside, target, found):
+                _overwrite(target, handle)
 
 
 def compressed(path: str | Path, content: bytes) -> bytes:
@@ -164,66 +189,62 @@ def write_all(descriptor: int, content: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _overwrite(target: Path, content: bytes) -> None:
-    """Write over a file whose folder takes no new files; its room is claimed before its content is
-    touched."""
-    descriptor = os.open(target, os.O_WRONLY)
-    try:
-        if content and hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(descriptor, 0, len(content))
+def _copy(source: int, descriptor: int) -> None:
+    """All that was written to a new file."""
+    os.lseek(source, 0, os.SEEK_SET)
+    while content := os.read(source, 2**20):
         write_all(descriptor, content)
-        os.ftruncate(descriptor, len(content))
+
+
+def _overwrite(target: Path, source: int) -> None:
+    """Write over a file whose folder takes no new files, or that is a mount point; its room is
+    claimed before its content is touched."""
+    descriptor, size = os.open(target, os.O_WRONLY), os.fstat(source).st_size
+    try:
+        if size and hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, size)
+        _copy(source, descriptor)
+        os.ftruncate(descriptor, size)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _replace(target: Path, content: bytes, found: os.stat_result | None) -> None:
-    """Write beside ``target`` and rename."""
-    name = f".{target.name[:100]}.{secrets.token_hex(6)}"
-    beside = target.parent / name
-    with removed_on_a_signal(beside):
-        try:
-            _write_beside(beside, content, found)
-            try:
-                beside.replace(target)
-            except OSError as error:
-                # a file that is a mount point of its own, as in a container, cannot be replaced
-                if error.errno != errno.EBUSY or found is None:
-                    raise
-                _overwrite(target, content)
-            _settle(target.parent)
-        finally:
-            beside.unlink(missing_ok=True)
-
-
-def _write_beside(beside: Path, content: bytes, found: os.stat_result | None) -> None:
-    """Write a new file that looks like the one ``found``. Where the system can, it has no name
-    until it is whole: without one it is gone when its process ends, however it ends."""
-    mode = 0o666 if found is None else 0o600
-    nameless = None
+def _opened(beside: Path, mode: int) -> tuple[int, bool]:
+    """A new file, and whether it has no name, where the system can: without one it is gone when its
+    process ends, however it ends."""
     if hasattr(os, "O_TMPFILE"):
         with contextlib.suppress(OSError):
-            nameless = os.open(beside.parent, os.O_TMPFILE | os.O_WRONLY, mode)
-    if nameless is not None:
-        try:
-            _fill(nameless, content, found)
-            with contextlib.suppress(OSError):
-                # the descriptor is named to have the link followed, which os.link does only then
-                os.link(f"/proc/self/fd/{nameless}", beside, src_dir_fd=nameless)
-                return
-        finally:
-            os.close(nameless)
+            return os.open(beside.parent, os.O_TMPFILE | os.O_RDWR, mode), True
+    return os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), False
+
+
+def _name(nameless: int, beside: Path, found: os.stat_result | None) -> None:
+    """Give a file its name, or its content to one with a name."""
+    with contextlib.suppress(OSError):
+        # the descriptor is named to have the link followed, which os.link does only then
+        os.link(f"/proc/self/fd/{nameless}", beside, src_dir_fd=nameless)
+        return
+    mode = 0o666 if found is None else 0o600
     named = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
-        _fill(named, content, found)
+        _copy(nameless, named)
+        settle_as(named, found)
     finally:
         os.close(named)
 
 
-def _fill(descriptor: int, content: bytes, found: os.stat_result | None) -> None:
-    write_all(descriptor, content)
-    settle_as(descriptor, found)
+def _replaced(beside: Path, target: Path, found: os.stat_result | None) -> bool:
+    """Rename; False for a file that is a mount point of its own, as in a container, which cannot
+    be replaced."""
+    try:
+        beside.replace(target)
+    except OSError as error:
+        if error.errno != errno.EBUSY or found is None:
+            raise
+        return False
+    _settle(target.parent)
+    return True
 
 
 def settle_as(descriptor: int, found: os.stat_result | None) -> None:
@@ -269,71 +290,12 @@ def _settle(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def written_in_parts(path: str | Path) -> Iterator[Write]:
-    """A function that takes the parts of a file, in order.
-
-    A regular file is written beside its place and renamed at the end; where the block is left by
-    an exception, nothing of it remains. To what is no regular file (standard output, a pipe), parts
-    are written as they come. Raises ProblemError as ``write_atomically``.
-    """
-    descriptor = descriptor_of(path)
-    if descriptor is not None:
-        yield lambda content: write_to_descriptor(descriptor, content)
-        return
-    refuse_unwritable(path)
-    with _failing(path):
-        target, found = Path(os.path.realpath(path)), status_of(path)
-    if found is not None and not stat.S_ISREG(found.st_mode):
-        with _failing(path), open(path, "wb", buffering=0) as device:
-            yield lambda content: write_all(device.fileno(), content)
-        return
-    own = os.access(target.parent, os.W_OK)
-    folder = target.parent if own else Path(tempfile.gettempdir())
-    beside = folder / f".{target.name[:100]}.{secrets.token_hex(6)}"
-    with removed_on_a_signal(beside):
-        try:
-            mode = 0o666 if found is None else 0o600
-            with _failing(path):
-                handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            with os.fdopen(handle, "wb", buffering=2**20) as stream:
-
-                def write(content: bytes) -> None:
-                    with _failing(path):
-                        stream.write(content)
-
-                yield write
-                with _failing(path):
-                    stream.flush()
-                    settle_as(stream.fileno(), found)
-            with _failing(path):
-                _put(beside, target, own)
-        finally:
-            beside.unlink(missing_ok=True)
-
-
-def _put(beside: Path, target: Path, own: bool) -> None:
-    """Rename, or copy where the folder takes no new files or the file is a mount point."""
-    if own:
-        try:
-            beside.replace(target)
-            return
-        except OSError as error:
-            if error.errno != errno.EBUSY:
-                raise
-    with open(beside, "rb") as source, open(target, "r+b") as stream:
-        shutil.copyfileobj(source, stream, 2**20)
-        stream.truncate()
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-@contextlib.contextmanager
 def _failing(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and is_standard_output(path):
+            raise
         raise ProblemError(
-            f"cannot be written: {error.strerror or error}",
-            where=str(path),
-            remedy=_REMEDY,
+            f"cannot be written: {error.strerror or error}", where=str(path), remedy=_REMEDY
         ) from error
