@@ -23,6 +23,7 @@ from optmech.spaces.distances import (
     evaluate,
     hamming,
     haversine,
+    is_metric,
     manhattan,
 )
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
@@ -102,8 +103,7 @@ def distance_words(distance: object) -> str:
     from the coordinates of a file; else that it is given as a matrix."""
     name = distance_name(distance)
     read = isinstance(distance, _Tabulated)
-    known = isinstance(distance, tuple(type(own) for own in NAMED.values()))
-    if known or (name in NAMED if read else name not in (*NAMED, "matrix", "given")):
+    if is_metric(distance) or (name in NAMED if read else name not in (*NAMED, "matrix", "given")):
         return name
     called = "" if name in ("matrix", "given") else f", called {name!r}"
     return f"given as a matrix{called}{' in the file' if read and called else ''}"
