@@ -28,7 +28,7 @@ from optmech.base.arrays import Floats
 from optmech.certificate.families.base import Trusted, known
 from optmech.certificate.families.ratio import PairMultipliers, everywhere
 from optmech.certificate.lagrangian import Bound, Lagrangian, attack, mixture, positive
-from optmech.statement import Statement
+from optmech.certificate.statement import Statement
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ import numpy as np
 from optmech.certificate.check import Check
 from optmech.certificate.families import known
 from optmech.certificate.families.gradient import check_mesh
+from optmech.certificate.statement import Statement
 from optmech.certificate.values import at_places
 from optmech.errors import VerificationError
 from optmech.exact.numerators import Numerators
-from optmech.statement import Statement
 
 
 def check_exact(statement: Statement, released: Numerators) -> tuple[Check, ...]:

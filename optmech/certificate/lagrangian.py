@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.certificate import values
-from optmech.statement import Held
+from optmech.certificate.statement import Held
 
 UNIT = 2.0**-53
 LARGEST = 2.0**100

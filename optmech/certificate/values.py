@@ -19,10 +19,10 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly
+from optmech.certificate.statement import Spread, Statement
 from optmech.exact.number import rounded_down as rounded_down
 from optmech.exact.number import rounded_up as rounded_up
 from optmech.exact.numerators import Numerators, integers
-from optmech.statement import Spread, Statement
 
 NEAR = Fraction(1, 10**12)
 """A limit that misses the attainable extreme by this much, relatively, means the extreme."""

@@ -17,6 +17,7 @@ from optmech.base.storage import compressed, write_atomically
 from optmech.certificate import Bound, Check, Multipliers, lower_bound
 from optmech.certificate.families import Gradient
 from optmech.certificate.objective import claimable, relative_gap, status_of
+from optmech.certificate.statement import Statement
 from optmech.designs.approximation import MEASURED, Approximation
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
@@ -26,7 +27,6 @@ from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.regions import gradient_of
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tabulated import distance_words
-from optmech.statement import Statement
 
 if TYPE_CHECKING:
     import geopandas as gpd

@@ -28,10 +28,10 @@ from optmech.certificate.families import (
     Ratio,
     Trusted,
 )
+from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.problem import Constraint, DistributionPrivacy
-from optmech.statement import Statement
 
 __all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
 

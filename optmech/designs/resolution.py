@@ -7,13 +7,13 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import Ratio
+from optmech.certificate.statement import Statement
 from optmech.designs.coarse import problem_over
 from optmech.exact.exponentials import stated_up
 from optmech.exact.rounding import up
 from optmech.problem import Problem
 from optmech.reductions.cells import Limits, coarsened
 from optmech.reductions.witness import Witness, witnessed
-from optmech.statement import Statement
 
 
 def refusal(statement: Statement) -> str:

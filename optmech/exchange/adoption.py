@@ -5,6 +5,7 @@ from __future__ import annotations
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.objective import figures_of
+from optmech.certificate.statement import Statement
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
@@ -14,7 +15,6 @@ from optmech.problem import Problem
 from optmech.repair.release import Released, release
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
-from optmech.statement import Statement
 
 
 @checked_arguments

@@ -13,13 +13,13 @@ from optmech.base.arrays import Floats
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers
 from optmech.certificate.families.ratio import shared_out
+from optmech.certificate.statement import Statement
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import BlockLP, HeldColumns, Point, Sense
 from optmech.lp.families import Reader
 from optmech.lp.families.leakage import add_gains
 from optmech.lp.families.ratio import JOINT
 from optmech.lp.inequalities import Inequalities
-from optmech.statement import Statement
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.certificate.families import known
+from optmech.certificate.statement import Statement
 from optmech.errors import ProblemError
 from optmech.lp.families import PROGRAMS, ROUNDING, Part, Ratios, Window
-from optmech.statement import Statement
 
 _UNIT = 2.0**-53
 

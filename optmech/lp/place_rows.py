@@ -29,9 +29,9 @@ from optmech.certificate.families import (
     PairMultipliers,
     Ratio,
 )
+from optmech.certificate.statement import Statement
 from optmech.lp.families.base import LARGEST_LOG
 from optmech.lp.links import Links
-from optmech.statement import Statement
 
 _MOST = 3
 """Rows that are added at a time, for a report or a family of single losses."""

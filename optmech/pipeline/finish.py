@@ -7,13 +7,13 @@ from optmech.certificate import Bound, Multipliers, lower_bound, values
 from optmech.certificate.bound import pairs_of
 from optmech.certificate.families.ratio import everywhere, shared_out
 from optmech.certificate.objective import Figures, figures_of, is_optimal, relative_gap
+from optmech.certificate.statement import Statement
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
 from optmech.pipeline.beyond import attempted
 from optmech.pipeline.session import Session
 from optmech.problem import Problem
-from optmech.statement import Statement
 
 _MANY = 2
 """Multipliers of ratios for every entry of the matrix; without cycles there is at most one."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optmech.certificate.bound import Multipliers, multiplier_reason
+from optmech.certificate.statement import Statement
 from optmech.lp.blocks import Point
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.session import Channel
-from optmech.statement import Statement
 
 _BINDING = 1e-3
 """Constraints that were left out bind once they are broken by this share."""

@@ -13,6 +13,7 @@ from optmech.base.arrays import Floats
 from optmech.base.interrupts import noticed
 from optmech.certificate import Bound, Multipliers, lower_bound
 from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
+from optmech.certificate.statement import Statement
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
 from optmech.lp.inequalities import Inequalities
@@ -21,7 +22,6 @@ from optmech.repair import Cone, Implied, repair, start
 from optmech.repair.held import HeldRows
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import Released, release
-from optmech.statement import Statement
 
 _SPARE = 1e-13
 """Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""

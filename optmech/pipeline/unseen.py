@@ -13,13 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.certificate.statement import Statement
 from optmech.designs.notes import weightless
 from optmech.errors import ProblemError
 from optmech.exact.numerators import MAX_BITS, Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair import Cone
 from optmech.repair.release import Released
-from optmech.statement import Statement
 
 _BITS = 64
 """Digits that new rows have beyond those of the released ones."""

@@ -8,13 +8,13 @@ import numpy as np
 
 from optmech.certificate import Multipliers
 from optmech.certificate.bound import pairs_of
+from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.lp.blocks import Start
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.session import Session
 from optmech.problem import Problem
-from optmech.statement import Statement
 
 
 def require_fit(problem: Problem, start: object) -> Design:

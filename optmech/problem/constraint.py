@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, Type
 import attrs
 
 from optmech.base.shown import SameFields, Shown
+from optmech.certificate.statement import Family
 from optmech.errors import ProblemError, inside
 from optmech.problem.fields import Field, Plain
 from optmech.problem.space import Place, Space
 from optmech.spaces.mechanism import Mechanism
-from optmech.statement import Family
 
 if TYPE_CHECKING:
     from optmech.sections.base import Spec
@@ -117,8 +117,8 @@ class Constraint(Record, ABC):
     @abstractmethod
     def families(self, index: int, space: Space) -> Iterator[Any]:
         """The inequalities of the constraint at ``index`` of its problem, as families of
-        ``optmech.statement``. Raises ProblemError where a field does not fit the secrets or
-        observables."""
+        ``optmech.certificate.statement``. Raises ProblemError where a field does not fit the
+        secrets or observables."""
 
     @abstractmethod
     def promise(self, space: Space) -> str:

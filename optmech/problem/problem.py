@@ -16,6 +16,7 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, read_only
 from optmech.base.shown import card, short
 from optmech.certificate.families import Ratio, known
+from optmech.certificate.statement import Family, Objective, Statement
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import text
 from optmech.problem import fields
@@ -27,7 +28,6 @@ from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain, require_domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement import Family, Objective, Statement
 
 
 @frozen(repr=False, field_transformer=fields.placed)

@@ -17,6 +17,7 @@ from optmech.certificate.families import (
     known,
 )
 from optmech.certificate.families.gradient import check_gradients
+from optmech.certificate.statement import Family, Statement
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
 from optmech.mesh import Mesh
@@ -25,7 +26,6 @@ from optmech.problem.constraint import Kept
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance, euclidean, haversine
 from optmech.spaces.mechanism import Mechanism
-from optmech.statement import Family, Statement
 
 
 def gradient_of(families: tuple[Family, ...]) -> Gradient | None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate.objective import objective_value
+from optmech.certificate.statement import Statement
 from optmech.lp.inequalities import Inequalities
-from optmech.statement import Statement
 
 _STEPS = 60
 

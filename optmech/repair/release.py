@@ -10,10 +10,10 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate import Check, check_exact
+from optmech.certificate.statement import Statement
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, integers
 from optmech.lp.inequalities import Inequalities
-from optmech.statement import Statement
 
 _SHIFTS = tuple(range(48, 8, -4))
 _TOWARDS_MEAN = 40

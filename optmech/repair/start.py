@@ -12,8 +12,8 @@ from optmech.base.arrays import Floats
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers
 from optmech.certificate.families.ratio import shared_out
+from optmech.certificate.statement import Statement
 from optmech.repair.cone import Cone
-from optmech.statement import Statement
 
 _SWEEPS = 4
 _SLACK = 1e-8

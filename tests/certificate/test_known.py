@@ -17,10 +17,10 @@ from optmech.certificate import Multipliers, check_exact, infeasibility_margin, 
 from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.check import Check
 from optmech.certificate.families import FAMILIES, Ratio, trusted
+from optmech.certificate.statement import Statement
 from optmech.designs.encoding import decode_multipliers, encode_multipliers, encode_problem
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
-from optmech.statement import Statement
 
 H = om.distances.hamming()
 STATED = om.Problem(

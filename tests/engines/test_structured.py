@@ -15,6 +15,7 @@ import optmech as om
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.certificate import lower_bound
+from optmech.certificate.statement import Statement
 from optmech.engines.base import EngineResult, Options, Outcome, program_bytes
 from optmech.engines.structured import StructuredEngine, choice, engine
 from optmech.engines.structured.array_backend import ArrayBackend
@@ -26,7 +27,6 @@ from optmech.lp.blocks import Point
 from optmech.lp.compile import Compiled, compile_lp
 from optmech.lp.flatten import flatten
 from optmech.lp.inequalities import Inequalities
-from optmech.statement import Statement
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 HAS_NUMBA = importlib.util.find_spec("numba") is not None

@@ -16,10 +16,10 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.certificate.check import Check
 from optmech.certificate.lagrangian import Lagrangian
+from optmech.certificate.statement import Family, Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import require_keys
-from optmech.statement import Family, Statement
 
 Plain = Any
 WHERE = "multipliers"

@@ -18,13 +18,13 @@ from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian, positive
+from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 from optmech.ratios.enclosures import average_at_most, divergence_at_most, intercepts_below
 from optmech.ratios.generators import generator, is_smooth
 from optmech.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
-from optmech.statement import Statement
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,10 @@ from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.families.ratio import SAFE, Ratio
 from optmech.certificate.lagrangian import Lagrangian
+from optmech.certificate.statement import Held, Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, exp_lower
 from optmech.exact.numerators import Numerators
-from optmech.statement import Held, Statement
 
 
 @trusted

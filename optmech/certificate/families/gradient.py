@@ -30,6 +30,7 @@ from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import WHERE, Plain, Trusted, trusted
 from optmech.certificate.lagrangian import Bound, Lagrangian
+from optmech.certificate.statement import Spread, Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
@@ -38,7 +39,6 @@ from optmech.exact.number import Exact, rounded_down
 from optmech.exact.numerators import Numerators, integers
 from optmech.mesh import Mesh, elements
 from optmech.mesh.covering import covering_flaw
-from optmech.statement import Spread, Statement
 
 _UNIT = 2.0**-53
 _SAFE = 1 - 16 * _UNIT

@@ -17,10 +17,10 @@ from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import LARGEST, Lagrangian, attack, mixture
+from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, bracket, exp_bracket
 from optmech.exact.number import Exact
-from optmech.statement import Statement
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,10 @@ from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Plain, Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian, positive
+from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
-from optmech.statement import Statement
 
 
 @trusted

@@ -22,11 +22,11 @@ from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.families.ratio import SAFE, Scan, first_failed
 from optmech.certificate.lagrangian import UNIT, Lagrangian, positive
+from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, bracket, exp_lower, exp_range
 from optmech.exact.number import Exact
 from optmech.exact.numerators import integers
-from optmech.statement import Statement
 
 
 class Pushed(ReadOnly, Trusted):

@@ -15,12 +15,12 @@ from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import WHERE, Plain, Trusted, indices, numbers, trusted
 from optmech.certificate.lagrangian import UNIT, Lagrangian, positive
+from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.exact.exponentials import at_most, exp_below, exp_range
 from optmech.exact.number import Exact
-from optmech.statement import Statement
 
 SAFE = 1 - 8 * UNIT
 """Covers the roundings of two probabilities, of the factor, and of up to three operations."""

@@ -15,9 +15,9 @@ from optmech.certificate.bound import pairs_of
 from optmech.certificate.families import known
 from optmech.certificate.families.base import WHERE, dense, sparse
 from optmech.certificate.families.ratio import decode_pairs, everywhere, shared_out
+from optmech.certificate.statement import Statement
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, whole
-from optmech.statement import Statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable

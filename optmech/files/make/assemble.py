@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.certificate.statement import Objective
 from optmech.errors import ProblemError, TooLargeError
 from optmech.files.make.constraints import build_constraint, build_objective
 from optmech.files.make.context import Context, Listed, require_room
@@ -28,7 +29,6 @@ from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement import Objective
 from optmech.tasks.coupling import Transport
 
 if TYPE_CHECKING:

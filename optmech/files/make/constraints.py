@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from optmech.base.arrays import Floats
+from optmech.certificate.statement import Objective
 from optmech.designs.file import rows_of_design
 from optmech.files.make.context import Context
 from optmech.files.make.meshes import build_mesh
@@ -20,7 +21,6 @@ from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index
 from optmech.spaces.prior import Prior
-from optmech.statement import Objective
 
 
 @dataclass(frozen=True)

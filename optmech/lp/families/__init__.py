@@ -17,6 +17,7 @@ from optmech.certificate.families import (
     Ratio,
     Support,
 )
+from optmech.certificate.statement import Family
 from optmech.errors import ProblemError
 from optmech.lp.families.approximate import ApproximatePart
 from optmech.lp.families.base import ROUNDING as ROUNDING
@@ -32,7 +33,6 @@ from optmech.lp.families.lifted import LiftedPart
 from optmech.lp.families.loss import LossPart
 from optmech.lp.families.ratio import Ratios as Ratios
 from optmech.lp.families.ratio import Window as Window
-from optmech.statement import Family
 
 
 def no_part(number: int, family: Gradient) -> None:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats
 
 if TYPE_CHECKING:
-    from optmech.statement.held import Held
-    from optmech.statement.spread import Spread
+    from optmech.certificate.statement.held import Held
+    from optmech.certificate.statement.spread import Spread
 
 
 class Family(Protocol):

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, locked, read_only
-from optmech.statement.family import Family
-from optmech.statement.held import Held, joined
-from optmech.statement.spread import Spread
+from optmech.certificate.statement.family import Family
+from optmech.certificate.statement.held import Held, joined
+from optmech.certificate.statement.spread import Spread
 
 Objective = Literal["expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage"]
 T = TypeVar("T")
