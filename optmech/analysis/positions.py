@@ -17,8 +17,8 @@ from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
+from optmech.exact.ratios.hockey_stick import most_revealing
 from optmech.mesh.mechanism import MeshMechanism
-from optmech.ratios.hockey_stick import most_revealing
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism

@@ -11,7 +11,7 @@ from optmech.divergences.general import Function, evaluated
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, sum_up
-from optmech.ratios.generators import divergence_name
+from optmech.exact.ratios.generators import divergence_name
 
 _LARGE = 700.0
 """e^700 is a float64."""

@@ -15,10 +15,10 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import distribution, probability
 from optmech.exact.number import Interval, Number
 from optmech.exact.numerators import integers
+from optmech.exact.ratios.enclosures import divergence_ball
+from optmech.exact.ratios.generators import generator
+from optmech.exact.ratios.hockey_stick import HockeyStick, least_log_ratio, most_revealing
 from optmech.exact.rounding import above, below
-from optmech.ratios.enclosures import divergence_ball
-from optmech.ratios.generators import generator
-from optmech.ratios.hockey_stick import HockeyStick, least_log_ratio, most_revealing
 from optmech.spaces.prior import Distribution, weights_of
 
 _BITS = 256

@@ -10,8 +10,8 @@ from optmech.base.arrays import Floats
 from optmech.divergences.named import both, kl, max_divergence
 from optmech.errors import ProblemError
 from optmech.exact.checked import float_or_nan
-from optmech.ratios.generators import excess_log
-from optmech.ratios.hockey_stick import log_ratio
+from optmech.exact.ratios.generators import excess_log
+from optmech.exact.ratios.hockey_stick import log_ratio
 from optmech.spaces.prior import Distribution
 
 _LARGE = 500.0

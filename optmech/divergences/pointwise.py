@@ -12,8 +12,8 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import stated_down, stated_up
 from optmech.exact.number import Number, parse_exact, rounded_up
+from optmech.exact.ratios.generators import divergence_name, generator
 from optmech.exact.rounding import exp_down
-from optmech.ratios.generators import divergence_name, generator
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution

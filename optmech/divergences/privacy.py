@@ -15,9 +15,9 @@ from optmech.divergences.named import FUNCTIONS, max_divergence
 from optmech.divergences.orders import renyi
 from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative
-from optmech.ratios.generators import divergence_name
-from optmech.ratios.powers import order_of
-from optmech.ratios.wide import either_log_ratio
+from optmech.exact.ratios.generators import divergence_name
+from optmech.exact.ratios.powers import order_of
+from optmech.exact.ratios.wide import either_log_ratio
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.mechanism import Mechanism

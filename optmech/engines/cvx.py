@@ -14,9 +14,9 @@ from optmech.base.arrays import Ints
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.highs import require_memory
 from optmech.errors import ProblemError
+from optmech.exact.ratios.powers import order_of
 from optmech.lp.blocks import BlockLP, Perspective
 from optmech.lp.flatten import flatten
-from optmech.ratios.powers import order_of
 
 
 class CvxpyEngine:

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats
 from optmech.engines.base import EngineResult, Monitor, Options
 from optmech.engines.lazy import NEIGHBOURS, Joining, in_rounds, nearest_pairs
+from optmech.exact.ratios.generators import generator
 from optmech.lp.blocks import BlockLP, LocalRows, Perspective, Point, entries
-from optmech.ratios.generators import generator
 
 ALL_PAIR_ROWS = 8_000
 _FIRST = np.array([-8.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 8.0])

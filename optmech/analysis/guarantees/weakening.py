@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from optmech.analysis.guarantees.guarantee import RULES, Guarantee
 from optmech.errors import ProblemError
 from optmech.exact.number import product_up
-from optmech.ratios.generators import divergence_name
+from optmech.exact.ratios.generators import divergence_name
 
 _UP = 1 + 2.0**-50
 """More than a few roundings take away."""

@@ -22,9 +22,9 @@ from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
-from optmech.ratios.enclosures import average_at_most, divergence_at_most, intercepts_below
-from optmech.ratios.generators import generator, is_smooth
-from optmech.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
+from optmech.exact.ratios.enclosures import average_at_most, divergence_at_most, intercepts_below
+from optmech.exact.ratios.generators import generator, is_smooth
+from optmech.exact.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Divergence(ReadOnly, Trusted):
 
     Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and ε scale[k] > 0; for
     "renyi:α" the latter is a limit on the Rényi divergence, and D_f and ``limit`` are those of
-    ``ratios.powers``.
+    ``exact.ratios.powers``.
     """
 
     kind = "divergence"

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import DivergenceMultipliers
+from optmech.exact.ratios.generators import generator
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import Perspective, Point, Sense
 from optmech.lp.families.base import PushedPart, Reader
 from optmech.lp.families.lifted import NO_ROOM
-from optmech.ratios.generators import generator
 
 
 @dataclass(frozen=True, eq=False)

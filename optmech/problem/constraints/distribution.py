@@ -18,13 +18,13 @@ from optmech.certificate.families.ratio import rounded_product
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import weights
 from optmech.exact.number import Exact
+from optmech.exact.ratios.generators import divergence_name
+from optmech.exact.ratios.powers import LARGEST_RATE, limit_of, order_of
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import FIELDS, ZERO, Field, Plain
 from optmech.problem.ratios import delta_words
 from optmech.problem.space import Place, Space
-from optmech.ratios.generators import divergence_name
-from optmech.ratios.powers import LARGEST_RATE, limit_of, order_of
 from optmech.spaces.mechanism import Mechanism
 
 LEAST_LIMIT = 1e-30

@@ -11,12 +11,12 @@ from attrs import field, frozen
 from optmech.certificate.families import Information, LiftedRatio
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
+from optmech.exact.ratios.generators import generator
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.constraints.distribution import LEAST_LIMIT
 from optmech.problem.fields import ZERO
 from optmech.problem.space import Space
-from optmech.ratios.generators import generator
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 

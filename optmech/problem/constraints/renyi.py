@@ -11,12 +11,12 @@ from attrs import field, frozen
 from optmech.certificate.families import Approximate, Divergence, LiftedRatio
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.exact.ratios.powers import MOST, name_of, order_of
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.constraints.distribution import DistributionPrivacy
 from optmech.problem.fields import FIELDS, optional_distance
 from optmech.problem.space import Space
-from optmech.ratios.powers import MOST, name_of, order_of
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
 

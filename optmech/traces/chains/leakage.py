@@ -18,7 +18,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.ratios.wide import Wide, log_ratio, log_values, product
+from optmech.exact.ratios.wide import Wide, log_ratio, log_values, product
 from optmech.spaces.arguments import mechanism_from
 from optmech.spaces.mechanism import Mechanism
 from optmech.traces.chains.markov import MarkovPrior

@@ -18,7 +18,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.exact.exponentials import exp_bracket
 from optmech.exact.number import Exact
-from optmech.ratios.enclosures import Generator
+from optmech.exact.ratios.enclosures import Generator
 
 PREFIX = "renyi:"
 MOST = 64

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.exact.ratios import hockey_stick
 from optmech.exact.rounding import total
-from optmech.ratios import hockey_stick
 
 LEAST = 2.0**-1022
 """The least normal float64: what a smaller number counts as when it becomes a float."""

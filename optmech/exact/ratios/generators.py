@@ -13,8 +13,8 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.ratios.enclosures import Ball, Generator
-from optmech.ratios.powers import order_of, power_generator
+from optmech.exact.ratios.enclosures import Ball, Generator
+from optmech.exact.ratios.powers import order_of, power_generator
 
 _NAMES = ("max", "kl", "reverse_kl", "tv", "chi2", "hellinger")
 _LONG = {"total_variation": "tv", "chi_squared": "chi2", "squared_hellinger": "hellinger"}
