@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from optmech.lp import gradients
 from optmech.lp.highs import highs_model
-from optmech.mesh import Mesh
+from optmech.spaces.mesh import Mesh
 
 
 @dataclass(frozen=True)

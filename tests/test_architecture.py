@@ -108,6 +108,6 @@ def test_what_decides_stands_on_little() -> None:
     found = graph()
     below = {room(module) for module in nx.descendants(found, "optmech.certificate.exact")}
     assert below <= {
-        "errors", "base", "exact", "reading", "spaces", "mesh", "certificate"
+        "errors", "base", "exact", "reading", "spaces", "certificate"
     }  # fmt: skip
     assert not list(imports("optmech.audit", HOUSE / "audit.py", modules()))

@@ -21,11 +21,11 @@ from optmech.certificate.statement import Statement
 from optmech.designs.approximation import MEASURED, Approximation
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
-from optmech.mesh import Mesh
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.regions import gradient_of
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.tabulated import distance_words
 
 if TYPE_CHECKING:

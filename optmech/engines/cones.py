@@ -29,7 +29,7 @@ from optmech.engines.levels import Levels, Summed
 from optmech.engines.links import Bordered, Linked
 from optmech.lp.gradients import cone_rows
 from optmech.lp.links import Links
-from optmech.mesh import Mesh
+from optmech.spaces.mesh import Mesh
 
 _MOST = 100
 _SMALL = 300

@@ -17,8 +17,8 @@ from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import Gradient, MeshMultipliers
 from optmech.certificate.families.gradient import Edges
 from optmech.errors import ProblemError
-from optmech.mesh import Mesh
-from optmech.mesh.elements import rises
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.elements import rises
 
 _TIE = 1e-12
 _END = 1 - 1e-9

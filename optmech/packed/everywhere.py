@@ -17,15 +17,15 @@ from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.exact.sampler import EachBytes, bytes_for, fresh
-from optmech.mesh.covering import Corners
-from optmech.mesh.elements import basis
-from optmech.mesh.making import both_rational
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.packed.file import Parts
 from optmech.packed.header import Header
 from optmech.packed.meshes import CORNER_BYTES, WEIGHT_BITS, Weights
 from optmech.packed.places import coordinates_of
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh.covering import Corners
+from optmech.spaces.mesh.elements import basis
+from optmech.spaces.mesh.making import both_rational
+from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.sphere import FAR, is_position
 
 _POLE = 90

@@ -17,7 +17,6 @@ from optmech.certificate.values import expected_loss
 from optmech.designs.design import Design
 from optmech.designs.encoding import encode_numerators, encode_problem
 from optmech.exact.numerators import Numerators
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.packed.cbor import encode
 from optmech.packed.everywhere import PackedEverywhere
 from optmech.packed.file import Parts, Table
@@ -32,6 +31,7 @@ from optmech.repair.few_bits import few_bits
 from optmech.repair.gradients import few_bits_inside
 from optmech.repair.mixing import constant_anchors
 from optmech.spaces.domain import Domain, Grid, great_circle
+from optmech.spaces.mesh.mechanism import MeshMechanism
 
 QUANTILE = 0.95
 """Of the accuracy that goes with a report; what the Geolocation API means by the word."""

@@ -11,13 +11,13 @@ import flint
 
 from optmech.exact.number import Exact, rounded_up
 from optmech.exact.rounding import above
-from optmech.mesh import Mesh
 from optmech.packed.meshes import vertices_of
 from optmech.problem import Problem
 from optmech.problem.constraint import load_constraint, write_constraint
 from optmech.problem.gains import gain_words
 from optmech.problem.problem import MaximizeDistortion, MinimizeLeakage
 from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.mesh import Mesh
 
 NOT_CHECKED = ("title", "date of the prior", "whether positions outside are refused")
 """What a file says by itself: no design decides it."""

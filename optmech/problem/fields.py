@@ -21,10 +21,10 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import probability, truth
 from optmech.exact.number import Exact, Number, parse_exact, parse_signed
-from optmech.mesh import Mesh
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance, DistanceLike, as_distance
 from optmech.spaces.losses import as_loss
+from optmech.spaces.mesh import Mesh
 from optmech.spaces.prior import Prior
 from optmech.spaces.tabulated import table
 

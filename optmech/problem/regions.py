@@ -20,12 +20,12 @@ from optmech.certificate.families.gradient import check_gradients
 from optmech.certificate.statement import Family, Statement
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
-from optmech.mesh import Mesh
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem.constraint import Kept
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance, euclidean, haversine
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.mechanism import MeshMechanism
 
 
 def gradient_of(families: tuple[Family, ...]) -> Gradient | None:

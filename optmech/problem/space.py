@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
-from optmech.mesh import Mesh
 from optmech.problem.given_rows import GivenRows
 from optmech.spaces.distances import Distance, distance_name, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
+from optmech.spaces.mesh import Mesh
 from optmech.spaces.prior import Prior
 from optmech.spaces.tabulated import NAMED, distance_words, misnamed
 

@@ -14,7 +14,6 @@ from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.exact.sampler import LEAST_KEY, EachBytes, Keyed, framed, fresh, seeded_bytes
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.protection.places import (
     data_coordinates,
     is_geographic,
@@ -23,6 +22,7 @@ from optmech.protection.places import (
 )
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.sphere import FAR, is_position
 
 Outside = Literal["refuse", "nearest", "drop"]

@@ -17,7 +17,7 @@ from optmech.errors import VerificationError
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
 from optmech.lp.gradients import cone_rows
-from optmech.mesh import Mesh
+from optmech.spaces.mesh import Mesh
 
 _MARGINS = (1e-10, 1e-8, 1e-6, 1e-4)
 _TRIES = 40

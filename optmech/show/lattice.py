@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.mesh import Mesh
-from optmech.mesh.location import border_of
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.spaces.layout import Plane, plane_of, plane_of_degrees
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.location import border_of
+from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.prior import Prior
 
 MOST = 300_000

@@ -37,8 +37,8 @@ from optmech.exact.checked import require_keys
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_down
 from optmech.exact.numerators import Numerators, integers
-from optmech.mesh import Mesh, elements
-from optmech.mesh.covering import covering_flaw
+from optmech.spaces.mesh import Mesh, elements
+from optmech.spaces.mesh.covering import covering_flaw
 
 _UNIT = 2.0**-53
 _SAFE = 1 - 16 * _UNIT

@@ -11,7 +11,7 @@ from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from optmech.mesh import Mesh
+    from optmech.spaces.mesh import Mesh
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Spread(ReadOnly):
     def weights(self) -> list[tuple[list[int], tuple[int, ...]]]:
         """For every secret the control points around it, and whole numbers that they count for,
         over the sum of these. Raises ProblemError on a place outside of the region."""
-        from optmech.mesh.elements import whole_basis
+        from optmech.spaces.mesh.elements import whole_basis
 
         out = []
         for x, place in enumerate(self.places.tolist()):

@@ -12,7 +12,6 @@ from optmech.files.make.context import Context
 from optmech.files.make.meshes import build_mesh
 from optmech.files.make.metrics import build_distance, build_loss, read_matrix
 from optmech.files.make.priors import build_distribution, build_prior
-from optmech.mesh import Mesh
 from optmech.problem import Constraint, MaximizeDistortion, MinimizeLeakage
 from optmech.problem.constraint import kinds
 from optmech.problem.given_rows import GivenRows
@@ -20,6 +19,7 @@ from optmech.sections.base import Spec
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index
+from optmech.spaces.mesh import Mesh
 from optmech.spaces.prior import Prior
 
 

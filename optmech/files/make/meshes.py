@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from optmech.files.make.context import Context
-from optmech.mesh import Mesh
 from optmech.sections.meshes import AroundMesh, GridMesh
+from optmech.spaces.mesh import Mesh
 from optmech.spaces.prior import Prior
 
 

@@ -13,11 +13,11 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.machine import needed
 from optmech.base.storage import ending, write_atomically
 from optmech.errors import ProblemError
-from optmech.mesh.making import MOST
 from optmech.reading.bounded import read_text, translated
 from optmech.reading.columns import read_features
 from optmech.reading.isolated import read_isolated
 from optmech.spaces.domain import Coordinates
+from optmech.spaces.mesh.making import MOST
 
 Parts = tuple[Any, Any, str, Coordinates, Any]
 """Vertices, triangles, unit, coordinates and degree, not yet checked."""

@@ -25,11 +25,11 @@ from optmech.exact.sampler import (
     fingerprint,
     fresh,
 )
-from optmech.mesh.covering import Corners
-from optmech.mesh.elements import indices, whole_basis
-from optmech.mesh.mesh import Mesh
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh.covering import Corners
+from optmech.spaces.mesh.elements import indices, whole_basis
+from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.rationals import RationalRows, composed, lowest_terms
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.mesh.covering import Corners, Place
+from optmech.spaces.mesh.covering import Corners, Place
 from optmech.spaces.sphere import Border
 
 if TYPE_CHECKING:
-    from optmech.mesh.mesh import Mesh
+    from optmech.spaces.mesh.mesh import Mesh
 
 _EDGE = 1e-12
 """A point is taken to lie in a triangle whose weights fall below zero by no more than this."""

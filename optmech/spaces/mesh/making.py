@@ -22,7 +22,7 @@ from optmech.spaces.domain import EARTH_RADIUS_KM, Coordinates
 from optmech.spaces.domain_arguments import require_lonlat
 
 if TYPE_CHECKING:
-    from optmech.mesh.mesh import Mesh
+    from optmech.spaces.mesh.mesh import Mesh
 
 
 def kilometres(points: Floats) -> Floats:

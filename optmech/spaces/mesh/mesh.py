@@ -20,8 +20,10 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
-from optmech.mesh import elements, files, making
-from optmech.mesh.covering import (
+from optmech.spaces.domain import Coordinates, Domain
+from optmech.spaces.domain_arguments import require_lonlat, unit_text
+from optmech.spaces.mesh import elements, files, making
+from optmech.spaces.mesh.covering import (
     Corners,
     Place,
     covering_flaw,
@@ -29,10 +31,8 @@ from optmech.mesh.covering import (
     kilometres_per_degree,
     least_share,
 )
-from optmech.mesh.location import Locator
-from optmech.mesh.making import both_rational, corners_of, kilometres, weights_of, widths_of
-from optmech.spaces.domain import Coordinates, Domain
-from optmech.spaces.domain_arguments import require_lonlat, unit_text
+from optmech.spaces.mesh.location import Locator
+from optmech.spaces.mesh.making import both_rational, corners_of, kilometres, weights_of, widths_of
 
 _REFINED = 0.3
 """Share of the indicator's sum that the triangles refined at a time hold."""
