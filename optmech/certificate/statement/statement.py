@@ -5,22 +5,97 @@ This is the language of the certificate. Ratios are natural logarithms; S secret
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import ReadOnly, locked, read_only
-from optmech.certificate.statement.family import Family
-from optmech.certificate.statement.held import Held, joined
 from optmech.certificate.statement.spread import Spread
+from optmech.exact.numerators import Numerators
+
+
+@dataclass(frozen=True, eq=False)
+class Held(ReadOnly):
+    """P[secrets[k], :] is row k of ``exact``, for the k secrets (k,), in increasing order."""
+
+    secrets: Ints
+    exact: Numerators
+
+    @property
+    def matrix(self) -> Floats:
+        """The nearest floats, (k, O)."""
+        return self.exact.matrix
+
+    def free(self, secrets: int) -> Ints:
+        """The secrets out of so many whose rows are not fixed."""
+        return np.setdiff1d(np.arange(secrets), self.secrets)
+
+    def has(self, secrets: int) -> NDArray[np.bool_]:
+        """Which of so many secrets have fixed rows."""
+        out = np.zeros(secrets, dtype=bool)
+        out[self.secrets] = True
+        return locked(out)
+
+    @cached_property
+    def rows(self) -> dict[int, tuple[int, ...]]:
+        """Every fixed row by its secret, over 2^bits of ``exact``."""
+        return dict(zip(self.secrets.tolist(), self.exact.rows, strict=True))
+
+
+def joined(parts: Iterable[Held]) -> Held | None:
+    """The rows that all parts fix, over one power of two; of a secret that two fix, the row of the
+    first. None where nothing is fixed."""
+    given = list(parts)
+    if len(given) < 2:
+        return given[0] if given else None
+    bits = max(part.exact.bits for part in given)
+    rows: dict[int, tuple[int, ...]] = {}
+    for part in given:
+        shift = bits - part.exact.bits
+        for s, row in part.rows.items():
+            rows.setdefault(s, tuple(value << shift for value in row))
+    order = sorted(rows)
+    return Held(np.array(order), Numerators(bits, tuple(rows[s] for s in order)))
+
 
 Objective = Literal["expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage"]
 T = TypeVar("T")
+
+
+class Family(Protocol):
+    """Inequalities of one shape that one stated constraint leads to."""
+
+    kind: ClassVar[str]
+    """Its name."""
+    index: int
+    """Number of the constraint that it comes from."""
+
+    @abstractmethod
+    def signature(self) -> Hashable:
+        """What has to agree for multipliers of one family to be multipliers of another."""
+
+    def forced_zeros(self, zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Entries (S, O) known to be zero in every mechanism whose entries ``zero`` are."""
+        return zero
+
+    def pair_limits(self) -> Floats | None:
+        """Log ratios r (S, S) with P[i,o] <= e^{r_ij} P[j,o] for all o; None where it has none."""
+        return None
+
+    def held_rows(self) -> Held | None:
+        """Rows that it fixes; None where it fixes none."""
+        return None
+
+    def spread(self) -> Spread | None:
+        """How rows of control points make those of the secrets, where it is a promise about all
+        points of a region; None where it is one about the secrets."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
