@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.certificate.gradients import check_gradients, check_mesh
-from optmech.certificate.places import expected_loss
+from optmech.certificate.families.gradient import check_gradients, check_mesh
+from optmech.certificate.statement import Spread
+from optmech.certificate.values import expected_loss
 from optmech.engines import cones
 from optmech.exact.number import parse_exact
 from optmech.lp import gradients
-from optmech.mesh import Mesh
 from optmech.repair.gradients import released_inside
-from optmech.statement import Spread
+from optmech.spaces.mesh import Mesh
 
 _FINER = 2.0
 """Times as many vertices from one mesh to the next."""

@@ -18,8 +18,8 @@ import optmech as om
 from optmech.analysis.measures import everywhere
 from optmech.certificate import Multipliers, lower_bound
 from optmech.engines import pairs
-from optmech.mesh import Mesh
 from optmech.reductions.aggregation import above, aggregated, partition
+from optmech.spaces.mesh import Mesh
 
 CENTRE = (12.49, 41.9)
 REPORTS, SEED = 20, 7

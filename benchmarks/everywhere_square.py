@@ -8,7 +8,7 @@ import numpy as np
 from everywhere_mesh import Clock, Places, adapted, certified
 
 import optmech as om
-from optmech.mesh import Mesh
+from optmech.spaces.mesh import Mesh
 
 EPSILON, SIDE = 0.8, 4.0
 PRIORS = ("uniform", "rough")

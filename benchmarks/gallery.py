@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import optmech as om
-from optmech.base import html
-from optmech.base.resources import data_folder
+from benchmarks import svg
+from optmech.base.machine import data_folder
 from optmech.base.storage import write_atomically
 from optmech.files import read_problem
 from optmech.files.gallery import gallery_names
@@ -47,6 +47,7 @@ In Python, for any of them:
 
 ```python
 import optmech as om
+from benchmarks import svg
 
 problem = om.load_problem("metric")
 design = om.solve(problem)
@@ -100,7 +101,7 @@ def picture_of(design: Any) -> str:
     """Two panels in one drawing: what is secret, and what is reported."""
     if isinstance(design, TargetDesign):
         mechanism = design.mechanisms[0]
-        return panels(html.shades(mechanism.matrix, "p(o|s) for the first input"))
+        return panels(svg.shades(mechanism.matrix, "p(o|s) for the first input"))
     prior = design.problem.prior
     place = int(prior.weights.argmax())
     secrets, observables = design.problem.secrets, design.problem.observables
@@ -110,8 +111,8 @@ def picture_of(design: Any) -> str:
     else:
         row = design.matrix[place]
     if secrets.points is None or observables.points is None:
-        return panels(html.shades(np.asarray(design.matrix), "p(o|s)"))
-    return panels(secrets._picture(prior.weights), observables._picture(np.asarray(row)))
+        return panels(svg.shades(np.asarray(design.matrix), "p(o|s)"))
+    return panels(svg.picture(secrets, prior.weights), svg.picture(observables, np.asarray(row)))
 
 
 def panels(*pictures: str) -> str:
@@ -143,7 +144,7 @@ def guides() -> None:
     reports = om.protect(found, xy, outside="nearest", seed=1)
     after = np.bincount(city.locate(reports), minlength=len(city)).astype(float)
     before = np.bincount(np.maximum(city.locate(xy), 0), minlength=len(city)).astype(float)
-    drawn = panels(city._picture(before), city._picture(after))
+    drawn = panels(svg.picture(city, before), svg.picture(city, after))
     write_atomically(FIGURES / "protecting.svg", drawn.encode())
     curve()
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from optmech.errors import VerificationError as VerificationError
     from optmech.files import load_problem as load_problem
     from optmech.files import load_task as load_task
-    from optmech.mesh import Mesh as Mesh
     from optmech.packed.documents import check as check
     from optmech.packed.documents import load as load
     from optmech.packed.everywhere import PackedEverywhere as PackedEverywhere
@@ -77,6 +76,7 @@ if TYPE_CHECKING:
     from optmech.spaces.domain import Domain as Domain
     from optmech.spaces.domain import Grid as Grid
     from optmech.spaces.mechanism import Mechanism as Mechanism
+    from optmech.spaces.mesh import Mesh as Mesh
     from optmech.spaces.prior import Prior as Prior
     from optmech.sweeps import SweepResult as SweepResult
     from optmech.sweeps import frontier as frontier

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.lp.highs import highs_model
-from optmech.mesh import Mesh
+from optmech.spaces.mesh import Mesh
 
 
 @dataclass(frozen=True)

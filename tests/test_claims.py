@@ -21,11 +21,9 @@ from optmech.certificate.objective import OPTIMAL_GAP
 from optmech.cli.main import main
 from optmech.exchange import adopt
 from optmech.reading.sealed import seal
-from optmech.show.nearness import nearness, percent
-from optmech.show.reports.figures import loss_name
-from optmech.show.reports.packing import Store
-from optmech.show.reports.payload import design_payload
-from optmech.show.reports.sentences import lead, threshold_notes
+from optmech.show.figures import loss_name
+from optmech.show.reports.payload import Store, design_payload
+from optmech.show.words import lead, nearness, percent, threshold_notes
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 Change = Callable[[dict[str, Any]], None]

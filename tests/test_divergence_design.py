@@ -19,7 +19,7 @@ import optmech as om
 from optmech import audit, divergences
 from optmech.certificate import check_exact, lower_bound
 from optmech.certificate.families import LiftedRatio
-from optmech.ratios.generators import GENERATORS
+from optmech.exact.ratios.generators import GENERATORS
 from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()

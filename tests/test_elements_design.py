@@ -26,7 +26,7 @@ from altered_regions import (
 
 import optmech as om
 from optmech import audit
-from optmech.certificate.gradients import check_gradients
+from optmech.certificate.families.gradient import check_gradients
 from optmech.cli.main import main
 from optmech.exact.number import parse_exact
 from optmech.exact.numerators import Numerators

@@ -12,14 +12,14 @@ import pytest
 from scipy.stats import chi2
 
 import optmech as om
-from optmech.certificate.gradients import check_gradients
-from optmech.certificate.places import expected_loss
+from optmech.certificate.families.gradient import check_gradients
+from optmech.certificate.statement import Spread
+from optmech.certificate.values import expected_loss
 from optmech.exact.number import parse_exact
 from optmech.exact.numerators import Numerators
 from optmech.lp import gradients
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.repair.gradients import inside, released_inside
-from optmech.statement import Spread
+from optmech.spaces.mesh.mechanism import MeshMechanism
 
 PLACES = np.array([(x, y) for y in range(5) for x in range(5)], dtype=float)
 APART = np.hypot(*(PLACES[:, None] - PLACES).transpose(2, 0, 1))

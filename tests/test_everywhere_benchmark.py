@@ -82,7 +82,7 @@ def test_a_small_square(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, 'benchmarks')\n"
         "import json, numpy as np; from everywhere_mesh import Places, adapted, certified\n"
-        "from optmech.mesh import Mesh\n"
+        "from optmech.spaces.mesh import Mesh\n"
         "points = np.array([[0.25, 0.5], [3.0, 1.0]]); costs = np.array([[1.0], [2.0]])\n"
         "places = Places(points, np.array([0.25, 0.75]), costs)\n"
         "mesh = Mesh.grid((0, 0, 4, 4), 2)\n"
@@ -96,7 +96,7 @@ def test_halved_triangles_keep_the_area() -> None:
     code = (
         "import sys; sys.path.insert(0, 'benchmarks')\n"
         "import json, numpy as np; from everywhere_mesh import area, finer\n"
-        "from optmech.mesh import Mesh\n"
+        "from optmech.spaces.mesh import Mesh\n"
         "mesh = Mesh.grid((0, 0, 4, 4), 2); weight = np.zeros(len(mesh.triangles)); weight[0] = 1\n"
         "after = finer(mesh, weight, 40)\n"
         "print(json.dumps([float(area(after).sum()), len(after), area(after).min()]))\n"

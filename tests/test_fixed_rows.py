@@ -18,9 +18,9 @@ from optmech import audit
 from optmech.certificate import Multipliers, infeasibility_margin, lower_bound
 from optmech.certificate.families import PairMultipliers
 from optmech.certificate.lagrangian import Lagrangian
+from optmech.certificate.statement import Held
 from optmech.exact.numerators import Numerators
 from optmech.reading.sealed import seal
-from optmech.statement import Held
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 STAIRS = {0: ["1/2", "1/4", "1/8", "1/16", "1/16"], 4: ["1/16", "1/16", "1/8", "1/4", "1/2"]}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import distributions, spread_distributions
 
 import optmech as om
-from optmech.ratios.hockey_stick import excess_mass, least_log_ratio
+from optmech.exact.ratios.hockey_stick import excess_mass, least_log_ratio
 
 BUDGETS = st.one_of(
     st.integers(-320, -1).map(lambda k: 10.0**k), st.sampled_from([1e-20, 1e-16, 0.05, 0.5, 0.9])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import distributions, spread_distributions
 
 import optmech as om
-from optmech.exact.summation import depth, suffix_depth, suffix_sums, total
+from optmech.exact.rounding import depth, suffix_depth, suffix_sums, total
 
 LINE = om.Domain.range(3)
 

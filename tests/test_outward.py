@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from optmech.exact.outward import exp_down, exp_up, log_floats, log_range
+from optmech.exact.rounding import exp_down, exp_up, log_floats, log_range
 
 
 def between(low: float, value: mpmath.mpf, high: float, width: float) -> bool:

@@ -16,9 +16,9 @@ from scipy.optimize import brentq
 
 import optmech as om
 from optmech import audit, prices
-from optmech.ratios.enclosures import intercepts_below
-from optmech.ratios.generators import GENERATORS, generator
-from optmech.ratios.powers import limit_of, power_generator
+from optmech.exact.ratios.enclosures import intercepts_below
+from optmech.exact.ratios.generators import GENERATORS, generator
+from optmech.exact.ratios.powers import limit_of, power_generator
 from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech import audit
-from optmech.problem.balls import corners
+from optmech.problem.gains import corners
 from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()

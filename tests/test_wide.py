@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import spread_distributions
 
 import optmech as om
-from optmech.ratios.wide import LEAST, Wide, log_ratio, product, pushed, tilted
+from optmech.exact.ratios.wide import LEAST, Wide, log_ratio, product, pushed, tilted
 from optmech.traces import ConditionalPrivacy, MarkovPrior
 
 LINE = om.Domain.range(3)

@@ -25,9 +25,8 @@ from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability
-from optmech.exact.interval import Interval
-from optmech.exact.number import Number, parse_exact, rounded_down, rounded_up
-from optmech.exact.summation import depth, total
+from optmech.exact.number import Interval, Number, parse_exact, rounded_down, rounded_up
+from optmech.exact.rounding import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, chernoff, fourier_error, reach, spread_reach
 
 MOST_RELEASES = 100_000

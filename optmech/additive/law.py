@@ -11,8 +11,8 @@ from attrs import frozen
 
 from optmech.additive.loss import NoiseLoss
 from optmech.base.arrays import Floats, Ints
-from optmech.base.equality import SameFields
 from optmech.base.read_only import ReadOnly
+from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from optmech.additive.law import MOST_BITS, geometric, require_falling
 from optmech.base.arrays import Ints
-from optmech.base.equality import SameFields
+from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 

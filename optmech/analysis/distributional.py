@@ -23,8 +23,8 @@ from optmech.errors import ProblemError
 from optmech.exact import checked
 from optmech.exact.checked import nonnegative, probability, whole
 from optmech.exact.number import Number, parse_exact
-from optmech.exact.summation import suffix_sums
-from optmech.ratios.wide import Wide, either_log_ratio, pushed
+from optmech.exact.ratios.wide import Wide, either_log_ratio, pushed
+from optmech.exact.rounding import suffix_sums
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.mechanism import Mechanism

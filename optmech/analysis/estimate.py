@@ -25,9 +25,9 @@ from optmech.base.labelled import few, own_labels
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.balls import above
 from optmech.exact.checked import positive, probability, whole
 from optmech.exact.number import Number
+from optmech.exact.rounding import above
 from optmech.reading.columns import read_text_columns
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain

@@ -19,14 +19,14 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.checked import distribution, probability
 from optmech.exact.number import Number, parse_exact
-from optmech.ratios.hockey_stick import (
+from optmech.exact.ratios.hockey_stick import (
     HockeyStick,
     excess_mass,
     least_log_ratio,
     log_ratio,
     most_revealing,
 )
-from optmech.ratios.wide import Wide, either_log_ratio, pushed
+from optmech.exact.ratios.wide import Wide, either_log_ratio, pushed
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.losses import as_loss, loss_matrix

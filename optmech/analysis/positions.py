@@ -18,11 +18,11 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
-from optmech.mesh.mechanism import MeshMechanism
-from optmech.ratios.hockey_stick import most_revealing
+from optmech.exact.ratios.hockey_stick import most_revealing
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.regions import Regions, grid_boxes
 
 _TOUCH = 1e-9

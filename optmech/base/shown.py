@@ -1,16 +1,63 @@
-"""Objects in an interpreter: a line or a few, however large they are."""
+"""Objects in an interpreter or a notebook: a line or a few, however large they are."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from fractions import Fraction
-from typing import Any
+from html import escape
+from typing import Any, ClassVar
 
 import numpy as np
 
-from optmech.base.equality import SameFields, names_of_fields
 from optmech.base.read_only import ReadOnly
 
 _MOST = 160
+_LONGEST = 200
+
+
+class SameFields:
+    """A frozen dataclass or attrs class without an equality of its own (``eq=False``): equal to
+    what is of the same class with equal fields, arrays entry by entry and NaN equal to itself.
+
+    How a result was found does not count: answers are equal that promise the same with the same
+    probabilities and have the same bounds.
+    """
+
+    _apart: ClassVar[frozenset[str]] = frozenset()
+    """Fields that say how it was found, or prove what follows from them."""
+    _follows: ClassVar[tuple[str, ...]] = ()
+    """Attributes that follow from these fields, and count in their place."""
+
+    def _compared(self) -> Iterator[Any]:
+        names = (name for name in names_of_fields(self) if name not in self._apart)
+        return (getattr(self, name) for name in (*names, *self._follows))
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        pairs = zip(self._compared(), other._compared(), strict=True)
+        return self is other or all(_same(mine, theirs) for mine, theirs in pairs)
+
+    def __hash__(self) -> int:
+        plain = (v for v in self._compared() if isinstance(v, str | float | int) and v == v)
+        return hash((type(self).__name__, *plain))
+
+
+def names_of_fields(value: Any) -> list[str]:
+    """The names of the fields of a dataclass or an attrs object."""
+    return [field.name for field in getattr(value, "__attrs_attrs__", None) or fields(value)]
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return type(a) is type(b) and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+    if isinstance(a, tuple | list) and type(a) is type(b):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (a != a and b != b)
+    return bool(a == b)
 
 
 class Shown(SameFields, ReadOnly):
@@ -32,3 +79,29 @@ def short(value: Any) -> str:
         return f"{value.numerator / value.denominator:.6g}"
     text = f"({', '.join(map(short, value))})" if type(value) is tuple else repr(value)
     return text if len(text) <= _MOST else f"{text[: _MOST - 4]} ..."
+
+
+def card(title: str, facts: Iterable[tuple[str, object]]) -> str:
+    """HTML for notebooks: a title, and rows of names and values; every text is escaped."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{_escaped(name)}</th>"
+        f"<td style='text-align:left'>{_escaped(value)}</td></tr>"
+        for name, value in facts
+    )
+    return f"<div><strong>{_escaped(title)}</strong><table>{rows}</table></div>"
+
+
+def _escaped(value: object) -> str:
+    shown = str(value)
+    return escape(shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 4]} ...")
+
+
+def plain_values(value: Any) -> Any:
+    """The same with nan and infinities as None, for JSON."""
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(item) for item in value]
+    return value

@@ -6,22 +6,55 @@ For multipliers >= 0 of all inequalities, every feasible P has
 
 where L[s,o] collects the cost of P[s,o] and the multipliers' terms, and the minimum runs over
 allowed observables, because P's rows are distributions; of a row that is held fixed the minimum is
-its value. Nothing about the multipliers is
-trusted: signs are clipped, tests clipped to [0, 1], attacks normalised here. Powers e^{εd} enter
-as floats proved to be above them; from there on everything is sums of products of floats, whose
-rounding has the a-priori bound (number of roundings) x 2^-53 x (sum of absolute values).
+its value. Without the objective the same proves that nothing is feasible, as closed forms do.
+Nothing about the multipliers is trusted: signs are clipped, tests clipped to [0, 1], attacks
+normalised here. Powers e^{εd} enter as floats proved to be above them; from there on everything is
+sums of products of floats, whose rounding has the a-priori bound (number of roundings) x 2^-53 x
+(sum of absolute values).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from optmech.base.arrays import Floats
+from optmech.certificate.families.base import Trusted, known
+from optmech.certificate.families.ratio import PairMultipliers, everywhere
 from optmech.certificate.lagrangian import Bound, Lagrangian, attack, mixture, positive
-from optmech.certificate.multipliers import Multipliers
-from optmech.statement import Statement
+from optmech.certificate.statement import Statement
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Those of every family of a ``Statement``, in its order, each of its family's own type.
+
+    None, or an end that is left out, stands for none. ``objective`` is None for the expected loss,
+    the least favourable weights over secrets (S,) for the worst loss, and an attack q(t|o) of shape
+    (O, S) for maximised distortion.
+    """
+
+    families: tuple[Any, ...] = ()
+    objective: Floats | None = None
+
+    def of(self, statement: Statement) -> Iterator[tuple[Trusted, Any]]:
+        """Every family that the certificate decides, with its multipliers or None. Raises
+        VerificationError where there are others."""
+        families = known(statement)
+        given = self.families[: len(families)]
+        return zip(families, given + (None,) * (len(families) - len(given)), strict=True)
+
+
+def pairs_of(statement: Statement, multipliers: Multipliers) -> PairMultipliers | None:
+    """Those of all ratio families without a window together; None without any."""
+    given = list(multipliers.of(statement))
+    return PairMultipliers.joined(given[place][1] for place in everywhere(statement))
 
 
 def lower_bound(statement: Statement, multipliers: Multipliers) -> Bound:
@@ -85,3 +118,54 @@ def _add_objective(lagrangian: Lagrangian, statement: Statement, multipliers: Mu
         part = (attack(guesses) @ statement.target).T
         lagrangian.add(-part, part, statement.secrets + 4.0)
     return True
+
+
+def closed_form_reason(statement: Statement) -> str:
+    """A proof by arithmetic that nothing is feasible, in words; empty where there is none."""
+    reasons = (family.impossible(statement) for family in known(statement))
+    return next(filter(None, reasons), "")
+
+
+def forced_zeros(statement: Statement) -> NDArray[np.bool_]:
+    """Entries (S, O) that must be zero: outside the support, or facing a forced zero in a ratio
+    constraint that holds there."""
+    families = known(statement)
+    zero = ~statement.allowed
+    while zero.any():
+        grown = zero
+        for family in families:
+            grown = grown | family.forced_zeros(zero)
+        if np.array_equal(grown, zero):
+            break
+        zero = grown
+    return zero
+
+
+def support_reason(statement: Statement) -> str:
+    """Whether the support and the ratio constraints together leave a secret with nothing."""
+    empty = np.flatnonzero(forced_zeros(statement).all(axis=1))
+    if not len(empty):
+        return ""
+    return (
+        f"the support leaves {len(empty)} secret(s) without observables, the first of index "
+        f"{empty[0]}: finite ε makes p(o|s) = 0 wherever p(o|s') = 0 for a constrained pair"
+        + (
+            ", and at every point what is 0 at one of them. Widen the support until some "
+            "observable is allowed at every place"
+            if statement.spread is not None
+            else ". Widen the support, or constrain fewer pairs"
+        )
+    )
+
+
+def multiplier_reason(statement: Statement, multipliers: Multipliers) -> str:
+    """Words for a Farkas certificate, if the multipliers are one; empty where they are not."""
+    margin = infeasibility_margin(statement, multipliers)
+    if not margin > 0:
+        return ""
+    named = (family.in_words(given) for family, given in multipliers.of(statement))
+    parts = list(dict.fromkeys(filter(None, named)))
+    return (
+        f"{', '.join(parts) or 'the constraints'} cannot hold together: their combination with "
+        f"the recorded multipliers demands 0 >= {margin:.3g}. Relax at least one of them"
+    )

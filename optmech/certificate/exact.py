@@ -10,10 +10,11 @@ import numpy as np
 
 from optmech.certificate.check import Check
 from optmech.certificate.families import known
-from optmech.certificate.gradients import check_mesh
-from optmech.certificate.places import at_places
+from optmech.certificate.families.gradient import check_mesh
+from optmech.certificate.statement import Statement
+from optmech.certificate.values import at_places
+from optmech.errors import VerificationError
 from optmech.exact.numerators import Numerators
-from optmech.statement import Statement
 
 
 def check_exact(statement: Statement, released: Numerators) -> tuple[Check, ...]:
@@ -33,12 +34,17 @@ def check_exact(statement: Statement, released: Numerators) -> tuple[Check, ...]
         f"whole numbers over 2^{released.bits}, every row with sum 2^{released.bits}",
     )
     if spread is None:
-        return (rows, *(family.decide(statement, released) for family in families))
-    low, high = at_places(spread, released) if len(families) > 1 else (None, None)
-    decided = (
-        family.decide_between(statement, low, high)
-        if low is not None and high is not None and family.spread() is None
-        else family.decide(statement, released)
-        for family in families
-    )
-    return (rows, check_mesh(spread.mesh), *decided)
+        return (rows, *(family.decide(statement, released, released) for family in families))
+    between = at_places(spread, released) if len(families) > 1 else (released, released)
+    decided = [rows, check_mesh(spread.mesh)]
+    for family in families:
+        if family.spread() is not None:
+            decided.append(family.decide(statement, released, released))
+        elif family.alone:
+            raise VerificationError(
+                f"nothing is decided of {family.kind} families beside privacy at every point",
+                where=f"constraints[{family.index}]",
+            )
+        else:
+            decided.append(family.decide(statement, *between))
+    return tuple(decided)

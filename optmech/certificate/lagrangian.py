@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.certificate import values
-from optmech.statement import Held
+from optmech.certificate.statement import Held
 
 UNIT = 2.0**-53
 LARGEST = 2.0**100
@@ -133,12 +133,8 @@ def attack(strategy: Floats) -> Floats:
 
     min_t x_t <= Σ_t α_t x_t for x >= 0 needs Σ_t α_t >= 1, and no more.
     """
-    guesses = np.maximum(strategy, 0.0)
-    count = strategy.shape[1]
-    totals = guesses.sum(axis=1, keepdims=True)
-    usable = np.isfinite(totals) & (totals > 2.0**-900)
-    normal = np.where(usable, guesses / np.where(usable, totals, 1.0), 1.0 / count)
-    return np.asarray(normal * (1 + 4 * (count + 8) * UNIT))
+    shares, count = _shares(np.maximum(strategy, 0.0)), strategy.shape[1]
+    return np.asarray(shares * (1 + 4 * (count + 8) * UNIT))
 
 
 def mixture(strategy: Floats) -> tuple[Floats, float]:
@@ -149,9 +145,13 @@ def mixture(strategy: Floats) -> tuple[Floats, float]:
     less than (W + 2) roundings, relatively.
     """
     guesses = np.where(np.isfinite(strategy), np.maximum(strategy, 0.0), 0.0)
-    count = strategy.shape[1]
-    with np.errstate(over="ignore"):
+    return _shares(guesses), 2.0 * strategy.shape[1] + 6.0
+
+
+def _shares(guesses: Floats) -> Floats:
+    """Rows divided by their sums; equal shares where the sum is no number to divide by."""
+    with np.errstate(over="ignore", invalid="ignore"):
         totals = guesses.sum(axis=1, keepdims=True)
     usable = np.isfinite(totals) & (totals > 2.0**-900)
-    normal = np.where(usable, guesses / np.where(usable, totals, 1.0), 1.0 / count)
-    return np.asarray(normal), 2.0 * count + 6.0
+    equal = 1.0 / guesses.shape[1]
+    return np.asarray(np.where(usable, guesses / np.where(usable, totals, 1.0), equal))

@@ -11,13 +11,13 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate import values
+from optmech.certificate.bound import Multipliers
 from optmech.certificate.families import LossLimit
 from optmech.certificate.lagrangian import Bound
-from optmech.certificate.multipliers import Multipliers
-from optmech.certificate.places import expected_loss
+from optmech.certificate.statement import Statement
+from optmech.certificate.values import expected_loss
 from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
-from optmech.statement import Statement
 
 
 def objective_value(statement: Statement, matrix: Floats) -> float:

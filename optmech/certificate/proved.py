@@ -12,8 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, cast
 
-from optmech.base import html
-from optmech.base.shown import Shown
+from optmech.base.shown import Shown, card
 from optmech.base.storage import compressed, write_atomically
 from optmech.certificate.check import Check, CheckReport
 from optmech.certificate.claims import Claim, bounded, report_on
@@ -176,7 +175,7 @@ class ProvedLoss(Proved, ABC):
             ("lower bound", f"{self.lower_bound:.6g}"),
             ("gap", f"{self.gap:.2g}"),
         ]
-        return html.card(self.heading, facts)
+        return card(self.heading, facts)
 
     def enclosed(self, content: Body) -> Body:
         """A file's object with this content."""

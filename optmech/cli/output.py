@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from optmech.base.plain import plain_values
+from optmech.base.shown import plain_values
 from optmech.base.storage import (
     csv_bytes,
     ending,
@@ -24,12 +24,12 @@ from optmech.base.storage import (
     write_atomically,
 )
 from optmech.errors import OptmechError, ProblemError
-from optmech.exact.interval import Interval
+from optmech.exact.number import Interval
 from optmech.reading.errors import printable
 
 if TYPE_CHECKING:
     from optmech.certificate.check import Check
-    from optmech.show.measured import Measured
+    from optmech.show.figures import Measured
 
 PIPE_WIDTH = 100
 

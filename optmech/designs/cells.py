@@ -13,14 +13,13 @@ import numpy as np
 
 from optmech.analysis import attacks, measures
 from optmech.base.arrays import Floats
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.base.storage import write_atomically
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.geometries import closed, geometries
 from optmech.spaces.labels import label_text
-from optmech.spaces.layout import plane_of
+from optmech.spaces.layout import closed, geometries, plane_of
 
 if TYPE_CHECKING:
     import geopandas as gpd

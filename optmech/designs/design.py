@@ -9,24 +9,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from optmech.base import html
 from optmech.base.arrays import Floats, Ints
-from optmech.base.shown import Shown
+from optmech.base.shown import Shown, card
 from optmech.certificate import Bound, Check, Multipliers, lower_bound
 from optmech.certificate.families import Gradient
 from optmech.certificate.objective import Figures, claimable, relative_gap
 from optmech.certificate.proved import Proved
+from optmech.certificate.statement import Statement
 from optmech.designs.approximation import MEASURED, Approximation
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
-from optmech.mesh import Mesh
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.regions import gradient_of
 from optmech.reading.sealed import DESIGN
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.tabulated import distance_words
-from optmech.statement import Statement
 
 if TYPE_CHECKING:
     from optmech.reductions.witness import Witness
@@ -148,13 +147,13 @@ class Design(Proved):
         ]
         title = f"Design: {problem.title}" if problem.title else "Design"
         if self.exact is None:
-            return html.card(title, [*facts[:2], ("status", self.status), ("reason", self.reason)])
+            return card(title, [*facts[:2], ("status", self.status), ("reason", self.reason)])
         facts += [
             *self._figures(),
             ("gap" if self.mesh is None else "gap on this mesh", f"{self.gap:.2g}"),
             ("engine", f"{_word(self.engine)}, {self.seconds:.2f} s"),
         ]
-        return html.card(title, facts, "" if self.mesh else self.mechanism._picture())
+        return card(title, facts)
 
     @property
     def status(self) -> Literal["optimal", "feasible", "infeasible"]:

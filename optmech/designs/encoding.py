@@ -12,10 +12,11 @@ import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.certificate import Multipliers
+from optmech.certificate.bound import pairs_of
 from optmech.certificate.families import known
-from optmech.certificate.families.plain import WHERE, dense, sparse
+from optmech.certificate.families.base import WHERE, dense, sparse
 from optmech.certificate.families.ratio import decode_pairs, everywhere, shared_out
-from optmech.certificate.multipliers import pairs_of
+from optmech.certificate.statement import Statement
 from optmech.designs.approximation import Approximation
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, text
@@ -30,7 +31,6 @@ from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.labels import decode_label, encode_label
 from optmech.spaces.prior import Prior
 from optmech.spaces.tabulated import NAMED, table
-from optmech.statement import Statement
 
 if TYPE_CHECKING:
     from optmech.designs.design import OuterProof

@@ -17,9 +17,9 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate import Bound, check_exact, lower_bound
+from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.check import CheckReport
 from optmech.certificate.claims import Claim, bounded, report_on
-from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import Figures, figures_of, relative_gap
 from optmech.designs.approximation import claims_of, measure_approximations
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of

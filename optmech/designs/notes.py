@@ -9,8 +9,8 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import known
 from optmech.certificate.objective import relative_gap
+from optmech.certificate.statement import Statement
 from optmech.problem import Problem
-from optmech.statement import Statement
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design

@@ -15,15 +15,15 @@ from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.families import Gradient, PairMultipliers, Ratio
 from optmech.certificate.objective import claimable
+from optmech.certificate.statement import Statement
 from optmech.designs.design import OuterProof
 from optmech.exact.exponentials import stated_up
-from optmech.exact.outward import up
+from optmech.exact.rounding import up
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.constraint import Constraint
 from optmech.spaces import distances
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior
-from optmech.statement import Statement
 
 if TYPE_CHECKING:
     from optmech.reductions.aggregation import Limits

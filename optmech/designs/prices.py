@@ -15,6 +15,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate import Multipliers
+from optmech.certificate.bound import pairs_of
 from optmech.certificate.families import (
     Approximate,
     Bias,
@@ -29,12 +30,11 @@ from optmech.certificate.families import (
     Ratio,
     Trusted,
 )
-from optmech.certificate.multipliers import pairs_of
+from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.problem import Constraint, DistributionPrivacy
 from optmech.spaces.arguments import checked_arguments
-from optmech.statement import Statement
 
 __all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from optmech.base.compiling import has_numba
+from optmech.base.machine import has_numba
 from optmech.lp.blocks import BlockLP, Point, Start
 
 ITERATED_FROM, ITERATED_SHARE = 1_000, 0.25

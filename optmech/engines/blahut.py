@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from optmech.analysis.estimate import likeliest
 from optmech.base.arrays import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
+from optmech.exact.ratios.generators import generator
 from optmech.lp.blocks import BlockLP, Informed, Point
-from optmech.ratios.generators import generator
 
 _ROUNDS = 80
 _STEPS = 4000

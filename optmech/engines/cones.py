@@ -21,13 +21,13 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from optmech.base import cores
 from optmech.base.arrays import Floats, Ints
+from optmech.base.machine import cores
 from optmech.engines.links import Bordered, Linked
 from optmech.engines.mesh_equations import Fronts, Levels, Summed
 from optmech.lp.gradients import cone_rows
 from optmech.lp.place_rows import Links
-from optmech.mesh import Mesh
+from optmech.spaces.mesh import Mesh
 
 TINY = 1e-300
 J = np.array([1.0, -1.0, -1.0])
@@ -199,7 +199,7 @@ def solve(
     there are processors, by default. With ``links`` rows across the reports, which hold where the
     value is finite: from the beginning, if they do at ``start`` (rows, O), strictly inside the
     cones, or without one where all reports are as likely."""
-    threads = (threads or cores.at_hand()) if program.count > _SMALL else 1
+    threads = (threads or cores()) if program.count > _SMALL else 1
     scale = float(np.abs(costs).max()) or 1.0
     state = _State(program, costs.T / scale, links, scale, start)
     # small factors of many reports run beside each other, large ones of all reports in themselves

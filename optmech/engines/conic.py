@@ -21,9 +21,9 @@ from optmech.engines.cutting_planes import (
 )
 from optmech.engines.highs import require_memory
 from optmech.errors import ProblemError
+from optmech.exact.ratios.powers import order_of
 from optmech.lp.blocks import BlockLP, Perspective, Point
 from optmech.lp.flatten import flatten
-from optmech.ratios.powers import order_of
 
 _SHARE = 1e-5
 """Clarabel's own tolerance, as a share of the gap that is to be certified."""

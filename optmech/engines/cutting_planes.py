@@ -11,9 +11,9 @@ from optmech.base.arrays import Floats, Ints
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.highs import NOT_LINEAR, HighsSession, attempts, require_memory
 from optmech.errors import ProblemError
+from optmech.exact.ratios.generators import generator
 from optmech.lp.blocks import BlockLP, LocalRows, PairCone, Perspective, Point, entries
 from optmech.lp.flatten import flatten
-from optmech.ratios.generators import generator
 
 NEIGHBOURS = 8
 NEARLY_ACTIVE = 0.05

@@ -15,9 +15,8 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.exact.balls import above, below
 from optmech.exact.number import Exact, rounded_down, rounded_up
-from optmech.exact.outward import down, exp_down, exp_up, up
+from optmech.exact.rounding import above, below, down, exp_down, exp_up, up
 
 _OVERFLOW = 709.0
 """e^709 is the last power of e that is a float64, and above 2^1022."""
@@ -67,8 +66,8 @@ def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
 
 
 def _many_ends(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
-    """``exp_range`` by operations that IEEE arithmetic rounds correctly (``outward``), some entries
-    at a time: each operation makes an array."""
+    """``exp_range`` by operations that IEEE arithmetic rounds correctly (``rounding``), some
+    entries at a time: each operation makes an array."""
     low, high = np.empty(distance.shape), np.empty(distance.shape)
     given, rates = (
         np.ascontiguousarray(distance).ravel(),

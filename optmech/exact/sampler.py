@@ -9,18 +9,23 @@ to the last, zeros and the sum of everything included. All rows take the same nu
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import secrets as entropy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base import memory
 from optmech.base.arrays import Ints
+from optmech.base.labelled import label_text
 from optmech.base.read_only import ReadOnly, locked
+from optmech.exact.checked import whole
 
 Words = NDArray[np.uint64]
 Bytes = Callable[[int], bytes]
@@ -42,6 +47,15 @@ def system_bytes(count: int) -> bytes:
 def seeded_bytes(seed: int) -> Bytes:
     """Reproducible bytes, unfit for release: who knows the seed knows every draw."""
     return np.random.default_rng(seed).bytes
+
+
+def bytes_for(size: int | None, seed: int | None) -> tuple[int, Bytes]:
+    """How many draws a ``size`` stands for, and where their bytes come from. Raises ProblemError on
+    what are no whole numbers."""
+    for where, value in (("size", size), ("seed", seed)):
+        if value is not None:
+            whole(value, where)
+    return 1 if size is None else int(size), system_bytes if seed is None else seeded_bytes(seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,3 +197,54 @@ def _at_or_below(heads: Words, rows: Ints, numbers: Words) -> Ints:
         found[reached] = ahead[reached]
         step >>= 1
     return found
+
+
+LEAST_KEY = 32
+"""Bytes of a key, at least: as many as SHA-256 puts out."""
+_DIGEST = 32
+_DOMAIN = b"optmech sticky 1"
+
+
+class Keyed:
+    """An ``EachBytes`` whose draws repeat: draw k takes its bytes from the k-th message.
+
+    HMAC-SHA-256 (FIPS 198-1), a pseudorandom function: to whoever lacks the key, the bytes of
+    different messages look like independent uniform ones, and those of one message are always the
+    same. Every part of what is hashed has a fixed length but the message, which stands last.
+    """
+
+    def __init__(self, key: bytes, messages: Sequence[bytes]) -> None:
+        self._key, self._messages = key, messages
+
+    def __call__(self, which: Ints, size: int, attempt: int) -> bytes:
+        """``size`` bytes for each draw in ``which``; others at every attempt."""
+        blocks = -(-size // _DIGEST)
+        heads = [
+            _DOMAIN + attempt.to_bytes(4, "big", signed=True) + block.to_bytes(4, "big")
+            for block in range(blocks)
+        ]
+        key, messages, digest = self._key, self._messages, hmac.digest
+        if blocks == 1:
+            (head,) = heads
+            return b"".join(
+                [digest(key, head + messages[k], "sha256")[:size] for k in which.tolist()]
+            )
+        return b"".join(
+            b"".join(digest(key, head + messages[k], "sha256") for head in heads)[:size]
+            for k in which.tolist()
+        )
+
+
+def framed(parts: Sequence[bytes]) -> bytes:
+    """Parts joined so that no other parts give the same bytes: each after its length."""
+    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+
+
+def fingerprint(numbers: NDArray[Any], *labels: Sequence[object]) -> bytes:
+    """A digest of numbers with their shape, and of lists of labels as they are written."""
+    lists = [
+        framed([label_text(label).encode("utf-8", "surrogatepass") for label in listed])
+        for listed in labels
+    ]
+    content = [repr(numbers.shape).encode(), numbers.tobytes(), *lists]
+    return hashlib.sha256(framed(content)).digest()

@@ -8,17 +8,17 @@ from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.claims import report_on
 from optmech.certificate.objective import figures_of
+from optmech.certificate.statement import Statement
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.numerators import Numerators
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem import Problem
 from optmech.repair.release import Released, release
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
-from optmech.statement import Statement
+from optmech.spaces.mesh.mechanism import MeshMechanism
 
 
 @checked_arguments

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optmech.base.arrays import Floats, unwrapped
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.errors import ProblemError
 from optmech.reading.bounded import translated
 from optmech.reading.columns import read_features, require_columns, shapes_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.base.paths import path_of
 from optmech.base.storage import csv_bytes, ending, write_atomically
 from optmech.errors import ProblemError, inside

@@ -15,7 +15,7 @@ from optmech.additive.design import NoiseDesign
 from optmech.additive.file import MOST_SENSITIVITY
 from optmech.additive.pairs import dominating
 from optmech.additive.privacy import largest_delta
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.base.storage import csv_bytes, write_atomically
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, VerificationError

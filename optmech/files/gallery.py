@@ -5,8 +5,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from optmech.base.machine import data_folder
 from optmech.base.paths import path_of
-from optmech.base.resources import data_folder
 from optmech.errors import ProblemError
 
 

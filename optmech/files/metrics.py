@@ -11,7 +11,6 @@ from optmech.errors import ProblemError, inside
 from optmech.files.networks import Edges, TreeKeys, connect, read_edges
 from optmech.files.place import Place
 from optmech.files.priors import PriorSection
-from optmech.mesh import Mesh
 from optmech.problem.gains import block_gains
 from optmech.reading.sections import (
     SORTS,
@@ -30,6 +29,7 @@ from optmech.reading.sections import (
 from optmech.spaces import distances, losses
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Grid
+from optmech.spaces.mesh import Mesh
 from optmech.spaces.observables import Subsets, Suppressible
 from optmech.spaces.tabulated import NAMED
 

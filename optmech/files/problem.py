@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import ConfigDict, Discriminator, Field, Tag, create_model
 
 from optmech.base.arrays import Floats
+from optmech.certificate.statement import Objective
 from optmech.errors import ProblemError, TooLargeError
 from optmech.files.domains import Aggregable, Observables, Secrets
 from optmech.files.metrics import LossSection
@@ -33,7 +34,6 @@ from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement import Objective
 
 if TYPE_CHECKING:
     from optmech.files.markov import MarkovTrace

@@ -10,9 +10,9 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate.families import Gradient, MeshMultipliers
-from optmech.certificate.gradients import Edges
-from optmech.mesh import Mesh
-from optmech.mesh.elements import rises
+from optmech.certificate.families.gradient import Edges
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.elements import rises
 
 
 def _slopes(mesh: Mesh) -> Floats:

@@ -17,6 +17,7 @@ from optmech.base.arrays import Floats
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers, known
 from optmech.certificate.families.ratio import shared_out
+from optmech.certificate.statement import Statement
 from optmech.errors import ProblemError
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import BlockLP, HeldColumns, Point, Sense
@@ -24,7 +25,6 @@ from optmech.lp.families import PROGRAMS
 from optmech.lp.families.base import ROUNDING, Part, Reader
 from optmech.lp.families.limits import add_gains
 from optmech.lp.families.ratios import JOINT, Ratios, Window
-from optmech.statement import Statement
 
 _UNIT = 2.0**-53
 

@@ -30,8 +30,8 @@ from optmech.certificate.families import (
     PairMultipliers,
     Ratio,
 )
+from optmech.certificate.statement import Family, Statement
 from optmech.lp.families.base import LARGEST_LOG
-from optmech.statement import Family, Statement
 
 _MOST = 3
 """Rows that are added at a time, for a report or a family of single losses."""

@@ -20,8 +20,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.exact.interval import Interval
-from optmech.exact.summation import depth, suffix_depth, suffix_sums, total
+from optmech.exact.number import Interval
+from optmech.exact.rounding import depth, suffix_depth, suffix_sums, total
 
 UNIT = 2.0**-53
 _MOST_MULTISETS = 300_000

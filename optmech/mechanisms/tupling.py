@@ -15,11 +15,10 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
-from optmech.exact.interval import Interval
-from optmech.exact.number import Number, parse_exact
-from optmech.exact.summation import depth, total
+from optmech.exact.number import Interval, Number, parse_exact
+from optmech.exact.ratios.wide import Wide, either_log_ratio, log_ratio, log_values
+from optmech.exact.rounding import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, expected_log, positive_part
-from optmech.ratios.wide import Wide, either_log_ratio, log_ratio, log_values
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain

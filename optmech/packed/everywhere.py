@@ -1,7 +1,8 @@
-"""A packed mechanism that reports from any point of a region."""
+"""What packed mechanisms are, and one that reports from any point of a region."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -10,21 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optmech.base import html, memory
+from optmech.base import memory
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.read_only import frozen
+from optmech.base.shown import card
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
 from optmech.exact.numerators import Numerators
-from optmech.exact.sampler import EachBytes, fresh, seeded_bytes, system_bytes
-from optmech.mesh.arguments import both_rational
-from optmech.mesh.covering import Corners
-from optmech.mesh.elements import basis
-from optmech.mesh.mechanism import MeshMechanism
-from optmech.packed.file import MeshParts
+from optmech.exact.sampler import EachBytes, bytes_for, fresh
+from optmech.packed.file import Parts
 from optmech.packed.header import Header
-from optmech.packed.meshes import CORNER_BYTES, WEIGHT_BITS
+from optmech.packed.meshes import CORNER_BYTES, WEIGHT_BITS, Weights
 from optmech.packed.places import coordinates_of
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh.covering import Corners
+from optmech.spaces.mesh.elements import basis
+from optmech.spaces.mesh.making import both_rational
+from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.sphere import FAR, is_position
 
 _POLE = 90
@@ -34,56 +36,26 @@ _FEW = 16
 
 
 @frozen
-class PackedEverywhere(MeshMechanism):
-    """The mechanism of a packed file that is private at every point of a mesh: an
-    ``MeshMechanism`` whose rows are whole numbers over 2^bits.
-
-    Positions are moved to a point of their triangle that has whole weights over 2^24, by at most
-    ``header.snap``; what is drawn there has exactly the stated probabilities.
-    """
+class Packed(Mechanism):
+    """The mechanism of a packed file, whose probabilities are whole numbers over 2^``bits``, and
+    what the file says in its ``header``."""
 
     header: Header
     bits: int
-    _parts: MeshParts
+    _parts: Parts
 
-    def __init__(self, parts: MeshParts) -> None:
-        vars(self).update(
-            mesh=parts.weights.mesh,
-            observables=parts.reports,
-            places=None,
-            header=parts.header,
-            bits=parts.table.bits,
-            _parts=parts,
-            _sums=np.cumsum(parts.table.rows, axis=1, dtype=np.uint64),
-        )
+    @property
+    @abstractmethod
+    def _from(self) -> str:
+        """Whence it reports, in words."""
 
     def __repr__(self) -> str:
-        return f"PackedEverywhere({self.bits} bits, from {self._from} to {self.observables!r})"
+        name = type(self).__name__
+        return f"{name}({self.bits} bits, from {self._from} to {self.observables!r})"
 
     def _repr_html_(self) -> str:
         facts = [("from", self._from), ("to", self.observables), ("bits", self.bits)]
-        return html.card("PackedEverywhere", facts, "")
-
-    @property
-    def _from(self) -> str:
-        return f"every point of {self.mesh!r}"
-
-    @cached_property
-    def rows(self) -> Numerators:  # type: ignore[override]
-        """The whole numbers of every control point, with a column for every observable: nothing
-        that is drawn needs them. Raises TooLargeError where there is no memory for so many."""
-        parts = self._parts
-        count = len(parts.table.rows), len(parts.reports)
-        memory.require(
-            40.0 * count[0] * count[1],
-            what=f"{count[0]:,} rows of {count[1]:,}",
-            where="reports",
-            remedy="Use a machine with more memory",
-        )
-        rows = np.zeros(count, dtype=np.uint64)
-        rows[:, parts.table.columns] = parts.table.rows
-        distinct = list(map(tuple, rows.tolist()))
-        return Numerators(parts.table.bits, tuple(distinct[k] for k in parts.row_of.tolist()))
+        return card(type(self).__name__, facts)
 
     @property
     def fingerprint(self) -> bytes:
@@ -94,6 +66,80 @@ class PackedEverywhere(MeshMechanism):
     def digest(self) -> bytes:
         """The file's digest, which tells it from every other."""
         return self._parts.digest
+
+    def coordinates(self, report: Hashable) -> tuple[float, ...] | None:
+        """Where a report lies, as positions are given: (longitude, latitude) in degrees, or the
+        coordinates of the places; None where they have none."""
+        return coordinates_of(self.observables, self.observables.index(report))
+
+    def accuracy(self, report: Hashable) -> float | None:
+        """How far the secret may be from a report, with the probability that the header's
+        ``accuracy`` states under the design's prior: in metres for degrees and grids over bounds,
+        else in the unit of the places. None where the file says nothing, or never reports this."""
+        column = np.flatnonzero(self._parts.table.columns == self.observables.index(report))
+        stated = self.header.accuracy
+        return stated.radius[int(column[0])] if stated is not None and len(column) else None
+
+    def _entries(self, rows: int) -> NDArray[np.uint64]:
+        """Zeros with a column for every observable: nothing that is drawn needs them. Raises
+        TooLargeError where there is no memory for so many."""
+        shape = rows, len(self.observables)
+        memory.require(
+            40.0 * shape[0] * shape[1],
+            what=f"a matrix of {shape[0]:,} x {shape[1]:,}",
+            where="reports",
+            remedy="Use a machine with more memory",
+        )
+        return np.zeros(shape, dtype=np.uint64)
+
+    @property
+    @abstractmethod
+    def draw_bytes(self) -> int:
+        """Bytes that a report takes."""
+
+    def _require_bytes(self, entropy: bytes) -> NDArray[np.uint8]:
+        """A row of the bytes of one draw."""
+        if not isinstance(entropy, bytes) or len(entropy) != self.draw_bytes:
+            raise ProblemError(f"a draw takes {self.draw_bytes} bytes", where="entropy")
+        return np.frombuffer(entropy, np.uint8).reshape(1, -1)
+
+
+@frozen
+class PackedEverywhere(Packed, MeshMechanism):
+    """The mechanism of a packed file that is private at every point of a mesh: an
+    ``MeshMechanism`` whose rows are whole numbers over 2^bits.
+
+    Positions are moved to a point of their triangle that has whole weights over 2^24, by at most
+    ``header.snap``; what is drawn there has exactly the stated probabilities.
+    """
+
+    _sums: NDArray[np.uint64]
+
+    def __init__(self, parts: Parts) -> None:
+        assert isinstance(parts.places, Weights)
+        vars(self).update(
+            mesh=parts.places.mesh,
+            observables=parts.reports,
+            places=None,
+            header=parts.header,
+            bits=parts.table.bits,
+            _parts=parts,
+            _sums=np.cumsum(parts.table.rows, axis=1, dtype=np.uint64),
+        )
+
+    @property
+    def _from(self) -> str:
+        return f"every point of {self.mesh!r}"
+
+    @cached_property
+    def rows(self) -> Numerators:  # type: ignore[override]
+        """The whole numbers of every control point. Raises TooLargeError where there is no memory
+        for so many."""
+        table = self._parts.table
+        rows = self._entries(len(table.rows))
+        rows[:, table.columns] = table.rows
+        distinct = list(map(tuple, rows.tolist()))
+        return Numerators(self.bits, tuple(distinct[k] for k in self._parts.row_of.tolist()))
 
     @property
     def draw_bytes(self) -> int:
@@ -114,7 +160,8 @@ class PackedEverywhere(MeshMechanism):
 
     def _found(self, places: Floats) -> tuple[Ints, Ints]:
         """Triangles (n,), -1 outside, and weights (n, 3)."""
-        return self._parts.weights.of(places, self.header.outside)
+        assert isinstance(self._parts.places, Weights)
+        return self._parts.places.of(places, self.header.outside)
 
     def report(self, position: Sequence[float], entropy: bytes) -> Hashable | None:
         """The report that ``draw_bytes`` bytes stand for, as docs/packed.md has it: every reader of
@@ -126,12 +173,8 @@ class PackedEverywhere(MeshMechanism):
         ProblemError
             On another number of bytes, or a position that is none.
         """
-        if not isinstance(entropy, bytes) or len(entropy) != self.draw_bytes:
-            raise ProblemError(f"a draw takes {self.draw_bytes} bytes", where="entropy")
-        found = self.locate(position)
-        if found is None:
-            return None
-        return self.reports(found, np.frombuffer(entropy, np.uint8).reshape(1, -1))[0]
+        drawn, found = self._require_bytes(entropy), self.locate(position)
+        return None if found is None else self.reports(found, drawn)[0]
 
     def reports(self, place: tuple[int, Corners], entropy: NDArray[np.uint8]) -> list[Hashable]:
         """One report for each row of ``entropy``, shape (n, draw_bytes), at a triangle and weights
@@ -200,24 +243,10 @@ class PackedEverywhere(MeshMechanism):
         ProblemError
             Outside of the region, where the file says to refuse that.
         """
-        for where, value in (("size", size), ("seed", seed)):
-            if value is not None:
-                whole(value, where)
-        count = 1 if size is None else int(size)
-        source = system_bytes if seed is None else seeded_bytes(int(seed))
+        count, source = bytes_for(size, seed)
         drawn = np.frombuffer(source(count * self.draw_bytes), np.uint8)
         out = self.reports(self._within(point), drawn.reshape(count, self.draw_bytes))
         return out[0] if size is None else out
-
-    def coordinates(self, report: Hashable) -> tuple[float, ...] | None:
-        """Where a report lies, as positions are given; None where reports have no coordinates."""
-        return coordinates_of(self.observables, self.observables.index(report))
-
-    def accuracy(self, report: Hashable) -> float | None:
-        """How far the position may be from a report, with the probability that the header's
-        ``accuracy`` states under the design's prior: in metres for degrees, else in the unit. None
-        where the file says nothing, or never reports this."""
-        return radius_of(self._parts.table.columns, self.header, self.observables.index(report))
 
     def _inside(self, places: Floats) -> tuple[Ints, Ints]:
         """As ``_found``; the first that is outside, or no position, is refused."""
@@ -236,12 +265,3 @@ class PackedEverywhere(MeshMechanism):
                 remedy="Choose a point of the region, or pack with --outside nearest",
             )
         return found
-
-    _sums: NDArray[np.uint64]
-
-
-def radius_of(columns: NDArray[np.int64], header: Header, report: int) -> float | None:
-    """The accuracy of the report of a number."""
-    column = np.flatnonzero(columns == report)
-    stated = header.accuracy
-    return stated.radius[int(column[0])] if stated is not None and len(column) else None

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Ints
+from optmech.base.machine import needed
 from optmech.base.read_only import ReadOnly
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.exact.checked import require_keys
@@ -19,10 +22,79 @@ from optmech.packed.cbor import Tag, decode, encode, typed, untyped
 from optmech.packed.header import COMMON, DIGEST, Header, header_entries, read_header
 from optmech.packed.meshes import Weights, decode_mesh, encode_mesh
 from optmech.packed.places import decode_places, encode_places
-from optmech.packed.table import TABLE, Table, decode_table, encode_table, used_rows
+from optmech.reading.bounded import read_bytes, translated
 from optmech.spaces.domain import Domain
 
 Plain = Any
+BITS = (16, 24, 32, 48)
+MOST_COLUMNS = 2**15
+"""So that sums of entries fit into 64 bits whatever a file says."""
+TABLE = {"bits", "width", "columns"}
+"""Entries of the header that say how the numbers are written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table(ReadOnly):
+    """Rows of whole numbers that sum to 2^bits."""
+
+    bits: int
+    columns: Ints
+    """Numbers of the reports that have a column, ascending."""
+    rows: NDArray[np.uint64]
+    """The distinct rows, shape (R, columns)."""
+
+    @property
+    def width(self) -> int:
+        """Bytes of an entry: one more than the bits take where an entry is 2^bits."""
+        return self.bits // 8 + int((self.rows == 1 << self.bits).any())
+
+
+def encode_table(table: Table) -> tuple[dict[str, Plain], bytes]:
+    """The header's entries and the bytes of all rows."""
+    words = np.ascontiguousarray(table.rows, dtype="<u8").view(np.uint8)
+    rows = words.reshape(*table.rows.shape, 8)[:, :, : table.width].tobytes()
+    columns = typed(table.columns, 70)
+    return {"bits": table.bits, "width": table.width, "columns": columns}, rows
+
+
+def decode_table(body: Plain, rows: bytes, count: int, reports: int) -> Table:
+    """The inverse, for ``count`` rows and as many ``reports``. Raises ProblemError unless every
+    row is a distribution, in the one form that is written."""
+    bits, width = body["bits"], body["width"]
+    if bits not in BITS or type(bits) is not int:
+        raise ProblemError(f"{str(bits)[:40]} is none of {BITS}", where="bits")
+    columns = untyped(body["columns"], 70).astype(np.int64)
+    if not len(columns) or (np.diff(columns) <= 0).any() or columns[-1] >= reports:
+        raise ProblemError("are no ascending numbers of reports", where="columns")
+    if len(columns) > MOST_COLUMNS:
+        raise ProblemError(f"{len(columns):,} are more than {MOST_COLUMNS:,}", where="columns")
+    if type(width) is not int or len(rows) != count * len(columns) * width:
+        raise ProblemError(f"{len(rows):,} bytes do not fit {count} rows", where="rows")
+    if width not in (bits // 8, bits // 8 + 1):
+        raise ProblemError(f"{width} bytes for {bits} bits", where="width")
+    words = np.zeros((count, len(columns), 8), dtype=np.uint8)
+    words[:, :, :width] = np.frombuffer(rows, np.uint8).reshape(count, len(columns), width)
+    entries: NDArray[np.uint64] = words.view("<u8")[:, :, 0].astype(np.uint64)
+    if (entries > 1 << bits).any():
+        raise ProblemError(f"has an entry above 2^{bits}", where="rows")
+    if (entries.sum(axis=1, dtype=np.uint64) != 1 << bits).any():
+        raise ProblemError(f"has a row that does not sum to 2^{bits}", where="rows")
+    found = Table(bits, columns, entries)
+    if width != found.width:
+        raise ProblemError("are wider than they need be", where="width")
+    return found
+
+
+def used_rows(numbers: Ints, most: int, where: str) -> int:
+    """How many rows ``numbers`` speak of. Raises ProblemError where some row is not used, or there
+    are more than ``most``."""
+    count = int(numbers.max(initial=-1)) + 1
+    # a number that is too large is refused before anything of that size is made
+    if count > most or not np.array_equal(np.unique(numbers), np.arange(count)) or not count:
+        raise ProblemError("does not use every one of the rows", where=where)
+    return count
+
+
 FORMAT, MESH_FORMAT = "optmech-packed/1", "optmech-packed/2"
 MAX_BYTES = 64 * 2**20
 _CBOR, _SIGNED = 55799, 18
@@ -38,43 +110,30 @@ _KEYS = {
 
 @dataclass(frozen=True, eq=False)
 class Parts(ReadOnly):
-    """All of a packed file of a mechanism for places."""
+    """All of a packed file."""
 
     header: Header
-    secrets: Domain
+    places: Domain | Weights
+    """The secrets; of a mechanism for every point of a region, where positions are in the mesh."""
     reports: Domain
     row_of: Ints
-    """The row of every secret."""
+    """The row of every secret, or of every control point of the mesh."""
     table: Table
     digest: bytes = b""
     """Of the file that they were read from."""
 
 
-@dataclass(frozen=True, eq=False)
-class MeshParts(ReadOnly):
-    """All of a packed file of a mechanism for every point of a region."""
-
-    header: Header
-    weights: Weights
-    """Where positions are in the mesh."""
-    reports: Domain
-    row_of: Ints
-    """The row of every control point of the mesh."""
-    table: Table
-    digest: bytes = b""
-
-
-def encode_parts(parts: Parts | MeshParts) -> bytes:
+def encode_parts(parts: Parts) -> bytes:
     """The content of a file. Raises ProblemError where something cannot be written."""
     reports = encode_places(parts.reports)
     numbers, rows = encode_table(parts.table)
     body = {**header_entries(parts.header), **numbers, "reports": reports}
-    if isinstance(parts, MeshParts):
+    if isinstance(parts.places, Weights):
         form = MESH_FORMAT
-        body["kind"], body["mesh"] = "mesh", encode_mesh(parts.weights, parts.row_of)
+        body["kind"], body["mesh"] = "mesh", encode_mesh(parts.places, parts.row_of)
         body["snap"] = parts.header.snap
     else:
-        form, secrets = FORMAT, encode_places(parts.secrets)
+        form, secrets = FORMAT, encode_places(parts.places)
         body["secrets"], body["row of"] = secrets, typed(parts.row_of, 70)
         body["reach"] = parts.header.reach
         if encode(reports) == encode(secrets):
@@ -83,7 +142,7 @@ def encode_parts(parts: Parts | MeshParts) -> bytes:
     return head + hashlib.sha256(head).digest()
 
 
-def decode_parts(content: bytes, where: str) -> Parts | MeshParts:
+def decode_parts(content: bytes, where: str) -> Parts:
     """The parts of a plain file's content; ``where`` names it. Raises VerificationError unless it
     is exactly as specified."""
     try:
@@ -128,7 +187,7 @@ def opened(content: bytes, where: str) -> tuple[bytes, bytes] | None:
     return payload, signature
 
 
-def _decoded(content: bytes) -> Parts | MeshParts:
+def _decoded(content: bytes) -> Parts:
     if not content.startswith(_PLAIN_START):
         raise ProblemError("is no packed mechanism")
     item = decode(content)
@@ -143,28 +202,68 @@ def _decoded(content: bytes) -> Parts | MeshParts:
         raise ProblemError("the content does not match its digest: the file was altered")
     body = decode(inner)
     require_keys(body, _KEYS[form], "header")
-    return (_places if form == FORMAT else _mesh)(body, rows, digest)
-
-
-def _places(body: Plain, rows: bytes, digest: bytes) -> Parts:
-    secrets = decode_places(body["secrets"])
-    reports = secrets if body["reports"] is None else decode_places(body["reports"])
-    row_of = untyped(body["row of"], 70).astype(np.int64)
-    if len(row_of) != len(secrets):
-        raise ProblemError("does not give every secret one of the rows", where="row of")
-    count = used_rows(row_of, len(row_of), "row of")
+    places: Domain | Weights
+    if form == MESH_FORMAT:
+        if body["kind"] != "mesh":
+            raise ProblemError("is of another kind", where="kind")
+        places, row_of = decode_mesh(body["mesh"])
+        same = None
+    else:
+        places = same = decode_places(body["secrets"])
+        row_of = untyped(body["row of"], 70).astype(np.int64)
+        if len(row_of) != len(places):
+            raise ProblemError("does not give every secret one of the rows", where="row of")
+    reports = same if same and body["reports"] is None else decode_places(body["reports"])
+    count = used_rows(row_of, len(row_of), "mesh" if same is None else "row of")
     table = decode_table(body, rows, count, len(reports))
     header = read_header(body, len(table.columns))
-    return Parts(header, secrets, reports, row_of, table, digest)
-
-
-def _mesh(body: Plain, rows: bytes, digest: bytes) -> MeshParts:
-    if body["kind"] != "mesh":
-        raise ProblemError("is of another kind", where="kind")
-    weights, row_of = decode_mesh(body["mesh"])
-    reports = decode_places(body["reports"])
-    table = decode_table(body, rows, used_rows(row_of, len(row_of), "mesh"), len(reports))
-    header = read_header(body, len(table.columns))
-    if header.snap is None:
+    if same is None and header.snap is None:
         raise ProblemError("is missing", where="snap")
-    return MeshParts(header, weights, reports, row_of, table, digest)
+    return Parts(header, places, reports, row_of, table, digest)
+
+
+_MOST_KEY = 2**16
+
+
+def sign(payload: bytes, key: str | Path) -> bytes:
+    """A plain file inside its signature with an unencrypted private key. Raises ProblemError where
+    that is no such key, or cryptography is not installed."""
+    serialization = _serialization("sign")
+    with translated(key, "holds no private key in PEM form", _remedy("genpkey")):
+        private = serialization.load_pem_private_key(read_bytes(key, _MOST_KEY), password=None)
+    _require_ed25519(private, "sign", key)
+    return envelope(payload, private.sign(signed_bytes(payload)))
+
+
+def verify(payload: bytes, signature: bytes, key: str | Path, where: str) -> None:
+    """Raises VerificationError unless the signature is of this public key."""
+    serialization = _serialization("signer")
+    with translated(key, "holds no public key in PEM form", _remedy("pkey -pubout")):
+        public = serialization.load_pem_public_key(read_bytes(key, _MOST_KEY))
+    _require_ed25519(public, "verify", key)
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        public.verify(signature, signed_bytes(payload))
+    except InvalidSignature as error:
+        raise VerificationError(
+            "the signature is not that of the key given",
+            where=where,
+            remedy=f"Do not use the file, or check that {key} is its signer's key",
+        ) from error
+
+
+def _serialization(where: str) -> Any:
+    needed("cryptography", "sign", where=where)
+    from cryptography.hazmat.primitives import serialization
+
+    return serialization
+
+
+def _require_ed25519(key: Any, method: str, path: str | Path) -> None:
+    if not hasattr(key, method) or "Ed25519" not in type(key).__name__:
+        raise ProblemError("is no Ed25519 key", where=str(path), remedy=_remedy("genpkey"))
+
+
+def _remedy(command: str) -> str:
+    return f"Make one with openssl {command} (-algorithm ed25519)"

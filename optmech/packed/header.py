@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
@@ -15,6 +13,7 @@ from optmech.packed.cbor import typed, untyped
 
 Plain = Any
 OUTSIDE = ("refuse", "nearest")
+_FIGURES = ("design", "packed", "increase")
 DIGEST = 32
 """Bytes of SHA-256."""
 COMMON = {
@@ -86,45 +85,46 @@ def header_entries(header: Header) -> dict[str, Plain]:
 
 def read_header(body: Plain, columns: int) -> Header:
     """The header of a file with as many ``columns``. Raises ProblemError on an entry of another
-    type or out of its range; the keys of ``body`` are looked at by whom knows the format."""
+    type or out of its range; the caller has checked the keys of ``body``."""
     prior, loss, accuracy = body["prior"], body["loss"], body["accuracy"]
     require_keys(prior, {"words", "date"}, "prior")
-    require_keys(loss, {"objective", "design", "packed", "increase"}, "loss")
+    require_keys(loss, {"objective", *_FIGURES}, "loss")
     if accuracy is not None:
-        require_keys(accuracy, {"quantile", "radius"}, "accuracy")
-        radius = _nonnegative(untyped(accuracy["radius"], 86), "accuracy")
-        if len(radius) != columns:
-            raise ProblemError(f"{len(radius)} radii for {columns} columns", where="accuracy")
-        accuracy = Accuracy(
-            of_type(float, accuracy["quantile"], "quantile"), tuple(radius.tolist())
-        )
-        if not 0 < accuracy.quantile < 1:
-            raise ProblemError("is not between 0 and 1", where="quantile")
+        accuracy = _accuracy(accuracy, columns)
     if body["outside"] not in OUTSIDE:
         raise ProblemError("is neither refuse nor nearest", where="outside")
-    reach, snap = (_length(body.get(name), name) for name in ("reach", "snap"))
-    figures = {
-        name: of_type(float, loss[name], "loss") for name in ("design", "packed", "increase")
-    }
     if len(of_type(bytes, body["design"], "design")) != DIGEST:
         raise ProblemError("is no digest", where="design")
+    figures = {name: of_type(float, loss[name], "loss") for name in _FIGURES}
+    stated = of_type(list, body["constraints"], "constraints")
     return Header(
         title=of_type(str, body["title"], "title"),
         protects=_texts(body["protects"], "protects"),
         does_not_promise=_texts(body["does not promise"], "does not promise"),
-        constraints=tuple(
-            _constraint(part) for part in of_type(list, body["constraints"], "constraints")
-        ),
+        constraints=tuple(map(_constraint, stated)),
         region=of_type(str, body["region"], "region"),
         prior=of_type(str, prior["words"], "prior"),
         prior_date=None if prior["date"] is None else of_type(str, prior["date"], "prior"),
         loss=Loss(of_type(str, loss["objective"], "loss"), **figures),
         design=body["design"].hex(),
         outside=body["outside"],
-        reach=reach,
+        reach=_length(body.get("reach"), "reach"),
         accuracy=accuracy,
-        snap=snap,
+        snap=_length(body.get("snap"), "snap"),
     )
+
+
+def _accuracy(plain: Plain, columns: int) -> Accuracy:
+    require_keys(plain, {"quantile", "radius"}, "accuracy")
+    radius = untyped(plain["radius"], 86)
+    if (radius < 0).any():
+        raise ProblemError("has a number below 0", where="accuracy")
+    if len(radius) != columns:
+        raise ProblemError(f"{len(radius)} radii for {columns} columns", where="accuracy")
+    quantile = of_type(float, plain["quantile"], "quantile")
+    if not 0 < quantile < 1:
+        raise ProblemError("is not between 0 and 1", where="quantile")
+    return Accuracy(quantile, tuple(radius.tolist()))
 
 
 def _constraint(plain: Plain) -> dict[str, Any]:
@@ -152,9 +152,3 @@ def of_type(kind: Callable[..., Any], value: Plain, where: str) -> Any:
 
 def _texts(value: Plain, where: str) -> tuple[str, ...]:
     return tuple(of_type(str, part, where) for part in of_type(list, value, where))
-
-
-def _nonnegative(values: Floats, where: str) -> Floats:
-    if (values < 0).any() or not all(map(math.isfinite, values.tolist())):
-        raise ProblemError("has a number below 0", where=where)
-    return values

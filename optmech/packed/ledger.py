@@ -30,12 +30,22 @@ from optmech.base.storage import descriptor_of, refuse_unwritable, write_atomica
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, truth, whole
 from optmech.exact.number import Number, parse_exact
-from optmech.packed.charges import best_order, decimal, eighths, limit, tail, written
-from optmech.packed.costs import Costs, charged
+from optmech.packed.charges import (
+    MOST_CHARGED,
+    MOST_DRAWS,
+    Spent,
+    State,
+    best_order,
+    decimal,
+    eighths,
+    limit,
+    no_ledger,
+    tail,
+    written,
+)
+from optmech.packed.costs import BETWEEN, Costs, charged
 from optmech.packed.everywhere import PackedEverywhere
 from optmech.packed.load import PackedMechanism
-from optmech.packed.reach import BETWEEN
-from optmech.packed.spent import MOST_CHARGED, MOST_DRAWS, Spent, State, no_ledger
 from optmech.reading.bounded import read_bytes
 from optmech.reading.source import distinct
 from optmech.spaces.arguments import checked_arguments

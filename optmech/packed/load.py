@@ -9,60 +9,46 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base import html, memory
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.read_only import frozen
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.fixed import SAMPLED_BITS, FixedNumerators
+from optmech.exact.numerators import SAMPLED_BITS, FixedNumerators
 from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each
-from optmech.packed.everywhere import PackedEverywhere, radius_of
-from optmech.packed.file import MAX_BYTES, MeshParts, Parts, decode_parts, is_packed, opened
-from optmech.packed.header import Header
-from optmech.packed.places import Finder, coordinates_of
+from optmech.packed.everywhere import Packed, PackedEverywhere
+from optmech.packed.file import MAX_BYTES, Parts, decode_parts, is_packed, opened
+from optmech.packed.meshes import Weights
+from optmech.packed.places import Finder
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.sphere import is_position
 
 _START = 32
 
 
 @frozen
-class PackedMechanism(Mechanism):
+class PackedMechanism(Packed):
     """The mechanism of a packed file: a ``Mechanism`` whose probabilities are whole numbers over
     2^bits, and what the file says in its ``header``."""
 
-    header: Header
-    bits: int
-
     def __init__(self, parts: Parts) -> None:
         vars(self).update(
-            secrets=parts.secrets,
+            secrets=parts.places,
             observables=parts.reports,
             header=parts.header,
             bits=parts.table.bits,
             _parts=parts,
         )
 
-    def __repr__(self) -> str:
-        return f"PackedMechanism({self.bits} bits, from {self.secrets!r} to {self.observables!r})"
-
-    def _repr_html_(self) -> str:
-        facts = [("from", self.secrets), ("to", self.observables), ("bits", self.bits)]
-        return html.card("PackedMechanism", facts, "")
+    @property
+    def _from(self) -> str:
+        return repr(self.secrets)
 
     @cached_property
     def exact(self) -> FixedNumerators:
-        """The whole numbers, with a column for every observable: nothing that is drawn needs
-        them. Raises TooLargeError where there is no memory for so many."""
-        table, rows, observables = self._parts.table, len(self.secrets), len(self.observables)
-        memory.require(
-            40.0 * rows * observables,
-            what=f"a matrix of {rows:,} x {observables:,}",
-            where="secrets",
-            remedy="Use a machine with more memory",
-        )
-        entries = np.zeros((rows, observables), dtype=np.uint64)
+        """The whole numbers, with a column for every observable. Raises TooLargeError where there
+        is no memory for so many."""
+        table = self._parts.table
+        entries = self._entries(len(self.secrets))
         entries[:, table.columns] = table.rows[self._parts.row_of]
         return FixedNumerators(table.bits, entries)
 
@@ -71,22 +57,12 @@ class PackedMechanism(Mechanism):
         """The probabilities, shape (secrets, observables), exactly."""
         return self.exact.matrix
 
-    @property
-    def fingerprint(self) -> bytes:
-        """The file's digest."""
-        return self.digest
-
     @cached_property
     def _table(self) -> Table:
         """The sums of the distinct rows, over the columns that there are."""
         sums = np.cumsum(self._parts.table.rows, axis=1, dtype=np.uint64)
         steps = sums << np.uint64(SAMPLED_BITS - self.bits)
         return Table(np.ascontiguousarray(steps.T[None]))
-
-    @property
-    def digest(self) -> bytes:
-        """The file's digest, which tells it from every other."""
-        return self._parts.digest
 
     @property
     def draw_bytes(self) -> int:
@@ -97,10 +73,7 @@ class PackedMechanism(Mechanism):
         """The report that ``draw_bytes`` bytes stand for, as docs/packed.md has it: every reader of
         the file gives the same. Uniform bytes give every report its exact probability; use each
         byte once. Raises ProblemError on another number of bytes or an unknown secret."""
-        if not isinstance(entropy, bytes) or len(entropy) != self.draw_bytes:
-            raise ProblemError(f"a draw takes {self.draw_bytes} bytes", where="entropy")
-        found = self.reports(secret, np.frombuffer(entropy, np.uint8).reshape(1, -1))
-        return found[0]
+        return self.reports(secret, self._require_bytes(entropy))[0]
 
     def reports(self, secret: Hashable, entropy: NDArray[np.uint8]) -> list[Hashable]:
         """One report for each row of ``entropy``, shape (n, draw_bytes)."""
@@ -140,19 +113,6 @@ class PackedMechanism(Mechanism):
     def _finder(self) -> Finder:
         return Finder(self.secrets, self.header.reach, self.header.outside)
 
-    def coordinates(self, report: Hashable) -> tuple[float, ...] | None:
-        """Where a report lies, as positions are given: (longitude, latitude) in degrees, or the
-        coordinates of the places; None where they have none."""
-        return coordinates_of(self.observables, self.observables.index(report))
-
-    def accuracy(self, report: Hashable) -> float | None:
-        """How far the secret may be from a report, with the probability that the header's
-        ``accuracy`` states under the design's prior: in metres for degrees and grids over bounds,
-        else in the unit of the places. None where the file says nothing, or never reports this."""
-        return radius_of(self._parts.table.columns, self.header, self.observables.index(report))
-
-    _parts: Parts
-
 
 @checked_arguments
 def load_packed(
@@ -177,9 +137,10 @@ def load_packed(
     return mechanism_of(decode_parts(payload_of(path, signer), str(path)))
 
 
-def mechanism_of(parts: Parts | MeshParts) -> PackedMechanism | PackedEverywhere:
+def mechanism_of(parts: Parts) -> PackedMechanism | PackedEverywhere:
     """What the parts of a file are."""
-    return PackedMechanism(parts) if isinstance(parts, Parts) else PackedEverywhere(parts)
+    of_mesh = isinstance(parts.places, Weights)
+    return PackedEverywhere(parts) if of_mesh else PackedMechanism(parts)
 
 
 def is_packed_file(path: str | Path) -> bool:
@@ -208,7 +169,7 @@ def payload_of(path: str | Path, signer: str | Path | None) -> bytes:
             where=where,
             remedy="Give the signer's public key (--signer, signer=)",
         )
-    from optmech.packed.signature import verify
+    from optmech.packed.file import verify
 
     verify(*found, signer, where)
     return found[0]

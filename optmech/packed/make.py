@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.storage import refuse_unwritable, write_atomically
-from optmech.certificate import values
+from optmech.certificate import check_exact, values
 from optmech.certificate.check import CheckReport
 from optmech.certificate.objective import relative_gap
 from optmech.designs.design import Design
@@ -18,11 +18,10 @@ from optmech.designs.notes import about_bounds
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.packed.everywhere import PackedEverywhere
-from optmech.packed.file import decode_parts, encode_parts
+from optmech.packed.file import BITS, decode_parts, encode_parts
 from optmech.packed.header import OUTSIDE, Accuracy
 from optmech.packed.load import PackedMechanism, load_packed, mechanism_of
-from optmech.packed.stated import Stated, stated_of
-from optmech.packed.table import BITS
+from optmech.packed.stated import Stated
 from optmech.packed.words import NOT_CHECKED
 from optmech.spaces.arguments import checked_arguments
 
@@ -79,7 +78,7 @@ def pack(
         design, bits, allowed, prior_date=prior_date, outside=outside, where=str(path)
     )
     if sign is not None:
-        from optmech.packed.signature import sign as signed
+        from optmech.packed.file import sign as signed
 
         content = signed(content, sign)
     write_atomically(path, content)
@@ -113,7 +112,7 @@ def packed_content(
             where="design",
             remedy="Pack a feasible design, on finitely many secrets or on a mesh",
         )
-    stated = stated_of(design)
+    stated = Stated(design)
     released = stated.rounded(bits)
     increase = math.inf if released is None else stated.increase(released)
     if released is None or increase > allowed:
@@ -135,13 +134,13 @@ def check_packed(
     Raises ProblemError or VerificationError where the file cannot be read as ``load_packed`` does.
     """
     packed = load_packed(path, signer=signer)
-    stated, said = stated_of(design), packed.header
+    stated, said = Stated(design), packed.header
     faults = stated.differs(packed)
     if faults:
         nan = math.nan
         return CheckReport(str(path), "failed", (), nan, nan, nan, nan, nan, tuple(faults))
     numbers = Numerators(packed.bits, _rows(packed))
-    checks = stated.checks(numbers)
+    checks = check_exact(stated.statement, numbers)
     faults += [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     columns = packed._parts.table.columns
     proper = stated.header(numbers, columns, said.prior_date, said.outside)
@@ -212,7 +211,7 @@ def _refusal(stated: Stated, bits: int, increase: float, allowed: float) -> Prob
                 found.append(f"{more} bits cost {cost:.3g}")
                 if cost <= allowed:
                     break
-    held = stated.problem.statement.held
+    held = stated.statement.held
     if held is not None and held.exact.bits > bits:
         raise ProblemError(
             f"the rows held fixed are whole numbers over 2^{held.exact.bits}, which {bits} bits "

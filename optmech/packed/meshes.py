@@ -13,10 +13,10 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
-from optmech.mesh import Mesh
-from optmech.mesh.border import border_of
 from optmech.packed.cbor import typed, untyped
 from optmech.spaces.domain import Domain
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.location import border_of
 from optmech.spaces.sphere import FAR, Border, turned
 
 Plain = Any

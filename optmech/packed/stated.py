@@ -5,37 +5,33 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import check_exact, values
-from optmech.certificate.check import Check
-from optmech.certificate.places import expected_loss
+from optmech.certificate.values import expected_loss
 from optmech.designs.design import Design
 from optmech.designs.encoding import encode_numerators, encode_problem
 from optmech.exact.numerators import Numerators
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.packed.cbor import encode
 from optmech.packed.everywhere import PackedEverywhere
-from optmech.packed.file import MeshParts, Parts
+from optmech.packed.file import Parts, Table
 from optmech.packed.header import Accuracy, Header, Loss
 from optmech.packed.load import PackedMechanism
 from optmech.packed.meshes import Weights
 from optmech.packed.places import encode_places, reach_of
-from optmech.packed.table import Table
-from optmech.packed.words import Words, words_of
+from optmech.packed.words import words_of
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_in, over_places
 from optmech.repair.few_bits import few_bits
 from optmech.repair.gradients import few_bits_inside
 from optmech.repair.mixing import constant_anchors
 from optmech.spaces.domain import Domain, Grid, great_circle
+from optmech.spaces.mesh.mechanism import MeshMechanism
 
 QUANTILE = 0.95
 """Of the accuracy that goes with a report; what the Geolocation API means by the word."""
@@ -44,47 +40,69 @@ _MIXTURES = tuple(2.0**-k for k in range(40, 3, -4))
 """Shares of constant mechanisms that are tried where rounding leaves a constraint."""
 
 
-class Stated(ABC):
-    """A design and what its packed file has to say."""
+class Stated:
+    """A design that has a mechanism, over places or for every point of a mesh, and what its packed
+    file has to say."""
 
-    problem: Problem
-    exact: Numerators
-    before: float
-    """The design's value of it."""
-    sign = 1
-    """Below 0 where the objective is maximised."""
+    def __init__(self, design: Design) -> None:
+        assert design.exact is not None
+        self.design, self.problem, self.exact = design, design.problem, design.exact
+        self.statement, self.mesh = design.problem.statement, design.mesh
+        # the objective is maximised: its negative is what the certificate minimises
+        self.sign = -1 if self.statement.objective == "maximize_distortion" else 1
 
-    @abstractmethod
     def rounded(self, bits: int) -> Numerators | None:
         """Whole numbers over 2^bits that keep every inequality; None where none were found."""
+        if self.mesh is not None:
+            return self._rounded_inside(bits)
+        released = few_bits(self.statement, self.exact.matrix, bits)
+        return None if released is None else released.exact
 
-    @abstractmethod
+    def _rounded_inside(self, bits: int) -> Numerators | None:
+        promise = gradient_in(self.statement)
+        kept = np.flatnonzero(self.statement.allowed.all(axis=0)).tolist()
+        matrix = self.exact.matrix[:, kept]
+        for candidate in self._mixed(matrix, kept):
+            found = few_bits_inside(promise.mesh, promise.epsilon, candidate, bits, promise.index)
+            if found is not None:
+                rows = np.zeros((len(matrix), len(self.problem.observables)), dtype=np.int64)
+                rows[:, kept] = found.rows
+                released = Numerators(bits, tuple(map(tuple, rows.tolist())))
+                # rounding may leave what is said of the places beside the promise
+                if self._kept(released):
+                    return released
+        return None
+
+    def _kept(self, released: Numerators) -> bool:
+        return all(check.passed for check in check_exact(self.statement, released))
+
+    def _mixed(self, matrix: Floats, kept: list[int]) -> Iterator[Floats]:
+        """The matrix, and where constraints stand beside the promise more and more of constant
+        ones in it, which also serve the place that loses most."""
+        yield matrix
+        places = over_places(self.statement)
+        if not places.families:
+            return
+        anchors = [part[0, kept] for part in constant_anchors(places, self.design.mechanism.matrix)]
+        anchors.append(np.eye(len(kept))[places.loss[:, kept].max(axis=0).argmin()])
+        for share in _MIXTURES:
+            for anchor in anchors:
+                yield (1 - share) * matrix + share * anchor
+
     def value(self, released: Numerators) -> tuple[Fraction, Fraction]:
         """Bounds of the objective, with its sign."""
-
-    @abstractmethod
-    def checks(self, released: Numerators) -> tuple[Check, ...]:
-        """Every inequality, decided exactly."""
-
-    @abstractmethod
-    def parts(
-        self, released: Numerators, prior_date: str | None, outside: str
-    ) -> Parts | MeshParts:
-        """All of the file."""
-
-    @abstractmethod
-    def header(
-        self, released: Numerators, columns: Ints, prior_date: str | None, outside: str
-    ) -> Header:
-        """All that follows from a design and its packed numbers."""
-
-    @abstractmethod
-    def differs(self, packed: PackedMechanism | PackedEverywhere) -> list[str]:
-        """In what a file is about other places than the design."""
+        statement = self.statement
+        if statement.spread is not None:
+            return expected_loss(statement.spread, statement.prior, statement.loss, released)
+        found = values.objective(statement, released)
+        return found, found
 
     def expected(self, released: Numerators) -> Fraction:
         """Expected loss, or the worst where that is minimised, at most."""
-        return self.value(released)[1]
+        if self.statement.target_factors is None:
+            return self.value(released)[1]
+        losses = values.losses(self.statement.loss, released)
+        return values.expected(self.statement.prior, losses)
 
     def increase(self, released: Numerators) -> float:
         """By how much the objective is worse than the design's, relatively, rounded up."""
@@ -99,166 +117,51 @@ class Stated(ABC):
         """Bounds of the design's objective."""
         return self.value(self.exact)
 
-    @abstractmethod
-    def digest(self) -> str:
-        """Of the design's problem and mechanism."""
-
-    def entries(self, released: Numerators, prior_date: str | None, words: Words) -> dict[str, Any]:
-        """What the headers of all files have: words, figures and the design's digest."""
-        packed = self.sign * values.rounded_up(self.value(released)[1])
-        said = {name: value for name, value in vars(words).items() if name != "objective"}
-        return {
-            **said,
-            "title": self.problem.title,
-            "prior_date": prior_date,
-            "loss": Loss(words.objective, self.before, packed, self.increase(released)),
-            "design": self.digest(),
-        }
-
-
-class OfPlaces(Stated):
-    """A design over finitely many secrets."""
-
-    def __init__(self, design: Design) -> None:
-        assert design.exact is not None
-        self.design, self.problem, self.exact = design, design.problem, design.exact
-        self.before = float(design.objective)
-        most = self.problem.statement.objective == "maximize_distortion"
-        self.sign = -1 if most else 1
-
-    def digest(self) -> str:
-        return design_digest(self.design)
-
-    def rounded(self, bits: int) -> Numerators | None:
-        released = few_bits(self.problem.statement, self.exact.matrix, bits)
-        return None if released is None else released.exact
-
-    def value(self, released: Numerators) -> tuple[Fraction, Fraction]:
-        found = values.objective(self.problem.statement, released)
-        return found, found
-
-    def expected(self, released: Numerators) -> Fraction:
-        statement = self.problem.statement
-        if self.sign < 0:
-            return values.expected(statement.prior, values.losses(statement.loss, released))
-        return super().expected(released)
-
-    def checks(self, released: Numerators) -> tuple[Check, ...]:
-        return check_exact(self.problem.statement, released)
-
     def parts(self, released: Numerators, prior_date: str | None, outside: str) -> Parts:
+        """All of the file."""
         table, row_of = table_of(released)
         header = self.header(released, table.columns, prior_date, outside)
-        return Parts(header, self.problem.secrets, self.problem.observables, row_of, table)
+        places = self.problem.secrets if self.mesh is None else Weights(self.mesh)
+        return Parts(header, places, self.problem.observables, row_of, table)
 
     def header(
         self, released: Numerators, columns: Ints, prior_date: str | None, outside: str
     ) -> Header:
-        problem = self.problem
+        """All that follows from a design and its packed numbers."""
+        problem, mesh = self.problem, self.mesh
+        words = words_of(problem, outside, mesh)
+        packed = self.sign * values.rounded_up(self.value(released)[1])
+        before = float(self.design.objective)
+        at = released.matrix
+        if mesh is not None:
+            at = MeshMechanism(mesh, problem.observables, released, problem.secrets).matrix
         return Header(
-            **self.entries(released, prior_date, words_of(problem, outside)),
+            **{name: said for name, said in vars(words).items() if name != "objective"},
+            title=problem.title,
+            prior_date=prior_date,
+            loss=Loss(words.objective, before, packed, self.increase(released)),
+            design=design_digest(self.design),
             outside=outside,
-            reach=reach_of(problem.secrets),
-            accuracy=accuracy_of(problem, released.matrix[:, columns], columns),
-        )
-
-    def differs(self, packed: PackedMechanism | PackedEverywhere) -> list[str]:
-        if isinstance(packed, PackedEverywhere):
-            return ["the file is about every point of a region, the design about places"]
-        return [
-            f"the {name} are not those of the design"
-            for name, own, stated in (
-                ("secrets", packed.secrets, self.problem.secrets),
-                ("reports", packed.observables, self.problem.observables),
-            )
-            if not same_places(own, stated)
-        ]
-
-
-class OfMesh(Stated):
-    """A design for every point of a region."""
-
-    def __init__(self, design: Design) -> None:
-        self.design, self.problem, self.exact = design, design.problem, design.region.rows
-        self.before = design.loss
-        self.promise = gradient_in(design.problem.statement)
-
-    def digest(self) -> str:
-        return design_digest(self.design)
-
-    def rounded(self, bits: int) -> Numerators | None:
-        promise, statement = self.promise, self.problem.statement
-        kept = np.flatnonzero(statement.allowed.all(axis=0)).tolist()
-        matrix = self.exact.matrix[:, kept]
-        for candidate in self._mixed(matrix, kept):
-            found = few_bits_inside(promise.mesh, promise.epsilon, candidate, bits, promise.index)
-            if found is not None:
-                rows = np.zeros((len(matrix), len(self.problem.observables)), dtype=np.int64)
-                rows[:, kept] = found.rows
-                released = Numerators(bits, tuple(map(tuple, rows.tolist())))
-                # rounding may leave what is said of the places beside the promise
-                if self._kept(released):
-                    return released
-        return None
-
-    def _kept(self, released: Numerators) -> bool:
-        return all(check.passed for check in self.checks(released))
-
-    def _mixed(self, matrix: Floats, kept: list[int]) -> Iterator[Floats]:
-        """The matrix, and where constraints stand beside the promise more and more of constant
-        ones in it, which also serve the place that loses most."""
-        yield matrix
-        places = over_places(self.problem.statement)
-        if not places.families:
-            return
-        anchors = [part[0, kept] for part in constant_anchors(places, self.design.mechanism.matrix)]
-        anchors.append(np.eye(len(kept))[places.loss[:, kept].max(axis=0).argmin()])
-        for share in _MIXTURES:
-            for anchor in anchors:
-                yield (1 - share) * matrix + share * anchor
-
-    def value(self, released: Numerators) -> tuple[Fraction, Fraction]:
-        statement, spread = self.problem.statement, self.promise.spread()
-        return expected_loss(spread, statement.prior, statement.loss, released)
-
-    def checks(self, released: Numerators) -> tuple[Check, ...]:
-        return check_exact(self.problem.statement, released)
-
-    def parts(self, released: Numerators, prior_date: str | None, outside: str) -> MeshParts:
-        table, row_of = table_of(released)
-        header = self.header(released, table.columns, prior_date, outside)
-        mesh = self.promise.mesh
-        weights = Weights(mesh)
-        return MeshParts(header, weights, self.problem.observables, row_of, table)
-
-    def header(
-        self, released: Numerators, columns: Ints, prior_date: str | None, outside: str
-    ) -> Header:
-        problem, mesh = self.problem, self.promise.mesh
-        reports = problem.observables
-        at = MeshMechanism(mesh, reports, released, problem.secrets).matrix
-        return Header(
-            **self.entries(released, prior_date, words_of(problem, outside, mesh)),
-            outside=outside,
-            reach=None,
+            reach=reach_of(problem.secrets) if mesh is None else None,
             accuracy=accuracy_of(problem, at[:, columns], columns),
-            snap=Weights(mesh).snap,
+            snap=None if mesh is None else Weights(mesh).snap,
         )
 
     def differs(self, packed: PackedMechanism | PackedEverywhere) -> list[str]:
-        if isinstance(packed, PackedMechanism):
+        """In what a file is about other places than the design."""
+        everywhere = isinstance(packed, PackedEverywhere)
+        if everywhere and self.mesh is None:
+            return ["the file is about every point of a region, the design about places"]
+        if not everywhere and self.mesh is not None:
             return ["the file is about places, the design about every point of a region"]
-        faults = []
-        if packed.mesh != self.promise.mesh:
-            faults.append("the mesh is not that of the design")
+        if isinstance(packed, PackedEverywhere):
+            faults = [] if packed.mesh == self.mesh else ["the mesh is not that of the design"]
+        else:
+            same = same_places(packed.secrets, self.problem.secrets)
+            faults = [] if same else ["the secrets are not those of the design"]
         if not same_places(packed.observables, self.problem.observables):
             faults.append("the reports are not those of the design")
         return faults
-
-
-def stated_of(design: Design) -> Stated:
-    """A design that has a mechanism, as a packed file states it."""
-    return OfPlaces(design) if design.mesh is None else OfMesh(design)
 
 
 def table_of(released: Numerators) -> tuple[Table, Ints]:

@@ -9,15 +9,15 @@ from typing import Any
 
 import flint
 
-from optmech.exact.balls import above
 from optmech.exact.number import Exact, rounded_up
-from optmech.mesh import Mesh
+from optmech.exact.rounding import above
 from optmech.packed.meshes import vertices_of
 from optmech.problem import Problem
 from optmech.problem.constraint import load_constraint, write_constraint
 from optmech.problem.gains import gain_words
-from optmech.problem.objective import MaximizeDistortion, MinimizeLeakage
+from optmech.problem.problem import MaximizeDistortion, MinimizeLeakage
 from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.mesh import Mesh
 
 NOT_CHECKED = ("title", "date of the prior", "whether positions outside are refused")
 """What a file says by itself: no design decides it."""

@@ -11,8 +11,8 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers, check_exact, lower_bound
+from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.families import Gradient, MeshMultipliers, Ratio
-from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import claimable, figures_of
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
 from optmech.designs.notes import design_notes

@@ -15,11 +15,11 @@ from optmech.base.arrays import Floats, Ints
 from optmech.designs.outer import limits_of
 from optmech.engines import cones
 from optmech.lp.gradients import row_costs
-from optmech.mesh import Mesh
 from optmech.problem import MetricPrivacy, Problem
 from optmech.reductions.aggregation import Limits, partition
 from optmech.spaces import distances
 from optmech.spaces.domain import Domain
+from optmech.spaces.mesh import Mesh
 from optmech.spaces.prior import Prior
 
 _DEGREE = 3

@@ -13,13 +13,13 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Check, Multipliers, check_exact, infeasibility_margin
 from optmech.certificate.families import MeshMultipliers
+from optmech.certificate.statement import Statement
 from optmech.engines import cones
 from optmech.errors import OptmechError, SolverError, VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.lp.place_rows import PlaceRows
 from optmech.problem.regions import gradient_in, over_places
 from optmech.repair.gradients import inside, released_inside, toward
-from optmech.statement import Statement
 
 _ROUNDS = 12
 _ROOM = 0.05

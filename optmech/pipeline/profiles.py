@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from optmech.base import cores
+from optmech.base.machine import cores, data_folder
 from optmech.base.paths import path_of
 from optmech.base.read_only import ReadOnly
-from optmech.base.resources import data_folder
 from optmech.engines import NAMES
 from optmech.engines.base import Options
 from optmech.errors import ProblemError, inside
@@ -127,7 +126,7 @@ class Profile(ReadOnly):
             tolerance=self.tolerance,
             method=self.method,
             solver=self.solver,
-            threads=self.threads or min(cores.at_hand(), _MOST_THREADS),
+            threads=self.threads or min(cores(), _MOST_THREADS),
             device=self.device,
             parameters=self.parameters,
         )

@@ -11,8 +11,8 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.certificate import Multipliers
-from optmech.certificate.infeasible import closed_form_reason, support_reason
-from optmech.certificate.multipliers import pairs_of
+from optmech.certificate.bound import closed_form_reason, pairs_of, support_reason
+from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.engines import load_engine, second, select
 from optmech.engines.base import EngineResult, Outcome
@@ -38,7 +38,6 @@ from optmech.reductions import Reduced
 from optmech.repair import Implied
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import released_near
-from optmech.statement import Statement
 
 T = TypeVar("T")
 

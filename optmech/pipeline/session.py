@@ -11,12 +11,11 @@ from typing import TypeVar
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.compiling import has_numba
 from optmech.base.interrupts import noticed
+from optmech.base.machine import has_numba
 from optmech.certificate import Bound, Multipliers, lower_bound, values
+from optmech.certificate.bound import multiplier_reason, pairs_of
 from optmech.certificate.families.ratio import everywhere, shared_out
-from optmech.certificate.infeasible import multiplier_reason
-from optmech.certificate.multipliers import pairs_of
 from optmech.certificate.objective import (
     Figures,
     figures_of,
@@ -25,6 +24,7 @@ from optmech.certificate.objective import (
     relative_gap,
     trivial_bound,
 )
+from optmech.certificate.statement import Statement
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
@@ -38,7 +38,6 @@ from optmech.repair import Cone, Implied, repair
 from optmech.repair.held_rows import HeldRows
 from optmech.repair.mixing import constant_anchors, first_matrix, first_multipliers
 from optmech.repair.release import Released, release
-from optmech.statement import Statement
 
 T = TypeVar("T")
 Recover = Callable[[Point], tuple[Floats, Multipliers]]

@@ -6,10 +6,10 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.certificate.families.ratio import Ratio
+from optmech.certificate.statement import Statement
 from optmech.engines.base import program_bytes
 from optmech.pipeline.profiles import Profile
 from optmech.problem import Problem
-from optmech.statement import Statement
 
 CELLS = 256
 """Of the bound, where nobody said how many."""

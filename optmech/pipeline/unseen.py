@@ -11,13 +11,13 @@ changes: its value is that of the same rows. Proof: docs/theory.md, "Secrets wit
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.certificate.statement import Statement
 from optmech.designs.notes import weightless
 from optmech.errors import ProblemError
 from optmech.exact.numerators import MAX_BITS, Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair import Cone
 from optmech.repair.release import Released, floored
-from optmech.statement import Statement
 
 _BITS = 64
 """Digits that new rows have beyond those of the released ones."""

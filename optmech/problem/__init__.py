@@ -16,6 +16,6 @@ from optmech.problem.constraints import PolicyGraph as PolicyGraph
 from optmech.problem.constraints import Pufferfish as Pufferfish
 from optmech.problem.constraints import RenyiPrivacy as RenyiPrivacy
 from optmech.problem.constraints import Support as Support
-from optmech.problem.objective import MaximizeDistortion as MaximizeDistortion
-from optmech.problem.objective import MinimizeLeakage as MinimizeLeakage
+from optmech.problem.problem import MaximizeDistortion as MaximizeDistortion
+from optmech.problem.problem import MinimizeLeakage as MinimizeLeakage
 from optmech.problem.problem import Problem as Problem

@@ -1,4 +1,4 @@
-"""What a kind of constraint is, and which kinds there are.
+"""What a kind of constraint is, and which kinds there are; what constraints and objectives share.
 
 A kind is one class: its fields, the inequalities that they stand for, and what is said of it. All
 readers and writers go through the list of kinds, so that none of them can pass one over.
@@ -9,15 +9,97 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
-from optmech.errors import ProblemError
-from optmech.problem.fields import Plain
-from optmech.problem.record import Record
-from optmech.problem.space import Space
+import attrs
+
+from optmech.base.shown import Shown
+from optmech.certificate.statement import Family
+from optmech.errors import ProblemError, inside
+from optmech.problem.fields import Field, Plain
+from optmech.problem.space import Place, Space
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
-from optmech.statement import Family
+
+if TYPE_CHECKING:
+    from optmech.reading.sections import Section
+
+
+class Record(Shown):
+    """A frozen attrs class whose fields have converters of ``optmech.problem.fields``.
+
+    The methods follow from the fields; a class whose file form is not its fields overrides them.
+    """
+
+    kind: ClassVar[str]
+    """The name in files."""
+
+    def plain(self, space: Space) -> dict[str, Plain]:
+        """The fields as JSON values, with every distance written out as matrices."""
+        return {name: f.plain(getattr(self, name), space) for name, f, _ in _fields(type(self))}
+
+    @classmethod
+    def load(cls, plain: Plain, space: Space) -> Self:
+        """The inverse of ``plain``; KeyError where a field is missing."""
+        return cls(**{name: f.load(plain[name], space) for name, f, _ in _fields(cls)})
+
+    @classmethod
+    def table(cls) -> type[Section]:
+        """The pydantic model of the table in problem files, which builds the record. A field with a
+        default is optional there, and a default that is a text or a truth value is shown."""
+        return cls._table()
+
+    @classmethod
+    def _table(cls, check: Callable[[Any], Any] | None = None, **others: Any) -> type[Section]:
+        """The same with other keys, and a ``check`` of all together."""
+        from pydantic import create_model, model_validator
+
+        from optmech.reading.sections import Section
+
+        class Stated(Section):
+            def build(self, place: Place) -> Record:
+                return cls.build(self, place)
+
+        keys: dict[str, Any] = {"kind": (Literal[cls.kind], ...)}
+        for name, found, default in _fields(cls):
+            key = found.type_of_key()
+            if default is attrs.NOTHING:
+                keys[name] = (key, ...)
+            elif isinstance(default, str | bool):
+                keys[name] = (key, default)
+            else:
+                keys[name] = (key | None, None)
+        about = cleandoc(cls.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+        checks: dict[str, Any] = {}
+        if check is not None:
+            checks["checked"] = model_validator(mode="after")(check)
+        return create_model(
+            cls.__name__, __base__=Stated, __doc__=about, __validators__=checks, **keys | others
+        )
+
+    @classmethod
+    def build(cls, spec: Any, place: Place) -> Self:
+        """The record that a validated table stands for."""
+        return cls(**cls.built(spec, place))
+
+    @classmethod
+    def built(cls, spec: Any, place: Place) -> dict[str, Any]:
+        """The arguments that a validated table stands for; errors name the key."""
+        values = {}
+        for name, found, _ in _fields(cls):
+            given = getattr(spec, name)
+            if given is None:
+                continue
+            with inside(name):
+                values[name] = found.build(given, place)
+        return values
+
+
+def _fields(cls: type) -> list[tuple[str, Field, Any]]:
+    """Name, field and default of every attribute."""
+    return [(a.name, a.metadata["field"], a.default) for a in attrs.fields(cls)]
+
 
 GROUP = "optmech.constraints"
 """The entry points of other packages that name modules or classes of kinds."""
@@ -50,8 +132,8 @@ class Constraint(Record, ABC):
     @abstractmethod
     def families(self, index: int, space: Space) -> Iterator[Any]:
         """The inequalities of the constraint at ``index`` of its problem, as families of
-        ``optmech.statement``. Raises ProblemError where a field does not fit the secrets or
-        observables."""
+        ``optmech.certificate.statement``. Raises ProblemError where a field does not fit the
+        secrets or observables."""
 
     @abstractmethod
     def promise(self, space: Space) -> str:

@@ -17,13 +17,13 @@ import attrs
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
-from optmech.errors import inside
+from optmech.errors import ProblemError, inside
 from optmech.exact.checked import probability, truth
 from optmech.exact.number import Exact, Number, parse_exact, parse_signed
-from optmech.mesh import Mesh
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance, DistanceLike, as_distance
 from optmech.spaces.losses import as_loss
+from optmech.spaces.mesh import Mesh
 from optmech.spaces.prior import Prior
 from optmech.spaces.tabulated import table
 
@@ -139,6 +139,13 @@ def loss(value: Distance | ArrayLike | None) -> Distance | Floats | None:
 
 def mesh(value: Mesh | None) -> Mesh | None:
     """A mesh of the region where a promise holds at every point, or None for the secrets alone."""
+    return value
+
+
+def index(value: Any, count: int, where: str) -> int:
+    """A number in a file that counts one of so many things. Raises ProblemError on others."""
+    if type(value) is not int or not 0 <= value < count:
+        raise ProblemError(f"{value!r} is no index below {count}", where=where)
     return value
 
 

@@ -1,8 +1,11 @@
-"""Gain functions g(w, s) of an adversary's guesses, as fields of constraints and objectives."""
+"""An adversary who guesses: gain functions g(w, s), as fields of constraints and objectives, and
+the priors near a prior, by the corners of a ball of the Wasserstein distance W_1, exactly. A convex
+function of the prior, such as a posterior vulnerability, is largest at one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -10,9 +13,13 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance, of_domains
+from optmech.spaces.prior import Prior
+from optmech.spaces.tabulated import distance_words
 
 Gain = Floats | Distance | Literal["identity", "maximal", "additive"]
 
@@ -96,3 +103,124 @@ def _write(value: Gain, space: Space) -> Plain:
 
 FIELDS[as_gain] = Field("gain", plain=_write)
 FIELDS[as_goal] = Field("goal", plain=_write)
+
+
+MOST = 1000
+"""Corners that a constraint may have."""
+_SEARCHED = 50 * MOST
+
+Masses = tuple[Fraction, ...]
+
+
+def near_priors(
+    space: Space,
+    prior: Prior | None,
+    radius: Exact | None,
+    within: Distance | None,
+    rounded: Callable[[Fraction], float],
+) -> list[Floats]:
+    """The adversary's prior, or weights whose hull has all priors of the ball around it: corners,
+    ``rounded`` where they are no floats. ``within`` None is total variation."""
+    weights = space.adversary(prior).weights
+    if radius is None:
+        return [weights]
+    count = len(weights)
+    apart = 1 - np.eye(count) if within is None else space.apart(within, "within")
+    if apart.diagonal().any():
+        raise ProblemError(
+            "puts a place away from itself, so that no prior is near itself",
+            where="within",
+            remedy="Give a distance that is 0 from a place to itself",
+        )
+    rows = [tuple(map(Fraction, row)) for row in apart.tolist()]
+    found = corners(tuple(map(Fraction, weights.tolist())), bracket(radius)[1], rows)
+    return [np.array([rounded(value) for value in corner]) for corner in found]
+
+
+def require_radius(radius: Exact | None, within: Distance | None) -> None:
+    """Raise ProblemError on a distance between priors that nothing limits."""
+    if within is not None and radius is None:
+        raise ProblemError("needs a radius", where="within", remedy="Say how far priors may be")
+
+
+def adversary_words(prior: Prior | None, radius: Exact | None, within: Distance | None) -> str:
+    """Whom a promise is against."""
+    against = "the prior" if prior is None else "another prior"
+    if radius is None:
+        return against
+    metric = "total variation" if within is None else distance_words(within)
+    return f"any prior within {radius.words} of {against} ({metric})"
+
+
+def corners(weights: Masses, radius: Fraction, apart: Sequence[Masses]) -> list[Masses]:
+    """Distributions whose convex hull are all that mass can be moved to at a cost of at most
+    ``radius``, ``apart[s][t]`` being that of a unit from s to t (0 for s = t).
+
+    The plans of such moves are a polytope whose corners move the mass of every s to one place, but
+    for one s, which is split between two when that spends all of the radius. Raises ProblemError
+    where there are too many.
+    """
+    found: dict[Masses, None] = {}
+    for count, masses in enumerate(_plans(weights, radius, apart)):
+        if masses is not None:
+            found[masses] = None
+        if len(found) > MOST or count > _SEARCHED:
+            raise ProblemError(
+                f"more than {MOST:,} priors are corners of the ball",
+                where="radius",
+                remedy="Give a smaller radius or fewer secrets: a radius that can empty no place "
+                "has n (n - 1) corners for n secrets",
+            )
+    return list(found)
+
+
+def _plans(weights: Masses, radius: Fraction, apart: Sequence[Masses]) -> Iterator[Masses | None]:
+    """The corners, some of them several times, and None for a dead end."""
+    used = [s for s, weight in enumerate(weights) if weight]
+    masses = [Fraction()] * len(weights)
+
+    def moves(s: int, left: Fraction, split: int | None) -> Iterator[tuple[Fraction, int | None]]:
+        """Where the mass of s may go, and what is left: ``masses`` has it there meanwhile."""
+        for t, unit in enumerate(apart[s]):
+            cost = weights[s] * unit
+            if cost <= left:
+                masses[t] += weights[s]
+                yield left - cost, split
+                masses[t] -= weights[s]
+        # nothing can be split with nothing left to spend
+        if split is None and left:
+            yield left, s
+
+    # a stack of its own: there may be more places than calls within calls
+    stack = [moves(used[0], radius, None)]
+    while stack:
+        found = next(stack[-1], None)
+        if found is None:
+            stack.pop()
+        elif len(stack) < len(used):
+            stack.append(moves(used[len(stack)], *found))
+        else:
+            left, split = found
+            yield from _ends(weights, left, apart, masses, split)
+
+
+def _ends(
+    weights: Masses, left: Fraction, apart: Sequence[Masses], masses: list[Fraction],
+    split: int | None,
+) -> Iterator[Masses | None]:  # fmt: skip
+    """All mass placed but that of ``split``, which spends what is left."""
+    if split is None:
+        yield tuple(masses)
+        return
+    mass, cost = weights[split], apart[split]
+    reach = left / mass
+    near = [t for t, d in enumerate(cost) if d < reach]
+    far = [t for t, d in enumerate(cost) if d > reach]
+    yield None
+    for a in near:
+        for b in far:
+            share = (left - mass * cost[a]) / (cost[b] - cost[a])
+            out = list(masses)
+            out[a] += mass - share
+            out[b] += share
+            yield tuple(out)

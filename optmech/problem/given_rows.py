@@ -13,9 +13,9 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError, inside
 from optmech.exact.number import parse_exact
 from optmech.exact.numerators import MAX_BITS, Numerators
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh.mechanism import MeshMechanism
 
 _POWER = "Released rows are whole numbers over a power of two: give such, as a design has them"
 

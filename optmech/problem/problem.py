@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar, Literal
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import ArrayLike
 
-from optmech.base import html, memory
+from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, read_only
-from optmech.base.shown import short
+from optmech.base.shown import card, short
 from optmech.certificate.families import Ratio, known
+from optmech.certificate.statement import Family, Objective, Statement
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import text
-from optmech.problem.constraint import Constraint, idle_notes, kinds
-from optmech.problem.objective import MaximizeDistortion, MinimizeLeakage
-from optmech.problem.record import Record
+from optmech.problem import fields
+from optmech.problem.constraint import Constraint, Record, idle_notes, kinds
+from optmech.problem.gains import PRIOR_FREE, Gain, as_goal, gain_matrix
 from optmech.problem.regions import gradient_of, require_joint
 from optmech.problem.space import Space
 from optmech.spaces.arguments import checked_arguments
@@ -26,7 +29,54 @@ from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement import Family, Objective, Statement
+
+
+@frozen(repr=False, field_transformer=fields.placed)
+class MaximizeDistortion(Record):
+    """Objective: the largest error of the best attack, under a LossBound (Shokri et al., CCS
+    2012). ``prior`` is the adversary's, by default the problem's."""
+
+    kind: ClassVar[Literal["maximize_distortion"]] = "maximize_distortion"
+
+    distance: Distance = field(converter=fields.distance)
+    prior: Prior | None = field(default=None, converter=fields.adversary)
+
+    def factors(self, space: Space) -> tuple[Floats, Floats]:
+        """d(t,s), shape (S, S), and the adversary's π(s). Raises ProblemError where they do not fit
+        the secrets."""
+        return space.apart(self.distance), space.adversary(self.prior).weights
+
+
+@frozen(eq=False, repr=False, field_transformer=fields.placed)
+class MinimizeLeakage(Record):
+    """Objective: the least that the best guess gains by the report, Σ_o max_w Σ_s π(s) g(w,s)
+    p(o|s), under a LossBound.
+
+    ``gain`` is as in ``GainLeakage``, or one of two measures that have no prior: "maximal", the
+    exponential Σ_o max_s p(o|s) of the maximal leakage, and "additive", 1 - Σ_o min_s p(o|s).
+    ``prior`` is the adversary's, by default the problem's.
+    """
+
+    kind: ClassVar[Literal["minimize_leakage"]] = "minimize_leakage"
+
+    gain: Gain = field(default="identity", converter=as_goal)
+    prior: Prior | None = field(default=None, converter=fields.adversary)
+
+    def __attrs_post_init__(self) -> None:
+        free = isinstance(self.gain, str) and self.gain in PRIOR_FREE
+        if free and self.prior is not None:
+            raise ProblemError(
+                f"{self.gain!r} is the same for every prior", where="prior", remedy="Leave it out"
+            )
+
+    def factors(self, space: Space) -> tuple[Floats, Floats]:
+        """g(w,s), shape (W, S), and the weights of the secrets. Raises ProblemError where they do
+        not fit the secrets."""
+        if isinstance(self.gain, str) and self.gain in PRIOR_FREE:
+            gain = PRIOR_FREE[self.gain](len(space.secrets))
+            return gain, np.ones(len(space.secrets))
+        return gain_matrix(self.gain, space), space.adversary(self.prior).weights
+
 
 _WITHOUT_LOSS = {
     "maximize_distortion": "maximising distortion",
@@ -186,7 +236,7 @@ class Problem(ReadOnly):
             *([("", f"{len(self.constraints) - 8} more")] if len(self.constraints) > 8 else []),
         ]
         title = f"Problem: {self.title}" if self.title else "Problem"
-        return html.card(title, facts, self.secrets._picture(self.prior.weights))
+        return card(title, facts)
 
     @property
     def secrets(self) -> Domain:

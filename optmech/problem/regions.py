@@ -13,20 +13,19 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.certificate.families import (
     Gradient,
-    Trusted,
     known,
 )
-from optmech.certificate.gradients import check_gradients
+from optmech.certificate.families.gradient import check_gradients
+from optmech.certificate.statement import Family, Statement
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
-from optmech.mesh import Mesh
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem.constraint import Kept
 from optmech.problem.space import Space
 from optmech.spaces.arguments import taken
 from optmech.spaces.distances import Distance, euclidean, haversine
 from optmech.spaces.mechanism import Mechanism
-from optmech.statement import Family, Statement
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.mechanism import MeshMechanism
 
 
 def gradient_of(families: tuple[Family, ...]) -> Gradient | None:
@@ -69,8 +68,7 @@ def require_joint(statement: Statement, kinds: Sequence[str]) -> None:
     if promise is None:
         return
     for family in statement.families:
-        beside = getattr(type(family), "decide_between", Trusted.decide_between)
-        if family is not promise and beside is Trusted.decide_between:
+        if family is not promise and getattr(family, "alone", True):
             raise ProblemError(
                 f"{kinds[family.index]} cannot be combined with privacy at every point",
                 where=f"constraints[{family.index}]",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.labelled import refuse_latitude_first
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.protection.columns import Asked, Chosen, Replaced, column_of

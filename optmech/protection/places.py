@@ -3,11 +3,11 @@
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.mesh.border import border_of
-from optmech.mesh.mechanism import MeshMechanism
-from optmech.mesh.mesh import Mesh
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh.location import border_of
+from optmech.spaces.mesh.mechanism import MeshMechanism
+from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.observables import Subsets, Suppressible
 from optmech.spaces.regions import Regions
 from optmech.spaces.sphere import Border, squares, turned

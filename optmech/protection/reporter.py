@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints, unwrapped
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
-from optmech.exact.keyed import LEAST_KEY, Keyed, framed
-from optmech.exact.sampler import EachBytes, fresh, seeded_bytes
-from optmech.mesh.mechanism import MeshMechanism
+from optmech.exact.sampler import LEAST_KEY, EachBytes, Keyed, framed, fresh, seeded_bytes
 from optmech.protection.places import (
     data_coordinates,
     is_geographic,
@@ -22,6 +20,7 @@ from optmech.protection.places import (
 from optmech.spaces.arguments import mechanism_from
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.sphere import FAR, is_position
 
 Outside = Literal["refuse", "nearest", "drop"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.labelled import few
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.base.paths import path_of
 from optmech.base.storage import STANDARD_OUTPUT
 from optmech.errors import ProblemError

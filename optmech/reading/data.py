@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.needed import installing
+from optmech.base.machine import installing
 from optmech.errors import ProblemError
 from optmech.reading.bounded import require_readable
 from optmech.reading.columns import read_columns, read_rows, read_text_columns

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints, normalised
 from optmech.errors import ProblemError
 from optmech.exact.number import rounded_down
-from optmech.exact.outward import down, exp_down, exp_up, log_floats, up
+from optmech.exact.rounding import down, exp_down, exp_up, log_floats, up
 from optmech.spaces.prior import Prior
 from optmech.transport.gains import Logs, gains, normalised_logs
 

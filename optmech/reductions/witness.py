@@ -20,7 +20,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
-from optmech.exact.outward import down, exp_down
+from optmech.exact.rounding import down, exp_down
 from optmech.reductions.aggregation import (
     Coarse,
     Limits,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import max_times, open_by, shortest_paths
-from optmech.certificate.infeasible import forced_zeros
+from optmech.certificate.bound import forced_zeros
 from optmech.lp.families.base import LARGEST_LOG
 from optmech.lp.families.ratios import NO_ROOM
 from optmech.lp.inequalities import Inequalities

@@ -14,6 +14,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import max_times
+from optmech.certificate.statement import Statement
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone
@@ -21,7 +22,6 @@ from optmech.repair.held_rows import HeldRows
 from optmech.repair.implied import Implied
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import Released
-from optmech.statement import Statement
 
 MOST_BITS = 48
 """Whole numbers up to 2^48 are floats with bits to spare."""

@@ -10,12 +10,12 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.check import Check
-from optmech.certificate.gradients import check_gradients
+from optmech.certificate.families.gradient import check_gradients
 from optmech.errors import VerificationError
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
 from optmech.lp.gradients import cone_rows
-from optmech.mesh import Mesh
+from optmech.spaces.mesh import Mesh
 
 _MARGINS = (1e-10, 1e-8, 1e-6, 1e-4)
 _TRIES = 40

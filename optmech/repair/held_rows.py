@@ -17,13 +17,13 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import Ratio
+from optmech.certificate.statement import Held
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import exp_lower
 from optmech.exact.numerators import MAX_BITS, Numerators, enough_bits
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone
 from optmech.repair.release import Released, floored
-from optmech.statement import Held
 
 _NEAR = 1e-12
 """Limits that floats do not tell apart are compared as fractions."""

@@ -14,9 +14,9 @@ from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers
 from optmech.certificate.families.ratio import shared_out
 from optmech.certificate.objective import objective_value
+from optmech.certificate.statement import Statement
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone
-from optmech.statement import Statement
 
 _STEPS = 60
 _SWEEPS = 4

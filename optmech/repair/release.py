@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.certificate import Check, check_exact
+from optmech.certificate.statement import Statement
 from optmech.engines.interior import Interior
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, enough_bits, integers
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import components
 from optmech.repair.implied import Implied
-from optmech.statement import Statement
 
 _SHIFTS = tuple(range(48, 8, -4))
 _TOWARDS_MEAN = 40

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.mesh import Mesh
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.spaces.layout import Plane, plane_of, plane_of_degrees
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.location import border_of
+from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.prior import Prior
 
 MOST = 300_000
@@ -84,16 +85,8 @@ def border(mesh: Mesh) -> Floats:
 
 def nearest_inside(mesh: Mesh, points: Floats) -> Floats:
     """For points (k, 2) outside of the region those of it that are nearest, a hair inside."""
-    ring = border(mesh)
-    scale = mesh.scale
-    start, end = ring * scale, np.roll(ring, -1, axis=0) * scale
-    along = end - start
-    away = points[:, None, :] * scale - start
-    part = np.clip((away * along).sum(axis=2) / (along * along).sum(axis=1), 0.0, 1.0)
-    near = start + part[:, :, None] * along
-    best = np.linalg.norm(points[:, None, :] * scale - near, axis=2).argmin(axis=1)
-    found = near[np.arange(len(points)), best] / scale
-    return np.asarray(found + _INWARD * (ring.mean(axis=0) - found))
+    found = border_of(mesh).feet(points)
+    return np.asarray(found + _INWARD * (border(mesh).mean(axis=0) - found))
 
 
 def plane_of_mesh(mesh: Mesh, prior: Prior) -> Plane:

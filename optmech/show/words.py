@@ -1,6 +1,12 @@
-"""A problem in words."""
+"""A problem in words, and how near a design is to the best possible, in words that never say more
+than was proved."""
 
 from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.gains import gain_words
@@ -9,6 +15,9 @@ from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.labels import label_text
 from optmech.spaces.observables import Subsets, Suppressible
 from optmech.spaces.tabulated import distance_words
+
+if TYPE_CHECKING:
+    from optmech.designs.design import Design
 
 
 def describe(problem: Problem, loss: str = "") -> list[tuple[str, str]]:
@@ -91,3 +100,104 @@ def _objective(problem: Problem, loss: str) -> str:
     which = "worst-case" if objective == "worst_loss" else "expected"
     named = distance_words(problem.loss) if callable(problem.loss) else "given as a matrix"
     return f"{which} loss ({loss or named})"
+
+
+_DIGITS = 2
+
+
+def nearness(design: Design) -> str:
+    """ "the least possible", "within 13 % of the least", or that nothing is known; of the largest
+    where the attack's error is maximised. The words of a design with a mechanism."""
+    maximised = isinstance(design.problem.objective, MaximizeDistortion)
+    best = "largest" if maximised else "least"
+    if design.status == "optimal":
+        return f"the {best} possible"
+    high, low = (design.bound, design.objective) if maximised else (design.objective, design.bound)
+    if not (math.isfinite(high) and low > 0):
+        return f"nothing is known about how far from the {best}"
+    if maximised:
+        return f"within {percent(1 - Fraction(low) / Fraction(high))} of the {best}"
+    above = Fraction(high) / Fraction(low) - 1
+    if above > 1:
+        return f"at most {_up(above + 1)} times the {best}"
+    return f"within {percent(above)} of the {best}"
+
+
+def within_least(value: float, bound: float) -> str:
+    """How near a value >= 0 is to the least, of which ``bound`` is a lower bound."""
+    if bound <= 0:
+        return "nothing is known about how far from the least" if value else "the least possible"
+    above = Fraction(value) / Fraction(bound) - 1
+    return f"within {percent(above)} of the least" if above > 0 else "the least possible"
+
+
+def percent(share: Fraction) -> str:
+    """A share > 0 with two digits, rounded up."""
+    return f"{_up(100 * share)} %"
+
+
+def _up(value: Fraction) -> str:
+    place = _DIGITS - 1 - math.floor(math.log10(value))
+    scaled = math.ceil(value * Fraction(10) ** place)
+    return f"{Decimal(scaled).scaleb(-place).normalize():f}"
+
+
+def lead(design: Design, loss: str) -> str:
+    """What the mechanism does and how good it is proved to be, in two sentences."""
+    problem = design.problem
+    secrets = domain(problem.secrets)
+    if problem.observables == problem.secrets:
+        reports = "one of them, chosen at random"
+    else:
+        reports = f"a random one of {domain(problem.observables)}"
+    return (
+        f"The secret is one of {secrets}; what is reported is {reports}. {_reached(design, loss)}"
+    )
+
+
+def _reached(design: Design, loss: str) -> str:
+    problem = design.problem
+    count = len(problem.constraints)
+    limits = {0: "", 1: " under one constraint"}.get(count, f" under {count} constraints")
+    if design.status == "infeasible":
+        kept = {1: "the constraint"}.get(count, f"all {count} constraints")
+        return f"No mechanism keeps {kept}."
+    if isinstance(problem.objective, MaximizeDistortion):
+        name = distance_words(problem.objective.distance)
+        what, best = f"the error that it leaves the best attack ({name})", "largest"
+        superlative = f"leaves the best attack the largest error ({name})"
+    elif isinstance(problem.objective, MinimizeLeakage):
+        name = gain_words(problem.objective.gain)
+        what, best = f"what the best guess gains ({name})", "least"
+        superlative = f"leaves the best guess the least to gain ({name})"
+    else:
+        which = "worst-case" if problem.objective == "worst_loss" else "expected"
+        what, best = f"its {which} loss ({loss})", "least"
+        superlative = f"has the least {which} loss ({loss})"
+    if design.status == "optimal":
+        return f"Of all mechanisms{limits}, this one {superlative}."
+    found = nearness(design)
+    if found.startswith("nothing"):
+        return f"Nothing is known about how far {what} is from the {best}{limits}."
+    return f"Among all mechanisms{limits}, {what} is {found}."
+
+
+def threshold_notes(design: Design) -> list[str]:
+    """What constraints with thresholds really keep."""
+    return [
+        f"constraints[{part.constraint}]: with its thresholds the design has "
+        f"ε = {part.epsilon:.9g} and not {part.promised_epsilon:.9g}; "
+        + _repaired(design, part.repaired_loss)
+        for part in design.approximations
+    ]
+
+
+def _repaired(design: Design, value: float) -> str:
+    if math.isnan(value):
+        return "no repair was found that keeps the promise for all pairs"
+    what = f"have loss {value:.9g}"
+    if isinstance(design.problem.objective, MaximizeDistortion):
+        what = f"leave the best attack the error {value:.9g}"
+    elif isinstance(design.problem.objective, MinimizeLeakage):
+        what = f"leave the best guess {value:.9g} to gain"
+    return f"repaired to keep the promise for all pairs it would {what}"

@@ -55,7 +55,7 @@ KINDS: Mapping[str, Kind] = {
         "Give a design, or make one with om.Mechanism(secrets, observables, matrix)",
         {"TargetDesign": "Give one of design.mechanisms", "str": _LOAD},
     ),
-    "Mesh": Kind("optmech.mesh.mesh", "Make one with om.Mesh.grid or om.Mesh.around"),
+    "Mesh": Kind("optmech.spaces.mesh.mesh", "Make one with om.Mesh.grid or om.Mesh.around"),
     "Problem": Kind(
         "optmech.problem.problem",
         "Make one with om.Problem(prior, loss, constraints=[...]), or om.load_problem(path)",

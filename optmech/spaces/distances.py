@@ -6,20 +6,20 @@ checks what it returns (shape, finite, non-negative).
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.equality import SameFields
 from optmech.base.labelled import own_labels, reordered
 from optmech.base.minplus import is_closed, shortest_detour
 from optmech.base.read_only import ReadOnly
+from optmech.base.shown import SameFields
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import positive, weights
 from optmech.spaces.domain import Domain, great_circle
@@ -60,63 +60,54 @@ DistanceLike = Distance | ArrayLike
 an array in the order of the domains, or a table with their labels."""
 
 
-class _Named:
-    name: ClassVar[str]
+@dataclass(frozen=True, repr=False)
+class Named:
+    """A distance that follows from labels and coordinates alone, and is a metric by definition."""
+
+    name: str
+    compute: Callable[[Domain, Domain], Floats]
 
     def __repr__(self) -> str:
         return f"distances.{self.name}()"
 
-
-@dataclass(frozen=True, repr=False)
-class _Euclidean(_Named):
-    name = "euclidean"
-
     def __call__(self, a: Domain, b: Domain) -> Floats:
-        p, q = _plane_points(a, b, self.name)
-        out = np.abs(p[:, None, 0] - q[None, :, 0])
-        for k in range(1, p.shape[1]):  # no square may underflow
-            np.hypot(out, p[:, None, k] - q[None, :, k], out=out)
-        return np.asarray(out)
+        return self.compute(a, b)
 
 
-@dataclass(frozen=True, repr=False)
-class _Manhattan(_Named):
-    name = "manhattan"
-
-    def __call__(self, a: Domain, b: Domain) -> Floats:
-        from scipy.spatial.distance import cdist
-
-        return np.asarray(cdist(*_plane_points(a, b, self.name), metric="cityblock"))
+def _euclidean(a: Domain, b: Domain) -> Floats:
+    p, q = _plane_points(a, b, "euclidean")
+    out = np.abs(p[:, None, 0] - q[None, :, 0])
+    for k in range(1, p.shape[1]):  # no square may underflow
+        np.hypot(out, p[:, None, k] - q[None, :, k], out=out)
+    return np.asarray(out)
 
 
-@dataclass(frozen=True, repr=False)
-class _Hamming(_Named):
-    name = "hamming"
+def _manhattan(a: Domain, b: Domain) -> Floats:
+    from scipy.spatial.distance import cdist
 
-    def __call__(self, a: Domain, b: Domain) -> Floats:
-        if a is b or a.labels == b.labels:
-            return 1.0 - np.eye(len(a))
-        out = np.ones((len(a), len(b)))
-        for i, label in enumerate(a.labels):
-            if label in b._index:
-                out[i, b._index[label]] = 0.0
-        return out
+    return np.asarray(cdist(*_plane_points(a, b, "manhattan"), metric="cityblock"))
 
 
-@dataclass(frozen=True, repr=False)
-class _Haversine(_Named):
-    name = "haversine"
+def _hamming(a: Domain, b: Domain) -> Floats:
+    if a is b or a.labels == b.labels:
+        return 1.0 - np.eye(len(a))
+    out = np.ones((len(a), len(b)))
+    for i, label in enumerate(a.labels):
+        if label in b._index:
+            out[i, b._index[label]] = 0.0
+    return out
 
-    def __call__(self, a: Domain, b: Domain) -> Floats:
-        for domain in (a, b):
-            if domain.coordinates != "lonlat":
-                raise ProblemError(
-                    "needs longitude and latitude in degrees",
-                    where=self.name,
-                    remedy=_instead_of_haversine(domain),
-                )
-        p, q = a.require_points("measure"), b.require_points("measure")
-        return great_circle(p[:, None], q[None])
+
+def _haversine(a: Domain, b: Domain) -> Floats:
+    for domain in (a, b):
+        if domain.coordinates != "lonlat":
+            raise ProblemError(
+                "needs longitude and latitude in degrees",
+                where="haversine",
+                remedy=_instead_of_haversine(domain),
+            )
+    p, q = a.require_points("measure"), b.require_points("measure")
+    return great_circle(p[:, None], q[None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,23 +193,23 @@ def distance_name(distance: object) -> str:
 
 def euclidean() -> Distance:
     """Straight-line distance of the coordinates, in the domain's unit."""
-    return _Euclidean()
+    return Named("euclidean", _euclidean)
 
 
 def manhattan() -> Distance:
     """Sum of coordinate differences, in the domain's unit."""
-    return _Manhattan()
+    return Named("manhattan", _manhattan)
 
 
 def hamming() -> Distance:
     """0 where the labels are equal, 1 elsewhere (PG section 9)."""
-    return _Hamming()
+    return Named("hamming", _hamming)
 
 
 def haversine() -> Distance:
     """Great-circle distance in km between longitude/latitude points on a sphere of radius
     6371.0088 km."""
-    return _Haversine()
+    return Named("haversine", _haversine)
 
 
 def graph(network: nx.Graph[Any], weight: str = "weight") -> Distance:
@@ -318,9 +309,9 @@ def triangle_report(values: Floats) -> TriangleReport:
     return TriangleReport(float(excess[i, k]), (i, int((values[i] + values[:, k]).argmin()), k))
 
 
-def is_metric(distance: Distance) -> bool:
+def is_metric(distance: object) -> bool:
     """Whether the triangle inequality holds by definition: on every domain, but for rounding."""
-    return isinstance(distance, _Euclidean | _Manhattan | _Hamming | _Haversine)
+    return isinstance(distance, Named)
 
 
 def as_distance(value: DistanceLike, *, where: str = "distance") -> Distance:

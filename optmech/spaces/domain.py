@@ -10,12 +10,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base import html
 from optmech.base.arrays import Floats as Floats
 from optmech.base.arrays import Ints as Ints
 from optmech.base.arrays import coordinate_rows, finite_array
 from optmech.base.labelled import refuse_latitude_first, rows_in_order
 from optmech.base.read_only import ReadOnly
+from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.spaces import sphere
@@ -173,21 +173,14 @@ class Domain(ReadOnly):
         return f"{type(self).__name__}({len(self)} labels: {self._labels_text()}{places})"
 
     def _repr_html_(self) -> str:
-        return html.card(type(self).__name__, self._facts(), self._picture(np.ones(len(self))))
+        return card(type(self).__name__, self._facts())
 
     def _facts(self) -> list[tuple[str, object]]:
-        """What a notebook shows beside the picture."""
+        """What a notebook shows."""
         found: list[tuple[str, object]] = [(f"{len(self)} labels", self._labels_text())]
         if self.points is not None:
             found.append(("coordinates", f"{self.coordinates}{self._unit_text()}"))
         return found
-
-    def _picture(self, values: Floats) -> str:
-        """Numbers >= 0, one for every label, on a map where there is one, else in a row."""
-        label = f"a shade for each of {len(self)} labels"
-        if self.points is None or self.points.shape[1] > 2:
-            return html.shades(values[None, :], label)
-        return html.marks(self.points, values.tolist(), label)
 
     def _labels_text(self) -> str:
         shown = [repr(label)[:40] for label in self.labels[:3]]
@@ -362,10 +355,6 @@ class Grid(Domain):
         size = f"{width:.6g} x {height:.6g}{self._unit_text().removeprefix(' in')}"
         over: list[tuple[str, object]] = [] if self.bounds is None else [("bounds", self.bounds)]
         return [("cells", f"{self.rows} x {self.columns} of {size}"), *super()._facts(), *over]
-
-    def _picture(self, values: Floats) -> str:
-        label = f"{self.rows} x {self.columns} cells"
-        return html.shades(values.reshape(self.rows, self.columns)[::-1], label, self.cell)
 
     def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the cell that holds each row of ``xy``, or -1 outside the grid.

@@ -10,24 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optmech.base import html
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.labelled import in_order
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.base.read_only import ReadOnly
+from optmech.base.shown import card
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
-from optmech.exact.keyed import fingerprint
 from optmech.exact.numerators import Numerators, integers
 from optmech.exact.sampler import (
     Bytes,
     EachBytes,
     Table,
+    bytes_for,
     draw,
     draw_each,
+    fingerprint,
     fresh,
-    seeded_bytes,
-    system_bytes,
 )
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
@@ -96,12 +94,7 @@ class Mechanism(ReadOnly):
     def _repr_html_(self) -> str:
         exact = "floats" if self.exact is None else f"exact: {self.exact!r}"
         facts = [("from", self.secrets), ("to", self.observables), ("probabilities", exact)]
-        return html.card("Mechanism", facts, self._picture())
-
-    def _picture(self) -> str:
-        return html.shades(
-            self.matrix, "p(o|s): a row for every secret, a column for every observable"
-        )
+        return card("Mechanism", facts)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The matrix, for numpy: read-only, unless a copy is asked for or needed."""
@@ -151,10 +144,7 @@ class Mechanism(ReadOnly):
         secrets see ``draws``); the first draw lays out the whole matrix for that. A ``seed`` makes
         the draws reproducible, and therefore unfit for release.
         """
-        for where, value in (("size", size), ("seed", seed)):
-            if value is not None:
-                whole(value, where)
-        source = system_bytes if seed is None else seeded_bytes(int(seed))
+        count, source = bytes_for(size, seed)
         labels = list(self.observables.labels)  # touches all of them
         if isinstance(secret, list | np.ndarray) or hasattr(secret, "iloc"):
             if size is not None:
@@ -166,7 +156,7 @@ class Mechanism(ReadOnly):
             indices = indices_of(self.secrets, secret)
             return [labels[k] for k in self.draws(indices, fresh(source)).tolist()]
         s = self.secrets.index_evenly(secret)
-        drawn = self._draw_of(s, 1 if size is None else int(size), source)
+        drawn = self._draw_of(s, count, source)
         return labels[drawn[0]] if size is None else [labels[k] for k in drawn]
 
     def draws(self, secrets: ArrayLike, source: EachBytes | None = None) -> Ints:
@@ -270,7 +260,7 @@ class Mechanism(ReadOnly):
             Without geopandas, on an unknown label, or where the observables have no longitudes and
             latitudes.
         """
-        from optmech.spaces.geometries import geometries
+        from optmech.spaces.layout import geometries
 
         geopandas = needed("geopandas", "geo", where="to_geopandas")
         row = self.matrix[self.secrets.index(secret)]

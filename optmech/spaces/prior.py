@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base import html
 from optmech.base.arrays import Floats, coordinate_rows, finite_array, normalised
 from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_other_rows
 from optmech.base.read_only import ReadOnly
+from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.checked import amount
 from optmech.spaces.arguments import checked_arguments
@@ -127,7 +127,7 @@ class Prior(ReadOnly):
         ]
         if self.binning is not None:
             facts.append(("counted", self.binning))
-        return html.card("Prior", facts, self.domain._picture(self.weights))
+        return card("Prior", facts)
 
     @classmethod
     @checked_arguments

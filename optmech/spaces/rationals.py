@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.equality import SameFields
 from optmech.base.read_only import ReadOnly, locked
+from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, parse_exact
 from optmech.exact.numerators import MAX_BITS, Numerators, WholeRows

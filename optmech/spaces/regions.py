@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base import html
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.labelled import refuse_other_rows
 from optmech.errors import ProblemError
@@ -59,9 +58,6 @@ class Regions(Domain):
     def frame(self) -> tuple[Hashable, ...]:
         """The corner and scale of the grid that was refined, where that reads degrees."""
         return () if self.scale == (0.0, 0.0, 1.0, 1.0) else ("scale", *self.scale)
-
-    def _picture(self, values: Floats) -> str:
-        return html.boxes(self.boxes, values.tolist(), f"{len(self)} regions")
 
     def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the region that holds each row of ``xy``, or -1 outside.

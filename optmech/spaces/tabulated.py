@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.equality import SameFields
 from optmech.base.read_only import ReadOnly
+from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.spaces.distances import (
     Distance,
@@ -23,6 +23,7 @@ from optmech.spaces.distances import (
     evaluate,
     hamming,
     haversine,
+    is_metric,
     manhattan,
 )
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
@@ -102,8 +103,7 @@ def distance_words(distance: object) -> str:
     from the coordinates of a file; else that it is given as a matrix."""
     name = distance_name(distance)
     read = isinstance(distance, _Tabulated)
-    known = isinstance(distance, tuple(type(own) for own in NAMED.values()))
-    if known or (name in NAMED if read else name not in (*NAMED, "matrix", "given")):
+    if is_metric(distance) or (name in NAMED if read else name not in (*NAMED, "matrix", "given")):
         return name
     called = "" if name in ("matrix", "given") else f", called {name!r}"
     return f"given as a matrix{called}{' in the file' if read and called else ''}"

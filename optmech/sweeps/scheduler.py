@@ -15,8 +15,7 @@ from importlib.util import find_spec
 from multiprocessing import get_context
 from typing import Any
 
-from optmech.base import cores
-from optmech.base.needed import installing
+from optmech.base.machine import cores, installing
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.sweeps import worker
@@ -227,7 +226,7 @@ def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterat
     # read when the new processes load their numeric libraries
     os.environ.update(dict.fromkeys(worker.SINGLE, "1"))
     try:
-        with closing(Processes(max(1, min(workers or cores.at_hand(), tasks)))) as own:
+        with closing(Processes(max(1, min(workers or cores(), tasks)))) as own:
             yield own
     finally:
         for name, value in former.items():

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from optmech.base.equality import names_of_fields
+from optmech.base.shown import names_of_fields
 from optmech.designs.encoding import encode_problem
 from optmech.errors import ProblemError, inside
 from optmech.exact.number import Exact

@@ -30,7 +30,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import probability, weights
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, product_up, sum_up
-from optmech.exact.outward import down, exp_down, exp_up, log_floats, up
+from optmech.exact.rounding import down, exp_down, exp_up, log_floats, up
 from optmech.spaces.prior import Prior
 
 _FAR = 60.0

@@ -20,10 +20,10 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import SolverError
-from optmech.exact.balls import above
 from optmech.exact.exponentials import at_most, bracket, exact_exp, exp_lower, log_ball
 from optmech.exact.number import Exact, rounded_up
 from optmech.exact.numerators import Numerators
+from optmech.exact.rounding import above
 from optmech.spaces.rationals import Shares
 from optmech.transport.joint import Arcs, Multipliers, joint_bound, solve_joint
 from optmech.transport.rational import RationalPlan, cheapest_plan

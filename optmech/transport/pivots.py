@@ -25,7 +25,7 @@ from typing import TypeVar
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.compiling import has_numba
+from optmech.base.machine import has_numba
 
 F = TypeVar("F", bound=Callable[..., object])
 Arrays = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats]

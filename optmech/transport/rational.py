@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.equality import SameFields
 from optmech.base.memory import require
 from optmech.base.read_only import ReadOnly, record
+from optmech.base.shown import SameFields
 from optmech.errors import SolverError
 from optmech.spaces.rationals import Shares
 from optmech.transport.couplings import (

@@ -16,7 +16,7 @@ import pytest
 
 from optmech import audit
 from optmech.certificate.families import Bias, LiftedRatio, LossLimit, Ratio
-from optmech.certificate.places import at_places
+from optmech.certificate.values import at_places
 from optmech.exact.number import parse_exact as number
 from optmech.exact.numerators import Numerators
 

@@ -23,8 +23,8 @@ from optmech.certificate.families import (
     PairMultipliers,
 )
 from optmech.certificate.families.ratio import shared_out
+from optmech.certificate.statement import Family
 from optmech.designs.encoding import encode_multipliers
-from optmech.statement import Family
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 

@@ -7,7 +7,7 @@ import pytest
 
 import optmech as om
 from optmech.certificate import check_exact
-from optmech.certificate.infeasible import closed_form_reason, support_reason
+from optmech.certificate.bound import closed_form_reason, support_reason
 from optmech.exact.numerators import Numerators
 
 E, H = om.distances.euclidean(), om.distances.hamming()

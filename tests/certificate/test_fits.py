@@ -15,9 +15,9 @@ import optmech as om
 from optmech.base.read_only import read_only
 from optmech.certificate import Multipliers, check_exact, families, lower_bound
 from optmech.certificate.families import known, trusted
+from optmech.certificate.statement import Statement
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
-from optmech.statement import Statement
 
 ONE, LESS = Exact(Fraction(1)), Exact(Fraction(-1))
 UNIT, ROWS = np.eye(3), np.full((1, 3), 1 / 3)

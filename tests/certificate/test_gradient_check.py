@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.certificate.gradients import check_gradients, check_mesh
-from optmech.certificate.places import expected_loss
+from optmech.certificate.families.gradient import check_gradients, check_mesh
+from optmech.certificate.statement import Spread
+from optmech.certificate.values import expected_loss
 from optmech.exact.number import parse_exact
 from optmech.exact.numerators import Numerators
-from optmech.statement import Spread
 
 SQUARE = om.Mesh.grid((0, 0, 1, 1), 1)
 COLUMN = (10, 13, 14, 15)

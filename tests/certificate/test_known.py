@@ -14,13 +14,13 @@ from conformance.problems import KINDS, Make
 
 import optmech as om
 from optmech.certificate import Multipliers, check_exact, infeasibility_margin, lower_bound
+from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.check import Check
 from optmech.certificate.families import FAMILIES, Ratio, trusted
-from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
+from optmech.certificate.statement import Statement
 from optmech.designs.encoding import decode_multipliers, encode_multipliers, encode_problem
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
-from optmech.statement import Statement
 
 H = om.distances.hamming()
 STATED = om.Problem(
@@ -32,7 +32,7 @@ PLAIN = encode_multipliers(Multipliers(), STATED.statement)
 class Cube(Ratio):
     """A ratio that promises more than its arrays say, and lets everything pass."""
 
-    def decide(self, statement: Statement, released: Numerators) -> Check:
+    def decide(self, statement: Statement, low: Numerators, high: Numerators) -> Check:
         return Check("ratio", self.index, 1, True, 0.0, "")
 
 

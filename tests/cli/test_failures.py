@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import optmech.pipeline.search
-from optmech.base.resources import data_folder
+from optmech.base.machine import data_folder
 from optmech.cli.main import COMMANDS, build_parser, main
 from optmech.errors import SolverError
 from optmech.files import gallery

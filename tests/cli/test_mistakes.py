@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.base.resources import data_folder
+from optmech.base.machine import data_folder
 from optmech.cli.main import main
 
 PROBLEM = """

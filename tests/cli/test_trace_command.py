@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from optmech import traces
-from optmech.base.resources import data_folder
+from optmech.base.machine import data_folder
 from optmech.cli.main import main
 from optmech.files import trace_schema
 from optmech.files.load import read_trace, trace_names

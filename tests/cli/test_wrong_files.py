@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import optmech as om
-from optmech.base.resources import data_folder
+from optmech.base.machine import data_folder
 from optmech.cli.main import COMMANDS, main
 
 SWEEP = """

@@ -15,7 +15,7 @@ from strategies import distributions, stochastic_matrices
 
 import optmech as om
 from optmech import divergences as d
-from optmech.ratios.generators import GENERATORS
+from optmech.exact.ratios.generators import GENERATORS
 
 few = settings(max_examples=20)
 NAMED = {

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import optmech as om
-from optmech.certificate.gradients import check_gradients
+from optmech.certificate.families.gradient import check_gradients
 from optmech.engines import cones
 from optmech.engines.mesh_equations import Fronts, Levels, Summed
 from optmech.exact.number import parse_exact

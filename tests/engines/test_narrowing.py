@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.base.compiling import has_numba
+from optmech.base.machine import has_numba
 from optmech.engines.structured import engine, narrowing
 from optmech.engines.structured.model import build
 from optmech.engines.structured.narrowing import Narrowing

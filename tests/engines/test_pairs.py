@@ -9,8 +9,8 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 import optmech as om
 from optmech.certificate import Multipliers, lower_bound
+from optmech.certificate.statement import Statement
 from optmech.engines import pairs
-from optmech.statement import Statement
 
 
 def problem(seed: int, count: int, epsilon: float) -> tuple[om.Problem, np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ import optmech as om
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.certificate import lower_bound
+from optmech.certificate.statement import Statement
 from optmech.engines.base import EngineResult, Options, Outcome, program_bytes
 from optmech.engines.structured import StructuredEngine, engine
 from optmech.engines.structured.array_backend import ArrayBackend
@@ -25,7 +26,6 @@ from optmech.engines.structured.rows import add_rows, first_rows, make_cone
 from optmech.lp.blocks import Point
 from optmech.lp.flatten import flatten
 from optmech.lp.inequalities import Compiled, Inequalities, compile_lp
-from optmech.statement import Statement
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 HAS_NUMBA = importlib.util.find_spec("numba") is not None

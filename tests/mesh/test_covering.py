@@ -8,7 +8,7 @@ import shapely
 from shapely.geometry import Polygon
 
 import optmech as om
-from optmech.mesh.covering import covering_flaw
+from optmech.spaces.mesh.covering import covering_flaw
 
 SQUARE = [(0, 0), (2, 0), (2, 2), (0, 2), (1, 1)]
 FAN = [(0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.mesh import elements
+from optmech.spaces.mesh import elements
 
 
 def de_casteljau(coefficients, weights, degree):

@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import quad
 
 import optmech as om
-from optmech.mesh.projection import least_share
+from optmech.spaces.mesh.covering import least_share
 
 RADIUS = 6371.0088
 

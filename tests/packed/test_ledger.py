@@ -25,10 +25,9 @@ from referee.ledger import exponential, made
 
 import optmech as om
 from optmech.packed import charges
-from optmech.packed.file import Parts, decode_parts, encode_parts
+from optmech.packed.costs import Reach
+from optmech.packed.file import Parts, Table, decode_parts, encode_parts
 from optmech.packed.load import mechanism_of
-from optmech.packed.reach import Reach
-from optmech.packed.table import Table
 
 VECTORS = Path(__file__).parent / "vectors"
 CLIENT = Path(om.__file__).parent / "packed" / "client"

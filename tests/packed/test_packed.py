@@ -59,6 +59,22 @@ def keeps_ratios(numerators: np.ndarray, distance: np.ndarray, base: int) -> boo
     return True
 
 
+def test_the_loss_of_what_leaks_least_is_its_expected_loss(tmp_path: Path) -> None:
+    """Not what the best guess gains, 1 - 1/4: under the Hamming loss that is the other part."""
+    line, hamming = om.Domain.range(3), om.distances.hamming()
+    problem = om.Problem(
+        om.Prior.uniform(line),
+        hamming,
+        objective=om.MinimizeLeakage("identity"),
+        constraints=[om.LossBound(0.25)],
+    )
+    design = om.solve(problem)
+    found = om.pack(design, tmp_path / "m.omm")
+    report = om.check_packed(tmp_path / "m.omm", design)
+    assert report.loss == pytest.approx(float((1 - np.eye(3)).ravel() @ found.matrix.ravel()) / 3)
+    assert report.loss <= 0.25 < 0.7 < report.objective
+
+
 @pytest.mark.parametrize("bits", [16, 24, 32, 48])
 def test_every_ratio_is_kept_exactly(grid: om.Design, tmp_path: Path, bits: int) -> None:
     om.pack(grid, tmp_path / "city.omm", bits=bits)

@@ -401,7 +401,7 @@ def test_constraints_beside_the_promise_are_kept(
     with pytest.raises(om.ProblemError, match=r"no whole numbers .* bits cost"):
         packed(limited, bits=16)
     assert packed(limited, bits=48) == "packed"
-    monkeypatch.setattr(stated.OfMesh, "_kept", lambda *_: True)
+    monkeypatch.setattr(stated.Stated, "_kept", lambda *_: True)
     assert packed(limited, bits=16) == "failed"
     assert audit.main([str(path), str(own)]) == 1
     assert "the loss is" in capsys.readouterr().out

@@ -19,11 +19,11 @@ from packed.test_packed_everywhere import resealed
 import optmech as om
 from optmech import audit
 from optmech.errors import OptmechError
-from optmech.mesh.elements import basis
 from optmech.packed.cbor import Tag, decode, typed
 from optmech.packed.words import NOT_CHECKED
 from optmech.protection.places import nearest_inside
 from optmech.spaces.domain import great_circle
+from optmech.spaces.mesh.elements import basis
 from optmech.spaces.regions import quadrisect
 from optmech.spaces.sphere import nearest, sines
 

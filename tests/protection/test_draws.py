@@ -17,11 +17,9 @@ from scipy.stats import chi2
 
 import optmech as om
 from optmech.errors import ProblemError
-from optmech.exact.keyed import Keyed, framed
 from optmech.exact.numerators import Numerators
-from optmech.exact.sampler import Table, draw_each
-from optmech.mesh.drawing import draw_control_points
-from optmech.mesh.mechanism import MeshMechanism
+from optmech.exact.sampler import Keyed, Table, draw_each, framed
+from optmech.spaces.mesh.mechanism import MeshMechanism, draw_control_points
 from optmech.spaces.rationals import RationalRows
 
 ROW = st.lists(st.integers(0, 30), min_size=3, max_size=3).filter(any)

@@ -16,8 +16,8 @@ import xarray as xr
 import optmech as om
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
-from optmech.mesh.mechanism import MeshMechanism
 from optmech.protection.reporter import Reporter
+from optmech.spaces.mesh.mechanism import MeshMechanism
 
 BOX = (-74.0, 40.0, -73.0, 42.0)
 GRID = om.Grid(4, 2, bounds=BOX)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech.certificate import lower_bound
+from optmech.certificate.bound import pairs_of
 from optmech.certificate.families import PairMultipliers
-from optmech.certificate.multipliers import pairs_of
 from optmech.reductions.thinning import thinned
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optmech.show.reports.packing import Store, number, script_json
+from optmech.show.reports.payload import Store, number, script_json
 
 
 @given(st.recursive(st.text() | st.integers(-9, 9), lambda inner: st.lists(inner, max_size=3)))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.show.reports.sampler import client_script
+from optmech.show.reports.payload import client_script
 
 Show = Callable[..., Any]
 KM = om.distances.euclidean()

@@ -16,7 +16,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import float_or_nan
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, sum_up
-from optmech.ratios.generators import divergence_name
+from optmech.exact.ratios.generators import divergence_name
 from optmech.spaces.prior import Distribution
 
 Function = Callable[[Floats], Floats] | Callable[[float], float]

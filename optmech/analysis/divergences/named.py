@@ -14,14 +14,18 @@ import numpy as np
 from optmech.analysis.measures import distributions
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.exact.balls import above, below
 from optmech.exact.checked import float_or_nan, probability
-from optmech.exact.interval import Interval
-from optmech.exact.number import Number
+from optmech.exact.number import Interval, Number
 from optmech.exact.numerators import integers
-from optmech.ratios.enclosures import divergence_ball
-from optmech.ratios.generators import excess_log, generator
-from optmech.ratios.hockey_stick import HockeyStick, least_log_ratio, log_ratio, most_revealing
+from optmech.exact.ratios.enclosures import divergence_ball
+from optmech.exact.ratios.generators import excess_log, generator
+from optmech.exact.ratios.hockey_stick import (
+    HockeyStick,
+    least_log_ratio,
+    log_ratio,
+    most_revealing,
+)
+from optmech.exact.rounding import above, below
 from optmech.spaces.prior import Distribution
 
 _BITS = 256

@@ -21,10 +21,10 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative
 from optmech.exact.exponentials import stated_down, stated_up
 from optmech.exact.number import Number, parse_exact, rounded_up
-from optmech.exact.outward import exp_down
-from optmech.ratios.generators import divergence_name, generator
-from optmech.ratios.powers import order_of
-from optmech.ratios.wide import either_log_ratio
+from optmech.exact.ratios.generators import divergence_name, generator
+from optmech.exact.ratios.powers import order_of
+from optmech.exact.ratios.wide import either_log_ratio
+from optmech.exact.rounding import exp_down
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.mechanism import Mechanism

@@ -20,7 +20,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, product_up, rounded_up, sum_up
-from optmech.exact.outward import exp_up, up
+from optmech.exact.rounding import exp_up, up
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution

@@ -12,7 +12,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import probability
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, product_up
-from optmech.ratios.generators import divergence_name
+from optmech.exact.ratios.generators import divergence_name
 from optmech.spaces.arguments import checked_arguments
 
 ALL_POINTS, ALL_DISTRIBUTIONS = "all pairs of points", "all pairs of distributions"

@@ -14,7 +14,7 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative
 from optmech.exact.number import product_up, rounded_up, sum_up
-from optmech.exact.outward import up
+from optmech.exact.rounding import up
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.prior import Distribution, domain_of

@@ -20,10 +20,9 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.balls import above, below
 from optmech.exact.checked import positive, whole
-from optmech.exact.interval import Interval
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, Interval
+from optmech.exact.rounding import above, below
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior

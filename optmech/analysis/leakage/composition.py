@@ -30,8 +30,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.exact.interval import Interval
-from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
+from optmech.exact.number import Exact, Interval, Number, parse_exact, rounded_down, rounded_up
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.mechanism import Mechanism

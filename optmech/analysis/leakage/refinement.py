@@ -32,8 +32,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError, TooLargeError, VerificationError
 from optmech.exact.checked import probability
-from optmech.exact.interval import Interval
-from optmech.exact.number import Exact, Number, rounded_down, rounded_up
+from optmech.exact.number import Exact, Interval, Number, rounded_down, rounded_up
 from optmech.exact.numerators import Numerators
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism

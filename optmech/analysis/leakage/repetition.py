@@ -27,10 +27,9 @@ import numpy as np
 
 from optmech.analysis.leakage.vulnerability import Scaled
 from optmech.base.arrays import Floats, Ints
-from optmech.exact.balls import above
 from optmech.exact.exponentials import bracket, exp_range
-from optmech.exact.interval import Interval
-from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.number import Exact, Interval, rounded_down, rounded_up
+from optmech.exact.rounding import above
 
 _TAIL = 1e-22
 """Mass beyond which an end of the grid is cut off, at every convolution."""

@@ -7,17 +7,24 @@ on ``known(statement)`` only: a statement with anything else is refused as a who
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
+import scipy.sparse as sp
 
+from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.certificate.check import Check
-from optmech.certificate.families.plain import Plain, decoded, encoded
 from optmech.certificate.lagrangian import Lagrangian
+from optmech.certificate.statement import Family, Statement
 from optmech.certificate.values import Scaled
-from optmech.errors import VerificationError
-from optmech.exact.numerators import Numerators
-from optmech.statement import Family, Statement
+from optmech.errors import ProblemError, VerificationError
+from optmech.exact.checked import require_keys
+
+Plain = Any
+WHERE = "multipliers"
+"""The place of errors in multipliers as plain JSON values: types, ranges, shapes."""
+
 
 _OBJECTIVES = ("expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage")
 
@@ -30,6 +37,8 @@ class Trusted(Family, Protocol):
 
     named: ClassVar[str] = ""
     """What it is in proofs, a format of the family."""
+    alone: ClassVar[bool] = False
+    """Whether nothing is decided of it beside a promise about all points of a region."""
 
     @property
     def written(self) -> str:
@@ -41,16 +50,10 @@ class Trusted(Family, Protocol):
         """Whether each of its fields states inequalities of a mechanism of this statement."""
 
     @abstractmethod
-    def decide(self, statement: Statement, released: Numerators) -> Check:
-        """Whether its inequalities hold, exactly."""
-
-    def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
-        """As ``decide``, for a mechanism between two matrices that differ by a unit at most; a
-        family without this does not stand beside privacy at every point."""
-        raise VerificationError(
-            f"nothing is decided of {self.kind} families beside privacy at every point",
-            where=f"constraints[{self.index}]",
-        )
+    def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        """Whether its inequalities hold, exactly, of every mechanism between two matrices that
+        differ by a unit at most; of one that is ``alone`` or has a spread both are the released
+        one."""
 
     @abstractmethod
     def charge(self, statement: Statement, lagrangian: Lagrangian, given: Any) -> None:
@@ -147,3 +150,67 @@ def _unknown(parts: list[str]) -> VerificationError:
         where="statement",
         remedy="Teach the certificate this family (CONTRIBUTING.md), or leave it out",
     )
+
+
+def encoded(given: Any) -> Plain:
+    """Multipliers: an array (matrices as ``sparse`` has them), or a dataclass of arrays by name."""
+    if is_dataclass(given):
+        return {field.name: encoded(getattr(given, field.name)) for field in fields(given)}
+    return sparse(given) if np.ndim(given) == 2 else np.asarray(given).tolist()
+
+
+def decoded(plain: Plain, like: Any) -> Any:
+    """The inverse, of the kind and shapes of ``like``; ProblemError where they do not fit."""
+    if is_dataclass(like) and not isinstance(like, type):
+        names = [field.name for field in fields(like)]
+        require_keys(plain, set(names), WHERE)
+        return replace(like, **{name: decoded(plain[name], getattr(like, name)) for name in names})
+    shape = np.shape(like)
+    if len(shape) == 2:
+        return dense(plain, shape)
+    return numbers(plain, *shape) if shape else float(numbers([plain])[0])
+
+
+def sparse(values: Any) -> Plain:
+    """A matrix as its shape and its entries other than zero."""
+    kept = sp.coo_array(values)
+    row, column = kept.coords
+    return {
+        "shape": list(kept.shape),
+        "row": row.tolist(),
+        "column": column.tolist(),
+        "value": kept.data.tolist(),
+    }
+
+
+def numbers(values: Plain, count: int | None = None) -> Floats:
+    """Finite numbers, ``count`` of them where that is given. Raises ProblemError otherwise."""
+    if type(values) is not list or not all(type(value) in (int, float) for value in values):
+        raise ProblemError("a multiplier is not a number", where=WHERE)
+    if count is not None and len(values) != count:
+        raise ProblemError(f"{len(values)} weights for {count}", where=WHERE)
+    return finite_array(values, where=WHERE, ndim=1)
+
+
+def indices(values: Plain, size: int) -> Ints:
+    """Whole numbers from 0 to ``size`` - 1. Raises ProblemError otherwise."""
+    if type(values) is not list or not all(type(value) is int for value in values):
+        raise ProblemError("an index is not a whole number", where=WHERE)
+    array = np.asarray(values, dtype=np.int64).reshape(-1)
+    if len(array) and not (array.min() >= 0 and array.max() < size):
+        raise ProblemError(f"an index is outside 0..{size - 1}", where=WHERE)
+    return array
+
+
+def dense(plain: Plain, expected: tuple[int, int]) -> Floats:
+    """The inverse of ``sparse``. Raises ProblemError where the shape is another one."""
+    require_keys(plain, {"shape", "row", "column", "value"}, WHERE)
+    if plain["shape"] != list(expected) or any(type(size) is not int for size in plain["shape"]):
+        raise ProblemError(f"shape {plain['shape']} is not {expected}", where=WHERE)
+    out = np.zeros(expected)
+    row, column = indices(plain["row"], expected[0]), indices(plain["column"], expected[1])
+    values = numbers(plain["value"], len(row))
+    if len(column) != len(row) or len(np.unique(row * expected[1] + column)) != len(row):
+        raise ProblemError("an entry is missing or given twice", where=WHERE)
+    out[row, column] = values
+    return out

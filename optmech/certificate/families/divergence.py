@@ -1,4 +1,5 @@
-"""f-divergences of pushed distributions: D_f(λP ‖ λ'P) <= ε d."""
+"""f-divergences of pushed distributions, D_f(λP ‖ λ'P) <= ε d, and their average under one limit:
+mutual information."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian, positive
+from optmech.certificate.statement import Statement
+from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
-from optmech.exact.numerators import Numerators
-from optmech.ratios.enclosures import divergence_at_most, intercepts_below
-from optmech.ratios.generators import generator, is_smooth
-from optmech.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
-from optmech.statement import Statement
+from optmech.exact.ratios.enclosures import average_at_most, divergence_at_most, intercepts_below
+from optmech.exact.ratios.generators import generator, is_smooth
+from optmech.exact.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +45,11 @@ class Divergence(ReadOnly, Trusted):
 
     Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and ε scale[k] > 0; for
     "renyi:α" the latter is a limit on the Rényi divergence, and D_f and ``limit`` are those of
-    ``ratios.powers``.
+    ``exact.ratios.powers``.
     """
 
     kind = "divergence"
+    alone = True
     named = "divergence"
     index: int
     name: str
@@ -88,10 +90,10 @@ class Divergence(ReadOnly, Trusted):
     def signature(self) -> Hashable:
         return self.kind, self.name, self.left.shape
 
-    def decide(self, statement: Statement, released: Numerators) -> Check:
+    def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         """By enclosures of the divergence of growing precision."""
         chosen, limits = generator(self.name), self.limits
-        both, _ = values.product(np.vstack([self.left, self.right]), released)
+        both, _ = values.product(np.vstack([self.left, self.right]), low)
         rows = [[int(v) for v in row] for row in both]
         pairs = zip(rows[: len(limits)], rows[len(limits) :], limits, strict=True)
         verdicts = [divergence_at_most(chosen, p, q, limit) for p, q, (limit, _) in pairs]
@@ -128,3 +130,72 @@ class Divergence(ReadOnly, Trusted):
     def zeros(self, statement: Statement) -> DivergenceMultipliers:
         count = len(self.limit)
         return DivergenceMultipliers(np.zeros(count), np.zeros((count, statement.observables)))
+
+
+@trusted
+@dataclass(frozen=True, eq=False)
+class Information(ReadOnly, Trusted):
+    """Σ_s π(s) KL(P[s,:] ‖ πP) <= maximum, in nats, with π the ``prior`` divided by its sum.
+
+    Multipliers are a ``weight`` (1,) and ``slope`` (S, O): I(P) is at least
+    Σ_s π(s) Σ_o (α_so P[s,o] - f*(α_so) (πP)_o) for all slopes α, f = t ln t - t + 1.
+    """
+
+    kind = "information"
+    alone = True
+    named = "mutual information <= {.maximum:.9g}"
+    index: int
+    prior: Floats
+    maximum: Exact
+
+    @cached_property
+    def shares(self) -> tuple[Fraction, ...]:
+        """π, exactly."""
+        weights = list(map(Fraction, self.prior.tolist()))
+        total = sum(weights, Fraction())
+        return tuple(weight / total for weight in weights)
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        return {
+            "maximum": fits.exact(self.maximum) and self.maximum > 0,
+            "prior": fits.weights(self.prior[None, :], (1, statement.secrets)),
+        }
+
+    def signature(self) -> Hashable:
+        return self.kind, self.prior.shape
+
+    def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        """By enclosures of growing precision."""
+        ((pushed,), _) = values.product(self.prior[None, :], low)
+        marginal = [int(value) for value in pushed]
+        used = [s for s, share in enumerate(self.shares) if share]
+        parts = [(self.shares[s], low.rows[s], marginal) for s in used]
+        holds, top = average_at_most(generator("kl"), parts, bracket(self.maximum)[0])
+        detail = f"mutual information {top:.12g}, allowed {float(self.maximum):.12g}"
+        return Check("mutual information", self.index, 1, holds, top, detail)
+
+    def charge(
+        self, statement: Statement, lagrangian: Lagrangian, given: DivergenceMultipliers
+    ) -> None:
+        """y (Σ_s π(s) Σ_o (α_so P[s,o] + β_so (πP)_o) - limit) <= 0 for any floats
+        β <= -f*(α)."""
+        chosen = generator("kl")
+        price = float(positive(given.weight)[0])
+        slope = chosen.cut(given.slope)
+        weights = price * self.prior
+        alpha = weights[:, None] * slope
+        beta = weights @ intercepts_below(chosen, slope)
+        size = weights @ np.abs(intercepts_below(chosen, slope))
+        # π does not sum to exactly one: as if every product had that many roundings more, twice
+        off = abs(sum(map(Fraction, self.prior.tolist()), Fraction(-1)))
+        count = len(self.prior) + 12.0 + 4.0 * math.ceil(off * 2**53)
+        lagrangian.add(
+            alpha + self.prior[:, None] * beta,
+            np.abs(alpha) + self.prior[:, None] * size,
+            count,
+        )
+        lagrangian.constant -= Fraction(price) * bracket(self.maximum)[1]
+
+    def zeros(self, statement: Statement) -> DivergenceMultipliers:
+        shape = (statement.secrets, statement.observables)
+        return DivergenceMultipliers(np.zeros(1), np.zeros(shape))

@@ -1,4 +1,4 @@
-"""Rows that are held fixed: p(·|s) is exactly what is given for some secrets s."""
+"""Entries that are given: zeros outside a support, and rows that are held fixed."""
 
 from __future__ import annotations
 
@@ -7,18 +7,62 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Ints
 from optmech.base.read_only import ReadOnly
 from optmech.certificate.check import Check
+from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
-from optmech.certificate.families.ratio import Ratio
-from optmech.certificate.families.scan import SAFE
-from optmech.certificate.families.support import Support
+from optmech.certificate.families.ratio import SAFE, Ratio
 from optmech.certificate.lagrangian import Lagrangian
+from optmech.certificate.statement import Held, Statement
+from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, exp_lower
 from optmech.exact.numerators import Numerators
-from optmech.statement import Held, Statement
+
+
+@trusted
+@dataclass(frozen=True, eq=False)
+class Support(ReadOnly, Trusted):
+    """P[s,o] = 0 where not ``allowed`` (S, O).
+
+    The bound keeps it as it is, in its minimum over allowed observables: no multipliers.
+    """
+
+    kind = "support"
+    index: int
+    allowed: NDArray[np.bool_]
+
+    @property
+    def written(self) -> str:
+        return ""
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        return {"allowed": fits.mask(self.allowed, statement.loss.shape)}
+
+    def signature(self) -> Hashable:
+        return self.kind
+
+    def forced_zeros(self, zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return zero | ~self.allowed
+
+    def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        outside = [high.rows[s][o] for s, o in np.argwhere(~self.allowed).tolist()]
+        most = max(outside, default=0)
+        worst = most / (1 << high.bits)
+        detail = f"largest entry {worst:.3g}" if outside else "constrains nothing"
+        return Check("support", self.index, len(outside), most == 0, worst, detail)
+
+    def charge(self, statement: Statement, lagrangian: Lagrangian, given: object) -> None:
+        """Nothing: ``Lagrangian.minimum`` runs over allowed observables."""
+
+    def in_words(self, given: object) -> str:
+        return "" if self.allowed.all() else "the support"
+
+    def zeros(self, statement: Statement) -> None:
+        return None
+
 
 _TINY = 2.0**-960
 """Below this, products could lose digits to underflow."""
@@ -36,6 +80,7 @@ class Fixed(ReadOnly, Trusted):
     """
 
     kind = "fixed"
+    alone = True
     index: int
     secrets: Ints
     exact: Numerators
@@ -62,11 +107,11 @@ class Fixed(ReadOnly, Trusted):
     def held_rows(self) -> Held:
         return Held(self.secrets, self.exact)
 
-    def decide(self, statement: Statement, released: Numerators) -> Check:
+    def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         changed = [
             name
             for s, name, row in zip(self.secrets.tolist(), self.names, self.exact.rows, strict=True)
-            if not _equal(row, self.exact.bits, released.rows[s], released.bits)
+            if not _equal(row, self.exact.bits, low.rows[s], low.bits)
         ]
         count = self.exact.shape[0] * self.exact.shape[1]
         detail = f"{len(self.secrets)} rows, digit by digit"

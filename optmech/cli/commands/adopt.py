@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> Answer:
     from optmech.exchange.adoption import adopt
     from optmech.exchange.matrices import read_matrix
     from optmech.files import read_problem
-    from optmech.show.nearness import nearness
+    from optmech.show.words import nearness
 
     if args.problem is None:
         raise ProblemError("is missing", where="--problem", remedy="Name the matrix's problem")

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Answer:
     """Always 0: an attack is a measurement."""
     from optmech.problem.attacked import choose_distance
-    from optmech.show.measured import blind_error
+    from optmech.show.figures import blind_error
     from optmech.spaces.labels import label_text
 
     problem, mechanism = read_input(args)

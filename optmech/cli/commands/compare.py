@@ -59,7 +59,7 @@ def _versions(
 ) -> Answer:
     """Two versions with some secrets in common: what their reports reveal about these."""
     from optmech.analysis import leakage
-    from optmech.show.version_words import measured_versions, version_rows
+    from optmech.show.leaks import measured_versions, version_rows
 
     _, named = _distances(args, other, problem)
     found = measured_versions(problem, leakage.versions(*pair), named, other)
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> Answer:
     """Always 0: designs are compared, not judged."""
     from optmech.analysis import leakage, measures
     from optmech.show import leaks
-    from optmech.show.version_words import measured_versions, version_rows
+    from optmech.show.leaks import measured_versions, version_rows
 
     output.claim_outputs(args, [args.first, args.second, args.problem])
     problem, a = read_design(args.first, args.problem)

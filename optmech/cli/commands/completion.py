@@ -47,7 +47,7 @@ def _names(folder: str, prefix: str, **_: object) -> list[str]:
     from argcomplete.completers import FilesCompleter
 
     # without the room of files, whose imports would take longer than everything else
-    from optmech.base.resources import data_folder
+    from optmech.base.machine import data_folder
 
     names = (path.stem for path in (data_folder("problems") / folder).glob("*.toml"))
     return [*names, *FilesCompleter()(prefix)]

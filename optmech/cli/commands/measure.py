@@ -67,9 +67,9 @@ def run(args: argparse.Namespace) -> Answer:
     """Always 0: numbers are reported, not judged."""
     from optmech.analysis import measures
     from optmech.exact.number import parse_exact
-    from optmech.mesh.mechanism import MeshMechanism
     from optmech.problem.attacked import choose_distance
-    from optmech.show.measured import measure_constraints
+    from optmech.show.figures import measure_constraints
+    from optmech.spaces.mesh.mechanism import MeshMechanism
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")

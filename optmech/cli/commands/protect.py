@@ -159,7 +159,7 @@ def _refuse_exchanged(design: str, data: str) -> None:
 
 def _key(path: str) -> bytes:
     """The bytes of a key file; says so where others can read it."""
-    from optmech.exact.keyed import LEAST_KEY
+    from optmech.exact.sampler import LEAST_KEY
     from optmech.reading.bounded import read_bytes
 
     key = read_bytes(path, _MOST_KEY)

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> Answer:
     from optmech.packed.load import is_packed_file
     from optmech.pipeline.redesign import redesign
     from optmech.problem.attacked import choose_distance
-    from optmech.show.version_words import measured_versions, version_notes, version_rows
+    from optmech.show.leaks import measured_versions, version_notes, version_rows
 
     file, profile = asked(args)
     claim_outputs(args, (args.design, *file.inputs, args.profile))

@@ -49,10 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """One label a line."""
-    from optmech.mesh.mechanism import MeshMechanism
     from optmech.reading.errors import printable
     from optmech.reading.sealed import NOISE, is_of_format
     from optmech.spaces.labels import find_label, label_text
+    from optmech.spaces.mesh.mechanism import MeshMechanism
 
     if not 1 <= args.n <= MAX_DRAWS:
         raise ProblemError(

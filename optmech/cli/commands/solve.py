@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from optmech.designs.design import Design
     from optmech.files import ProblemFile
     from optmech.pipeline.profiles import Profile
-    from optmech.show.measured import Measured
+    from optmech.show.figures import Measured
 
 SUMMARY = "solve a problem and verify the mechanism found"
 EXAMPLE = "optmech solve montreal-small -o design.json --report report.html"
@@ -134,7 +134,7 @@ class Delivery:
     ) -> Answer:
         """What was asked for, what came out, what was checked."""
         from optmech.pipeline.session import told
-        from optmech.show.measured import measure_constraints
+        from optmech.show.figures import measure_constraints
 
         design, measured, attack = self.design, list[Any](), None
         with self.attempting():
@@ -168,7 +168,7 @@ def attack_on(design: Design) -> dict[str, Any]:
     """What the optimal attack and the best guess are left with."""
     from optmech.analysis import attacks, measures
     from optmech.problem.attacked import choose_distance
-    from optmech.show.measured import blind_error
+    from optmech.show.figures import blind_error
 
     problem, mechanism = design.problem, design.mechanism
     name, distance = choose_distance(problem)
@@ -246,7 +246,7 @@ def _shown(
 
 def _notes(design: Design) -> list[str]:
     from optmech.designs.notes import about_bounds
-    from optmech.show.reports.sentences import threshold_notes
+    from optmech.show.words import threshold_notes
 
     lines = [*design.notes, *about_bounds(design), *threshold_notes(design)]
     if design.seconds > _LONG and design.engine == "structured" and find_spec("numba") is None:
@@ -255,8 +255,7 @@ def _notes(design: Design) -> list[str]:
 
 
 def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list[tuple[str, str]]:
-    from optmech.show.nearness import nearness
-    from optmech.show.words import unit_of
+    from optmech.show.words import nearness, unit_of
 
     best = "(no mechanism can do better)"
     rows = [("status", design.status + (f" ({design.reason})" if design.reason else ""))]

@@ -10,7 +10,7 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats
-from optmech.base.needed import needed
+from optmech.base.machine import needed
 from optmech.errors import ProblemError
 
 _LEAF = 8

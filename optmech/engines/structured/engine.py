@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from optmech.base import memory
-from optmech.base.compiling import has_numba
+from optmech.base.machine import has_numba
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome, program_bytes
 from optmech.engines.structured import model as shape
 from optmech.engines.structured.backend import Backend

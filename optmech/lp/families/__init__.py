@@ -17,12 +17,12 @@ from optmech.certificate.families import (
     Ratio,
     Support,
 )
+from optmech.certificate.statement import Family
 from optmech.errors import ProblemError
 from optmech.lp.families.base import Part
 from optmech.lp.families.divergence import DivergencePart, InformationPart
 from optmech.lp.families.limits import BiasPart, DistortionPart, LeakagePart, LossPart
 from optmech.lp.families.ratios import ApproximatePart, LiftedPart, Window
-from optmech.statement import Family
 
 
 def no_part(number: int, family: Gradient) -> None:

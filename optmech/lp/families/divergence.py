@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import DivergenceMultipliers
+from optmech.exact.ratios.generators import generator
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import Informed, Perspective, Point, Sense, entries
 from optmech.lp.families.base import Part, PushedPart, Reader
 from optmech.lp.families.ratios import NO_ROOM
-from optmech.ratios.generators import generator
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 /**
  * Which places are to be hard to tell apart, for a radius between positions or between places, step
- * by step as in Python (optmech.packed.reach).
+ * by step as in Python (optmech.packed.costs).
  */
 
 import { need } from "./cbor.js";

@@ -1,4 +1,4 @@
-"""The kinds of constraints, one file each; every module of this folder is imported with it.
+"""The kinds of constraints, related ones in one file; all modules of this folder are imported.
 
 Sources: PG = Shokri, Privacy Games (PETS 2015); DP19 = Kawamoto and Murakami, Local Obfuscation
 Mechanisms for Hiding Probability Distributions (ESORICS 2019); CM19 = the same, Local Distribution
@@ -8,21 +8,21 @@ Obfuscation via Probability Coupling (Allerton 2019).
 from importlib import import_module
 from pkgutil import iter_modules
 
-from optmech.problem.constraints.additive_capacity import AdditiveCapacity as AdditiveCapacity
-from optmech.problem.constraints.bias import Bias as Bias
 from optmech.problem.constraints.differential import DifferentialPrivacy as DifferentialPrivacy
 from optmech.problem.constraints.distortion import DistortionPrivacy as DistortionPrivacy
 from optmech.problem.constraints.distribution import DistributionPrivacy as DistributionPrivacy
+from optmech.problem.constraints.distribution import Pufferfish as Pufferfish
 from optmech.problem.constraints.fixed_rows import FixedRows as FixedRows
-from optmech.problem.constraints.gain_leakage import GainLeakage as GainLeakage
-from optmech.problem.constraints.loss_bound import LossBound as LossBound
-from optmech.problem.constraints.maximal_leakage import MaximalLeakage as MaximalLeakage
+from optmech.problem.constraints.information import MutualInformation as MutualInformation
+from optmech.problem.constraints.information import RenyiPrivacy as RenyiPrivacy
+from optmech.problem.constraints.leakage import AdditiveCapacity as AdditiveCapacity
+from optmech.problem.constraints.leakage import GainLeakage as GainLeakage
+from optmech.problem.constraints.leakage import MaximalLeakage as MaximalLeakage
 from optmech.problem.constraints.metric import MetricPrivacy as MetricPrivacy
-from optmech.problem.constraints.mutual_information import MutualInformation as MutualInformation
 from optmech.problem.constraints.policy import PolicyGraph as PolicyGraph
-from optmech.problem.constraints.pufferfish import Pufferfish as Pufferfish
-from optmech.problem.constraints.renyi import RenyiPrivacy as RenyiPrivacy
 from optmech.problem.constraints.support import Support as Support
+from optmech.problem.constraints.utility import Bias as Bias
+from optmech.problem.constraints.utility import LossBound as LossBound
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

@@ -12,9 +12,9 @@ from optmech.base.arrays import Floats
 from optmech.certificate.families import Distortion
 from optmech.exact.number import Exact, parse_exact, rounded_down
 from optmech.problem import fields
-from optmech.problem.balls import adversary_words, near_priors, require_radius
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
+from optmech.problem.gains import adversary_words, near_priors, require_radius
 from optmech.problem.ratios import triangle_notes
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance, evaluate

@@ -1,4 +1,5 @@
-"""Distribution privacy: reports hardly tell distributions of the secret apart."""
+"""Distribution privacy: reports hardly tell distributions of the secret apart, also as the beliefs
+about secrets behind an answer (Pufferfish privacy)."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ from optmech.certificate.families.ratio import rounded_product
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import weights
 from optmech.exact.number import Exact
+from optmech.exact.ratios.generators import divergence_name
+from optmech.exact.ratios.powers import LARGEST_RATE, limit_of, order_of
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import FIELDS, ZERO, Field, Plain
 from optmech.problem.ratios import delta_words
 from optmech.problem.space import Place, Space
-from optmech.ratios.generators import divergence_name
-from optmech.ratios.powers import LARGEST_RATE, limit_of, order_of
 from optmech.spaces.mechanism import Mechanism
 
 LEAST_LIMIT = 1e-30
@@ -267,3 +268,41 @@ class DistributionPrivacy(Constraint):
         if self.divergence in ("tv", "hellinger") and self.epsilon * min(self.scales) >= 1:
             return [("", "this divergence never exceeds 1")]
         return [(f".pairs[{k}]", "both distributions are the same") for k in equal]
+
+
+@constraint("pufferfish")
+@frozen(eq=False, repr=False, field_transformer=fields.placed)
+class Pufferfish(Constraint):
+    """P(o | s_i, θ) <= e^ε P(o | s_j, θ) for every pair of secrets and every belief θ, in both
+    directions, all o (Kifer and Machanavajjhala, *Pufferfish*, ACM TODS 2014, Definition 3.4).
+
+    The secrets of the mechanism are the answers that it sees; ``pairs`` are the conditional laws of
+    the answer, given s_i and given s_j, in the order of the answers (``om.beliefs`` makes them from
+    tables, Markov chains and independent records). With ``delta`` > 0 the total excess over all o
+    is at most δ.
+    """
+
+    epsilon: Exact = field(converter=fields.number)
+    pairs: tuple[tuple[Floats, Floats], ...] = field(converter=as_pairs)
+    delta: Exact = field(default=fields.ZERO, converter=fields.delta)
+
+    @property
+    def _laws(self) -> DistributionPrivacy:
+        """The same of the laws of the answer."""
+        return DistributionPrivacy(self.epsilon, self.pairs, self.delta)
+
+    def families(self, index: int, space: Space) -> Iterator[LiftedRatio | Approximate]:
+        yield from self._laws.families(index, space)  # type: ignore[misc]
+
+    def promise(self, space: Space) -> str:
+        counted = "one pair" if len(self.pairs) == 1 else f"{len(self.pairs)} pairs"
+        return (
+            f"ε = {self.epsilon.words} for {counted} of secrets behind the answer"
+            f"{delta_words(self.delta)}"
+        )
+
+    def measured(self, m: Mechanism, space: Space) -> Kept:
+        return self._laws.measured(m, space)
+
+    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+        return self._laws.idle(space)

@@ -150,7 +150,7 @@ class FixedRows(Constraint):
     def load(cls, plain: Plain, space: Space) -> Self:
         """The inverse of ``plain``; indices that are none, and other numerals, are refused."""
         labels, count = space.secrets.labels, len(space.observables)
-        secrets = [_index(s, len(labels), "secrets") for s in plain["secrets"]]
+        secrets = [fields.index(s, len(labels), "secrets") for s in plain["secrets"]]
         _require_order(secrets, "secrets")
         rows = []
         for places, digits in plain["rows"]:
@@ -158,7 +158,7 @@ class FixedRows(Constraint):
             for o, text in zip(places, digits, strict=True):
                 if type(text) is not str or not _HEX.fullmatch(text):
                     raise ProblemError("is no whole number in hexadecimal", where="rows")
-                row[_index(o, count, "rows")] = int(text, 16)
+                row[fields.index(o, count, "rows")] = int(text, 16)
             _require_order(places, "rows")
             rows.append(tuple(row))
         if len(rows) != len(secrets) or type(plain["bits"]) is not int:
@@ -257,9 +257,3 @@ def _require_order(indices: list[int], where: str) -> None:
 
 def _label(given: Hashable, space: Space) -> Hashable:
     return space.secrets.labels[find_index(space.secrets, given)]
-
-
-def _index(value: Any, count: int, where: str) -> int:
-    if type(value) is not int or not 0 <= value < count:
-        raise ProblemError(f"{value!r} is no index below {count}", where=where)
-    return value

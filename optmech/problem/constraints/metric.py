@@ -11,7 +11,6 @@ from attrs import field, frozen
 from optmech.certificate.families import Approximate, Gradient, Ratio
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
-from optmech.mesh import Mesh
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import Plain
@@ -25,6 +24,7 @@ from optmech.problem.regions import (
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh import Mesh
 
 
 @constraint("metric_privacy")

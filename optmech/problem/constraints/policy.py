@@ -58,14 +58,8 @@ def _write(value: tuple[Edge, ...], space: Space) -> Plain:
 
 
 def _load(plain: Plain, space: Space) -> Any:
-    labels = space.secrets.labels
-    return [(labels[_index(i, labels)], labels[_index(j, labels)], d) for i, j, d in plain]
-
-
-def _index(value: Any, labels: Sequence[Hashable]) -> int:
-    if type(value) is not int or not 0 <= value < len(labels):
-        raise ProblemError(f"{value!r} is no index of a secret", where="graph")
-    return value
+    labels, count = space.secrets.labels, len(space.secrets)
+    return [(*(labels[fields.index(k, count, "graph")] for k in (i, j)), d) for i, j, d in plain]
 
 
 def _build(spec: Any, place: Place) -> list[Edge]:

@@ -15,7 +15,7 @@ from optmech.certificate import families
 from optmech.errors import ProblemError
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
-from optmech.problem.fields import FIELDS, Field, Plain
+from optmech.problem.fields import FIELDS, Field, Plain, optional_distance
 from optmech.problem.space import Bools, Place, Space
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
@@ -42,11 +42,6 @@ def booleans(value: ArrayLike | None) -> Bools | None:
         raise problem
     array = array.astype(bool)
     return locked(array)
-
-
-def optional_distance(value: Distance | None) -> Distance | None:
-    """A distance, or None."""
-    return None if value is None else fields.distance(value)
 
 
 def _rows(value: object) -> Any:
@@ -77,7 +72,6 @@ def _key() -> Any:
 
 
 FIELDS[booleans] = Field(_key)
-FIELDS[optional_distance] = FIELDS[fields.distance]
 
 
 @constraint("support")

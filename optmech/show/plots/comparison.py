@@ -11,9 +11,8 @@ from optmech.analysis.measures import distortion
 from optmech.errors import ProblemError
 from optmech.problem.attacked import choose_distance
 from optmech.show import words
-from optmech.show.measured import measure_constraints
+from optmech.show.figures import loss_name, measure_constraints
 from optmech.show.plots.drawing import SERIES, SYMBOLS, new_figure, plain_text, series_colour
-from optmech.show.reports.figures import loss_name
 from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.needed import installing
+from optmech.base.machine import installing
 from optmech.base.storage import ending, write_atomically
 from optmech.errors import ProblemError
 from optmech.show import words

@@ -12,8 +12,7 @@ from optmech.base.arrays import Floats
 from optmech.problem.attacked import choose_distance
 from optmech.show import words
 from optmech.show.backdrop import Source
-from optmech.show.measured import measure_constraints
-from optmech.show.nearness import nearness
+from optmech.show.figures import measure_constraints
 from optmech.show.plots.drawing import (
     SYMBOLS,
     draw_matrix,
@@ -25,6 +24,7 @@ from optmech.show.plots.drawing import (
     require_matplotlib,
     save,
 )
+from optmech.show.words import nearness
 from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:

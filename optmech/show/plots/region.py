@@ -12,7 +12,6 @@ from optmech.errors import ProblemError
 from optmech.show import words
 from optmech.show.backdrop import Source
 from optmech.show.lattice import Lattice, border, lattice_of, plane_of_mesh
-from optmech.show.nearness import within_least
 from optmech.show.plots.drawing import (
     COLOURS,
     SERIES,
@@ -26,6 +25,7 @@ from optmech.show.plots.drawing import (
     save,
 )
 from optmech.show.plots.picture import telling_secrets
+from optmech.show.words import within_least
 from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:

@@ -9,16 +9,15 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
+
 from optmech.base.storage import write_atomically
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.reading.errors import printable
-from optmech.show.backdrop import Source
-from optmech.show.reports.behind import packed
-from optmech.show.reports.packing import Store, script_json
-from optmech.show.reports.payload import Plain, design_payload
+from optmech.show.backdrop import Source, backdrop_of
+from optmech.show.reports.payload import Plain, Store, client_script, design_payload, script_json
 from optmech.show.reports.region import region_payload
-from optmech.show.reports.sampler import client_script
 from optmech.show.words import domain
 from optmech.spaces.arguments import checked_arguments
 
@@ -42,6 +41,11 @@ _MOST = 64
 _MOST_COMPARED = 1000
 _DOUBLE = 2**19
 """Up to this many probabilities in all are embedded as float64, more as float32 logarithms."""
+MARGIN = 0.06
+"""Of the larger side of a map: room around it, so that a backdrop is seen. Known to the script."""
+_WIDEST = 0.72
+"""Maps that are higher than wide are shown in a box of at least this share of their height."""
+_STEPS = 2**16 - 1
 
 
 @checked_arguments
@@ -111,7 +115,7 @@ def report(
         listed = [{**one, "group": group} for one, group in zip(listed, groups, strict=True)]
     if title is not None:
         listed = [{**one, "title": title} for one in listed]
-    behind = None if backdrop is None else packed(backdrop, listed, store)
+    behind = None if backdrop is None else _packed(backdrop, listed, store)
     data = {
         "designs": listed,
         "arrays": store.entries,
@@ -171,3 +175,50 @@ def _hashed(text: str) -> str:
     """How a content security policy names the one text that it lets run."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def _packed(source: Source, listed: list[Plain], store: Store) -> Plain:
+    """What the page needs of a backdrop, for the maps of some designs' payloads: lines in degrees,
+    in sixteen bits."""
+    boxes = [
+        _box(place)
+        for design in listed
+        for place in (
+            design.get("region"),
+            (design.get("secrets") or {}).get("map"),
+            (design.get("observables") or {}).get("map"),
+        )
+        if place and place["degrees"]
+    ]
+    if not boxes:
+        raise ProblemError(
+            "the designs have no longitudes and latitudes",
+            where="backdrop",
+            remedy="Use it with points in degrees, or a grid over bounds in degrees",
+        )
+    low, high = np.min(boxes, axis=0)[:2], np.max(boxes, axis=0)[2:]
+    found = backdrop_of(source, (*low.tolist(), *high.tolist()))
+    points = (np.vstack(found.lines) - low) / (high - low) * _STEPS
+    return {
+        "low": low.tolist(),
+        "high": high.tolist(),
+        "points": store.put(np.rint(points), "u16"),
+        "ends": store.put(np.cumsum([len(line) for line in found.lines]), "u32"),
+        "said": f"{found.corners:,} of the backdrop's {found.given:,} corners are drawn, within "
+        f"{1000 * found.tolerance:.2g} m.",
+    }
+
+
+def _box(place: Plain) -> list[float]:
+    """West, south, east, north of what a map shows."""
+    x, y, across, along = place["degrees"]
+    margin = 2 * MARGIN * max(place["width"], place["height"])
+    room = margin + max(0.0, _WIDEST * place["height"] - place["width"])
+    left, bottom = place["origin"]
+    right, top = left + place["width"] + room, bottom + place["height"] + margin
+    return [
+        x + (left - room) / across,
+        y + (bottom - margin) / along,
+        x + right / across,
+        y + top / along,
+    ]

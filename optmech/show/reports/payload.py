@@ -1,11 +1,19 @@
-"""A design as the plain values that its page displays."""
+"""A design as the plain values that its page displays: arrays and text inside HTML, compact, exact
+and unable to end the script they are in, and the packed mechanism that the page samples."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
+import math
+import re
 from collections.abc import Sequence
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats
@@ -13,19 +21,115 @@ from optmech.certificate import Check
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
+from optmech.errors import OptmechError
+from optmech.packed.make import MAX_LOSS, packed_content
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.attacked import choose_distance
-from optmech.show import words
-from optmech.show.measured import Measured, blind_error, measure_constraints
-from optmech.show.nearness import nearness
-from optmech.show.reports import figures, sentences
-from optmech.show.reports.packing import Store, number
-from optmech.show.reports.sampler import sampler
+from optmech.show import figures, words
+from optmech.show.figures import Measured, blind_error, measure_constraints
+from optmech.show.words import nearness
+from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.layout import layout
 from optmech.spaces.observables import Suppressible
 
 Plain = Any
+
+_TYPES = {"f64": "<f8", "f32": "<f4", "u32": "<u4", "u16": "<u2"}
+_ESCAPES = {letter: f"\\u{ord(letter):04x}" for letter in "<>&"}
+
+
+class Store:
+    """Arrays by content, so that designs of one problem share theirs.
+
+    ``entries`` maps a name to little-endian numbers in base64; ``double`` says whether matrices
+    are kept exactly, ``light`` that there are too many designs for their mechanisms.
+    """
+
+    def __init__(self, double: bool = True) -> None:
+        self.entries: dict[str, Plain] = {}
+        self.double = double
+        self.light = False
+
+    def put(self, values: ArrayLike, kind: str) -> str:
+        """Keep an array as ``kind`` ("f64", "f32", "u32" or "u16"); returns its name."""
+        array = np.ascontiguousarray(values, dtype=_TYPES[kind])
+        raw = array.tobytes()
+        name = f"{kind}-{hashlib.sha256(raw).hexdigest()[:16]}-{array.size}"
+        if name not in self.entries:
+            self.entries[name] = {"kind": kind, "base64": base64.b64encode(raw).decode("ascii")}
+        return name
+
+    def matrix(self, values: Floats) -> Plain:
+        """Keep probabilities, as they are or as logarithms (relative error below 1e-5)."""
+        if self.double:
+            return {"array": self.put(values, "f64"), "form": "p"}
+        with np.errstate(divide="ignore"):
+            return {"array": self.put(np.log(values), "f32"), "form": "log"}
+
+
+def number(value: float) -> Plain:
+    """A float for JSON, which has no infinities: these become text, nan becomes null."""
+    value = float(value)
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+
+
+def script_json(value: Plain) -> str:
+    """JSON that can stand inside a ``<script>`` element whatever text it holds."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    for letter, escape in _ESCAPES.items():
+        text = text.replace(letter, escape)
+    return text
+
+
+_MODULES = ("cbor", "fields", "rows", "sphere", "tiling", "places", "mesh", "index")
+"""In an order in which each needs only those before it."""
+_LEFT_OUT = re.compile(
+    r'^export \{[^}]*\} from "\./(?:charges|geolocation|ledger|sticky)\.js";$', re.MULTILINE
+)
+_AGAIN = re.compile(r'^export \{ (\w+) \} from "\./(\w+)\.js";$', re.MULTILINE)
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?(?:class|function|const) (\w+))", re.MULTILINE)
+_BITS = (24, 48)
+_MOST = 2**17
+"""Probabilities of a mechanism that is embedded once more."""
+
+
+def sampler(design: Design) -> Plain:
+    """The packed file of a design, and at what loss; None where it is large, or no whole numbers
+    were found that keep its promises at a similar loss."""
+    if design.exact is None or design.exact.shape[0] * design.exact.shape[1] > _MOST:
+        return None
+    for bits in _BITS:
+        try:
+            content, found = packed_content(design, bits, MAX_LOSS, outside="nearest")
+        except OptmechError:
+            continue
+        return {
+            "file": base64.b64encode(content).decode("ascii"),
+            "bits": bits,
+            "increase": found.header.loss.increase,
+        }
+    return None
+
+
+def client_script() -> str:
+    """``const client = …;``, with what the client's ``index.js`` exports but for sticky reports."""
+    folder = files("optmech.packed") / "client"
+    parts = []
+    for name in _MODULES:
+        source = _LEFT_OUT.sub("", (folder / f"{name}.js").read_text(encoding="utf-8"))
+        source = _IMPORT.sub(r"const \1 = module_\2;", source)
+        named = {own: own for _, own in _EXPORT.findall(source)}
+        named |= {own: f"module_{other}.{own}" for own, other in _AGAIN.findall(source)}
+        source = _EXPORT.sub(r"\1", _AGAIN.sub("", source))
+        assert not re.search(r"^(import|export)\b", source, re.MULTILINE), name
+        exported = ", ".join(f"{own}: {value}" for own, value in named.items())
+        parts.append(f"const module_{name} = (() => {{\n{source}\nreturn {{ {exported} }};\n}})();")
+    return "\n".join([*parts, "const client = module_index;"])
+
 
 _PAIRS = 12
 _TELLING_GAP = 0.01
@@ -69,8 +173,8 @@ def heading(
 def design_payload(design: Design, name: str, store: Store) -> Plain:
     """Everything that the page says about one design."""
     problem = design.problem
-    lead = sentences.lead(design, figures.loss_name(problem))
-    out = heading(design, name, lead, sentences.threshold_notes(design), design.certificate.checks)
+    lead = words.lead(design, figures.loss_name(problem))
+    out = heading(design, name, lead, words.threshold_notes(design), design.certificate.checks)
     out["secrets"] = domain_payload(problem.secrets, store)
     for key in ("loss", "lower_bound", "objective", "bound", "gap", "rounding_cost"):
         out["value" if key == "objective" else key] = number(getattr(design, key))
@@ -86,19 +190,22 @@ def _figures(design: Design) -> Plain:
     """What is compared of a design whose mechanism is not on the page."""
     problem, m = design.problem, design.mechanism
     name, distance = choose_distance(problem)
-    blind = blind_error(problem, distance)
     error = measures.distortion(m, problem.prior, distance)
-    best = measures.bayes_vulnerability(m, problem.prior)
     return {
         "mechanism": None,
-        "attack": {
-            "distance": name,
-            "unit": words.unit_of(problem, name).strip(),
-            "error": number(error),
-            "blind": number(blind),
-            "vulnerability": number(best),
-        },
+        "attack": _attack(design, name, distance, error),
         "constraints": constraints(problem, measure_constraints(problem, m), []),
+    }
+
+
+def _attack(design: Design, name: str, distance: Distance, error: float) -> Plain:
+    problem = design.problem
+    return {
+        "distance": name,
+        "unit": words.unit_of(problem, name).strip(),
+        "error": number(error),
+        "blind": number(blind_error(problem, distance)),
+        "vulnerability": number(measures.bayes_vulnerability(design.mechanism, problem.prior)),
     }
 
 
@@ -130,13 +237,7 @@ def _mechanism(design: Design, store: Store) -> Plain:
             "top": spread.top,
             "beyond": spread.beyond,
         },
-        "attack": {
-            "distance": name,
-            "unit": words.unit_of(problem, name).strip(),
-            "error": number(adversary.total),
-            "blind": number(blind_error(problem, distance)),
-            "vulnerability": number(measures.bayes_vulnerability(m, problem.prior)),
-        },
+        "attack": _attack(design, name, distance, adversary.total),
         "constraints": constraints(
             problem,
             measure_constraints(problem, m),

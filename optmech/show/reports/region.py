@@ -11,14 +11,18 @@ from optmech.base.arrays import Floats
 from optmech.designs.design import Design
 from optmech.designs.notes import about_bounds
 from optmech.problem.regions import gradient_in
-from optmech.show import words
+from optmech.show import figures, words
+from optmech.show.figures import measure_constraints
 from optmech.show.lattice import border, lattice_of, plane_of_mesh
-from optmech.show.measured import measure_constraints
-from optmech.show.nearness import within_least
-from optmech.show.reports import figures
-from optmech.show.reports.packing import Store, number
-from optmech.show.reports.payload import constraints, domain_payload, heading
-from optmech.show.reports.sampler import sampler
+from optmech.show.reports.payload import (
+    Store,
+    constraints,
+    domain_payload,
+    heading,
+    number,
+    sampler,
+)
+from optmech.show.words import within_least
 
 Plain = Any
 

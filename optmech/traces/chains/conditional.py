@@ -12,8 +12,8 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.exact.ratios.hockey_stick import log_ratio
 from optmech.problem import DistortionPrivacy, DistributionPrivacy
-from optmech.ratios.hockey_stick import log_ratio
 from optmech.reductions.pairs import implied
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance, DistanceLike, as_distance, evaluate, matrix

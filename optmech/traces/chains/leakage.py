@@ -18,7 +18,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.ratios.wide import Wide, log_ratio, log_values, product
+from optmech.exact.ratios.wide import Wide, log_ratio, log_values, product
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.traces.chains.markov import MarkovPrior

@@ -19,7 +19,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import weights, whole
 from optmech.exact.number import parse_exact
-from optmech.ratios.wide import Wide, product, pushed, tilted
+from optmech.exact.ratios.wide import Wide, product, pushed, tilted
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain

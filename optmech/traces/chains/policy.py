@@ -7,9 +7,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from optmech.base.equality import SameFields
 from optmech.base.read_only import record
-from optmech.base.shown import Shown
+from optmech.base.shown import SameFields, Shown
 from optmech.errors import ProblemError
 from optmech.spaces.arguments import checked_arguments, taken
 from optmech.spaces.domain import Domain

@@ -17,6 +17,7 @@ from attrs import evolve, field, frozen
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
+from optmech.certificate.statement import Objective
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, Number, parse_exact
@@ -36,7 +37,6 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
-from optmech.statement import Objective
 from optmech.traces.chains.conditional import ConditionalDistortion, ConditionalPrivacy
 from optmech.traces.chains.markov import MarkovPrior
 from optmech.traces.chains.policy import updated

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from optmech.base.plain import plain_values
+from optmech.base.shown import plain_values
 from optmech.base.storage import write_atomically
 from optmech.errors import InfeasibleError
 from optmech.pipeline.search import solve

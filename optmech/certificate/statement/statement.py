@@ -1,0 +1,185 @@
+"""A design problem as plain arrays: every inequality it claims, and nothing about solving it.
+
+This is the language of the certificate. Ratios are natural logarithms; S secrets, O observables.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly, locked, read_only
+from optmech.certificate.statement.spread import Spread
+from optmech.exact.numerators import Numerators
+
+
+@dataclass(frozen=True, eq=False)
+class Held(ReadOnly):
+    """P[secrets[k], :] is row k of ``exact``, for the k secrets (k,), in increasing order."""
+
+    secrets: Ints
+    exact: Numerators
+
+    @property
+    def matrix(self) -> Floats:
+        """The nearest floats, (k, O)."""
+        return self.exact.matrix
+
+    def free(self, secrets: int) -> Ints:
+        """The secrets out of so many whose rows are not fixed."""
+        return np.setdiff1d(np.arange(secrets), self.secrets)
+
+    def has(self, secrets: int) -> NDArray[np.bool_]:
+        """Which of so many secrets have fixed rows."""
+        out = np.zeros(secrets, dtype=bool)
+        out[self.secrets] = True
+        return locked(out)
+
+    @cached_property
+    def rows(self) -> Mapping[int, tuple[int, ...]]:
+        """Every fixed row by its secret, over 2^bits of ``exact``."""
+        return dict(zip(self.secrets.tolist(), self.exact.rows, strict=True))
+
+
+def joined(parts: Iterable[Held]) -> Held | None:
+    """The rows that all parts fix, over one power of two; of a secret that two fix, the row of the
+    first. None where nothing is fixed."""
+    given = list(parts)
+    if len(given) < 2:
+        return given[0] if given else None
+    bits = max(part.exact.bits for part in given)
+    rows: dict[int, tuple[int, ...]] = {}
+    for part in given:
+        shift = bits - part.exact.bits
+        for s, row in part.rows.items():
+            rows.setdefault(s, tuple(value << shift for value in row))
+    order = sorted(rows)
+    return Held(np.array(order), Numerators(bits, tuple(rows[s] for s in order)))
+
+
+Objective = Literal["expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage"]
+T = TypeVar("T")
+
+
+class Family(Protocol):
+    """Inequalities of one shape that one stated constraint leads to."""
+
+    kind: ClassVar[str]
+    """Its name."""
+    index: int
+    """Number of the constraint that it comes from."""
+
+    @abstractmethod
+    def signature(self) -> Hashable:
+        """What has to agree for multipliers of one family to be multipliers of another."""
+
+    def forced_zeros(self, zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Entries (S, O) known to be zero in every mechanism whose entries ``zero`` are."""
+        return zero
+
+    def pair_limits(self) -> Floats | None:
+        """Log ratios r (S, S) with P[i,o] <= e^{r_ij} P[j,o] for all o; None where it has none."""
+        return None
+
+    def held_rows(self) -> Held | None:
+        """Rows that it fixes; None where it fixes none."""
+        return None
+
+    def spread(self) -> Spread | None:
+        """How rows of control points make those of the secrets, where it is a promise about all
+        points of a region; None where it is one about the secrets."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Statement(ReadOnly):
+    """What is minimised, and the families of inequalities that are promised; read-only.
+
+    ``prior`` (S,) and ``loss`` (S, O). ``target_factors`` are, for maximize_distortion, d(t,s)
+    (estimates, S) and the adversary's π(s) (S,); for minimize_leakage g(w,s) (guesses, S) and
+    weights (S,).
+    """
+
+    prior: Floats
+    loss: Floats
+    objective: Objective
+    families: tuple[Family, ...] = ()
+    target_factors: tuple[Floats, Floats] | None = None
+
+    @cached_property
+    def _known(self) -> dict[object, Any]:
+        return {}
+
+    @property
+    def secrets(self) -> int:
+        return len(self.prior)
+
+    @cached_property
+    def spread(self) -> Spread | None:
+        """How released rows make those of the secrets; None where they are these."""
+        found = (family.spread() for family in self.families)
+        return next((part for part in found if part is not None), None)
+
+    @property
+    def rows(self) -> int:
+        """Rows of a released matrix."""
+        return self.secrets if self.spread is None else self.spread.rows
+
+    @property
+    def observables(self) -> int:
+        return int(self.loss.shape[1])
+
+    @cached_property
+    def cost(self) -> Floats:
+        """π(s) c(s,o), rounded, shape (S, O)."""
+        return locked(self.prior[:, None] * self.loss)
+
+    @cached_property
+    def target(self) -> Floats | None:
+        """π(s) d(t,s) or π(s) g(w,s), rounded, shape (estimates, S), where there are factors."""
+        factors = self.target_factors
+        return None if factors is None else locked(factors[0] * factors[1])
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Entries (S, O) that no family by itself forces to zero."""
+        none = np.zeros(self.loss.shape, dtype=bool)
+        out = np.ones(self.loss.shape, dtype=bool)
+        for family in self.families:
+            out &= ~family.forced_zeros(none)
+        return locked(out)
+
+    @cached_property
+    def log_ratio(self) -> Floats:
+        """The tightest log ratio of every pair (S, S), rounded; inf where it has no limit that
+        holds for all observables."""
+        out = np.full((self.secrets, self.secrets), np.inf)
+        for family in self.families:
+            limits = family.pair_limits()
+            if limits is not None:
+                np.minimum(out, limits, out=out)
+        return locked(out)
+
+    @cached_property
+    def held(self) -> Held | None:
+        """The rows that families fix; None where none does."""
+        found = (family.held_rows() for family in self.families)
+        return joined(part for part in found if part is not None)
+
+    def of_kind(self, kind: type[T]) -> tuple[T, ...]:
+        """Its families of one class, in their order."""
+        return tuple(family for family in self.families if isinstance(family, kind))
+
+    def once(self, key: object, compute: Callable[[], T]) -> T:
+        """What ``compute`` finds, which follows from the statement; evaluated once for a key."""
+        if key not in self._known:
+            self._known[key] = read_only(compute())
+        found: T = self._known[key]
+        return found

@@ -1,3 +1,0 @@
-"""Meshes: triangles over a convex region, for privacy at every point of it."""
-
-from optmech.mesh.mesh import Mesh as Mesh

@@ -1,0 +1,181 @@
+"""Leakage: what the best guess of an adversary gains by a report on average, whatever may be
+guessed, under a prior or for every one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Self
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats
+from optmech.certificate.families import Leakage
+from optmech.errors import ProblemError
+from optmech.exact.number import Exact, Number, rounded_up
+from optmech.problem import fields
+from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.fields import optional_distance, optional_number
+from optmech.problem.gains import (
+    PRIOR_FREE,
+    Gain,
+    adversary_words,
+    as_gain,
+    block_gains,
+    gain_matrix,
+    gain_words,
+    gained,
+    near_priors,
+    require_radius,
+)
+from optmech.problem.space import Space
+from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.distances import Distance
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.prior import Prior
+
+
+@constraint("maximal_leakage")
+@frozen(repr=False, field_transformer=fields.placed)
+class MaximalLeakage(Constraint):
+    """ln Σ_o max_s p(o|s) <= ``maximum``, in nats (Issa, Wagner and Kamath, *An Operational
+    Approach to Information Leakage*, IEEE Trans. Inf. Theory 2020, Theorem 1).
+
+    It bounds, for every prior and whatever function of the secret is guessed, the logarithm of how
+    many times likelier a right guess becomes with the report; it is also the largest min-entropy
+    leakage of all priors. ``"ln 2"`` is one bit.
+    """
+
+    maximum: Exact = field(converter=fields.number)
+
+    def families(self, index: int, space: Space) -> Iterator[Leakage]:
+        count = len(space.secrets)
+        gain = PRIOR_FREE["maximal"](count)
+        yield Leakage(index, gain, self.maximum, True, gain, np.ones(count))
+
+    def promise(self, space: Space) -> str:
+        return f"maximal leakage at most {self.maximum.words} nats, for every prior"
+
+    def measured(self, m: Mechanism, space: Space) -> Kept:
+        value = math.log(max(1.0, float(m.matrix.max(axis=0).sum())))
+        return Kept("leakage", float(self.maximum), value)
+
+    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+        most = min(space.loss.shape)
+        if self.maximum < math.log(most):
+            return []
+        return [("", f"it never exceeds ln {most}")]
+
+
+@constraint("additive_capacity")
+@frozen(repr=False, field_transformer=fields.placed)
+class AdditiveCapacity(Constraint):
+    """1 - Σ_o min_s p(o|s) <= ``maximum`` (Alvim et al., *The Science of Quantitative Information
+    Flow*, 2020, chapter 7; Doeblin's coefficient).
+
+    No adversary with gains from 0 to 1 gains more than ``maximum`` by the report, whatever the
+    prior: all rows share the mass 1 - ``maximum``, which says nothing of the secret.
+    """
+
+    maximum: Exact = field(converter=fields.delta)
+
+    def families(self, index: int, space: Space) -> Iterator[Leakage]:
+        count = len(space.secrets)
+        gain = PRIOR_FREE["additive"](count)
+        yield Leakage(index, gain, self.maximum, False, gain, np.ones(count))
+
+    def promise(self, space: Space) -> str:
+        return f"additive capacity at most {self.maximum.words}, for every prior and gain up to 1"
+
+    def measured(self, m: Mechanism, space: Space) -> Kept:
+        value = max(0.0, 1.0 - float(m.matrix.min(axis=0).sum()))
+        return Kept("leakage", float(self.maximum), value)
+
+    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+        if len(space.secrets) == 1:
+            return [("", "there is one secret only")]
+        return [("", "it never exceeds 1")] if self.maximum >= 1 else []
+
+
+@constraint("gain_leakage")
+@frozen(eq=False, repr=False, field_transformer=fields.placed)
+class GainLeakage(Constraint):
+    """Posterior vulnerability: Σ_o max_w Σ_s π(s) g(w,s) p(o|s) <= ``maximum`` (Alvim et al.,
+    *The Science of Quantitative Information Flow*, 2020, chapter 5).
+
+    ``gain`` is g(w, s): an array with a row for every guess w and a column for every secret, which
+    need not be guesses of secrets; a function of two domains such as a distance; or "identity",
+    where the guess is right or wrong and the left side is the Bayes vulnerability. Gains and
+    ``maximum`` have any sign: g = -d with -d_m says that the error d of the best attack is at least
+    d_m. ``prior`` is the adversary's, by default the problem's.
+
+    With a ``radius`` the promise is for **every** prior within that distance of it: W_1 for the
+    distance ``within``, by default total variation (the mass that is moved). Gains must then be
+    >= 0.
+    """
+
+    maximum: Exact = field(converter=fields.signed_number)
+    gain: Gain = field(default="identity", converter=as_gain)
+    prior: Prior | None = field(default=None, converter=fields.adversary)
+    radius: Exact | None = field(default=None, converter=optional_number, kw_only=True)
+    within: Distance | None = field(default=None, converter=optional_distance, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        require_radius(self.radius, self.within)
+
+    @classmethod
+    @checked_arguments
+    def partition(
+        cls, maximum: Number, blocks: Sequence[Hashable], prior: Prior | None = None
+    ) -> Self:
+        """The adversary guesses the block of the secret; ``blocks`` names that of every secret."""
+        return cls(maximum, block_gains(blocks), prior)
+
+    @classmethod
+    @checked_arguments
+    def predicate(cls, maximum: Number, holds: ArrayLike, prior: Prior | None = None) -> Self:
+        """The adversary guesses whether something holds of the secret ("is she at a hospital?");
+        ``holds`` says it of every secret."""
+        values = np.asarray(holds)
+        if values.dtype != bool or values.ndim != 1:
+            raise ProblemError(
+                "is not a list of truth values", where="holds", remedy="Give one for every secret"
+            )
+        return cls(maximum, np.array([values, ~values], dtype=np.float64), prior)
+
+    def priors(self, space: Space) -> list[Floats]:
+        """The adversary's prior, or weights whose hull has all priors of the ball in it: corners,
+        rounded up where they are no floats."""
+        return near_priors(space, self.prior, self.radius, self.within, rounded_up)
+
+    def families(self, index: int, space: Space) -> Iterator[Leakage]:
+        gain = gain_matrix(self.gain, space)
+        if self.radius is not None and (gain < 0).any():
+            raise ProblemError(
+                "has entries below 0",
+                where="gain",
+                remedy="Add a constant to all gains and to the maximum, or leave radius out",
+            )
+        for weights in self.priors(space):
+            yield Leakage(index, gain * weights, self.maximum, False, gain, weights)
+
+    def promise(self, space: Space) -> str:
+        against = adversary_words(self.prior, self.radius, self.within)
+        return (
+            f"the best guess with {against} gains at most {self.maximum.words} "
+            f"({gain_words(self.gain)})"
+        )
+
+    def measured(self, m: Mechanism, space: Space) -> Kept:
+        gain = gain_matrix(self.gain, space)
+        spent = max(gained(gain, weights, m.matrix) for weights in self.priors(space))
+        return Kept("leakage", float(self.maximum), spent)
+
+    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+        gain = gain_matrix(self.gain, space)
+        known = max(float((gain * weights).max(axis=0).sum()) for weights in self.priors(space))
+        if self.maximum < known:
+            return []
+        return [("", f"who knows the secret gains {known:.9g} and no more")]

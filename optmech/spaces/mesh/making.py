@@ -1,0 +1,211 @@
+"""Vertices and triangles of meshes: arguments, rectangles, regions around points, refinement.
+
+Triangulations are Delaunay's, by Qhull (scipy.spatial); whether they tile a convex region is
+decided elsewhere. Vertices around points lie on a lattice of short binary fractions, so that every
+border of slope 0, ±1 or inf is straight exactly, and so are the halves of its edges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.errors import ProblemError
+from optmech.exact.number import Number, parse_exact
+from optmech.spaces.domain import EARTH_RADIUS_KM, Coordinates
+from optmech.spaces.domain_arguments import require_lonlat
+
+if TYPE_CHECKING:
+    from optmech.spaces.mesh.mesh import Mesh
+
+
+def kilometres(points: Floats) -> Floats:
+    """Kilometres per degree of longitude and latitude, about."""
+    middle = (points[:, 1].min() + points[:, 1].max()) / 2
+    return float(np.radians(EARTH_RADIUS_KM)) * np.array([float(np.cos(np.radians(middle))), 1.0])
+
+
+def widths_of(width: Number, box: Floats, coordinates: Coordinates) -> Floats:
+    """The width of a mesh in units of the coordinates, each way."""
+    step = float(parse_exact(width, where="width", positive=True))
+    if coordinates == "lonlat":
+        require_lonlat(box)
+        return step / kilometres(box)
+    return np.array([step, step])
+
+
+def corners_of(value: ArrayLike, count: int) -> Ints:
+    """Triangles as indices of ``count`` vertices, (T, 3)."""
+    rows = finite_array(value, where="triangles", ndim=2)
+    if rows.shape[1] != 3 or not len(rows):
+        raise ProblemError(f"shape {rows.shape} is not (T, 3)", where="triangles")
+    wrong = np.flatnonzero(((rows != np.floor(rows)) | (rows < 0) | (rows >= count)).any(axis=1))
+    if len(wrong):
+        raise ProblemError(
+            f"{rows[wrong[0]].tolist()} are not three of the {count} vertices",
+            where=f"triangles[{wrong[0]}]",
+            remedy=f"Give indices from 0 to {count - 1}",
+        )
+    return rows.astype(np.int64)
+
+
+def weights_of(value: ArrayLike, count: int, where: str, each: str) -> Floats:
+    """A number >= 0 for each of ``count`` things."""
+    values = finite_array(value, where=where)
+    if values.shape != (count,) or (values < 0).any():
+        raise ProblemError(f"shape {values.shape} is not one number >= 0 {each}", where=where)
+    return values
+
+
+def both_rational(point: Sequence[float | Fraction]) -> tuple[Fraction, Fraction]:
+    """The two coordinates of a point, exactly."""
+    try:
+        x, y = point
+    except (TypeError, ValueError) as error:
+        raise ProblemError(
+            f"{point!r} is no point", where="point", remedy="Give two coordinates"
+        ) from error
+    return rational(x), rational(y)
+
+
+def rational(value: float | Fraction) -> Fraction:
+    """A coordinate, exactly."""
+    try:
+        return Fraction(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ProblemError(
+            f"{value!r} is no finite number", where="point", remedy="Give two coordinates"
+        ) from error
+
+
+MOST = 1_000_000
+"""Vertices."""
+_SHORT = 12
+"""Bits of a lattice's width: its multiples, and their halves, are floats exactly."""
+
+
+def rectangle(bounds: tuple[float, float, float, float], steps: tuple[int, int]) -> Floats:
+    """The vertices of ``steps`` equal cells each way, row by row from below."""
+    refuse_more((steps[0] + 1) * (steps[1] + 1))
+    x, y = (
+        low + (high - low) * (np.arange(count + 1) / count)
+        for low, high, count in zip(bounds[:2], bounds[2:], steps, strict=True)
+    )
+    x[-1], y[-1] = bounds[2:]
+    return np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
+
+
+def halved_cells(steps: tuple[int, int]) -> Ints:
+    """The triangles of ``rectangle``: every cell cut along a diagonal, neighbours along others."""
+    j, i = (part.ravel() for part in np.mgrid[0 : steps[1], 0 : steps[0]])
+    a = j * (steps[0] + 1) + i
+    b, c, d = a + 1, a + steps[0] + 1, a + steps[0] + 2
+    even = ((i + j) % 2 == 0)[:, None]
+    first = np.where(even, np.column_stack([a, b, c]), np.column_stack([a, b, d]))
+    second = np.where(even, np.column_stack([d, c, b]), np.column_stack([a, d, c]))
+    return np.vstack([first, second])
+
+
+def lattice_around(points: Floats, width: tuple[float, float]) -> Floats:
+    """Lattice points whose convex hull, of up to eight sides, holds the points.
+
+    ``width`` is the spacing each way, made shorter by less than a thousandth.
+    """
+    step = np.array([_short(w) for w in width])
+    scaled = points / step
+    low, high = np.floor(scaled.min(axis=0)), np.ceil(scaled.max(axis=0))
+    # a region with an inside, also around one point or a line of them
+    high = np.maximum(high, low + 1)
+    refuse_more(float(np.prod(high - low + 1)))
+    if np.abs(np.concatenate([low, high])).max() > 2**30:
+        raise ProblemError(
+            "is too small for coordinates of this size",
+            where="width",
+            remedy="Give a larger width, or coordinates from a nearer origin",
+        )
+    i, j = (
+        part.ravel() for part in np.mgrid[low[0] : high[0] + 1, low[1] : high[1] + 1].astype(float)
+    )
+    total, difference = scaled.sum(axis=1), scaled[:, 0] - scaled[:, 1]
+    kept = np.ones(len(i), dtype=bool)
+    for mine, theirs in ((i + j, total), (i - j, difference)):
+        # one more, so that a corner between two slanted sides is cut off outside of the points
+        kept &= (mine >= math.floor(theirs.min()) - 1) & (mine <= math.ceil(theirs.max()) + 1)
+    return np.asarray(np.column_stack([i[kept], j[kept]]) * step)
+
+
+def delaunay(vertices: Floats, scale: Floats) -> Ints:
+    """Delaunay's triangles of vertices with their coordinates times ``scale`` (2,)."""
+    from scipy.spatial import Delaunay, QhullError
+
+    try:
+        found = np.asarray(Delaunay((vertices - vertices.mean(axis=0)) * scale).simplices)
+    except (QhullError, ValueError) as error:
+        raise ProblemError(
+            "the vertices cannot be triangulated",
+            where="mesh",
+            remedy="Give at least three that are not on one line",
+        ) from error
+    return found.astype(np.int64)
+
+
+def halves(vertices: Floats, triangles: Ints, marked: NDArray[np.bool_], scale: Floats) -> Floats:
+    """The middles of the longest edges of the marked triangles, those that floats express.
+
+    Elsewhere, at a slanted border whose middle is no float, they are left out.
+    """
+    ends = np.stack([triangles[marked][:, (1, 2, 0)], triangles[marked][:, (2, 0, 1)]], axis=2)
+    lengths = np.linalg.norm((vertices[ends[..., 0]] - vertices[ends[..., 1]]) * scale, axis=2)
+    longest = lengths.argmax(axis=1)
+    edges = np.unique(np.sort(ends[np.arange(len(ends)), longest], axis=1), axis=0)
+    one, other = vertices[edges[:, 0]], vertices[edges[:, 1]]
+    middle = (one + other) / 2
+    # differences of neighbouring floats are exact within a factor of two only: compare both ways
+    straight = ((middle - one == other - middle) & (one + (other - one) / 2 == middle)).all(axis=1)
+    return np.asarray(middle[straight])
+
+
+def largest(values: Floats, share: float, most: int | None) -> NDArray[np.bool_]:
+    """The largest of ``values`` (T,) >= 0, as many as hold a ``share`` of their sum, ``most`` at
+    most and none that are 0."""
+    order = np.argsort(-values, kind="stable")
+    running = np.cumsum(values[order])
+    enough = int(np.searchsorted(running, share * running[-1])) + 1
+    marked = np.zeros(len(values), dtype=bool)
+    marked[order[: enough if most is None else min(enough, max(most, 1))]] = True
+    return marked & (values > 0)
+
+
+def refuse_more(count: float) -> None:
+    """Refuse meshes that nobody can use."""
+    if count > MOST:
+        raise ProblemError(
+            f"{count:,.0f} vertices; at most {MOST:,} are possible",
+            where="mesh",
+            remedy="Use a larger width",
+        )
+
+
+def _short(width: float) -> float:
+    mantissa, exponent = math.frexp(width)
+    return math.ldexp(math.floor(math.ldexp(mantissa, _SHORT)), exponent - _SHORT)
+
+
+_PASSES = 60
+
+
+def by_mass(mesh: Mesh, points: Floats, mass: Floats, vertices: int) -> Mesh:
+    """Halve the triangles with most ``mass`` (n,) of ``points`` (n, 2) times width until there are
+    about ``vertices``."""
+    for _ in range(_PASSES):
+        if len(mesh) >= vertices:
+            break
+        held = np.bincount(mesh.locate(points)[0], mass, minlength=len(mesh.triangles))
+        mesh = mesh.refine(held * mesh.widths, most=vertices - len(mesh))
+    return mesh

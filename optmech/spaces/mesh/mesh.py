@@ -1,0 +1,413 @@
+"""Triangles that tile a convex region: where privacy is promised at every point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
+from optmech.base.labelled import refuse_latitude_first
+from optmech.base.read_only import ReadOnly, locked
+from optmech.errors import ProblemError
+from optmech.exact.checked import whole
+from optmech.exact.number import Number
+from optmech.exact.numerators import integers
+from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.domain import Coordinates, Domain
+from optmech.spaces.domain_arguments import require_lonlat, unit_text
+from optmech.spaces.mesh import elements, files, making
+from optmech.spaces.mesh.covering import (
+    Corners,
+    Place,
+    covering_flaw,
+    doubled_area,
+    kilometres_per_degree,
+    least_share,
+)
+from optmech.spaces.mesh.location import Locator
+from optmech.spaces.mesh.making import both_rational, corners_of, kilometres, weights_of, widths_of
+
+_REFINED = 0.3
+"""Share of the indicator's sum that the triangles refined at a time hold."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mesh(ReadOnly):
+    """Vertices, and triangles that tile a convex region edge to edge; decided exactly.
+
+    Parameters
+    ----------
+    vertices:
+        Coordinates, shape (V, 2), in ``unit``; with ``coordinates="lonlat"`` longitude and latitude
+        in degrees. They count as the binary fractions that they are.
+    triangles:
+        Indices of three vertices each, shape (T, 3), in either sense.
+    unit, coordinates:
+        As of a ``Domain``.
+    degree:
+        Of the polynomials that mechanisms are in every triangle: 1 for functions that are linear
+        there, up to 6. With the same number of rows, a higher degree on larger triangles comes
+        much nearer to e^{ε d} than linear functions do (see ``rows``).
+
+    Raises
+    ------
+    ProblemError
+        On vertices or triangles of another shape, and where the triangles overlap, leave a gap or
+        a vertex on another's edge, or cover no convex region; in degrees also on a region beyond
+        85 degrees of latitude or of continental size.
+    """
+
+    vertices: Floats
+    triangles: Ints
+    unit: str = ""
+    coordinates: Coordinates = "plane"
+    degree: int = 1
+
+    def __init__(
+        self,
+        vertices: ArrayLike,
+        triangles: ArrayLike,
+        *,
+        unit: str = "",
+        coordinates: Coordinates = "plane",
+        degree: int = 1,
+    ) -> None:
+        if coordinates not in ("plane", "lonlat"):
+            raise ProblemError(
+                f"{coordinates!r} is unknown",
+                where="coordinates",
+                remedy='Use "plane" or "lonlat"',
+            )
+        places = finite_array(vertices, where="vertices", ndim=2)
+        if places.shape[1] != 2 or len(places) < 3:
+            raise ProblemError(
+                f"shape {places.shape} is not that of three or more places in the plane",
+                where="vertices",
+            )
+        making.refuse_more(len(places))
+        if coordinates == "lonlat":
+            require_lonlat(places)
+        object.__setattr__(self, "vertices", places)
+        object.__setattr__(self, "unit", unit_text(unit, coordinates))
+        object.__setattr__(self, "coordinates", coordinates)
+        object.__setattr__(self, "degree", elements.degree_of(degree))
+        object.__setattr__(self, "triangles", corners_of(triangles, len(places)))
+        object.__setattr__(self, "triangles", self._counterclockwise())
+        flaw = self.flaw()
+        if flaw:
+            raise ProblemError(
+                flaw, where="mesh", remedy="Tile a convex region with triangles, edge to edge"
+            )
+        if coordinates == "lonlat":
+            _ = self.units
+
+    # -- making ------------------------------------------------------------------------------
+
+    @classmethod
+    def grid(
+        cls,
+        bounds: Sequence[float],
+        width: Number,
+        *,
+        unit: str = "",
+        coordinates: Coordinates = "plane",
+        degree: int = 1,
+    ) -> Mesh:
+        """The rectangle ``bounds`` = (x0, y0, x1, y1) in squares of at most ``width``, halved.
+
+        With ``coordinates="lonlat"`` bounds are (west, south, east, north) in degrees and the
+        width is in km. ``degree`` as of a ``Mesh``.
+        """
+        box = finite_array(bounds, where="bounds")
+        if box.shape != (4,) or not (box[:2] < box[2:]).all():
+            raise ProblemError(
+                f"{bounds!r} is not a box", where="bounds", remedy="Give (x0, y0, x1, y1)"
+            )
+        step = widths_of(width, box.reshape(2, 2), coordinates)
+        counts = np.maximum(1.0, np.ceil((box[2:] - box[:2]) / step * (1 - 1e-12)))
+        making.refuse_more(float(np.prod(counts + 1)))
+        steps = int(counts[0]), int(counts[1])
+        west, south, east, north = box.tolist()
+        vertices = making.rectangle((west, south, east, north), steps)
+        triangles = making.halved_cells(steps)
+        return cls(vertices, triangles, unit=unit, coordinates=coordinates, degree=degree)
+
+    @classmethod
+    def around(
+        cls,
+        points: Domain | ArrayLike,
+        width: Number,
+        *,
+        vertices: int | None = None,
+        weights: ArrayLike | None = None,
+        unit: str = "",
+        coordinates: Coordinates = "plane",
+        degree: int = 1,
+    ) -> Mesh:
+        """A convex region of up to eight sides around points, in triangles of about ``width``.
+
+        Parameters
+        ----------
+        points:
+            A domain with coordinates in the plane or in degrees (whose unit is taken), or an array
+            of shape (n, 2).
+        width:
+            Distance of neighbouring vertices, in the unit of the points; in km for degrees.
+        vertices:
+            With it triangles are halved, those first that have most ``weights`` times width,
+            until there are about so many vertices.
+        weights:
+            Mass of the points, shape (n,); equal by default.
+        degree:
+            As of a ``Mesh``.
+        """
+        if isinstance(points, Domain):
+            unit, coordinates = points.unit, points.coordinates
+            points = points.require_points("make a mesh around them")
+        places = finite_array(points, where="points", ndim=2, observations=True)
+        if places.shape[1] != 2 or not len(places):
+            raise ProblemError(f"shape {places.shape} is not (n, 2)", where="points")
+        box = np.array([places.min(axis=0), places.max(axis=0)])
+        step = widths_of(width, box, coordinates)
+        lattice = making.lattice_around(places, (float(step[0]), float(step[1])))
+        found = _triangulated(lattice, unit, coordinates, elements.degree_of(degree))
+        if vertices is None:
+            return found
+        mass = np.ones(len(places))
+        if weights is not None:
+            mass = weights_of(weights, len(places), "weights", "a point")
+        return making.by_mass(found, places, mass, whole(vertices, "vertices", least=3))
+
+    def refine(self, indicator: ArrayLike, most: int | None = None) -> Mesh:
+        """Halve the longest edges of the triangles with the largest ``indicator`` (T,), as many as
+        hold 30 % of its sum and at most ``most``, and triangulate again."""
+        values = weights_of(indicator, len(self.triangles), "indicator", "a triangle")
+        marked = making.largest(values, _REFINED, most)
+        more = making.halves(self.vertices, self.triangles, marked, self.scale)
+        if not len(more):
+            return self
+        vertices = np.vstack([self.vertices, more])
+        return _triangulated(vertices, self.unit, self.coordinates, self.degree)
+
+    def with_degree(self, degree: int) -> Mesh:
+        """The same triangles, with polynomials of another degree."""
+        own = self.vertices, self.triangles
+        return Mesh(*own, unit=self.unit, coordinates=self.coordinates, degree=degree)
+
+    # -- what it is --------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """The number of vertices."""
+        return len(self.vertices)
+
+    def __repr__(self) -> str:
+        unit = f" in {self.unit}" if self.unit and self.coordinates == "plane" else ""
+        degrees = ", longitude and latitude" if self.coordinates == "lonlat" else ""
+        degree = f" of degree {self.degree}" if self.degree > 1 else ""
+        return f"Mesh({len(self)} vertices, {len(self.triangles)} triangles{degree}{unit}{degrees})"
+
+    @property
+    def words(self) -> str:
+        """The region and its triangles, in a sentence."""
+        degree = f", by polynomials of degree {self.degree}" if self.degree > 1 else ""
+        return f"a region of {len(self.triangles)} triangles with {len(self)} corners{degree}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mesh):
+            return NotImplemented
+        same = np.array_equal(self.vertices, other.vertices) and np.array_equal(
+            self.triangles, other.triangles
+        )
+        mine, theirs = ((m.unit, m.coordinates, m.degree) for m in (self, other))
+        return same and mine == theirs
+
+    def __hash__(self) -> int:
+        return hash((self.vertices.tobytes(), self.triangles.tobytes(), self.degree))
+
+    def flaw(self) -> str:
+        """Why the triangles do not tile a convex region; empty where they do."""
+        return covering_flaw(self.whole[0], self.corners)
+
+    @cached_property
+    def whole(self) -> tuple[tuple[Place, ...], int]:
+        """The vertices as whole numbers over 2^e, and e, exactly."""
+        rows, exponent = integers(self.vertices)
+        return tuple((x, y) for x, y in rows), exponent
+
+    @cached_property
+    def corners(self) -> tuple[Corners, ...]:
+        """The triangles as Python's numbers."""
+        return tuple((a, b, c) for a, b, c in self.triangles.tolist())
+
+    @cached_property
+    def control(self) -> Ints:
+        """The control points of every triangle, (T, n), in the order of ``elements.indices``; its
+        corners where the degree is 1."""
+        return self._numbered[0]
+
+    @property
+    def rows(self) -> int:
+        """The number of control points, each of which has a row of a mechanism's matrix: the
+        vertices first, then ``degree`` − 1 points inside every edge, then those inside triangles.
+        """
+        return self._numbered[1]
+
+    @cached_property
+    def _numbered(self) -> tuple[Ints, int]:
+        return elements.numbering(self.triangles, len(self), self.degree)
+
+    @cached_property
+    def units(self) -> Floats:
+        """What a unit of each coordinate counts for in every triangle, at most; shape (T, 2).
+
+        Ones in the plane. In degrees kilometres, with all that the map distorts charged: a
+        segment's length, measured so, is at most the great-circle distance of its ends.
+        """
+        if self.coordinates == "plane":
+            return np.ones((len(self.triangles), 2))
+        return kilometres_per_degree(self.vertices, self.triangles)
+
+    @property
+    def distortion(self) -> float:
+        """The largest part of a distance that the map of degrees gives away; 0 in the plane."""
+        if self.coordinates == "plane":
+            return 0.0
+        latitude = np.radians(np.abs(self.vertices[:, 1][self.triangles]))
+        local = np.cos(latitude.max(axis=1)) / np.cos(latitude.min(axis=1))
+        return float(1 - least_share(self.vertices) * local.min())
+
+    @property
+    def scale(self) -> Floats:
+        """What a unit of each coordinate is about, (2,): for looks, such as Delaunay's circles."""
+        return np.asarray(self.units.mean(axis=0))
+
+    @cached_property
+    def widths(self) -> Floats:
+        """The longest edge of every triangle, in the unit of distance, (T,)."""
+        edges = self.vertices[self.triangles] - self.vertices[self.triangles[:, (1, 2, 0)]]
+        return np.asarray(np.linalg.norm(edges * self.units[:, None, :], axis=2).max(axis=1))
+
+    # -- where points are --------------------------------------------------------------------
+
+    def locate(self, points: ArrayLike) -> tuple[Ints, Floats]:
+        """The triangle of every row of ``points`` (k, 2), -1 outside of the region, and the row's
+        weights at the triangle's corners, (k, 3), which are >= 0 and sum to one.
+
+        In floating point: what lies on an edge may be found on either side of it.
+        """
+        if self.coordinates == "lonlat":
+            refuse_latitude_first(points, where="points")
+        places = coordinate_rows(points, 2)
+        if self.coordinates == "lonlat" and len(places):
+            places = unwrapped(places, self.vertices.mean(axis=0))
+        return self._locator.floats(places)
+
+    def interpolation(self, points: ArrayLike) -> sp.csr_array:
+        """What every row of a mechanism's matrix counts for at points (n, 2), shape (n, rows):
+        barycentric weights of the vertices, or Bernstein's polynomials in these.
+
+        Raises
+        ------
+        ProblemError
+            On a point outside of the region.
+        """
+        triangle, weights = self.locate(points)
+        outside = np.flatnonzero(triangle < 0)
+        if len(outside):
+            more = f", and so do {len(outside) - 1} more" if len(outside) > 1 else ""
+            place = coordinate_rows(points, 2)[outside[0]].tolist()
+            raise ProblemError(
+                f"{place} lies outside of the region{more}",
+                where=f"points[{outside[0]}]",
+                remedy="Use a mesh around all of the points",
+            )
+        values, control = elements.basis(weights, self.degree), self.control[triangle]
+        places = np.repeat(np.arange(len(values)), values.shape[1]), control.ravel()
+        return sp.csr_array((values.ravel(), places), shape=(len(values), self.rows))
+
+    def locate_exactly(
+        self, point: Sequence[float | Fraction]
+    ) -> tuple[int, tuple[int, int, int]] | None:
+        """A triangle with the point, and the point's weights there as whole numbers >= 0 over
+        their sum, exactly; None outside of the region.
+
+        Coordinates are fractions, or floats, which count as the binary fractions that they are.
+        """
+        x, y = both_rational(point)
+        if self.coordinates == "lonlat":
+            middle = Fraction(float(self.vertices[:, 0].mean()))
+            x -= 360 * round((x - middle) / 360)
+        places, exponent = self.whole
+        return self._locator.exactly((x, y), places, exponent, self.corners)
+
+    @cached_property
+    def _locator(self) -> Locator:
+        return Locator(self.vertices, self.triangles, self.scale)
+
+    def _counterclockwise(self) -> Ints:
+        places, rows = self.whole[0], self.triangles
+        turned = [doubled_area(places[a], places[b], places[c]) < 0 for a, b, c in rows.tolist()]
+        out = np.where(np.array(turned)[:, None], rows[:, (0, 2, 1)], rows)
+        return locked(out)
+
+    # -- files -------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as design files hold them; the numbers read back as they were."""
+        out = {
+            "vertices": self.vertices.tolist(),
+            "triangles": self.triangles.tolist(),
+            "unit": self.unit,
+            "coordinates": self.coordinates,
+        }
+        return out if self.degree == 1 else {**out, "degree": self.degree}
+
+    @classmethod
+    def _of(cls, parts: files.Parts) -> Mesh:
+        """The mesh of vertices, triangles, unit, coordinates and degree that a file has."""
+        vertices, triangles, unit, coordinates, degree = parts
+        return cls(vertices, triangles, unit=unit, coordinates=coordinates, degree=degree)
+
+    @classmethod
+    def from_dict(cls, content: object, where: str = "mesh") -> Mesh:
+        """The mesh of ``to_dict``; ProblemError, at ``where``, on anything else."""
+        try:
+            return cls._of(files.parts(content))
+        except ProblemError as error:
+            raise error.at(where) from error
+
+    @classmethod
+    @checked_arguments
+    def read(
+        cls, path: str | Path, *, unit: str = "", coordinates: Coordinates | None = None
+    ) -> Mesh:
+        """A mesh from GeoJSON (triangles as polygons; degrees unless ``coordinates`` says else),
+        from the JSON that ``write`` makes, or from a format of meshio (.vtk, .vtu, .msh,
+        .obj, .off, .ply, .mesh, .inp) with triangles."""
+        try:
+            return cls._of(files.read(path, unit, coordinates))
+        except ProblemError as error:
+            raise error if error.where.startswith(str(path)) else error.at(str(path)) from error
+
+    @checked_arguments
+    def write(self, path: str | Path) -> None:
+        """Write GeoJSON (.geojson), JSON (.json), or what meshio makes of the path's ending; of
+        these JSON alone keeps the degree."""
+        files.write(path, self.to_dict())
+
+
+def _triangulated(vertices: Floats, unit: str, coordinates: Coordinates, degree: int) -> Mesh:
+    """Delaunay's triangles that have an area, exactly."""
+    scale = kilometres(vertices) if coordinates == "lonlat" else np.ones(2)
+    triangles = making.delaunay(vertices, scale)
+    places = [(x, y) for x, y in integers(vertices)[0]]
+    kept = [doubled_area(places[a], places[b], places[c]) != 0 for a, b, c in triangles.tolist()]
+    return Mesh(vertices, triangles[kept], unit=unit, coordinates=coordinates, degree=degree)
