@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -22,6 +21,7 @@ from optmech.additive.law import Law
 from optmech.additive.pairs import Pair, dominating, falls, single
 from optmech.additive.privacy import largest_delta
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability
@@ -35,7 +35,7 @@ NODES = 2**19
 """Length of the lattice."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class ComposedPrivacy(Shown):
     """Privacy of ``releases`` numbers, each with noise of its own from ``law``."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -11,11 +10,12 @@ from optmech.additive.certified import CertifiedNoise
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
 from optmech.additive.privacy import largest_delta
+from optmech.base.read_only import record
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class NoiseDesign(CertifiedNoise):
     """The result of ``om.noise.optimal``: noise Z on the integers, to be added to a number that one
     person changes by at most ``sensitivity``, or to each of ``releases`` such numbers.

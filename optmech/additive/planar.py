@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -27,6 +26,7 @@ from optmech.additive.planar_law import (
 from optmech.additive.planar_loss import PlanarLoss
 from optmech.additive.privacy import BITS
 from optmech.base.arrays import Ints
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket, exp_bounds
@@ -81,7 +81,7 @@ class PlanarMultipliers:
             raise ProblemError("there is a negative number", where="multipliers")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class PlanarNoise(ProvedNoise):
     """The result of ``om.noise.optimal`` with ``dimensions=2``: noise Z on pairs of whole numbers,
     to be added to a pair that one person changes by at most ``sensitivity`` in the norm ``norm``.

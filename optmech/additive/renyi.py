@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -10,10 +9,11 @@ from optmech.additive.certified import CertifiedNoise
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
 from optmech.additive.power import Tangents, limit_bounds, power_bound, power_sum
+from optmech.base.read_only import record
 from optmech.exact.number import Exact, log_of_fraction
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class RenyiNoise(CertifiedNoise):
     """The result of ``om.noise.optimal`` with ``renyi=(order, epsilon)``: noise Z on the integers
     with D_α(Z ‖ Z + s) <= ε for the order α and all shifts |s| <= ``sensitivity`` (Mironov, Rényi

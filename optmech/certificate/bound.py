@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -25,13 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.certificate.families.base import Trusted, known
 from optmech.certificate.families.ratio import PairMultipliers, everywhere
 from optmech.certificate.lagrangian import Bound, Lagrangian, attack, mixture, positive
 from optmech.certificate.statement import Statement
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Multipliers:
     """Those of every family of a ``Statement``, in its order, each of its family's own type.
 

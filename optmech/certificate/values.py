@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import compress
@@ -20,7 +19,7 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.certificate.statement import Spread, Statement
 from optmech.exact.number import rounded_down as rounded_down
 from optmech.exact.number import rounded_up as rounded_up
@@ -160,7 +159,7 @@ _LONGEST = 2**16
 _SHARE_BITS = 320
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Enclosed(ReadOnly):
     """Whole numbers over 2^bits, at most or at least those that ``shares`` has exactly."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.certificate.claims import Claim
 from optmech.certificate.objective import objective_value
 from optmech.problem import MetricPrivacy, Problem
@@ -24,7 +24,7 @@ MEASURED = ("constraint", "promised_epsilon", "epsilon", "repaired_loss")
 """What files and summaries have of an approximation."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Approximation:
     """What a thresholded problem leaves out (PG Appendix C).
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.base.shown import Shown, card
 from optmech.certificate import Bound, Check, Multipliers, lower_bound
 from optmech.certificate.families import Gradient
@@ -36,7 +36,7 @@ _SUMMARY = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class OuterProof(Shown):
     """Multipliers of a coarser problem, whose optimum is no larger: of its ``statement``, which
     follows from the problem and ``cells`` of its secrets (n,), or from the problem alone."""
@@ -55,7 +55,7 @@ class OuterProof(Shown):
         return Bound(claimable(found.value), found.rounding, max(found.proved, 0.0))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Certificate(Shown):
     """What a third party needs to check the design: verdicts, bound and multipliers."""
 
@@ -66,7 +66,7 @@ class Certificate(Shown):
     """What proves the bound where multipliers of the problem itself do not."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Design(Proved):
     """The result of ``solve``. Numbers are nan where the problem is infeasible.
 

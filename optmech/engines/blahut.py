@@ -7,13 +7,12 @@ with y, and a root is found where it is the one allowed. For every y the slopes 
 multipliers with a bound that is Blahut's.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse as sp
 
 from optmech.analysis.estimate import likeliest
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.exact.ratios.generators import generator
 from optmech.lp.blocks import BlockLP, Informed, Point
@@ -69,7 +68,7 @@ class BlahutEngine:
         return EngineResult(outcome, f"blahut: {k + 1} prices of information")
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Optimum:
     """What is best at a price."""
 

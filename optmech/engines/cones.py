@@ -14,7 +14,7 @@ What it returns is believed by nobody: matrices are repaired and decided elsewhe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.machine import cores
+from optmech.base.read_only import record
 from optmech.engines.links import Bordered, Linked
 from optmech.engines.mesh_equations import Fronts, Levels, Summed
 from optmech.lp.gradients import cone_rows
@@ -104,7 +105,7 @@ def ahead(x: Floats, dx: Floats) -> float:
         return float(np.where(dx < 0, -x / dx, 1e8).min(initial=1e8))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ConePoint:
     """A primal-dual point."""
 
@@ -149,7 +150,7 @@ class ConePoint:
         return (self.value - self.bound) / max(abs(self.value), TINY)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ConeProgram:
     """minimise Σ_o c_o·p_o over rows·p_o in cones x_0 >= ‖(x_1, x_2)‖, Σ_o p_o = 1: the same
     cones, m in each of T elements of n unknowns, for all reports."""
@@ -340,7 +341,7 @@ class _State:
             linked.v += dv
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Direction:
     """Of all unknowns; those of rows across the reports are empty where there are none."""
 

@@ -5,13 +5,14 @@ a hair, and shows which are equalities in disguise; the second makes the least o
 as large as it can be. Divergences are replaced by ratios near one, which imply them.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.engines.base import Monitor, Options
 from optmech.engines.highs import HighsSession
 from optmech.lp.blocks import BlockLP, LocalRows, entries
@@ -26,7 +27,7 @@ _MOST = 0.5
 """The largest deviation of a ratio from one in the place of a divergence."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Interior:
     """A mechanism (S, O) inside, and what it shares with all: ``zero`` (S, O) marks entries
     that are zero, and ``rows`` (k, S * O) with ``sums`` (k,) are the equations that hold, those

@@ -19,13 +19,13 @@ there are many reports.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import blas, cho_factor, cho_solve, lapack
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 
 _LEAF = 12
 """Linear triangles that are put together before anything is eliminated."""
@@ -33,7 +33,7 @@ _ANGLES = np.pi / 4 * np.arange(4)
 """Of the cuts that are tried."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Part:
     """Some triangles: two smaller parts, or, where there are none, those in ``triangles``."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly, frozen, locked
+from optmech.base.read_only import ReadOnly, frozen, locked, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Table
@@ -57,7 +56,7 @@ class WholeRows(SameFields, ReadOnly):
         return locked(out)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Numerators(WholeRows):
     """A released matrix, exactly. Raises ProblemError unless every row has entries >= 0 that sum
     to 2^bits, with 1 <= bits <= 1074."""

@@ -13,7 +13,6 @@ import hashlib
 import hmac
 import secrets as entropy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from optmech.base import memory
 from optmech.base.arrays import Ints
 from optmech.base.labelled import label_text
-from optmech.base.read_only import ReadOnly, locked
+from optmech.base.read_only import ReadOnly, locked, record
 from optmech.exact.checked import whole
 
 Words = NDArray[np.uint64]
@@ -58,7 +57,7 @@ def bytes_for(size: int | None, seed: int | None) -> tuple[int, Bytes]:
     return 1 if size is None else int(size), system_bytes if seed is None else seeded_bytes(seed)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Table(ReadOnly):
     """The cumulative sums of every row, scaled to at most 2^(64·limbs - 1)."""
 

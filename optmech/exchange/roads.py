@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.reading.bounded import expanded, translated
 from optmech.spaces.arguments import checked_arguments
@@ -29,7 +29,7 @@ _MOST_ELEMENTS = 3_000_000
 """64 MiB as openstreetmap.org writes them have about half of that."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Roads:
     """Crossings and dead ends of a road network, and the roads between them."""
 

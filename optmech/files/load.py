@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from optmech.base.read_only import record
 from optmech.errors import ProblemError, inside
 from optmech.files.gallery import TRACES, find_problem, gallery_names
 from optmech.files.validate import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from optmech.traces.gaussian.task import GaussianTask
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ProblemFile:
     """A problem with what its file says about it."""
 
@@ -53,7 +53,7 @@ class ProblemFile:
     """The file itself and those that it names: what no output may replace."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class DesignTask:
     """A problem with the profile that its file recommends."""
 
@@ -154,7 +154,7 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
 _OF_OTHERS = {"loss", "constraints", "axes", "problem", "engine"}
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class TraceFile:
     """A task about a trace, and where it stands."""
 

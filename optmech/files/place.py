@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.designs.file import rows_of_design
 from optmech.errors import ProblemError
 from optmech.problem.given_rows import GivenRows
@@ -27,7 +27,7 @@ _BYTES_PER_PAIR = 100.0
 """Of secrets, to build a problem: measured with 400 and 800 of them, loss and one distance."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Listed:
     """The secrets as the file lists them, before any aggregation."""
 
@@ -47,7 +47,7 @@ class Listed:
         return weights if self.rows is None else _totals(self.rows, weights, len(self.domain))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Place:
     """Where a section stands: the file's folder, and what was built of the sections before it."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema, model_validator
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.errors import ProblemError, inside
 from optmech.files.place import Listed, Place
 from optmech.files.priors import Distribution
@@ -102,7 +102,7 @@ class Transport(Section):
             return inputs, self.target.distribution(place)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class TransportTask:
     """Mechanisms with an auxiliary input, with the loss of a problem as distance (CM19 §VI)."""
 

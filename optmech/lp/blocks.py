@@ -16,7 +16,7 @@ The flattened variable order is block after block, then the shared variables g >
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 
 
 def entries(shape: tuple[int, int], *parts: tuple[Any, Any, Any]) -> sp.coo_array:
@@ -40,7 +41,7 @@ class Sense(Enum):
     AT_MOST = "<="
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PairCone:
     """v_i <= exp(log_ratio) v_j for m pairs. ``active`` (m, blocks) restricts a pair to blocks;
     None means all."""
@@ -80,7 +81,7 @@ class PairCone:
         return self if self.active is None else replace(self, active=self.active[:, kept])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LocalRows:
     """Rows ``matrix @ z_o <= 0`` in every block, or ``== 0`` where ``equal``."""
 
@@ -88,7 +89,7 @@ class LocalRows:
     equal: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LinkRows:
     """Rows across blocks: ``matrix`` (r, blocks * block size), ``shared`` (r, shared)."""
 
@@ -98,7 +99,7 @@ class LinkRows:
     shared: sp.csr_array
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Perspective:
     """unit_k w_k >= q_k f(p_k / q_k) in every block, for a convex f: not linear, and left out by
     ``flatten``'s callers in their own way. ``p``, ``q`` and ``w`` (m,) are local indices.
@@ -118,7 +119,7 @@ class Perspective:
     total: int
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Informed:
     """Σ_s prior_s KL(v_s ‖ prior·v) <= maximum, as the perspectives and rows of the program say it:
     with the local index of prior·v and the place of the limit among the links."""
@@ -129,7 +130,7 @@ class Informed:
     limit: int
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class HeldColumns:
     """What the variables of some secrets (k,) are: ``values`` (k, blocks), times 1 - e where
     ``elastic`` is the number of the shared variable e."""
@@ -139,7 +140,7 @@ class HeldColumns:
     elastic: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BlockLP:
     """See the module's docstring."""
 
@@ -197,7 +198,7 @@ class BlockLP:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Point:
     """A primal–dual point of a BlockLP, in the program's own shapes.
 
@@ -214,7 +215,7 @@ class Point:
     links: tuple[Floats, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Start:
     """A neighbour's design: hints, which may be wrong.
 

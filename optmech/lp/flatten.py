@@ -1,11 +1,12 @@
 """A BlockLP as one sparse matrix, its rows scaled, and the way back for the duals."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP, HeldColumns, PairCone, Point, Sense, entries
 
@@ -15,7 +16,7 @@ _COUNTS = 1e-20
 """Share of a row's largest entry from which on an entry has a say in the row's scale."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FlatLP:
     """minimise cost·x subject to lower <= matrix x <= upper, 0 <= x <= upper_x.
 

@@ -5,7 +5,7 @@ back to matrices and multipliers."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers, known
 from optmech.certificate.families.ratio import shared_out
@@ -29,7 +30,7 @@ from optmech.lp.families.ratios import JOINT, Ratios, Window
 _UNIT = 2.0**-53
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Inequalities:
     """``parts`` over the matrices of a ``statement``, whose cost and allowed entries they share."""
 
@@ -131,7 +132,7 @@ def _sum_guard(terms: int) -> float:
     return float((16 + 2 * np.log2(max(terms, 2)) + min(terms, 256) / 8) * _UNIT)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ProgramMultipliers:
     """``pairs`` are of the joint log ratios, whether stated or implied; ``families`` has the others
     by the place of their family in the statement."""
@@ -147,7 +148,7 @@ class ProgramMultipliers:
         return Multipliers(families, self.objective)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Compiled:
     """A BlockLP with what reads its points: the families' rows, and the objective's."""
 

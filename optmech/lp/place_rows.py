@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.certificate import Multipliers
 from optmech.certificate.families import (
     Approximate,
@@ -41,7 +42,7 @@ Row = tuple[Ints, Ints, Floats, dict[int, float], float]
 """Reports, control points, coefficients, those of the free unknowns, and the limit."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Links:
     """Rows across the reports of a program over a mesh, B p + E u <= h with free unknowns u, and
     what the objective has of these."""
@@ -77,7 +78,7 @@ class Links:
         return Links(rows, free, most, self.costs / objective, self.start), size
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Part(ABC):
     """One constraint, on the mechanism at the places Q (S, O)."""
 
@@ -109,7 +110,7 @@ class _Part(ABC):
         return np.zeros(0)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Total(_Part):
     """Σ weighted[s,o] Q[s,o] <= most."""
 
@@ -132,7 +133,7 @@ class _Total(_Part):
         return values
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Each(_Part):
     """Σ_o spent[k,s,o] Q[s,o] - known[k,s] <= most for every k and every place s."""
 
@@ -171,7 +172,7 @@ class _Each(_Part):
         return out if len(out) > 1 else out[0]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Guesses(_Part):
     """Σ_o max_w Σ_s table[w,s] Q[s,o] <= most; u_o is the largest of a report."""
 
@@ -219,7 +220,7 @@ class _Guesses(_Part):
         return np.asarray(values + abs(self.most - values.sum()) / (2 * self.free))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Pushed(_Part):
     """Of combinations of the places' rows, table (K, S)."""
 
@@ -235,7 +236,7 @@ class _Pushed(_Part):
         return report, point, np.tile(own[points], len(used)), {}, most
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Ratios(_Pushed):
     """table Q <= 0 in every report, or where ``window`` (K, kept) says so."""
 
@@ -266,7 +267,7 @@ class _Ratios(_Pushed):
         return self.read(places[:, 0], places[:, 1], values)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Tests(_Pushed):
     """Σ_o max(0, table[k]·Q[:, o]) <= most for every k: Σ_o φ_o table[k]·Q[:, o] <= most for every
     test φ, of which those are taken that bind."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.additive.loss import NoiseLoss
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
@@ -24,7 +24,7 @@ _MOST = 4_000_000
 _STEPS = 200
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class NoisePeer(Shown):
     """Known noise: ``pmf[k]`` = P(Z = k) = P(Z = -k) for k >= 0, cut where next to nothing is left;
     ``parameters`` in words."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +17,7 @@ from optmech.additive.law import Law
 from optmech.additive.loss import LossLike, NoiseLoss
 from optmech.additive.privacy import largest_delta
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import OptmechError, ProblemError, TooLargeError
 from optmech.exact.checked import probability, whole
@@ -43,7 +44,7 @@ _LATTICES = 4
 _TAIL = 60.0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class ReleaseNoise(Shown):
     """The result of ``om.noise.for_releases``: ``design`` is the noise of every release, with its
     own promise for one; ``privacy`` what all of them together promise, proved by ``bounds``.

@@ -6,7 +6,6 @@ Nothing is built from a file before all of it was found to have the form that is
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Ints
 from optmech.base.machine import needed
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.exact.checked import require_keys
 from optmech.packed.cbor import Tag, decode, encode, typed, untyped
@@ -33,7 +32,7 @@ TABLE = {"bits", "width", "columns"}
 """Entries of the header that say how the numbers are written."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Table(ReadOnly):
     """Rows of whole numbers that sum to 2^bits."""
 
@@ -108,7 +107,7 @@ _KEYS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Parts(ReadOnly):
     """All of a packed file."""
 

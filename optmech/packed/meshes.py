@@ -3,14 +3,13 @@ for every point", evaluated as it is written there."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.packed.cbor import typed, untyped
@@ -93,7 +92,7 @@ def vertices_of(mesh: Mesh) -> Domain:
     return Domain(range(len(mesh)), mesh.vertices, mesh.unit, coordinates=mesh.coordinates)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Weights(ReadOnly):
     """Where positions are in a mesh."""
 

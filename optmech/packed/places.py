@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.packed.cbor import Tag, typed, untyped
@@ -129,7 +128,7 @@ def reach_of(domain: Domain) -> float | None:
     return largest / (EARTH_RADIUS_KM * math.pi / 180) if globe else largest
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Finder(ReadOnly):
     """Which place a position (x, y), or (longitude, latitude), belongs to; ``reach`` and
     ``outside`` as in a header."""

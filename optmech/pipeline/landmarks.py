@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.designs.outer import limits_of
 from optmech.engines import cones
 from optmech.lp.gradients import row_costs
@@ -35,7 +35,7 @@ _UNUSED = 1e-9
 """Probability of a report up to which it is not thought of as one."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Carried:
     """Columns for all secrets, of some of the observables."""
 
@@ -47,7 +47,7 @@ class Carried:
     """What they are carried over from, in words."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Landmarks:
     """Some of the secrets, each for those around it."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.certificate import Check, Multipliers, check_exact, infeasibility_margin
 from optmech.certificate.families import MeshMultipliers
 from optmech.certificate.statement import Statement
@@ -51,7 +51,7 @@ class Infeasible(Exception):  # noqa: N818
         self.multipliers = multipliers
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Found:
     """A released matrix and multipliers, of all reports."""
 
@@ -106,7 +106,7 @@ def solve_beside(
         return kept_to
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Solved:
     """A point, and its multipliers for all reports."""
 

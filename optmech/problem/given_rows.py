@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from optmech.base.labelled import label_text
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, inside
 from optmech.exact.number import parse_exact
@@ -20,7 +20,7 @@ from optmech.spaces.mesh.mechanism import MeshMechanism
 _POWER = "Released rows are whole numbers over a power of two: give such, as a design has them"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class GivenRows(Shown):
     """``exact`` has the rows of ``secrets``, in their order; ``observables`` None stands for those
     of the problem. ``source`` is the digest of the file that they come from, or empty."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base import memory
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly, read_only
+from optmech.base.read_only import ReadOnly, read_only, record
 from optmech.base.shown import card, short
 from optmech.certificate.families import Ratio, known
 from optmech.certificate.statement import Family, Objective, Statement
@@ -88,7 +87,7 @@ _DIFFERENT = 0.75
 """Of the secrets: fewer different places are rows of a table, and not a list of places."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Problem(ReadOnly):
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
 

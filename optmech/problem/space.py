@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.problem.given_rows import GivenRows
 from optmech.spaces.distances import Distance, distance_name, evaluate
@@ -21,7 +20,7 @@ from optmech.spaces.tabulated import NAMED, distance_words, misnamed
 Bools = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Space(ReadOnly):
     """Secrets with their prior, observables, and the loss of every report."""
 

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints, normalised
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.number import rounded_down
 from optmech.exact.rounding import down, exp_down, exp_up, log_floats, up
@@ -43,7 +43,7 @@ Limits = Callable[[Ints, Ints], Floats]
 """Floats not below the log ratios r between places, for index arrays that broadcast."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Coarse:
     """The arrays of a coarse problem: a lower bound of it is one of the fine problem."""
 
@@ -130,7 +130,7 @@ def _error(points: Floats, mass: Floats, group: Ints, most: int) -> float:
     return np.inf if len(group) > most and size > 0 else float(mass[group].sum()) * size
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Members:
     """The places with mass of every cell with mass."""
 

@@ -1,9 +1,9 @@
 """A reduction turns a program into smaller ones, and their points back into points of the first."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from optmech.base.read_only import record
 from optmech.lp.blocks import BlockLP, Point, Start
 
 _T = TypeVar("_T")
@@ -13,7 +13,7 @@ def _as_it_is(given: _T) -> _T:
     return given
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Reduced:
     """A smaller program, and what its points are good for.
 

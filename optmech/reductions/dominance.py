@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.lp.blocks import BlockLP, LinkRows, LocalRows, Point, Sense, Start
 from optmech.reductions.base import Reduced
 
@@ -124,7 +125,7 @@ class DominatedObservables:
         return (Reduced(lp.with_blocks(kept), copies.spread, enter=copies.gather),)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Copies:
     """``kept`` (k,) blocks of the source; ``source`` (blocks,) numbers the one among them that a
     block takes its multipliers from, and hands its reports to."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import near_detour
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP, Point
 from optmech.reductions.base import Reduced
@@ -35,7 +36,7 @@ class ImpliedPairs:
         return (Reduced(lp.with_cone(lp.cone.take(kept)), Scatter(kept, len(lp.cone))),)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Scatter:
     """Recovery for programs that kept only some of ``pairs`` pairs: the others get multiplier 0."""
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.exact.rounding import down, exp_down
@@ -41,7 +42,7 @@ _UNPROVED = 1e300
 _WHERE = "outer"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Plans:
     """Sparse plans one after the other, as their sources come."""
 
@@ -72,7 +73,7 @@ class Plans:
         return found
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Witness:
     """What proves the ratios of some pairs of cells, and the costs of all cells."""
 

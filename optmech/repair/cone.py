@@ -7,13 +7,12 @@ rows are completed. ``docs/theory.md`` ("Repair") proves what is used here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import max_times, open_by, shortest_paths
+from optmech.base.read_only import record
 from optmech.certificate.bound import forced_zeros
 from optmech.lp.families.base import LARGEST_LOG
 from optmech.lp.families.ratios import NO_ROOM
@@ -32,7 +31,7 @@ CLAMP = 650.0
 """Log ratios above this are tightened to it: e^-650 is still a normal float64."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LiftedRows:
     """All lifted rows with room to spare: (m, S), (m, S) and (m,)."""
 
@@ -75,7 +74,7 @@ class LiftedRows:
         return float((-self._over(sums[:, None])[:, 0] / self._room()).max(initial=0.0))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Cone:
     """The ratio constraints given, tightened by the margin and closed under paths."""
 

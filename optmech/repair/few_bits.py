@@ -8,12 +8,12 @@ result is still to be decided by the certificate: nothing is promised here.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import max_times
+from optmech.base.read_only import record
 from optmech.certificate.statement import Statement
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
@@ -33,7 +33,7 @@ _SHARES = (0.0, 0.5, 1.0, 2.0)
 _MIXTURES = (0.0, *(2.0**-k for k in range(40, 3, -4)))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class WholeCone:
     """The whole vectors of a cone, up to 2^bits."""
 

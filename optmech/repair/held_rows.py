@@ -10,12 +10,12 @@ docs/theory.md, "Rows held fixed".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.certificate.families import Ratio
 from optmech.certificate.statement import Held
 from optmech.errors import ProblemError
@@ -38,7 +38,7 @@ _SPARE = 16
 """Bits beyond those of the rows that are held."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class HeldRows:
     """Releases matrices whose rows ``held`` are given."""
 

@@ -7,19 +7,20 @@ that leave no more than rounding are taken for zero, which is stricter. Proofs: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers
 from optmech.lp.families.ratios import TINY
 from optmech.lp.inequalities import Inequalities, ProgramMultipliers
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Implied:
     """Inequalities with the same mechanisms as their ``source`` (or a few less, where tiny ratios
     were taken for zero) with the equalities stated, and the way back for their multipliers."""

@@ -11,13 +11,13 @@ inequality hold. Proof: docs/theory.md, "Equations".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import flint
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.certificate import Check, check_exact
 from optmech.certificate.statement import Statement
 from optmech.engines.interior import Interior
@@ -38,7 +38,7 @@ _SPARE = 40
 """Bits beyond those that the equations need."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Released:
     """A matrix that passed, and the verdicts."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.paths import path_of
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.reading.bounded import MAX_BYTES, expanded, translated
 from optmech.reading.data import DataFile
@@ -31,7 +31,7 @@ content of such a file, or whatever has a ``__geo_interface__`` in degrees, as G
 have."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Backdrop:
     """Lines in longitude and latitude, each an array (k, 2); points are lines of length 0."""
 

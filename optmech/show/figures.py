@@ -12,6 +12,7 @@ import numpy as np
 from optmech.analysis import attacks
 from optmech.analysis.measures import posterior
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.problem import Problem
 from optmech.problem.attacked import named_distances
@@ -59,7 +60,7 @@ def blind_error(problem: Problem, distance: Distance) -> float:
     return float((values @ problem.prior.weights).min())
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Adversary:
     """The optimal attack, observable by observable."""
 
@@ -92,7 +93,7 @@ def adversary(m: Mechanism, prior: Prior, distance: Distance) -> Adversary:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Spread:
     """How many ordered pairs of secrets use how much of the log ratio allowed to them."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.spaces.layout import Plane, plane_of, plane_of_degrees
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.location import border_of
@@ -22,7 +21,7 @@ _LEAST_SIDE = 13
 _INWARD = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Lattice:
     """Probabilities at ``x`` (columns,) times ``y`` (rows,), in the coordinates of the mesh.
 

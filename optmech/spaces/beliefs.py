@@ -10,13 +10,13 @@ pairs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array, normalised
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import weights, whole
@@ -34,7 +34,7 @@ def __dir__() -> list[str]:
 MOST_ANSWERS = 10_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Beliefs(Shown):
     """Pairs of laws of an answer, for ``om.Pufferfish``."""
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import own_labels, reordered
 from optmech.base.minplus import is_closed, shortest_detour
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import positive, weights
@@ -110,7 +110,7 @@ def _haversine(a: Domain, b: Domain) -> Floats:
     return great_circle(p[:, None], q[None])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Graph:
     network: nx.Graph[Any]
     weight: str = "weight"
@@ -140,7 +140,7 @@ class _Graph:
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Matrix(SameFields, ReadOnly):
     values: Floats
     labels: tuple[tuple[Hashable, ...] | None, ...] | None = None
@@ -163,7 +163,7 @@ class _Matrix(SameFields, ReadOnly):
         return self.values
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Elastic(SameFields, ReadOnly):
     mass: Floats
     unit: float

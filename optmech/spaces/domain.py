@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Literal
 
@@ -14,7 +14,7 @@ from optmech.base.arrays import Floats as Floats
 from optmech.base.arrays import Ints as Ints
 from optmech.base.arrays import coordinate_rows, finite_array
 from optmech.base.labelled import refuse_latitude_first, rows_in_order
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
@@ -43,7 +43,7 @@ EARTH_RADIUS_KM = 6371.0088
 """Mean Earth radius (IUGG), in km."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Domain(ReadOnly):
     """A finite set with distinct labels and, where it has them, coordinates.
 
@@ -253,7 +253,7 @@ class Domain(ReadOnly):
         return self.points
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Grid(Domain):
     """A rectangular grid of cells: label (row, column), index row * columns + column.
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints, unwrapped
 from optmech.base.machine import needed
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
 from optmech.spaces.observables import Subsets, Suppressible
@@ -23,7 +22,7 @@ _REACH = 0.8
 above half the diagonal of a square, so that square lattices are drawn whole."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Layout(ReadOnly):
     """A domain in the plane, y growing upwards.
 
@@ -90,7 +89,7 @@ def layout(domain: Domain) -> Layout | None:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Plane:
     """How coordinates become those of a picture: times ``stretch``, and where degrees lie there."""
 

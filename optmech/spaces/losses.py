@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import own_labels
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact
@@ -97,7 +97,7 @@ class _OverCells:
         return to_areas(points, drawn.shapes, self.reduce, power)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _WithSuppression(SameFields, ReadOnly):
     loss: Distance
     cost: Floats

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.labelled import in_order
 from optmech.base.machine import needed
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, integers
@@ -36,7 +35,7 @@ from optmech.spaces.rationals import RationalRows, composed, lowest_terms
 ROW_SUM_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Mechanism(ReadOnly):
     """p(o|s) as a matrix with a row for every secret and a column for every observable.
 

@@ -7,11 +7,11 @@ the matching losses.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base.arrays import Floats, unwrapped
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.spaces.arguments import checked_arguments
@@ -24,7 +24,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Subsets(Domain):
     """Observables that stand for sets of elements of ``base`` (PG section 3.1).
 
@@ -67,7 +67,7 @@ class Subsets(Domain):
         return self.base.frame
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Suppressible(Domain):
     """The observables of ``inner`` and, last, a symbol that says nothing."""
 

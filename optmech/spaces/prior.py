@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, coordinate_rows, finite_array, normalised
 from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_other_rows
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.checked import amount
@@ -49,7 +49,7 @@ class Binning:
         return "; ".join(parts)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Prior(ReadOnly):
     """The prior π(s) over a domain: non-negative weights, normalised to sum to one.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly, locked
+from optmech.base.read_only import ReadOnly, locked, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, parse_exact
@@ -24,7 +23,7 @@ from optmech.exact.numerators import MAX_BITS, Numerators, WholeRows
 from optmech.spaces.prior import Prior
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Shares(SameFields, ReadOnly):
     """A distribution: point k has probability ``units[k] / total`` exactly."""
 
@@ -89,7 +88,7 @@ class Shares(SameFields, ReadOnly):
         return locked(out)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class RationalRows(WholeRows):
     """A matrix of probabilities: row s gives observable o ``rows[s][o] / sum(rows[s])``."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.labelled import refuse_other_rows
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
@@ -27,7 +28,7 @@ def __dir__() -> list[str]:
 _DEEPEST = 12
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Regions(Domain):
     """Rectangles that tile an area: label (row, column, quarters), point the centre.
 

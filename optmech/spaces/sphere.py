@@ -9,12 +9,11 @@ file and ``optmech protect`` find the same place.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 
 FAR = 2.0**100
 """Coordinates beyond this are no position: squares of differences would be no numbers."""
@@ -103,7 +102,7 @@ def nearest(places: Floats, points: Floats) -> tuple[Ints, Floats]:
     return np.asarray(index, dtype=np.int64), squares(points - places[index])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Border(ReadOnly):
     """Edges of a region, straight in its coordinates, in parts; on the globe the parts count as the
     chords between their ends.

@@ -7,13 +7,12 @@ again; of all others nothing is said but that a matrix was given.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.spaces.distances import (
@@ -40,7 +39,7 @@ _LEAST = 2.0**-960
 _NEARLY_OPPOSITE = 0.9999 * np.pi * EARTH_RADIUS_KM
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Tabulated(SameFields, ReadOnly):
     name: str
     tables: tuple[tuple[Domain, Domain, Floats], ...]

@@ -7,9 +7,9 @@ is bounded by the column ``lower_bound``.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.designs.design import Design
 from optmech.errors import InfeasibleError, ProblemError
@@ -115,7 +115,7 @@ def cheapest(
     return listed[min(found)[1]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class LeastEpsilon(Shown):
     """The least ε whose optimal loss stays under a limit lies in (``lower``, ``upper``].
 

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.pipeline.profiles import Profile
@@ -14,7 +15,7 @@ MOST_TASKS = 10_000_000
 FORMAT = "optmech-sweep/1"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Plan:
     """A template, axes, and how to solve.
 

@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from optmech.base.read_only import record
 from optmech.base.shown import names_of_fields
 from optmech.designs.encoding import encode_problem
 from optmech.errors import ProblemError, inside
@@ -74,7 +75,7 @@ class DocumentTemplate:
         return node if found is None else {"content": found}
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ObjectTemplate:
     """A ``Problem``; places are its arguments and those of its constraints."""
 

@@ -8,10 +8,11 @@ import os
 import signal
 import sys
 import threading
-from dataclasses import dataclass
 from functools import cache
 from multiprocessing import connection, parent_process
 from typing import TYPE_CHECKING, Any
+
+from optmech.base.read_only import record
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
@@ -42,7 +43,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 """Names of limits in malloc.h of the GNU C library."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Job:
     """What a process needs to know; ``start`` is the content of the neighbour's design file."""
 
@@ -52,7 +53,7 @@ class Job:
     start: bytes | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Outcome:
     """``design`` is the content of a design file, None where the task failed for ``reason``."""
 

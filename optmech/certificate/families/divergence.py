@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
@@ -27,7 +26,7 @@ from optmech.exact.ratios.generators import generator, is_smooth
 from optmech.exact.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class DivergenceMultipliers:
     """Weights of divergence inequalities: ``weight`` (m,) and slopes (m, O).
 
@@ -39,7 +38,7 @@ class DivergenceMultipliers:
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class Divergence(ReadOnly, Trusted):
     """D_f((left P)[k] ‖ (right P)[k]) <= limit[k] for all k, for the generator called ``name``.
 
@@ -133,7 +132,7 @@ class Divergence(ReadOnly, Trusted):
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class Information(ReadOnly, Trusted):
     """Σ_s π(s) KL(P[s,:] ‖ πP) <= maximum, in nats, with π the ``prior`` divided by its sum.
 

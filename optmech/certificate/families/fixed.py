@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Ints
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
@@ -23,7 +22,7 @@ from optmech.exact.numerators import Numerators
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class Support(ReadOnly, Trusted):
     """P[s,o] = 0 where not ``allowed`` (S, O).
 
@@ -71,7 +70,7 @@ _CLEAR = 1 + 1e-9
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class Fixed(ReadOnly, Trusted):
     """P[secrets[k], :] = row k of ``exact``; ``secrets`` (k,) are in increasing order.
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
@@ -87,7 +86,7 @@ def check_gradients(
     return Check("gradient", index, count, failed is None, worst, detail)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Edges(ReadOnly):
     """For every triangle the two edges from its first corner, in units of distance, and twice its
     area, exactly."""
@@ -198,7 +197,7 @@ _LEAST = 2.0**-300
 Vectors = tuple[tuple[tuple[int, ...], ...], ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class MeshMultipliers:
     """Vectors in whole numbers over 2^bits: for every triangle and report x and y at each of the
     n control points, 2n numbers."""
@@ -237,7 +236,7 @@ class MeshMultipliers:
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class Gradient(ReadOnly, Trusted):
     """‖∇p_o‖ <= ε p_o in every triangle of ``mesh``, by the coefficients at its control points,
     whose rows are what is released; the secrets lie at ``places`` (S, 2).

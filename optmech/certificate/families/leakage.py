@@ -4,14 +4,13 @@ report at most (g-leakage)."""
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
@@ -23,7 +22,7 @@ from optmech.exact.exponentials import at_most, bracket, exp_bracket
 from optmech.exact.number import Exact
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class AttackMultipliers:
     """Weight of a distortion inequality and the attack it is played with: q(t|o), (O, S)."""
 
@@ -32,7 +31,7 @@ class AttackMultipliers:
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class Distortion(ReadOnly, Trusted):
     """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum, with weighted[t,s] = π(s) d(t,s), the
     rounded product of ``distance`` and ``prior``."""
@@ -113,7 +112,7 @@ class Distortion(ReadOnly, Trusted):
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class Leakage(ReadOnly, Trusted):
     """Σ_o max_w Σ_s weighted[w,s] P[s,o] <= maximum, or <= e^maximum where ``natural``, with
     weighted[w,s] = g(w,s) π(s), the rounded product of ``gain`` (W, S), of any sign, and

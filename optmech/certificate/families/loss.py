@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
@@ -25,7 +24,7 @@ from optmech.exact.number import Exact
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class LossLimit(ReadOnly, Trusted):
     """Σ_so weighted[s,o] P[s,o] <= maximum, or that for every row s where ``per_secret``.
 
@@ -131,7 +130,7 @@ class LossLimit(ReadOnly, Trusted):
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class Bias(ReadOnly, Trusted):
     """|Σ_o reported[o] P[s,o] - meant[s]| <= maximum for every s.
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly, locked
+from optmech.base.read_only import ReadOnly, locked, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
@@ -52,7 +51,7 @@ class Pushed(ReadOnly, Trusted):
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class LiftedRatio(Pushed):
     """(left P)[k,o] <= exp(log_ratio[k]) (right P)[k,o] for all k, o; left, right (m, S).
 
@@ -118,7 +117,7 @@ _LOST = 1e-280
 """More than underflow costs a sum."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ApproximateMultipliers:
     """Weights of (ε, δ) inequalities: ``weight`` (m,) and tests (m, O) with entries in [0, 1].
 
@@ -130,7 +129,7 @@ class ApproximateMultipliers:
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class Approximate(Pushed):
     """Σ_o max(0, (left P)[k,o] - exp(log_ratio[k]) (right P)[k,o]) <= delta for all k.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly, locked
+from optmech.base.read_only import ReadOnly, locked, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
@@ -121,7 +121,7 @@ def rounded_product(epsilon: Exact, distance: Floats) -> Floats:
     return np.where(np.isfinite(distance), product, np.inf)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PairMultipliers:
     """Non-negative weights on ratio inequalities P[i,o] <= exp(log_ratio[i,j]) P[j,o]."""
 
@@ -145,7 +145,7 @@ class PairMultipliers:
 
 
 @trusted
-@dataclass(frozen=True, eq=False)
+@record
 class Ratio(ReadOnly, Trusted):
     """P[i,o] <= exp(ε distance[i,j]) P[j,o], exactly, wherever window[i,o] if there is a window.
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
     from optmech.spaces.mesh import Mesh
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Spread(ReadOnly):
     """From the rows of ``mesh``'s control points to the secrets, which lie at ``places`` (S, 2):
     p(o|x) = Σ_α B_α(x) P[α,o] with exact weights B_α(x)."""

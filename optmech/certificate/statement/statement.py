@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
@@ -15,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly, locked, read_only
+from optmech.base.read_only import ReadOnly, locked, read_only, record
 from optmech.certificate.statement.spread import Spread
 from optmech.exact.numerators import Numerators
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Held(ReadOnly):
     """P[secrets[k], :] is row k of ``exact``, for the k secrets (k,), in increasing order."""
 
@@ -98,7 +97,7 @@ class Family(Protocol):
         return None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Statement(ReadOnly):
     """What is minimised, and the families of inequalities that are promised; read-only.
 

@@ -1,7 +1,6 @@
 """Array libraries behind one interface: the array API standard, and the little it leaves out."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.machine import needed
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 
 _LEAF = 8
@@ -65,7 +65,7 @@ Array = Any
 """An array of whichever library."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Arrays:
     """A namespace of the array API standard on one device, and what the standard has not.
 

@@ -1,19 +1,19 @@
 """What the Newton iteration asks of the blocks."""
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.engines.structured.rows import Rows
 
 RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 """What is added to a unit diagonal, one after the other, until a block can be factored."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Affine:
     """A predictor: largest -ds/s and -dz/z, and the sums of s z, s dz, ds z and ds dz."""
 
@@ -22,7 +22,7 @@ class Affine:
     sums: tuple[float, float, float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Schur:
     """Σ_o A_o H_o⁻¹ A_oᵀ: over row sums (m, m), coupling rows by row sums (N, m),
     coupling rows (N, N)."""

@@ -11,7 +11,6 @@ with v in m variables ("classes" of secrets), a free and g free: their bounds at
 in the programs that are accepted.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.lp.blocks import BlockLP, LinkRows, Sense
 
 MERGE = 1e-11
@@ -28,7 +28,7 @@ FAR = 50.0
 _MAX_AUXILIARY = 8
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Coupling:
     """The coupling constraints besides row sums, N rows <= across blocks.
 
@@ -43,7 +43,7 @@ class Coupling:
     rhs: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Model:
     """See the module. Arrays over variables have m + 1 columns, the last of them zero."""
 

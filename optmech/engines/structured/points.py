@@ -37,12 +37,13 @@ entry, where in the end it costs nothing:
 So the furthest entries are raised to the prices of their secrets first, then those that paid.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.model import FAR, Model
 from optmech.engines.structured.newton import BreakdownError, factored
@@ -60,7 +61,7 @@ _SPOILED = 1e-8
 _LEAST_SLACK = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Duals:
     """Multipliers: y (m,) of the row sums, nu >= 0 of the coupling rows, lam >= 0 (blocks, K) of
     the dense rows, z >= 0 of the pair rows.

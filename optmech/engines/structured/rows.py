@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import filled, near_detour, shortest_paths, steps_are_shortest
+from optmech.base.read_only import record
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.tuning import TUNING
 
@@ -56,7 +57,7 @@ class Rows:
         return flat[first + self.i], flat[first + self.j]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Cone:
     """The common cone of all blocks."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, DenseRows, Rows, first_dense, first_rows
@@ -31,7 +32,7 @@ class State:
         return len(self.rows) + self.dense.count + len(self.nu)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Residuals:
     """What is left of every equation, the objectives, and the mean complementarity."""
 

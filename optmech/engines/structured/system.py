@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.engines.structured.arrays import lower_inverse
 from optmech.engines.structured.backend import Backend, Schur
 from optmech.engines.structured.iterative import Preconditioner, SumsSolver
@@ -27,7 +28,7 @@ from optmech.engines.structured.state import State, coupling_values
 _REFINEMENTS = 2
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Sides:
     """Right-hand sides beside those of the pairs, which come as H⁻¹ times a vector.
 

@@ -8,13 +8,13 @@ convex and piecewise linear with a breakpoint at every likelihood ratio p_o / q_
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.exact.checked import probability
 from optmech.exact.number import Number, log_of_fraction, parse_exact
@@ -124,7 +124,7 @@ def _least_exactly(p: Floats, q: Floats, delta: float) -> float:
     return log_of_fraction((head - spare) / tail)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class HockeyStick(Shown):
     """δ(ε) = Σ_o max(0, p_o - e^ε q_o) for ε >= 0, one direction of one pair (DP19 Def. 1).
 

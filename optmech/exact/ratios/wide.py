@@ -7,12 +7,12 @@ of the true ones, relatively, however small they are: nothing underflows. A zero
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.exact.ratios import hockey_stick
 from optmech.exact.rounding import total
 
@@ -28,7 +28,7 @@ _FAR = 900
 _LN2 = float(np.log(2.0))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Wide:
     """An array of numbers mantissa · 2^exponent, the mantissas 0 or from ½ to 1."""
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.exact.number import Exact
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import Point
@@ -96,7 +97,7 @@ class PushedPart(Part):
         return [(self.left[tight], self.right[tight])] if tight.any() else ()
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ColumnRows:
     """left v <= exp(log_ratio) right v for every column v: (m, S), (m, S) and (m,)."""
 

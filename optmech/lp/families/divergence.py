@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.certificate.families import DivergenceMultipliers
 from optmech.exact.ratios.generators import generator
 from optmech.lp.assembly import Assembly
@@ -19,7 +20,7 @@ from optmech.lp.families.base import Part, PushedPart, Reader
 from optmech.lp.families.ratios import NO_ROOM
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class DivergencePart(PushedPart):
     """D_f(left P ‖ right P) <= limit, for the generator called ``name``."""
 
@@ -56,7 +57,7 @@ class DivergencePart(PushedPart):
         return self.limit < NO_ROOM**2
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class InformationPart(Part):
     """Σ_s π(s) KL(P[s,:] ‖ πP) <= maximum."""
 

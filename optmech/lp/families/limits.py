@@ -4,19 +4,20 @@ guess in every block (PG 21b), and its total."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.certificate.families import AttackMultipliers, Leakage
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import Point, Sense
 from optmech.lp.families.base import LARGEST_LOG, Part, Reader
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LossPart(Part):
     """Σ_so weighted[s,o] P[s,o] <= maximum, or that for every row s where ``per_secret``."""
 
@@ -44,7 +45,7 @@ class LossPart(Part):
         return 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BiasPart(Part):
     """|Σ_o (reported[o] - meant[s]) P[s,o]| <= maximum for every s, as rows sum to one."""
 
@@ -77,7 +78,7 @@ class BiasPart(Part):
         return 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class DistortionPart(Part):
     """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum; ``prior`` is the adversary's."""
 
@@ -110,7 +111,7 @@ class DistortionPart(Part):
         return np.asarray(self.weighted.sum(axis=0))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LeakagePart(Part):
     """Σ_o max_w Σ_s weighted[w,s] P[s,o] <= maximum."""
 
@@ -156,7 +157,7 @@ class LeakagePart(Part):
         return np.asarray(np.abs(self.weighted).sum(axis=0))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Gains:
     """What the best guess gains in a block is ``sign`` times the variable ``column``; in all blocks
     together, as rows sum to one, with ``constant`` added. ``rows`` is the place of its rows."""

@@ -3,7 +3,7 @@ Ratios of pushed distributions, a local row for every pair, with a slack where Î
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.certificate.families import ApproximateMultipliers, PairMultipliers, Ratio
 from optmech.certificate.families.ratio import reported
 from optmech.lp.assembly import Assembly
@@ -33,7 +34,7 @@ NO_ROOM = 1e-8
 """Log ratios of distributions below this leave nothing to spare: release makes them equal."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Ratios(Part):
     """P[i,o] <= exp(log_ratio[i,j]) P[j,o], of all families without a window together: the tightest
     log ratios, inf where there is no limit."""
@@ -93,7 +94,7 @@ class Ratios(Part):
         return replace(self, log_ratio=np.where(tiny, 0.0, self.log_ratio))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Window(Ratios):
     """The same of one family, wherever window[i,o]."""
 
@@ -176,7 +177,7 @@ def _tightest_with_zeros(
     return worst
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LiftedPart(PushedPart):
     """left v <= exp(log_ratio) right v in every column."""
 
@@ -213,7 +214,7 @@ class LiftedPart(PushedPart):
         return self.log_ratio < NO_ROOM
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ApproximatePart(PushedPart):
     """Î£_o max(0, left P - exp(log_ratio) right P) <= delta."""
 

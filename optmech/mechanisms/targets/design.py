@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -99,7 +99,7 @@ NAMELESS = "matrix"
 """The name of distances that cannot be computed again."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class TargetDesign(ProvedLoss):
     """A mechanism for every auxiliary input t, with exact rational probabilities (CM19 Def. 16).
 

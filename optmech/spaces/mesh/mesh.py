@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
 from optmech.base.labelled import refuse_latitude_first
-from optmech.base.read_only import ReadOnly, locked
+from optmech.base.read_only import ReadOnly, locked, record
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
@@ -39,7 +38,7 @@ _REFINED = 0.3
 """Share of the indicator's sum that the triangles refined at a time hold."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Mesh(ReadOnly):
     """Vertices, and triangles that tile a convex region edge to edge; decided exactly.
 

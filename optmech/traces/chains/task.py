@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from optmech.base.read_only import record
 from optmech.base.shown import plain_values
 from optmech.base.storage import write_atomically
 from optmech.errors import InfeasibleError
@@ -22,7 +22,7 @@ from optmech.traces.chains.policy import FixedPolicy, Policy, ProtectedTrace, pr
 from optmech.traces.chains.sequential import SequentialDesigner, Step
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ChainTask:
     """What a file of kind "markov" asks: a design for every step, and what an adversary learns."""
 
@@ -49,7 +49,7 @@ class ChainTask:
         return ChainAnswer(self, seed, progress or (lambda text: None))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ChainAnswer:
     """The first design, what adversaries learn over time, and a trace as it was released;
     computed when asked for."""

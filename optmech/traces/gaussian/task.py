@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.base.storage import write_atomically
 from optmech.exact.number import Exact
 from optmech.traces.gaussian.fitting import Fit
@@ -33,7 +33,7 @@ _SECRETS = 8
 """Secret coordinates up to which noise is designed for the box: it has half of 2^8 vertices."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class GaussianTask(ReadOnly):
     """What a trace file asks: noise for a loss (``epsilon``), or the loss of a noise."""
 
@@ -74,7 +74,7 @@ class Choice:
     """Proved upper bound over the secret sets."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class GaussianAnswer(ReadOnly):
     """The noise, its losses, and how other noise compares; computed when asked for."""
 
