@@ -182,7 +182,9 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
             bound = Bound(outer.bound.proved, 0.0, outer.bound.proved)
     sign = -1.0 if statement.objective == "maximize_distortion" else 1.0
     matrix = None if exact is None else mechanism_of(problem, exact).matrix
-    gap = relative_gap(sign * stated.objective, sign * stated.bound)
+    gap = math.nan
+    if exact is not None:
+        gap = relative_gap(sign * stated.objective, sign * stated.bound)
     design = Design(
         problem=problem,
         exact=exact,

@@ -10,11 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from optmech.additive.certified import CertifiedNoise
-from optmech.additive.design import NoiseDesign
-from optmech.additive.file import MOST_SENSITIVITY
-from optmech.additive.pairs import dominating
-from optmech.additive.privacy import largest_delta
 from optmech.base.machine import needed
 from optmech.base.storage import csv_bytes, write_atomically
 from optmech.designs.design import Design
@@ -22,6 +17,11 @@ from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import positive, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_up
+from optmech.noise.additive.certified import CertifiedNoise
+from optmech.noise.additive.design import NoiseDesign
+from optmech.noise.additive.file import MOST_SENSITIVITY
+from optmech.noise.additive.pairs import dominating
+from optmech.noise.additive.privacy import largest_delta
 from optmech.problem import DifferentialPrivacy, MetricPrivacy
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.labels import label_text

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
-    from optmech.additive.composition import ComposedPrivacy as ComposedPrivacy
-    from optmech.additive.design import NoiseDesign as NoiseDesign
-    from optmech.additive.law import Law as Law
-    from optmech.additive.loss import NoiseLoss as NoiseLoss
-    from optmech.additive.planar import PlanarNoise as PlanarNoise
-    from optmech.additive.renyi import RenyiNoise as RenyiNoise
+    from optmech.noise.additive.composition import ComposedPrivacy as ComposedPrivacy
+    from optmech.noise.additive.design import NoiseDesign as NoiseDesign
+    from optmech.noise.additive.law import Law as Law
+    from optmech.noise.additive.loss import NoiseLoss as NoiseLoss
+    from optmech.noise.additive.planar import PlanarNoise as PlanarNoise
+    from optmech.noise.additive.renyi import RenyiNoise as RenyiNoise
     from optmech.noise.known import NoisePeer as NoisePeer
     from optmech.noise.known import peers as peers
     from optmech.noise.optimum import optimal as optimal

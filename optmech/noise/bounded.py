@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.additive.loss import LossLike, NoiseLoss, tabulated
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.checked import whole
 from optmech.exact.number import Exact
+from optmech.noise.additive.loss import LossLike, NoiseLoss, tabulated
 from optmech.pipeline.solve import solve
 from optmech.problem import DifferentialPrivacy, Problem
 from optmech.spaces.domain import Domain

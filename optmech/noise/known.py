@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from optmech.additive.loss import NoiseLoss
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
+from optmech.noise.additive.loss import NoiseLoss
 
 _TAIL = 1e-16
 _MOST = 4_000_000

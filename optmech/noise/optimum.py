@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from numpy.typing import ArrayLike
 
-from optmech.additive.design import NoiseDesign
-from optmech.additive.file import LARGEST_EPSILON, MOST_RELEASES, MOST_SENSITIVITY
-from optmech.additive.law import Law
-from optmech.additive.loss import LossLike, NoiseLoss
-from optmech.additive.planar import PlanarNoise
-from optmech.additive.renyi import RenyiNoise
 from optmech.certificate.objective import OPTIMAL_GAP
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.noise.additive.design import NoiseDesign
+from optmech.noise.additive.file import LARGEST_EPSILON, MOST_RELEASES, MOST_SENSITIVITY
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.loss import LossLike, NoiseLoss
+from optmech.noise.additive.planar import PlanarNoise
+from optmech.noise.additive.renyi import RenyiNoise
 from optmech.noise.bounded import best_in_range
 from optmech.noise.planar import best_planar
 from optmech.noise.renyi import best_renyi

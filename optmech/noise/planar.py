@@ -9,27 +9,27 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.additive.file import (
+from optmech.base.arrays import Floats
+from optmech.errors import InfeasibleError, ProblemError, TooLargeError
+from optmech.exact.checked import whole
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact
+from optmech.noise.additive.file import (
     LARGEST_EPSILON,
     MOST_PAIRS,
     MOST_PLANAR_SENSITIVITY,
     MOST_WIDTH,
 )
-from optmech.additive.loss import NoiseLoss
-from optmech.additive.planar import (
+from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.additive.planar import (
     PlanarMultipliers,
     PlanarNoise,
     PlanarShift,
     classes,
     shape_of,
 )
-from optmech.additive.planar_law import Place, PlanarLaw, orbit, radius, shifts_within, wedge
-from optmech.additive.planar_loss import PlanarLoss
-from optmech.base.arrays import Floats
-from optmech.errors import InfeasibleError, ProblemError, TooLargeError
-from optmech.exact.checked import whole
-from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact
+from optmech.noise.additive.planar_law import Place, PlanarLaw, orbit, radius, shifts_within, wedge
+from optmech.noise.additive.planar_loss import PlanarLoss
 from optmech.noise.planar_program import (
     PlanarRows,
     PlanarSolution,

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.additive.planar import classes, shape_of
-from optmech.additive.planar_law import (
+from optmech.base.arrays import Floats, Ints
+from optmech.noise.additive.planar import classes, shape_of
+from optmech.noise.additive.planar_law import (
     Place,
     around,
     orbit,
@@ -23,8 +24,7 @@ from optmech.additive.planar_law import (
     shifts_within,
     wedge,
 )
-from optmech.additive.planar_loss import PlanarLoss
-from optmech.base.arrays import Floats, Ints
+from optmech.noise.additive.planar_loss import PlanarLoss
 from optmech.noise.program import run_program
 
 _LEAST_SCALE = 1e-13

@@ -14,9 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from optmech.additive.loss import NoiseLoss
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import SolverError
+from optmech.noise.additive.loss import NoiseLoss
 
 _STAGES = 40
 _STEPS = 60

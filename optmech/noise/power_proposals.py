@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.additive.law import Law
-from optmech.additive.loss import NoiseLoss
-from optmech.additive.power import ShiftTangents, Tangents
 from optmech.base.arrays import Floats
 from optmech.exact.number import Exact
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.additive.power import ShiftTangents, Tangents
 from optmech.noise.power import PowerSolution, PowerWindow, weights_of
 from optmech.noise.proposals import apportioned
 

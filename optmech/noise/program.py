@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.additive.loss import NoiseLoss
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import SolverError
 from optmech.lp.highs import highs_model, run_highs
+from optmech.noise.additive.loss import NoiseLoss
 
 _SECONDS = 45.0
 """Of one attempt at a program."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
-from optmech.additive.law import Law
 from optmech.base.arrays import Floats
 from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact
 from optmech.exact.numerators import integers
+from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.noise.additive.law import Law
 from optmech.noise.program import Solution, Window, from_cheapest
 
 _BITS = 100

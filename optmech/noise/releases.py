@@ -10,12 +10,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.additive.composition import ComposedPrivacy
-from optmech.additive.design import NoiseDesign
-from optmech.additive.lattice import MOST_EXPONENT
-from optmech.additive.law import Law
-from optmech.additive.loss import LossLike, NoiseLoss
-from optmech.additive.privacy import largest_delta
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
@@ -23,6 +17,12 @@ from optmech.errors import OptmechError, ProblemError, TooLargeError
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
+from optmech.noise.additive.composition import ComposedPrivacy
+from optmech.noise.additive.design import NoiseDesign
+from optmech.noise.additive.lattice import MOST_EXPONENT
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.loss import LossLike, NoiseLoss
+from optmech.noise.additive.privacy import largest_delta
 from optmech.noise.optimum import optimal, reach_of
 from optmech.noise.proposals import tail_ratio, with_tails
 from optmech.noise.session import Note

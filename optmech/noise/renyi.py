@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from optmech.additive.file import LARGEST_EPSILON, MOST_POWERS
-from optmech.additive.law import Law
-from optmech.additive.loss import LossLike, NoiseLoss
-from optmech.additive.power import order_of
-from optmech.additive.renyi import RenyiNoise
 from optmech.errors import InfeasibleError, ProblemError, TooLargeError
 from optmech.exact.number import parse_exact
+from optmech.noise.additive.file import LARGEST_EPSILON, MOST_POWERS
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.loss import LossLike, NoiseLoss
+from optmech.noise.additive.power import order_of
+from optmech.noise.additive.renyi import RenyiNoise
 from optmech.noise.power import PowerSolution, PowerWindow, solve_power
 from optmech.noise.power_proposals import first_window, next_window, power_law, tangents_of
 from optmech.noise.session import Session

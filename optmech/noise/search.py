@@ -8,15 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
-from optmech.additive.design import NoiseDesign
-from optmech.additive.law import MOST_ENTRIES, Law
-from optmech.additive.loss import NoiseLoss
-from optmech.additive.privacy import BITS, largest_delta
 from optmech.base.arrays import Floats
 from optmech.errors import TooLargeError
 from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact
+from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.noise.additive.design import NoiseDesign
+from optmech.noise.additive.law import MOST_ENTRIES, Law
+from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.additive.privacy import BITS, largest_delta
 from optmech.noise.program import Solution, Window, solve_window
 from optmech.noise.proposals import (
     KEPT,

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar, cast
 
-from optmech.additive.certified import ProvedNoise
 from optmech.certificate.objective import relative_gap
 from optmech.errors import ProblemError, SolverError, TooLargeError
+from optmech.noise.additive.certified import ProvedNoise
 
 D = TypeVar("D", bound=ProvedNoise)
 Note = Callable[[str], None]

@@ -65,7 +65,7 @@ FORMATS = {
             "noise for whole numbers",
             "optmech noise -o",
             "Make the noise again with optmech noise -o",
-            "optmech.additive.file",
+            "optmech.noise.additive.file",
         ),
     )
 }

@@ -40,7 +40,7 @@ _LOAD = "Read it with om.load(path)"
 _NOISE = "Give what om.noise.optimal returns for whole numbers (without dimensions)"
 _PACK = "Pack it first, with om.pack(design, path)"
 _LIST = re.compile(r"(?:Sequence|Iterable)\[(\w+)\]")
-_ADDITIVE, _CHAINS = "optmech.additive", "optmech.traces.chains"
+_ADDITIVE, _CHAINS = "optmech.noise.additive", "optmech.traces.chains"
 
 KINDS: Mapping[str, Kind] = {
     "Domain": Kind(

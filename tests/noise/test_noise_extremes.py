@@ -11,12 +11,12 @@ import pytest
 
 import optmech as om
 from optmech import audit
-from optmech.additive.composition import ComposedPrivacy
-from optmech.additive.law import Law
-from optmech.additive.loss import NoiseLoss
-from optmech.additive.planar_law import PlanarLaw
 from optmech.exact.number import parse_exact
 from optmech.noise import releases
+from optmech.noise.additive.composition import ComposedPrivacy
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.additive.planar_law import PlanarLaw
 from optmech.reading.sealed import seal
 
 

@@ -143,7 +143,7 @@ def _claims(rng: np.random.Generator, body: Body) -> str:
 def _recompute(body: Body) -> None:
     """The loss that a forger would write, and the word for its gap."""
     try:
-        from optmech.additive.file import decode
+        from optmech.noise.additive.file import decode
 
         design = decode({"digest": "", **body}, "forged")[0]
         body["claims"]["loss"] = design.loss

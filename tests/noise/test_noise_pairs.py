@@ -19,8 +19,8 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech import audit
-from optmech.additive.planar_law import PlanarLaw, around, on_shell
 from optmech.cli.main import main
+from optmech.noise.additive.planar_law import PlanarLaw, around, on_shell
 from optmech.reading.sealed import seal
 
 ASKED: dict[str, dict[str, Any]] = {
@@ -314,7 +314,7 @@ def test_forgeries_that_would_pay_are_refused(
         part = int(core[1], 16) // 4
         core[1], core[0] = f"{int(core[1], 16) - part:x}", f"{int(core[0], 16) + 4 * part:x}"
         body["claims"] |= {"lower_bound": 0.0, "status": "feasible"}
-        from optmech.additive.file import decode
+        from optmech.noise.additive.file import decode
 
         body["claims"]["loss"] = decode({"digest": "", **body}, "forged")[0].loss
     elif which == "values":

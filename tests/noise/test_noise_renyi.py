@@ -15,9 +15,9 @@ from mutations import altered, anywhere
 
 import optmech as om
 from optmech import audit
-from optmech.additive.law import Law
-from optmech.additive.power import power_sum
 from optmech.cli.main import main
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.power import power_sum
 from optmech.reading.sealed import seal
 
 ASKED: dict[str, dict[str, Any]] = {
@@ -216,7 +216,7 @@ def test_forgeries_that_would_pay_are_refused(
         part = int(window[9], 16) // 2
         window[9] = f"{int(window[9], 16) - part:x}"
         window[0] = f"{int(window[0], 16) + 2 * part:x}"
-        from optmech.additive.file import decode
+        from optmech.noise.additive.file import decode
 
         body["claims"]["loss"] = decode({"digest": "", **body}, "forged")[0].loss
         body["claims"]["lower_bound"], body["claims"]["status"] = 0.0, "feasible"

@@ -16,10 +16,10 @@ import pytest
 
 import optmech as om
 from optmech import audit
-from optmech.additive.lattice import composed_delta
-from optmech.additive.law import Law
 from optmech.cli.main import main
 from optmech.exact.number import parse_exact
+from optmech.noise.additive.lattice import composed_delta
+from optmech.noise.additive.law import Law
 from optmech.reading.sealed import seal
 
 JAGGED = Law(6, (10, 2, 12, 3, 8, 2), (), 0, 0)

@@ -116,7 +116,7 @@ def _place_at(mechanism: Mechanism, text: str) -> Hashable:
 
 def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashable]:
     """A whole number, or a pair of them, with noise, ``count`` times."""
-    from optmech.additive.certified import CertifiedNoise, ProvedNoise
+    from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
 
     design = ProvedNoise.load(path)
     planar = not isinstance(design, CertifiedNoise)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from optmech.additive.certified import CertifiedNoise, ProvedNoise
-from optmech.additive.design import NoiseDesign
-from optmech.additive.planar import PlanarNoise
-from optmech.additive.renyi import RenyiNoise
+from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
+from optmech.noise.additive.design import NoiseDesign
+from optmech.noise.additive.planar import PlanarNoise
+from optmech.noise.additive.renyi import RenyiNoise
 from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
 
 __all__ = ["noise_picture"]

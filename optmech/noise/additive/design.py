@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 
-from optmech.additive.bound import NoiseMultipliers, proved_bound
-from optmech.additive.certified import CertifiedNoise
-from optmech.additive.law import Law
-from optmech.additive.loss import NoiseLoss
-from optmech.additive.privacy import largest_delta
 from optmech.base.read_only import record
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
+from optmech.noise.additive.bound import NoiseMultipliers, proved_bound
+from optmech.noise.additive.certified import CertifiedNoise
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.additive.privacy import largest_delta
 
 
 @record
@@ -86,7 +86,7 @@ class NoiseDesign(CertifiedNoise):
         """A number at or above δ(ε) of all releases together; of one release it is that number."""
         if self.releases == 1 or not self.delta > 0:
             return self.largest_delta[0]
-        from optmech.additive.lattice import composed_delta
+        from optmech.noise.additive.lattice import composed_delta
 
         return composed_delta(
             self.law,

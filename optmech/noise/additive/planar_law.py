@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 from attrs import frozen
 
-from optmech.additive.law import MOST_BITS, geometric, require_falling
 from optmech.base.arrays import Ints
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
+from optmech.noise.additive.law import MOST_BITS, geometric, require_falling
 
 Place = tuple[int, int]
 NORMS = {"l1": "l₁", "l2": "l₂", "linf": "l∞"}

@@ -17,9 +17,6 @@ from functools import cached_property
 
 import numpy as np
 
-from optmech.additive.law import Law
-from optmech.additive.pairs import Pair, dominating, falls, single
-from optmech.additive.privacy import largest_delta
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
@@ -28,6 +25,9 @@ from optmech.exact.checked import probability
 from optmech.exact.number import Interval, Number, parse_exact, rounded_down, rounded_up
 from optmech.exact.rounding import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, chernoff, fourier_error, reach, spread_reach
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.pairs import Pair, dominating, falls, single
+from optmech.noise.additive.privacy import largest_delta
 
 MOST_RELEASES = 100_000
 LARGEST_RATE = 10**6

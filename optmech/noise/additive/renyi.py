@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 
-from optmech.additive.certified import CertifiedNoise
-from optmech.additive.law import Law
-from optmech.additive.loss import NoiseLoss
-from optmech.additive.power import Tangents, limit_bounds, power_bound, power_sum
 from optmech.base.read_only import record
 from optmech.exact.number import Exact, log_of_fraction
+from optmech.noise.additive.certified import CertifiedNoise
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.additive.power import Tangents, limit_bounds, power_bound, power_sum
 
 
 @record

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from optmech.additive.law import Law
-from optmech.additive.loss import NoiseLoss
 from optmech.base.arrays import Ints
 from optmech.certificate.check import Check
 from optmech.certificate.proved import ProvedLoss
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Exact, Number, log_of_fraction
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.loss import NoiseLoss
 from optmech.reading.sealed import NOISE
 
 if TYPE_CHECKING:
-    from optmech.additive.composition import ComposedPrivacy
+    from optmech.noise.additive.composition import ComposedPrivacy
 
 MOST_DRAWS = 10**7
 _FARTHEST = 10_000
@@ -246,7 +246,7 @@ class CertifiedNoise(ProvedNoise):
 
         Raises ProblemError for a number of releases that is none.
         """
-        from optmech.additive.composition import MOST_RELEASES, ComposedPrivacy
+        from optmech.noise.additive.composition import MOST_RELEASES, ComposedPrivacy
 
         count = whole(k_fold, "k_fold", 1, MOST_RELEASES)
         return ComposedPrivacy(self.law, self.sensitivity, count)

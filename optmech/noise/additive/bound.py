@@ -15,11 +15,11 @@ from fractions import Fraction
 
 from attrs import frozen
 
-from optmech.additive.loss import NoiseLoss
-from optmech.additive.privacy import BITS
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
+from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.additive.privacy import BITS
 
 Tail = tuple[int, int, int]
 

@@ -16,10 +16,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.additive.law import Law, Places
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly
 from optmech.errors import TooLargeError
+from optmech.noise.additive.law import Law, Places
 
 MOST_RATIOS = 400_000
 

@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from optmech.additive.certified import MOST_DRAWS, ProvedNoise
-from optmech.additive.planar_law import (
+from optmech.base.arrays import Ints
+from optmech.base.read_only import record
+from optmech.errors import ProblemError
+from optmech.exact.checked import whole
+from optmech.exact.exponentials import bracket, exp_bounds
+from optmech.exact.number import Exact
+from optmech.noise.additive.certified import MOST_DRAWS, ProvedNoise
+from optmech.noise.additive.planar_law import (
     NORMS,
     Place,
     PlanarLaw,
@@ -23,14 +29,8 @@ from optmech.additive.planar_law import (
     shifts_within,
     wedge,
 )
-from optmech.additive.planar_loss import PlanarLoss
-from optmech.additive.privacy import BITS
-from optmech.base.arrays import Ints
-from optmech.base.read_only import record
-from optmech.errors import ProblemError
-from optmech.exact.checked import whole
-from optmech.exact.exponentials import bracket, exp_bounds
-from optmech.exact.number import Exact
+from optmech.noise.additive.planar_loss import PlanarLoss
+from optmech.noise.additive.privacy import BITS
 
 MOST_FAR = 10**6
 Class = tuple[Place, Place, int]

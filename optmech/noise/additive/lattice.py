@@ -18,11 +18,11 @@ from itertools import accumulate
 
 import flint
 
-from optmech.additive.law import Law, Places
-from optmech.additive.pairs import falls, logarithm, masses
 from optmech.errors import TooLargeError
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
+from optmech.noise.additive.law import Law, Places
+from optmech.noise.additive.pairs import falls, logarithm, masses
 
 MOST_NODES = 1 << 16
 """Places of sums of losses."""

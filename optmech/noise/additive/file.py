@@ -10,22 +10,22 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
-from optmech.additive.certified import ProvedNoise
-from optmech.additive.design import NoiseDesign
-from optmech.additive.lattice import MOST_EXPONENT
-from optmech.additive.law import MOST_ENTRIES, Law
-from optmech.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
-from optmech.additive.planar import PlanarMultipliers, PlanarNoise, PlanarShift, shape_of
-from optmech.additive.planar_law import PlanarLaw, shifts_within
-from optmech.additive.planar_loss import PlanarLoss
-from optmech.additive.power import ShiftTangents, Tangents, order_of
-from optmech.additive.renyi import RenyiNoise
 from optmech.certificate.check import CheckReport
 from optmech.certificate.proved import Proved
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, require_keys
 from optmech.exact.codec import Codec, digits, exact, listing, optional, record, within
+from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.noise.additive.certified import ProvedNoise
+from optmech.noise.additive.design import NoiseDesign
+from optmech.noise.additive.lattice import MOST_EXPONENT
+from optmech.noise.additive.law import MOST_ENTRIES, Law
+from optmech.noise.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
+from optmech.noise.additive.planar import PlanarMultipliers, PlanarNoise, PlanarShift, shape_of
+from optmech.noise.additive.planar_law import PlanarLaw, shifts_within
+from optmech.noise.additive.planar_loss import PlanarLoss
+from optmech.noise.additive.power import ShiftTangents, Tangents, order_of
+from optmech.noise.additive.renyi import RenyiNoise
 
 Plain = Any
 LARGEST_EPSILON = 64

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from attrs import frozen
 
-from optmech.additive.loss import NAMES, NoiseLoss
-from optmech.additive.planar_law import Place, radius, require_norm
 from optmech.errors import ProblemError
+from optmech.noise.additive.loss import NAMES, NoiseLoss
+from optmech.noise.additive.planar_law import Place, radius, require_norm
 
 _ROOT_BITS = 80
 

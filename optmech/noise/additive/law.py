@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from attrs import frozen
 
-from optmech.additive.loss import NoiseLoss
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import ReadOnly
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
+from optmech.noise.additive.loss import NoiseLoss
 
 MOST_BITS = 4096
 MOST_ENTRIES = 200_000

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from optmech.additive.law import Law
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
+from optmech.noise.additive.law import Law
 
 BITS = 192
 """Of the enclosures of e^ε."""

@@ -15,12 +15,12 @@ from fractions import Fraction
 import flint
 from attrs import frozen
 
-from optmech.additive.bound import ShiftWindow, require_windows
-from optmech.additive.law import Law, Places
-from optmech.additive.loss import NoiseLoss
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact
+from optmech.noise.additive.bound import ShiftWindow, require_windows
+from optmech.noise.additive.law import Law, Places
+from optmech.noise.additive.loss import NoiseLoss
 
 BITS = 192
 """Of roots and powers of e."""
