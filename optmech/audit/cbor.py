@@ -1,0 +1,121 @@
+"""The bytes of a packed mechanism: one item of CBOR (docs/packed.md)."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable
+from typing import ClassVar
+
+from optmech.audit.document import text
+from optmech.audit.numbers import Fault, need
+
+
+class Typed(list[float]):
+    """Numbers as the bytes of an array, under a tag of RFC 8746."""
+
+    codes: ClassVar = {70: "I", 71: "Q", 86: "d"}
+
+    def __init__(self, values: Iterable[float], tag: int) -> None:
+        super().__init__(values)
+        self.tag = tag
+
+
+def array(value: object, tag: int) -> list[float]:
+    if not isinstance(value, Typed) or value.tag != tag:
+        raise Fault(f"an array under tag {tag} is missing")
+    need(all(map(math.isfinite, value)), "a number that is not finite")
+    return value
+
+
+class Cbor:
+    """What CBOR says; whether it is deterministic shows when it is written again."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.at = content, 0
+
+    def whole(self) -> object:
+        found = self.item(0)
+        need(self.at == len(self.content), "bytes after the end")
+        need(cbor(found) == self.content, "is not in the one form that is written")
+        return found
+
+    def take(self, count: int) -> bytes:
+        need(count <= len(self.content) - self.at, "ends in the middle of an item")
+        self.at += count
+        return self.content[self.at - count : self.at]
+
+    def item(self, depth: int) -> object:
+        need(depth <= 16, "nests too deep")
+        first = self.take(1)[0]
+        major, count = first >> 5, first & 31
+        if major == 7:
+            if count in (20, 21, 22):
+                return {20: False, 21: True, 22: None}[count]
+            need(25 <= count <= 27, "an unknown simple value")
+            size, code = {25: (2, ">e"), 26: (4, ">f"), 27: (8, ">d")}[count]
+            value = float(struct.unpack(code, self.take(size))[0])
+            need(math.isfinite(value), "a number that is not finite")
+            return value
+        if count >= 24:
+            need(count <= 27, "an indefinite length")
+            count = int.from_bytes(self.take(1 << count - 24), "big")
+        if major < 2:
+            return count if major == 0 else -1 - count
+        if major == 2:
+            return self.take(count)
+        if major == 3:
+            return self.take(count).decode()
+        if major == 6:
+            code, content = Typed.codes.get(count, ""), self.item(depth + 1)
+            if not code or not isinstance(content, bytes):
+                raise Fault("an unknown tag")
+            size, rest = divmod(len(content), struct.calcsize(f"<{code}"))
+            need(rest == 0, "an array that ends in the middle of a number")
+            return Typed(struct.unpack(f"<{size}{code}", content), count)
+        need(count <= len(self.content) - self.at, "ends in the middle of an item")
+        if major == 4:
+            return [self.item(depth + 1) for _ in range(count)]
+        pairs = [(text(self.item(depth + 1), "a key"), self.item(depth + 1)) for _ in range(count)]
+        need(len(dict(pairs)) == count, "a key twice")
+        return dict(pairs)
+
+
+def cbor(value: object) -> bytes:
+    """The deterministic form of RFC 8949, section 4.2.1."""
+    if isinstance(value, bool | None):
+        return bytes([{False: 0xF4, True: 0xF5, None: 0xF6}[value]])
+    if isinstance(value, int):
+        return head_of(0, value) if value >= 0 else head_of(1, -1 - value)
+    if isinstance(value, float):
+        for first, code in ((0xF9, ">e"), (0xFA, ">f"), (0xFB, ">d")):
+            try:
+                short = struct.pack(code, value)
+            except OverflowError:
+                continue
+            if struct.unpack(code, short)[0] == value:
+                return bytes([first]) + short
+    if isinstance(value, bytes):
+        return head_of(2, len(value)) + value
+    if isinstance(value, str):
+        return head_of(3, len(value.encode())) + value.encode()
+    if isinstance(value, Typed):
+        packed = struct.pack(f"<{len(value)}{Typed.codes[value.tag]}", *value)
+        return head_of(6, value.tag) + cbor(packed)
+    if isinstance(value, list | tuple):
+        return head_of(4, len(value)) + b"".join(map(cbor, value))
+    if isinstance(value, dict):
+        pairs = sorted((cbor(key), cbor(part)) for key, part in value.items())
+        return head_of(5, len(pairs)) + b"".join(key + part for key, part in pairs)
+    raise Fault(f"{value!a} has no form in a file")
+
+
+def head_of(major: int, argument: int) -> bytes:
+    if argument < 24:
+        return bytes([major << 5 | argument])
+    size = next(k for k in range(4) if argument < 1 << (8 << k))
+    return bytes([major << 5 | 24 + size]) + argument.to_bytes(1 << size, "big")
+
+
+def depth(label: object) -> int:
+    return 1 + max(map(depth, label), default=0) if isinstance(label, list) else 0

@@ -1,0 +1,163 @@
+"""A file: its entries are what they must be, or refused."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import math
+import os
+import re
+import stat
+import struct
+import zlib
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import ClassVar
+
+from optmech.audit.numbers import Fault, need, real
+
+FORMAT = "optmech-design/2"
+BINARY = "optmech-design/3"  # the same with long lists as bytes
+FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
+LISTED = {BINARY: FORMAT}
+NOISE = "optmech-noise/1"  # noise on all whole numbers
+MOST_BYTES = 2 * 2**30
+Body = dict[str, object]
+Matrix = list[list[Fraction]]
+
+
+def read(path: str) -> Body:
+    """A file of one of the formats, whose digest fits, in which no key occurs twice."""
+    about = os.stat(path)
+    need(stat.S_ISREG(about.st_mode), "is not a regular file")
+    need(about.st_size <= MOST_BYTES, "is too large")
+    with gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb") as stream:
+        content = stream.read(MOST_BYTES + 1)
+    need(len(content) <= MOST_BYTES, "is too large")
+    head, _, rest = content.partition(b"\n")
+    digest = hashlib.sha256(rest).hexdigest().encode()
+    need(head == b'{"digest": "sha256:' + digest + b'",', "the digest does not match the content")
+
+    def refuse(constant: str) -> None:
+        raise Fault(f"{constant} is not a number")
+
+    def unique(pairs: list[tuple[str, object]]) -> Body:
+        need(len(dict(pairs)) == len(pairs), "a key occurs twice")
+        return dict(pairs)
+
+    body = json.loads(content, parse_constant=refuse, object_pairs_hook=unique)
+    if isinstance(body, dict) and isinstance(form := body.get("format"), str) and form in LISTED:
+        body = {**keys(Lists().expanded(body), " ".join(body)), "format": LISTED[form]}
+    if not isinstance(body, dict) or body.get("format") not in (FORMAT, FAMILY, NOISE):
+        raise Fault(f"is of none of the formats {FORMAT}, {FAMILY} and {NOISE}")
+    return body
+
+
+class Lists:
+    """Lists that a file holds as compressed bytes, at most so many of them together."""
+
+    left = MOST_BYTES
+    codes: ClassVar = {"float64": "d", "uint8": "B", "uint16": "H", "uint32": "I"}
+
+    def expanded(self, plain: object) -> object:
+        if isinstance(plain, list):
+            return [self.expanded(part) for part in plain]
+        if not isinstance(plain, dict) or "list" not in plain:
+            pairs = plain.items() if isinstance(plain, dict) else ()
+            return {key: self.expanded(part) for key, part in pairs} if pairs else plain
+        kind, shape = keys(plain, "list shape zlib")["list"], listing(plain["shape"])
+        sizes = [size for size in shape if type(size) is int and size > 0]
+        one_row = kind in self.codes and len(shape) == 1
+        whole = one_row or (kind in ("hex", "float64") and len(shape) == 2)
+        need(whole and len(sizes) == len(shape), "a list of unknown kind or shape")
+        code = self.codes.get(str(kind), "B")
+        size = math.prod(sizes) * struct.calcsize(f"<{code}")
+        need(size <= self.left, "lists that are too large")
+        self.left -= size
+        content = self.bytes_of(text(plain["zlib"], "a list"), size)
+        if kind == "hex":
+            parts = (content[k : k + sizes[1]] for k in range(0, size, sizes[1]))
+            return [f"{int.from_bytes(part, 'little'):x}" for part in parts]
+        values = list(struct.unpack(f"<{math.prod(sizes)}{code}", content))
+        need(all(map(math.isfinite, values)), "a number that is not finite")
+        if len(sizes) == 1:
+            return values
+        return [values[k : k + sizes[1]] for k in range(0, len(values), sizes[1])]
+
+    @staticmethod
+    def bytes_of(packed: str, size: int) -> bytes:
+        reader = zlib.decompressobj()
+        try:
+            content = reader.decompress(base64.b64decode(packed, validate=True), size + 1)
+        except zlib.error as error:
+            raise Fault(f"a list cannot be unpacked: {error}") from error
+        need(len(content) == size and reader.eof and not reader.unused_data, "a list of other size")
+        return content
+
+
+def keys(value: object, wanted: str, optional: str = "") -> Body:
+    """``value``, an object with exactly these keys."""
+    if not isinstance(value, dict):
+        raise Fault("an object is missing")
+    wrong = (value.keys() - set(optional.split())) ^ set(wanted.split())
+    need(not wrong, f"missing or unknown entries: {sorted(wrong)!a}")
+    return value
+
+
+def listing(value: object, count: int | None = None) -> list[object]:
+    if not isinstance(value, list) or count not in (None, len(value)):
+        raise Fault("a list is missing, or of another length")
+    return value
+
+
+def text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise Fault(f"{what} is no text")
+    return value
+
+
+def one_of(value: object, known: Iterable[str], what: str) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise Fault(f"{what} {value!a} is unknown")
+    return value
+
+
+def reals(value: object, count: int | None = None) -> list[float]:
+    return [real(v) for v in listing(value, count)]
+
+
+def fractions(value: object, count: int) -> list[Fraction]:
+    """Floats >= 0."""
+    return [Fraction(real(v, 0)) for v in listing(value, count)]
+
+
+def matrix(value: object, rows: int, columns: int) -> Matrix:
+    return [fractions(row, columns) for row in listing(value, rows)]
+
+
+def whole(value: object, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < most:
+        raise Fault(f"{value!a} is no index below {most}")
+    return value
+
+
+HEX = re.compile(r"0|-?[1-9a-f][0-9a-f]{0,99999}", re.ASCII)
+
+
+def integer(value: object, least: int | None = None) -> int:
+    """A whole number in hexadecimal."""
+    if not isinstance(value, str) or HEX.fullmatch(value) is None:
+        raise Fault("a number is no whole one in hexadecimal")
+    found = int(value, 16)
+    need(least is None or found >= least, "a whole number is too small")
+    return found
+
+
+def distribution(value: object, count: int) -> list[Fraction]:
+    """Numbers >= 0, one a secret, that sum to one up to rounding."""
+    out = fractions(value, count)
+    off = math.fsum([*map(float, out), -1.0])
+    need(abs(off) <= count * 2.0**-52, "a distribution does not sum to one")
+    return out

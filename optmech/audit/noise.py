@@ -1,0 +1,461 @@
+"""Noise on all whole numbers (theory, "Noise on the integers")."""
+
+from __future__ import annotations
+
+import decimal
+import math
+import re
+from fractions import Fraction
+from functools import cache
+
+from optmech.audit.designs import Verdict, check_status
+from optmech.audit.document import Body, integer, keys, listing, text, whole
+from optmech.audit.inequalities import power_bounds
+from optmech.audit.losses import read_noise_loss, wholes
+from optmech.audit.numbers import (
+    ONE,
+    ZERO,
+    Real,
+    ceiling,
+    exp_bounds,
+    need,
+    real,
+    rounded_up,
+)
+
+Sums = tuple[int, list[int], int]  # the first place, masses from there on, what is lost
+LAW = "bits window tails ratio ratio_bits"
+SLOWEST = 1 - Fraction(1, 1 << 24)  # of ratios of tails: draws take a step for every period
+
+
+class Noise:
+    """A law z on the integers, symmetric: window[|k|] / 2^bits up to n, and p tails a side beyond,
+    each geometric from period to period; what it promises, its loss, and what all noise loses."""
+
+    numbers = "whole numbers"
+    alike = ""
+
+    def __init__(self, body: Body) -> None:
+        entries = "digest format epsilon delta sensitivity loss law multipliers claims seconds"
+        keys(body, entries, "releases")
+        self.epsilon, self.delta = Real.read(body["epsilon"]), Real.read(body["delta"])
+        self.releases, self.lattice = 1, 0
+        if "releases" in body:
+            several = keys(body["releases"], "count exponent")
+            self.releases = whole(several["count"], 10_001)
+            self.lattice = whole(several["exponent"], 25)
+            need(self.releases > 1, "too few releases")
+        # several releases without δ add up to ε
+        self.each = self.epsilon
+        if self.releases > 1 and self.delta.zero:
+            self.each = self.epsilon.scaled(Fraction(1, self.releases))
+            self.alike = ", with the same law in every release,"
+        need(self.epsilon.nearest <= 64, "ε is too large")
+        need(self.delta.bounds().high <= 1, "δ is above 1")
+        self.read_law(body)
+        need(self.releases == 1 or self.n + self.period <= 50_000, "too many places")
+        self.multipliers = body["multipliers"]
+
+    def read_law(self, body: Body) -> None:
+        """The sensitivity, the loss, the law and the claims."""
+        self.sensitivity = whole(body["sensitivity"], 1001)
+        need(self.sensitivity > 0, "the sensitivity is 0")
+        self.loss = read_noise_loss(body["loss"])
+        law = keys(body["law"], LAW)
+        self.bits = whole(law["bits"], 4097)
+        self.window, self.tails = wholes(law["window"]), wholes(law["tails"])
+        exponent = whole(law["ratio_bits"], 4097)
+        self.ratio = Fraction(integer(law["ratio"], 0), 1 << exponent)
+        need(len(self.window) + len(self.tails) <= 200_000, "the law is too long")
+        need(self.bits > 0 and bool(self.window), "the law is empty")
+        total = 2 * sum(self.window) - self.window[0] + 2 * sum(self.tails)
+        need(total == 1 << self.bits, "the probabilities do not sum to one")
+        need(self.ratio <= SLOWEST, "the tails hardly fall")
+        need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
+        self.n, self.period = len(self.window) - 1, len(self.tails)
+        terms = (self.n + self.period + self.sensitivity) * self.sensitivity
+        need(terms <= 4_000_000, "too many places for the sensitivity")
+        need(not 0 < self.period < self.sensitivity, "fewer tails than the sensitivity")
+        self.claims = keys(body["claims"], "status loss lower_bound")
+        real(body["seconds"], 0)
+
+    def check(self) -> Verdict:
+        power = self.each.exp(ONE, 192)
+        if self.releases == 1 or self.delta.zero:
+            worst = max(self.excess(s, power[0]) for s in range(1, self.sensitivity + 1))
+        else:
+            worst = Releases(self).delta()
+        need(worst <= self.delta.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
+        together = f" of {self.releases} releases together" if self.releases > 1 else ""
+        return self.verdict(
+            self.lower_bound(power[1]),
+            f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}){together} at every shift up to "
+            f"{self.sensitivity}: δ is {float(worst):.9g}",
+        )
+
+    def verdict(self, least: Fraction, promise: str) -> Verdict:
+        """The claims against what was found."""
+        loss = self.expected()
+        claimed = real(self.claims["lower_bound"], 0)
+        need(real(self.claims["loss"]) == rounded_up(loss), "the loss is another one")
+        need(claimed <= least, "the lower bound is not proved")
+        stated = float(rounded_up(loss))
+        gap = max(0.0, stated - claimed) / stated if stated else 0.0
+        check_status(self.claims["status"], gap)
+        ends = "" if self.period else ", none beyond"
+        lines = [
+            f"probabilities of all {self.numbers}, {self.n} to either side one by one{ends}, in "
+            f"whole numbers over 2^{self.bits}",
+            promise,
+            f"expected loss {stated:.15g}, and of all noise that is as private{self.alike} "
+            f"at least {claimed:.15g}: a gap of {gap:.2g}",
+        ]
+        if self.loss.least is not None:
+            lines.insert(1, self.loss.words)
+        return lines, self.loss.own_words
+
+    @cache  # noqa: B019
+    def z(self, k: int) -> Fraction:
+        block, c = divmod(k - self.n - 1, self.period or 1)
+        if k <= self.n:
+            return Fraction(self.window[k], 1 << self.bits)
+        if not self.period:
+            return ZERO
+        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.ratio) * self.ratio**block
+
+    def excess(self, s: int, power: Fraction) -> Fraction:
+        """Σ_i max(0, z(i) - power z(i + s)): term by term where one of the two places is in the
+        window or the tails differ; a period further out, terms shrink by the ratio."""
+        last = self.n + s + self.period
+        unit = 1 << self.bits
+        scaled = [self.z(k) * unit for k in range(last + s + 1)]
+        whole = math.lcm(power.denominator, *(v.denominator for v in scaled[self.n :]))
+        z = [int(v * whole) for v in scaled]
+        a, b = power.numerator, power.denominator
+
+        def terms(first: int, end: int) -> int:
+            pairs = ((abs(i), abs(i + s)) for i in range(first, end + 1))
+            return sum(max(0, b * z[i] - a * z[j]) for i, j in pairs)
+
+        total = Fraction(terms(-self.n - s, self.n))
+        outer = terms(self.n + 1, self.n + self.period)
+        outer += terms(-self.n - s - self.period, -self.n - s - 1)
+        return (total + outer / (1 - self.ratio)) / (b * whole * unit)
+
+    def expected(self) -> Fraction:
+        """Σ c(k) z(k), with Σ r^j (1 - r) (1, j, j²) = (1, r/(1 - r), r (1 + r)/(1 - r)²)."""
+        total = sum((self.loss.at(k) * v for k, v in enumerate(self.window)), ZERO)
+        total = 2 * total - self.loss.at(0) * self.window[0]
+        r, p = self.ratio, self.period
+        need(not p or self.n >= len(self.loss.values) - 1, "the window is too short for the loss")
+        for c, mass in enumerate(self.tails):
+            x, y, w = self.loss.polynomial(self.n + 1 + c)
+            second = r * (1 + r) / (1 - r) ** 2
+            total += 2 * mass * (x + y * p * r / (1 - r) + w * p * p * second)
+        return total / (1 << self.bits)
+
+    def lower_bound(self, power: Fraction | None) -> Fraction:
+        """min C(k) - 2 δ Σ λ for the multipliers in the file; 0 without any."""
+        if self.multipliers is None:
+            return ZERO
+        body = keys(self.multipliers, "bits shifts")
+        unit = 1 << whole(body["bits"], 4097)
+        rows = [self.read_row(part, unit) for part in listing(body["shifts"])]
+        need(power is not None and len({s for s, *_ in rows}) == len(rows) > 0, "no multipliers")
+        assert power is not None
+        n = len(rows[0][1]) // 2
+        need(all(len(inner) == 2 * n + 1 for _, inner, _, _ in rows), "windows differ")
+        last = max(n + max(s for s, *_ in rows), len(self.loss.values) - 1)
+        a, b = power.numerator, power.denominator
+        below = self.loss.below
+        inside = [below.at(k) * unit * b for k in range(last + 1)]
+        # beyond: C(last + j) is a polynomial in j, known from three places
+        beyond = [below.at(last + j) * unit * b for j in (1, 2, 3)]
+        for s, inner, (x, y, w), _ in rows:
+            own = {i - n: v for i, v in enumerate(inner) if v}
+            far = {n + j: x + y * j + w * j * j for j in range(1, last - n + 4)}
+            at = own | far
+            for k in range(last + 1):
+                gain = at.get(k, 0) + at.get(-k, 0)
+                inside[k] += b * gain - a * (at.get(k - s, 0) + at.get(-k - s, 0))
+            for j in (1, 2, 3):
+                beyond[j - 1] += b * at[last + j] - a * at[last + j - s]
+        first, second, third = beyond
+        bend, rise = third - 2 * second + first, second - first
+        need(bend >= 0 and (bend > 0 or rise >= 0), "nothing is proved far out")
+        # least of first + (rise - bend/2) t + bend/2 t² over t >= 0
+        slope = rise - bend / 2
+        low = first if slope >= 0 else first - slope * slope / (2 * bend)
+        least = min(*inside, low) / (unit * b)
+        cost = 2 * self.delta.bounds().high * sum(limit for *_, limit in rows) / unit
+        return max(ZERO, least - (ZERO if self.delta.zero else cost))
+
+    def read_row(self, plain: object, unit: int) -> tuple[int, list[int], list[int], int]:
+        """A shift s, y_s(-n), ..., y_s(n), the polynomial beyond n, and the limit λ_s."""
+        body = keys(plain, "shift inner tail limit")
+        s, inner, tail = whole(body["shift"], 1001), wholes(body["inner"]), wholes(body["tail"])
+        limit = integer(body["limit"], 0)
+        need(0 < s <= self.sensitivity and len(tail) == 3 and len(inner) % 2 == 1, "a bad shift")
+        bent = self.loss.below.curvature > 0
+        need(bent or tail[2] == 0, "multipliers grow faster than the loss")
+        need(
+            bent or self.loss.below.slope > 0 or tail[1] == 0,
+            "multipliers grow faster than the loss",
+        )
+        if not self.delta.zero:
+            need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
+        return s, inner, tail, limit
+
+
+class PowerNoise(Noise):
+    """Noise whose promise is D_α(Z ‖ Z + s) <= ε for every |s| up to the sensitivity."""
+
+    def __init__(self, body: Body) -> None:
+        keys(body, "digest format renyi sensitivity loss law tangents claims seconds")
+        stated = keys(body["renyi"], "order epsilon")
+        order = text(stated["order"], "the order")
+        need(re.fullmatch("[1-9][0-9]?(/[1-9][0-9]?)?", order) is not None, "a bad order")
+        self.order, self.epsilon = Fraction(order), Real.read(stated["epsilon"])
+        need(str(self.order) == order and self.order > 1, "an order is written otherwise, or <= 1")
+        need(max(self.order.numerator, self.order.denominator) <= 64, "the order is too large")
+        need(self.epsilon.nearest <= 64, "ε is too large")
+        need(float(self.order - 1) * self.epsilon.nearest <= 4000, "ε is too large")
+        self.read_law(body)
+        terms = (self.n + self.period + self.sensitivity) * self.sensitivity
+        need(terms <= 200_000, "too many places for the sensitivity")
+        digits = self.bits + 3 * whole(keys(body["law"], LAW)["ratio_bits"], 4097)
+        need(terms * digits * self.order.numerator <= 10**9, "too many digits for the order")
+        self.tangents = body["tangents"]
+
+    def check(self) -> Verdict:
+        low, high = self.epsilon.exp(self.order - 1, 192)
+        worst = max(self.power_sum(s) for s in range(1, self.sensitivity + 1))
+        need(worst <= low, "a Rényi divergence is larger than stated")
+        assert high is not None
+        return self.verdict(
+            self.tangent_bound(high),
+            f"Rényi divergence of order {self.order} at most {self.epsilon.text} at every shift up "
+            f"to {self.sensitivity}",
+        )
+
+    def power_sum(self, s: int) -> Fraction:
+        """At least Σ_i z(i) (z(i) / z(i + s))^(α-1)."""
+
+        def terms(places: range) -> Fraction:
+            pairs = [(self.z(abs(i)), self.z(abs(i + s))) for i in places]
+            need(all(q for p, q in pairs if p), "a place is possible, and its shift is not")
+            used = [(p, q) for p, q in pairs if p]
+            unit = 1 << 700
+            whole = [
+                ceiling(v.numerator * unit, v.denominator)
+                for v in (p * power_bounds(p / q, self.order - 1).high for p, q in used)
+            ]
+            return Fraction(sum(whole), unit)
+
+        n, p = self.n, self.period
+        outer = terms(range(n + 1, n + p + 1)) + terms(range(-n - s - p, -n - s))
+        return terms(range(-n - s, n + 1)) + outer / (1 - self.ratio)
+
+    def tangent_bound(self, limit: Fraction) -> Fraction:
+        """min C(k), C(k) = c(k) + Σ λ [(g(k) + g(-k))/2 - e^((α-1)ε)] with g(k) = α x(k)^(α-1) -
+        (α-1) x(k-s)^α for the numbers x and λ of the file; 0 without any."""
+        if self.tangents is None:
+            return ZERO
+        body = keys(self.tangents, "bits price_bits shifts")
+        unit = 1 << whole(body["bits"], 4097)
+        scale = 1 << whole(body["price_bits"], 4097)
+        parts = [keys(part, "shift price inner tail") for part in listing(body["shifts"])]
+        shifts = [whole(part["shift"], 1001) for part in parts]
+        need(len(set(shifts)) == len(shifts) > 0, "no shifts, or twice the same")
+        need(min(shifts) > 0 and max(shifts) <= self.sensitivity, "a bad shift")
+        sizes = {len(listing(part["inner"])) for part in parts}
+        need(len(sizes) == 1, "windows differ")
+        size = sizes.pop()
+        need(size % 2 == 1 and size * len(parts) <= 400_000, "a bad window")
+        n = size // 2
+        last = max(n + max(shifts), len(self.loss.values) - 1) + 1
+        # twice C(k) but for the loss, over 2^600: beyond the last place all stays the same
+        found, digits = [0] * (last + 1), 0
+        for s, part in zip(shifts, parts, strict=True):
+            price, ends = integer(part["price"], 0), wholes(part["tail"])
+            need(len(ends) == 2, "tails are two numbers")
+            places = [ends[1], *wholes(part["inner"]), ends[0]]
+            widest = max(unit, *places).bit_length()
+            digits += len(places) * widest * self.order.numerator
+            need(digits <= 10**9, "too many digits for the order")
+            gain: dict[int, int] = {}
+            harm: dict[int, int] = {}
+            for x in set(places):
+                low = power_bounds(Fraction(x, unit), self.order - 1).low
+                high = power_bounds(Fraction(x, unit), self.order).high
+                gain[x] = math.floor(self.order * low * 2**600)
+                harm[x] = math.ceil((self.order - 1) * high * 2**600)
+            rest = 2 * math.ceil(limit * 2**600)
+
+            def at(i: int, places: list[int] = places) -> int:
+                return places[max(0, min(i + n + 1, len(places) - 1))]
+
+            for k in range(last + 1):
+                value = gain[at(k)] + gain[at(-k)] - harm[at(k - s)] - harm[at(-k - s)]
+                found[k] += price * (value - rest)
+        least = min(self.loss.below.at(k) + Fraction(v, scale << 601) for k, v in enumerate(found))
+        return max(ZERO, least)
+
+
+LATTICE = 65_536  # places of sums of losses, at most
+REACH = 131_072  # of the losses of one release
+DIGITS = 48  # masses of losses are whole numbers over 10^48
+
+
+class Releases:
+    """At least δ of several releases: losses of one, rounded up to multiples of h so that both
+    laws keep their masses, as a polynomial with whole coefficients; its power, by products of long
+    decimals. All roundings, merged ends and what is cut off make losses larger (Theory)."""
+
+    def __init__(self, noise: Noise) -> None:
+        self.noise, self.fine = noise, 1 << 320
+        self.exponent = noise.lattice
+        step = Fraction(1, 1 << noise.lattice)
+        low, high = exp_bounds(step, 384)
+        self.up = int(low * self.fine), int(high * self.fine) + 1
+        self.down = int(self.fine / high), int(self.fine / low) + 1
+        self.spare = int(noise.delta.bounds().low * 10**DIGITS) // noise.releases >> 20
+        self.context = decimal.Context(
+            prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN
+        )
+
+    def delta(self) -> Fraction:
+        one = self.trimmed(*self.single())
+        first, found, lost = one
+        for digit in bin(self.noise.releases)[3:]:
+            first, found, lost = self.product((first, found, lost), (first, found, lost))
+            if digit == "1":
+                first, found, lost = self.product((first, found, lost), one)
+        rate = self.noise.epsilon.bounds(320).low
+        start = max(first, int(rate / Fraction(1, 1 << self.exponent)))
+        before = rate - Fraction(start, 1 << self.exponent)
+        near = exp_bounds(abs(before), 320)
+        power = int((near.low if before >= 0 else 1 / near.high) * self.fine)
+        total = lost * self.fine
+        for value in found[start - first :]:
+            total += value * max(0, self.fine - power)
+            power = power * self.down[0] // self.fine
+        return min(ONE, Fraction(total, self.fine * 10**DIGITS))
+
+    def product(self, a: Sums, b: Sums) -> Sums:
+        """Of the sum of two independent losses; digits of coefficients do not overlap."""
+        width = 2 * DIGITS + 8
+
+        def joined(values: list[int]) -> decimal.Decimal:
+            return decimal.Decimal("".join(f"{v:0{width}d}" for v in values))
+
+        both = self.context.multiply(joined(a[1]), joined(b[1]))
+        count = len(a[1]) + len(b[1]) - 1
+        digits = format(both, "f").zfill(count * width)
+        sums = [
+            ceiling(int(digits[i : i + width]), 10**DIGITS) for i in range(0, len(digits), width)
+        ]
+        unit = 10**DIGITS
+        p, q = min(a[2], unit), min(b[2], unit)
+        return self.trimmed(a[0] + b[0], sums, p + q - p * q // unit)
+
+    def trimmed(self, first: int, found: list[int], lost: int) -> Sums:
+        """The ends that hold next to nothing: the lower merged with the rest, the upper lost."""
+        start, below, end = 0, 0, len(found)
+        while start < len(found) - 1 and below + found[start] <= self.spare:
+            below, start = below + found[start], start + 1
+        above = 0
+        while end > start + 1 and above + found[end - 1] <= self.spare:
+            above, end = above + found[end - 1], end - 1
+        need(end - start <= LATTICE, "losses spread over too many places")
+        return first + start, [found[start] + below, *found[start + 1 : end]], lost + above
+
+    def single(self) -> Sums:
+        """Of one release: of the largest shift where the noise falls from the centre, and else of
+        the pair whose curve is the largest of all shifts', joined between multiples of h."""
+        noise = self.noise
+        last = noise.n + 2 * noise.period + 1
+        falls = all(noise.z(k) >= noise.z(k + 1) for k in range(last))
+        shifts = [noise.sensitivity]
+        if not falls:
+            shifts = list(range(1, noise.sensitivity + 1))
+        pairs = [self.atoms(s) for s in shifts]
+        far = max((abs(self.place(p, q)) for some in pairs for p, q in some if p and q), default=0)
+        reach = far + 3
+        need(reach <= REACH, "losses spread over too many places")
+        need(falls or reach * len(shifts) <= 4 * REACH, "too many shifts")
+        lows = [self.fine]
+        for _ in range(reach):
+            lows.append(lows[-1] * self.up[0] // self.fine)
+        below = [self.fine]
+        for _ in range(reach):
+            below.append(below[-1] * self.down[0] // self.fine)
+        lows = below[:0:-1] + lows
+        found = [self.spread(some, lows, reach) for some in pairs]
+        if len(found) > 1:
+            masses, lost = self.largest(found)
+        else:
+            masses, lost = found[0]
+        return -reach, masses, lost
+
+    def atoms(self, s: int) -> list[tuple[Fraction, Fraction]]:
+        """(z(i), z(i + s)): term by term, and all of the tails beyond by their sums."""
+        noise = self.noise
+        n, p = noise.n, noise.period
+        whole = 1 / (1 - noise.ratio)
+        inner = [(noise.z(abs(i)), noise.z(abs(i + s))) for i in range(-n - s, n + 1)]
+        outer = [*range(n + 1, n + p + 1), *range(-n - s - p, -n - s)]
+        return inner + [(noise.z(abs(i)) * whole, noise.z(abs(i + s)) * whole) for i in outer]
+
+    def place(self, p: Fraction, q: Fraction) -> int:
+        ratio = p / q
+        if Fraction(1, 2) < ratio < 2:
+            loss = math.log1p(float(ratio - 1))
+        else:
+            loss = math.log(ratio.numerator) - math.log(ratio.denominator)
+        return math.floor(loss * (1 << self.exponent))
+
+    def spread(
+        self, some: list[tuple[Fraction, Fraction]], lows: list[int], reach: int
+    ) -> tuple[list[int], int]:
+        """Shares (1 - e^{jh} q/p)/(1 - e^-h) of p on the place above, the rest on that below."""
+        found, lost, unit = [ZERO] * (2 * reach + 1), ZERO, 10**DIGITS
+        for p, q in some:
+            if not q:
+                lost += p
+            elif p:
+                j = self.place(p, q)
+                while p * self.fine > lows[j + 1 + reach] * q:
+                    j += 1
+                above = (p * self.fine - lows[j + reach] * q) / (self.fine - self.down[1])
+                above = min(p, max(ZERO, above))
+                above = min(p, Fraction(ceiling(above.numerator * self.fine, above.denominator),
+                                        self.fine))  # fmt: skip
+                found[j + 1 + reach] += above
+                found[j + reach] += p - above
+        masses = [ceiling(v.numerator * unit, v.denominator) for v in found]
+        return masses, ceiling(lost.numerator * unit, lost.denominator)
+
+    def largest(self, found: list[tuple[list[int], int]]) -> tuple[list[int], int]:
+        """M_j = Σ_{i>j} P_i (1 - e^{(j-i)h}) + P_∞, the largest of all; the masses of its kinks."""
+        count = len(found[0][0])
+        low_curve, high_curve = [0] * (count + 1), [0] * (count + 1)
+        for masses, lost in found:
+            above, low, high = lost * self.fine, 0, 0
+            for j in range(count - 1, -2, -1):
+                if j < count - 1:
+                    mass = masses[j + 1] * self.fine
+                    above += mass
+                    low = (low + mass) * self.down[0] // self.fine
+                    high = ceiling((high + mass) * self.down[1], self.fine)
+                low_curve[j + 1] = max(low_curve[j + 1], above - high)
+                high_curve[j + 1] = max(high_curve[j + 1], above - low)
+        lost = max(lost for _, lost in found)
+        high_curve.append(lost * self.fine)
+        out = []
+        for j in range(count):
+            rise = self.fine * (high_curve[j + 2] - low_curve[j + 1])
+            fall = self.up[1] * high_curve[j] - self.up[0] * low_curve[j + 1]
+            rest = self.fine * (self.up[0] - self.fine)
+            out.append(max(0, ceiling(rise + fall, rest)))
+        return out, lost

@@ -1,0 +1,360 @@
+"""Packed mechanisms, against the design that they were packed from.
+
+One item of CBOR (docs/packed.md): 55799([format, header, rows, digest]). Whatever follows from
+the design is made again here, in the words and bytes of a file, and compared; figures that
+machines round differently are compared to nine digits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from fractions import Fraction
+from typing import cast
+
+from optmech.audit.cbor import Cbor, Typed, array, cbor, depth
+from optmech.audit.designs import Verdict, promises_of
+from optmech.audit.document import FORMAT, Body, keys, listing, one_of, read, reals, text, whole
+from optmech.audit.mechanisms import Mechanism, read_mechanism
+from optmech.audit.numbers import Fault, Real, need, real, rounded_up
+from optmech.audit.places import EARTH_RADIUS_KM, Places, between
+from optmech.audit.promises import PROMISES, objective_said, per_said, region_said
+from optmech.audit.regions import Everywhere, Region
+from optmech.audit.statements import Statement
+
+PACKED = b"\xd9\xd9\xf7\x84\x70optmech-packed/"
+HEADER = ("accuracy/bits/columns/constraints/design/does not promise/loss/outside/prior/protects/"
+          "reach/region/reports/row of/secrets/title/width")  # fmt: skip
+MESH_HEADER = ("accuracy/bits/columns/constraints/design/does not promise/kind/loss/mesh/outside/"
+               "prior/protects/region/reports/snap/title/width")  # fmt: skip
+PACKED_WORDS = "title, date of the prior, whether positions outside are refused"
+SAME = 1e-9  # of figures that rest on cosines
+MOST_PLACES, MOST_COLUMNS, DEEPEST = 2**16, 2**15, 8
+TIMES = (
+    "Every report spends the stated ε again: n independent reports about one place promise only n "
+    "times ε. Repeat the report for as long as the place is the same.",
+    "Reports from several times tell more than each of them alone: positions follow one another.",
+    "That a report was made, when, how often and from which network address is not hidden.",
+    "An adversary who knows more than the prior may guess better than the stated accuracy; what is "
+    "promised of probabilities holds whatever is known.",
+)
+AT_PLACES = (
+    "A position counts as its place: two positions that are close to each other, on both sides of "
+    "a border between places, are told apart as these places are."
+)
+REFUSED = "That a position lay outside the region is seen where no report is made for it."
+NEAREST_PLACE = (
+    "A position outside the region counts as the nearest place, however far that is: what is "
+    "promised of it is what is promised of that place."
+)
+MOVED = (
+    "Before a draw a position of the region is moved, by at most snap: the promise between two of "
+    "them that are d apart is that for a distance of d + 2 snap."
+)
+NEAREST_POINT = (
+    "A position outside the region counts as the nearest point of its border, however far that is: "
+    "what is promised of it is what is promised of that point."
+)
+ON_THE_GLOBE = (
+    "Two positions outside the region that are close to each other may have nearest points that "
+    "are far apart."
+)
+
+
+def indices(value: object, most: int) -> list[int]:
+    return [whole(k, most) for k in array(value, 70)]
+
+
+def require_same(head: Body, name: str, own: object) -> None:
+    """Raise Fault where an entry is not, byte by byte, what follows from the design."""
+    need(cbor(head[name]) == cbor(own), f"{name} is not that of the design")
+
+
+def require_near(said: object, own: float | None, what: str) -> None:
+    """The same of a figure that machines round differently."""
+    right = said is None if own is None else math.isclose(real(said), own, rel_tol=SAME)
+    need(right, f"{what} is not that of the design")
+
+
+def judge_packed(path: str, design: str) -> Verdict:
+    """The design's statement on the packed numbers, and what the file says of both."""
+    need(os.stat(path).st_size <= 64 * 2**20, "is too large")
+    with open(path, "rb") as stream:
+        content = stream.read()
+    need(content.startswith(PACKED), "is no plain packed mechanism")
+    version = content[len(PACKED) : len(PACKED) + 1]
+    need(version in (b"1", b"2"), "is of an unknown version")
+    reader = Cbor(content[len(PACKED) + 1 :])
+    inner, rows, digest = (reader.item(0) for _ in range(3))
+    need(reader.at == len(reader.content), "bytes after the end")
+    need(digest == hashlib.sha256(content[:-32]).digest(), "the digest does not match the content")
+    if not isinstance(inner, bytes) or not isinstance(rows, bytes):
+        raise Fault("is not a packed mechanism")
+    again = b"".join(map(cbor, (inner, rows, digest)))
+    need(again == reader.content, "is not in the one form that is written")
+    head = Cbor(inner).whole()
+    entries = HEADER if version == b"1" else MESH_HEADER
+    if not isinstance(head, dict) or "/".join(sorted(head)) != entries:
+        raise Fault("the header is missing, or has other entries")
+    body = read(design)
+    mesh = any("everywhere" in c for c in promises_of(body))
+    need(body["format"] == FORMAT and mesh == (version == b"2"), "is of another kind of design")
+    text(head["title"], "the title")
+    prior = keys(head["prior"], "words date")
+    need(prior["date"] is None or isinstance(prior["date"], str), "the date is no text")
+    one_of(head["outside"], ("refuse", "nearest"), "what is done outside")
+    own = {name: body[name] for name in ("mechanism", "problem")}
+    written = json.dumps(own, sort_keys=True, separators=(",", ":")).encode()
+    require_same(head, "design", hashlib.sha256(written).digest())
+    lines = (judge_packed_mesh if version == b"2" else judge_packed_places)(head, rows, body)
+    return lines, f"{PACKED_WORDS}; and the design itself"
+
+
+def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
+    lines: list[str] = []
+    stated, problem = Statement(body["problem"], lines), cast("Body", body["problem"])
+    mechanism = packed_rows(head, rows, stated.n, stated.m)
+    require_same(head, "secrets", written_places(problem["secrets"], stated.secrets))
+    same_reports(head, problem, stated)
+    same_words(head, problem, stated, None)
+    lines += stated.check(mechanism)
+    original = read_mechanism(body["mechanism"], stated.n, stated.m)
+    before, after = (stated.value(p) for p in (original, mechanism))
+    sign = -1 if stated.objective == "distortion" else 1
+    change = (after - before) / abs(before) if before else after - before
+    figures = {
+        "objective": objective_said(problem["objective"]),
+        "design": sign * float(rounded_up(before)),
+        "packed": sign * float(rounded_up(after)),
+        "increase": float(rounded_up(change)),
+    }
+    require_same(head, "loss", figures)
+    masses = [
+        [p * row[o] / (1 << mechanism.bits) for o in indices(head["columns"], stated.m)]
+        for p, row in zip(map(float, stated.prior), mechanism.rows, strict=True)
+    ]
+    check_accuracy(head, stated, masses)
+    require_near(head["reach"], reach_of(stated.secrets), "reach")
+    lines.append(f"packed over 2^{mechanism.bits}: objective {sign * float(after):.15g}")
+    lines.append(f"relative change from the design {float(change):.3g}")
+    return lines
+
+
+def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
+    """The gradients of the packed numbers on the design's mesh, what they are at the places, the
+    loss, and how far positions are moved (docs/packed.md, "Mechanisms for every point")."""
+    design = Everywhere(body)
+    region, problem = design.region, cast("Body", body["problem"])
+    require_same(head, "kind", "mesh")
+    promises = [c for c in listing(problem["constraints"]) if isinstance(c, dict)]
+    stated = cast("Body", next(c for c in promises if "everywhere" in c)["everywhere"])
+    vertices = [reals(p, 2) for p in listing(stated["vertices"])]
+    mesh = keys(head["mesh"], "vertices triangles degree rows unit coordinates")
+    control = [k for part in region.control for k in part]
+    given = indices(mesh["rows"], len(control))
+    row_of = dict(zip(control, given, strict=True))
+    own = {
+        "vertices": Typed((v for p in vertices for v in p), 86),
+        "triangles": Typed((k for corners in region.triangles for k in corners), 70),
+        "degree": region.degree,
+        "rows": Typed((row_of[k] for k in control), 70),
+        "unit": "km" if region.globe else stated["unit"],
+        "coordinates": stated["coordinates"],
+    }
+    require_same(head, "mesh", own)
+    before = design.expected()
+    points = Typed((row_of[k] for k in range(region.count)), 70)
+    design.rows = packed_rows({**head, "row of": points}, rows, region.count, design.stated.m)
+    same_reports(head, problem, design.stated)
+    same_words(head, problem, design.stated, stated)
+    lines = [f"{len(region.triangles)} triangles tile a convex region edge to edge"]
+    design.lines = lines
+    design.check_gradients()
+    design.check_beside()
+    after = design.expected()
+    loss = keys(head["loss"], "objective design packed increase")
+    need(loss["objective"] == "expected loss", "the objective is another one")
+    for name, found in (("packed", after), ("design", before)):
+        known = [float(rounded_up(end)) for end in found]
+        need(real(loss[name]) in known, f"the loss, {name}, is another one")
+    change = after.high - before.low
+    if before.low:
+        change /= before.low if change > 0 else before.high
+    # of nothing but the rounding of the sums
+    least = Fraction(1, 2**250)
+    right = abs(Fraction(real(loss["increase"])) - rounded_up(change)) <= least
+    need(right, "the increase is another one")
+    masses = []
+    for (places, weights), mass, _ in design.places():
+        unit = float(mass) / (sum(weights) << design.rows.bits)
+        columns = indices(head["columns"], design.stated.m)
+        own_rows = [design.rows.rows[k] for k in places]
+        masses.append(
+            [unit * sum(w * row[o] for w, row in zip(weights, own_rows, strict=True))
+             for o in columns]
+        )  # fmt: skip
+    check_accuracy(head, design.stated, masses)
+    require_near(head["snap"], moved_by(region, vertices), "snap")
+    lines.append(f"packed over 2^{design.rows.bits}: loss {float(after.high):.15g}")
+    outside = "; others count as the nearest point of its border" * (head["outside"] == "nearest")
+    lines.append(f"positions of the region are moved by at most {head['snap']}{outside}")
+    return lines
+
+
+def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
+    """Entries of ``width`` bytes, little-endian; rows that several secrets share stand once."""
+    bits, width = whole(head["bits"], 49), whole(head["width"], 8)
+    need(bits in (16, 24, 32, 48) and width in (bits // 8, bits // 8 + 1), "bits out of range")
+    columns, row_of = indices(head["columns"], m), indices(head["row of"], n)
+    need(bool(columns) and sorted(set(columns)) == columns, "columns are out of order")
+    need(len(columns) <= MOST_COLUMNS and len(row_of) == n, "too many columns, or rows for others")
+    count, step = max(row_of) + 1, width * len(columns)
+    need(set(row_of) == set(range(count)), "a row is used by no secret")
+    need(len(rows) == step * count, "the rows have another length")
+    found, certain = [], False
+    for at in range(0, len(rows), step):
+        out = [0] * m
+        for o, k in zip(columns, range(at, at + step, width), strict=True):
+            out[o] = int.from_bytes(rows[k : k + width], "little")
+        need(sum(out) == 1 << bits, "a row does not sum to one")
+        certain |= 1 << bits in out
+        found.append(out)
+    need(certain == (width > bits // 8), "entries are wider than they need be")
+    return Mechanism(bits, [found[row] for row in row_of])
+
+
+def same_reports(head: Body, problem: Body, stated: Statement) -> None:
+    reports = head["secrets"] if head["reports"] is None else head["reports"]
+    own = written_places(problem["observables"], stated.observables)
+    require_same({"reports": reports}, "reports", own)
+
+
+def written_places(plain: object, places: Places) -> Body:
+    """Places as a packed file has them, from those of a design."""
+    stated = cast("Body", plain)
+    need(len(places.labels) <= MOST_PLACES, "too many places")
+    if "grid" in stated:
+        rows, columns = listing(stated["grid"], 2)
+        sides = {side: Typed(reals(stated[side], 2), 86) for side in ("cell", "origin")}
+        bounds = None if places.bounds is None else Typed(places.bounds, 86)
+        return {"kind": "grid", "rows": rows, "columns": columns, **sides, "unit": places.unit,
+                "bounds": bounds}  # fmt: skip
+    need(all(depth(label) <= DEEPEST for label in listing(stated["labels"])), "a label is too deep")
+    if places.points is None:
+        return {"kind": "labels", "labels": stated["labels"], "unit": places.unit}
+    points = Typed((v for p in places.points for v in p), 86)
+    cells = [hexagon(label) for label in places.labels]
+    if places.globe and None not in cells:
+        return {"kind": "h3", "cells": Typed(map(int, filter(None, cells)), 71), "points": points}
+    return {
+        "kind": "points",
+        "labels": stated["labels"],
+        "dimension": len(places.points[0]),
+        "points": points,
+        "unit": "km" if places.globe else places.unit,
+        "coordinates": stated["coordinates"],
+    }
+
+
+def hexagon(label: object) -> int | None:
+    """The number of a cell of H3, where a label looks like one."""
+    fits = isinstance(label, str) and re.fullmatch("8[0-9a-f]{14}", label)
+    return int(str(label), 16) if fits else None
+
+
+def same_words(head: Body, problem: Body, stated: Statement, mesh: Body | None) -> None:
+    """Every sentence, as it follows from the design and what is done outside."""
+    constraints = []
+    for c in listing(problem["constraints"]):
+        body = cast("Body", c)
+        kind, per = text(body["kind"], "the kind"), ""
+        if isinstance(body.get("distance"), dict | str):
+            per = per_said(body["distance"], stated)
+        epsilon = None
+        if "epsilon" in body:
+            epsilon = float(rounded_up(Real.read(body["epsilon"]).bounds().high))
+        promise = PROMISES[kind](body, stated)
+        constraints.append({"kind": kind, "promise": promise, "epsilon": epsilon, "per": per})
+    require_same(head, "constraints", constraints)
+    require_same(head, "protects", [f"{c['kind']}: {c['promise']}" for c in constraints])
+    refused, secrets = head["outside"] == "refuse", stated.secrets
+    region, outside = region_said(secrets), [AT_PLACES, REFUSED if refused else NEAREST_PLACE]
+    if secrets.points is None:
+        outside = []
+    if mesh is not None:
+        vertices = [reals(p, 2) for p in listing(mesh["vertices"])]
+        globe, count = mesh["coordinates"] == "lonlat", len(listing(mesh["triangles"]))
+        unit = text(mesh["unit"], "the unit")
+        where = region_said(Places(vertices, vertices, unit, None, globe))  # type: ignore[arg-type]
+        region = f"every point of {count} triangles: {where}"
+        outside = [MOVED, *([REFUSED] if refused else [NEAREST_POINT, *[ON_THE_GLOBE] * globe])]
+    require_same(head, "does not promise", [*TIMES, *outside])
+    require_same(head, "region", region)
+    said = re.fullmatch(r"entropy ([0-9]+\.[0-9]{3}) bits over ([0-9]+) places",
+                        text(keys(head["prior"], "words date")["words"], "the prior"))  # fmt: skip
+    entropy = abs(math.fsum(p * math.log2(p) for p in map(float, stated.prior) if p))
+    right = said is not None and said[2] == str(stated.n)
+    need(right and abs(float(said[1] if said else 0) - entropy) <= 0.0005 + SAME,
+         "prior is not that of the design")  # fmt: skip
+
+
+def check_accuracy(head: Body, stated: Statement, masses: list[list[float]]) -> None:
+    """Every radius is the least within which a secret lies with probability ``quantile``, given a
+    report; ``masses`` are those of secrets and columns together."""
+    secrets, reports = stated.secrets, stated.observables
+    a, b = secrets.points, reports.points
+    apart = a is not None and b is not None and secrets.globe is reports.globe
+    if a is None or b is None or not apart or len(a[0]) != len(b[0]):
+        need(head["accuracy"] is None, "an accuracy of places without common coordinates")
+        return
+    stated_so = keys(head["accuracy"], "quantile radius")
+    quantile = 0.95
+    need(stated_so["quantile"] == quantile, "the quantile is another one")
+    columns, radii = indices(head["columns"], stated.m), array(stated_so["radius"], 86)
+    need(len(radii) == len(columns), "an accuracy of other columns")
+    scale = 1000 if secrets.globe or secrets.bounds is not None else 1
+    half = scale * math.hypot(*secrets.size[2:]) / 2 if secrets.size is not None else 0.0
+    name = "haversine" if secrets.globe else "euclidean"
+    for k, (o, radius) in enumerate(zip(columns, radii, strict=True)):
+        away = [scale * between(name, p, b[o]) + half for p in a]
+        slack = SAME * radius
+        own = [row[k] for row in masses]
+        total = math.fsum(own)
+        within = math.fsum(v for v, d in zip(own, away, strict=True) if d <= radius + slack)
+        closer = math.fsum(v for v, d in zip(own, away, strict=True) if d < radius - slack)
+        right = any(abs(d - radius) <= slack for d in away)
+        right &= quantile * total * (1 - SAME) <= within
+        right &= closer <= quantile * total * (1 + SAME) if total else radius + slack >= max(away)
+        need(right, "accuracy is not that of the design")
+
+
+def reach_of(places: Places) -> float | None:
+    """The largest distance from a place to its nearest neighbour, in degrees on the globe."""
+    points = places.points
+    if points is None or places.size is not None or len(points) < 2:
+        return None
+    name, degree = "euclidean", 1.0
+    if places.globe:
+        name, degree = "haversine", math.pi / 180 * EARTH_RADIUS_KM
+    return max(
+        min(between(name, p, q) for j, q in enumerate(points) if j != k) / degree
+        for k, p in enumerate(points)
+    )
+
+
+def moved_by(region: Region, vertices: list[list[float]]) -> float:
+    """How far the weights of a position may be from it (theory, "Packed meshes"), in floats that
+    err by far less than the last term allows."""
+    sides = [[v[axis] for v in vertices] for axis in (0, 1)]
+    wide = sum((max(side) - min(side)) ** 2 for side in sides)
+    most = 0.0
+    for corners in region.triangles:
+        a, b, c = (vertices[k] for k in corners)
+        area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+        longest = max((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 for p, q in ((a, b), (b, c), (c, a)))
+        need(longest <= 2.0**18 * area and wide <= 2.0**30 * area, "a triangle is too thin")
+        most = max(most, math.sqrt(longest) * (2.0**-23 + 2.0**-29 + 2.0**-46 * wide / area))
+    return (most + 2.0**-43) * 111.2 if region.globe else most

@@ -1,0 +1,247 @@
+"""A problem: the objective, and the inequalities of its constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from typing import TypeVar
+
+from optmech.audit.document import (
+    Body,
+    Matrix,
+    distribution,
+    keys,
+    listing,
+    matrix,
+    one_of,
+    reals,
+    text,
+)
+from optmech.audit.inequalities import (
+    ADDED,
+    FAMILIES,
+    NEAR,
+    Bias,
+    Charged,
+    Fixed,
+    LossLimit,
+    Ratios,
+    Support,
+    charge_ratios,
+    negated,
+)
+from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mechanism, cut, entries
+from optmech.audit.numbers import ONE, ZERO, Interval, dot, inside, need
+from optmech.audit.places import NAMED, Places, compare, read_places
+
+T = TypeVar("T")
+Inequalities = Iterator[Charged | Support | Fixed]
+
+
+def weighted_gains(stated: Statement, gain: object, prior: object) -> Matrix:
+    """π(s) g(w,s)."""
+    weights = stated.prior if prior is None else distribution(prior, stated.n)
+    rows = unit_matrix(stated.n) if gain == "identity" else signed_rows(gain, stated.n)
+    return [[v * p for v, p in zip(row, weights, strict=True)] for row in rows]
+
+
+def goal_of(stated: Statement, goal: Body) -> Matrix:
+    """The gains of an objective, weighted; two names mean measures without a prior."""
+    if goal["gain"] not in ("maximal", "additive"):
+        return weighted_gains(stated, goal["gain"], goal["prior"])
+    need(goal["prior"] is None, "a prior of a measure that has none")
+    return unit_matrix(stated.n) if goal["gain"] == "maximal" else first_less(stated.n)
+
+
+def first_less(n: int) -> Matrix:
+    return [[Fraction((s == 0) - (s == w)) for s in range(n)] for w in range(n)]
+
+
+def unit_matrix(n: int) -> Matrix:
+    return [[Fraction(s == w) for s in range(n)] for w in range(n)]
+
+
+def signed_rows(value: object, columns: int) -> Matrix:
+    """A row for every guess, of numbers of any sign."""
+    rows = [[Fraction(v) for v in reals(row, columns)] for row in listing(value)]
+    need(0 < len(rows) * columns <= MOST_ENTRIES, "there is no guess, or too many")
+    return rows
+
+
+KINDS: dict[str, Callable[[Statement, Body], Inequalities]] = {}
+
+
+class Statement:
+    """Minimise the expected or the worst loss, or maximise the distortion of weights ``attacked``
+    (of a leakage those of minus the gains), over the mechanisms that satisfy all inequalities;
+    ``allowed`` is what all supports allow."""
+
+    def __init__(self, plain: object, lines: list[str], skip: int | None = None) -> None:
+        wanted = "title secrets observables prior loss objective constraints"
+        problem, self.lines, self.place = keys(plain, wanted, "loss_name"), lines, ""
+        self.n = len(listing(problem["prior"]))
+        self.m = len(listing(listing(problem["loss"], self.n)[0]))
+        # pairs of secrets count where something is about pairs
+        alone = problem["constraints"] == [] and problem["objective"] == "expected_loss"
+        wide = self.m if alone else max(self.n, self.m)
+        need(self.n * wide <= MOST_ENTRIES, "is too large for this audit")
+        with self.at("secrets"):
+            self.secrets = read_places(problem["secrets"], self.n)
+        with self.at("observables"):
+            self.observables = read_places(problem["observables"], self.m)
+        text(problem["title"], "the title")
+        self.prior = distribution(problem["prior"], self.n)
+        self.loss = matrix(problem["loss"], self.n, self.m)
+        if "loss_name" in problem:
+            with self.at("loss"):
+                name = one_of(problem["loss_name"], NAMED, "the name")
+                compare(name, self.loss, self.secrets, self.observables)
+                self.say(f"the distance is {name}, computed again")
+        self.objective, self.attacked, goal = "distortion", Matrix(), problem["objective"]
+        if isinstance(goal, dict):
+            with self.at("objective"):
+                if "gain" in goal:
+                    keys(goal, "gain prior")
+                    self.objective, self.attacked = "leakage", negated(goal_of(self, goal))
+                else:
+                    keys(goal, "distance prior")
+                    self.attacked = self.weighted(goal["distance"], goal["prior"])
+        else:
+            self.objective = one_of(goal, ("expected_loss", "worst_loss"), "the objective")
+        self.parts: list[tuple[int, Charged | Support | Fixed]] = []
+        for k, constraint in enumerate(listing(problem["constraints"])):
+            if k == skip:
+                continue
+            with self.at(f"constraints[{k}]"):
+                body = constraint if isinstance(constraint, dict) else {}
+                reader = KINDS[one_of(body.get("kind"), KINDS, "the kind")]
+                self.parts += [(k, part) for part in reader(self, body)]
+        limiting = any(isinstance(part, LossLimit | Support | Bias) for _, part in self.parts)
+        need(not self.attacked or limiting, "distortion or leakage without a limit on loss")
+        rows = [[part.mask[s] for part in self.of(Support)] for s in range(self.n)]
+        self.allowed = [[all(row[o] for row in own) for o in range(self.m)] for own in rows]
+        self.parts = [(k, self.attainable(part)) for k, part in self.parts]
+        self.held: dict[int, tuple[int, list[int]]] = {}
+        for fixed in self.of(Fixed):
+            for s, row in fixed.rows.items():
+                self.held.setdefault(s, (fixed.bits, row))
+
+    @contextmanager
+    def at(self, place: str) -> Iterator[None]:
+        self.place = place
+        with inside(place):
+            yield
+
+    def say(self, words: str) -> None:
+        self.lines.append(f"{self.place}: {words}")
+
+    def matrix(self, name: object, plain: object, to: Places) -> Matrix:
+        """From the secrets. What has a name that can be computed again has to be it."""
+        called, stated = text(name, "a name"), matrix(plain, self.n, len(to.labels))
+        if called in NAMED:
+            compare(called, stated, self.secrets, to)
+            self.say(f"the distance is {called}, computed again")
+        else:
+            own = "" if called in ("matrix", "given") else f", called {called!a}: not checked"
+            self.say(f"a distance given as a matrix{own}")
+        return stated
+
+    def among(self, plain: object) -> Matrix:
+        """A distance among the secrets."""
+        body = keys(plain, "name secrets")
+        return self.matrix(body["name"], body["secrets"], self.secrets)
+
+    def across(self, plain: object) -> tuple[Matrix, Matrix]:
+        """A distance among the secrets, and from these to the observables."""
+        body = keys(plain, "name secrets observables")
+        d = self.matrix(body["name"], body["secrets"], self.secrets)
+        reach = self.matrix(body["name"], body["observables"], self.observables)
+        same = self.secrets == self.observables
+        need(not same or reach == d, "one distance between the same places differs")
+        return d, reach
+
+    def weighted(self, distance: object, prior: object) -> Matrix:
+        """w of a distortion."""
+        weights = self.prior if prior is None else distribution(prior, self.n)
+        return [[v * p for v, p in zip(row, weights, strict=True)] for row in self.among(distance)]
+
+    def log_ratio(self, s: int, t: int) -> Fraction | None:
+        """A number >= the log ratio stated for two secrets, all observables; none without one."""
+        parts = [part for part in self.of(Ratios) if part.window is None]
+        found = [part.epsilon.times(d, 256).high for part in parts
+                 if (d := part.d[s][t]) is not None]  # fmt: skip
+        return min(found, default=None)
+
+    def of(self, family: type[T]) -> list[T]:
+        return [part for _, part in self.parts if isinstance(part, family)]
+
+    def check(self, mechanism: Mechanism) -> list[str]:
+        """Every constraint of the file, family by family."""
+        lines = [f"{self.n} rows of {self.m} whole numbers, each with sum 2^{mechanism.bits}"]
+        for k, part in self.parts:
+            with inside(f"constraints[{k}]"):
+                found = part.check(mechanism)
+            lines.append(f"constraints[{k}]: {found}")
+        return lines
+
+    def attainable(self, part: Charged | Support | Fixed) -> Charged | Support | Fixed:
+        """A loss limit that misses the least loss by rounding means it (theory, section 1)."""
+        if isinstance(part, LossLimit) and all(map(any, self.allowed)):
+            least = self.least(part)
+            if part.most.low < least <= part.most.low * (1 + NEAR):
+                return replace(part, most=Interval(least, least))
+        return part
+
+    def least(self, limit: LossLimit) -> Fraction:
+        """What any mechanism on the support loses."""
+        rows = zip(limit.loss, self.allowed, strict=True)
+        return limit.of([min(c for c, ok in zip(*row, strict=True) if ok) for row in rows])
+
+    def lagrangian(self, plain: object, objective: bool = True) -> Lagrangian:
+        """The objective, if it counts, and all inequalities with the multipliers of the file;
+        those of the last parts of a family may be left out."""
+        wanted = "ratio windowed lifted approximate distortion loss_limits objective"
+        charged = [part for _, part in self.parts if not isinstance(part, Support | Fixed)]
+        stated = {part.family for part in charged}
+        added = [family for family in ADDED if family in stated]
+        body = keys(plain, " ".join([wanted, *added]), "divergence")
+        bound = Lagrangian(self.allowed, self.held)
+        self.add_objective(bound, body["objective"], objective)
+        if body["ratio"] is not None:  # one list for all of them
+            ratios = [part for part in self.of(Ratios) if part.window is None]
+            charge_ratios(ratios, bound, body["ratio"])
+        for family in (*FAMILIES, *added):
+            given = listing(body.get(family, []))
+            parts = [part for part in charged if part.family == family]
+            need(len(given) <= len(parts), f"{family}: multipliers of nothing")
+            for part, own in zip(parts, given, strict=False):
+                part.charge(bound, own)
+        return bound
+
+    def value(self, p: Mechanism) -> Fraction:
+        """What is minimised: a loss, a leakage, or minus the distortion."""
+        if self.attacked:
+            return -p.distortion(self.attacked)
+        losses = p.losses(self.loss)
+        return max(losses) if self.objective == "worst_loss" else dot(self.prior, losses)
+
+    def add_objective(self, bound: Lagrangian, plain: object, counts: bool) -> None:
+        """π_s c(s,o); ω_s c(s,o) for weights ω >= 0, all 1 if none are given, whose sum is divided
+        by in the end; or an attack on the distortion."""
+        goal = None
+        if plain is not None:
+            need(self.objective != "expected_loss", "an expected loss has no multipliers")
+            worst = self.objective == "worst_loss"
+            goal = entries(plain, *((1, self.n) if worst else (self.m, len(self.attacked))))
+        if counts and self.attacked:
+            bound.add_attack(ONE, goal or [], self.attacked)
+        elif counts and self.objective == "worst_loss":
+            given = {s: cut(value) for _, s, value in goal or ()}
+            weights = [ONE if goal is None else given.get(s, ZERO) for s in range(self.n)]
+            bound.unit = sum(weights, ZERO)
+            need(bound.unit > 0, "the weights of the worst loss are zero")
+            bound.add_losses(weights, self.loss)
+        elif counts:
+            bound.add_losses(self.prior, self.loss)
