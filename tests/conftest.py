@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +42,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 _SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def audit_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The audit as one file, as it is handed on."""
+    path = tmp_path_factory.mktemp("audit") / "audit.py"
+    subprocess.run([sys.executable, "-m", "optmech.audit.alone", str(path)], check=True)
+    return path
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -18,6 +18,7 @@ from conformance.problems import KINDS, Make
 
 import optmech as om
 from optmech import audit
+from optmech.audit import inequalities, statements
 from optmech.certificate import lower_bound
 from optmech.reading.sealed import seal
 
@@ -48,9 +49,8 @@ def alone(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_copy_runs_without_any_package(saved: Path, tmp_path: Path) -> None:
-    script = tmp_path / "elsewhere.py"
-    shutil.copy(audit.__file__, script)
+def test_one_file_runs_without_any_package(saved: Path, audit_file: Path, tmp_path: Path) -> None:
+    script = Path(shutil.copy(audit_file, tmp_path / "elsewhere.py"))
     found = alone(script, str(saved))
     assert (found.returncode, found.stderr) == (0, "")
     assert "48 ratios" in found.stdout
@@ -65,8 +65,8 @@ def test_a_copy_runs_without_any_package(saved: Path, tmp_path: Path) -> None:
     assert alone(script).returncode == 2
 
 
-def test_imports_are_of_the_standard_library() -> None:
-    tree = ast.parse(Path(audit.__file__).read_text())
+def test_imports_are_of_the_standard_library(audit_file: Path) -> None:
+    tree = ast.parse(audit_file.read_text())
     names = {
         (node.module if isinstance(node, ast.ImportFrom) else alias.name) or ""
         for node in ast.walk(tree)
@@ -149,7 +149,7 @@ def test_both_evaluate_multipliers_alike(make: Make, tmp_path: Path) -> None:
     path = tmp_path / "d.json"
     design.save(path)
     body = json.loads(path.read_text())
-    exact = audit.Statement(body["problem"], []).lagrangian(body["multipliers"]).value()
+    exact = statements.Statement(body["problem"], []).lagrangian(body["multipliers"]).value()
     bound = lower_bound(problem.statement, design.certificate.multipliers)
     assert bound.value <= bound.proved <= exact
     assert exact - Fraction(bound.value) <= 10 * Fraction(bound.rounding) + Fraction(1, 10**15)
@@ -230,10 +230,12 @@ def test_an_unknown_divergence_is_refused_and_not_evaluated(tmp_path: Path) -> N
     with pytest.raises(audit.Fault, match=r"constraints\[0\].*divergence 'renyi'"):
         audit.audit(str(tmp_path / "d.json"))
     with pytest.raises(audit.Fault, match="'tv'"):
-        audit.divergence("tv", [Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)])
+        inequalities.divergence("tv", [Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)])
 
 
-def test_observables_with_the_labels_of_secrets_at_other_places(tmp_path: Path) -> None:
+def test_observables_with_the_labels_of_secrets_at_other_places(
+    audit_file: Path, tmp_path: Path
+) -> None:
     """Two secrets at 0 and 1, whose two reports lie near 0: only the row of the first is in the
     window, P[a,o] <= 3 P[b,o]. Where a is always reported as itself, b is reported as a for 1/3."""
     secrets, stations = om.Domain("ab", [[0.0], [1.0]]), om.Domain("ab", [[0.25], [-0.25]])
@@ -244,7 +246,7 @@ def test_observables_with_the_labels_of_secrets_at_other_places(tmp_path: Path) 
     assert design.loss == pytest.approx(1 / 6, rel=1e-9)
     design.save(path)
     assert om.check(path).loss == design.loss
-    assert alone(Path(audit.__file__), str(path)).returncode == 0
+    assert alone(audit_file, str(path)).returncode == 0
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -262,7 +264,7 @@ def test_observables_with_the_labels_of_secrets_at_other_places(tmp_path: Path) 
     ],
 )
 def test_a_verdict_that_cannot_be_written_is_status_2(
-    saved: Path, ending: str, reason: str, there: bool
+    saved: Path, audit_file: Path, ending: str, reason: str, there: bool
 ) -> None:
     if "full" in ending and not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
@@ -270,7 +272,7 @@ def test_a_verdict_that_cannot_be_written_is_status_2(
         saved = saved.with_name("no such file")
     command = f'exec "$0" -I -S "$1" "$2" {ending}'
     found = subprocess.run(
-        ["sh", "-c", command, sys.executable, audit.__file__, str(saved)],
+        ["sh", "-c", command, sys.executable, str(audit_file), str(saved)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     written = there and ">&-" not in ending.replace("2>&-", "") and not ending.startswith(">")

@@ -59,9 +59,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_the_design_is_proved_by_a_program_that_needs_nothing_installed(folder: Path) -> None:
-    audit = ROOT / "optmech" / "audit.py"
-    command = [sys.executable, "-I", "-S", str(audit), "design.json"]
+def test_the_design_is_proved_by_a_program_that_needs_nothing_installed(
+    folder: Path, audit_file: Path
+) -> None:
+    command = [sys.executable, "-I", "-S", str(audit_file), "design.json"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech import audit
+from optmech.audit import document
 from optmech.designs import file
 from optmech.reading import sealed
 from optmech.reading.lists import contracted, expanded
@@ -53,7 +54,7 @@ def test_there_and_back(document: dict[str, Any]) -> None:
     """As text, in which 1 is not 1.0 and 0.0 not -0.0; and in the second reader."""
     written = json.loads(json.dumps(contracted(document)))
     assert json.dumps(expanded(written)) == json.dumps(document)
-    assert json.dumps(audit.Lists().expanded(written)) == json.dumps(document)
+    assert json.dumps(document.Lists().expanded(written)) == json.dumps(document)
 
 
 def test_the_bytes_are_what_is_documented() -> None:
@@ -65,7 +66,7 @@ def test_the_bytes_are_what_is_documented() -> None:
 
 @pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
-def test_the_same_design(design: om.Design, tmp_path: Path, name: str) -> None:
+def test_the_same_design(design: om.Design, audit_file: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     design.save(path)
     content = path.read_bytes()
@@ -77,7 +78,7 @@ def test_the_same_design(design: om.Design, tmp_path: Path, name: str) -> None:
     assert om.check(path).passed
     assert file.load_mechanism(path) == design.mechanism
     run = subprocess.run(
-        [sys.executable, "-S", "-I", audit.__file__, str(path)], capture_output=True, check=False
+        [sys.executable, "-S", "-I", str(audit_file), str(path)], capture_output=True, check=False
     )
     assert (run.returncode, b"holds" in run.stdout) == (0, True), run
 
@@ -153,7 +154,7 @@ def test_damaged_lists_are_refused_by_both(damage: dict[str, Any], tmp_path: Pat
     with pytest.raises(om.ProblemError):
         expanded(bad)
     with pytest.raises((audit.Fault, ValueError, TypeError)):
-        audit.Lists().expanded(bad)
+        document.Lists().expanded(bad)
     path = tmp_path / "bad.json"
     path.write_bytes(seal(json.dumps({"format": "optmech-design/3", **bad}).encode()))
     assert not verified(path)

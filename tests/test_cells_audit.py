@@ -18,6 +18,7 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech import audit
+from optmech.audit import cells
 from optmech.designs import outer
 from optmech.designs.file import load_mechanism
 from optmech.reading.lists import contracted, expanded
@@ -378,8 +379,8 @@ def by_hand(epsilon: float) -> tuple[float, Fraction]:
     def logs(s: int, t: int) -> Fraction:
         return Fraction(epsilon) if abs(s - t) == 2 else Fraction(0)
 
-    cells = audit.Cells(body, stated, logs)  # type: ignore[arg-type]
-    return float(cells.ratios()[0, 1]), cells.bound()
+    found = cells.Cells(body, stated, logs)  # type: ignore[arg-type]
+    return float(found.ratios()[0, 1]), found.bound()
 
 
 def test_two_cells_by_hand() -> None:

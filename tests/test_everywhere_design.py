@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -258,10 +257,9 @@ def test_altered_bytes_are_refused(saved, name):
         audit.audit(str(saved))
 
 
-def test_the_audit_proves_it_on_its_own(saved, tmp_path):
-    script = shutil.copy(audit.__file__, tmp_path / "alone.py")
+def test_the_audit_proves_it_on_its_own(saved, audit_file, tmp_path):
     done = subprocess.run(
-        [sys.executable, "-I", "-S", script, str(saved)],
+        [sys.executable, "-I", "-S", str(audit_file), str(saved)],
         capture_output=True, text=True, check=False, cwd=tmp_path,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")

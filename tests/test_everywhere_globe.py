@@ -13,6 +13,7 @@ import pytest
 
 import optmech as om
 from optmech import audit
+from optmech.audit import globe, numbers
 from optmech.reading.sealed import seal
 
 AWAY = om.distances.haversine()
@@ -100,7 +101,7 @@ BOXES = [(12.2, 41.7, 12.8, 42.1), (-75.0, -1.0, -74.5, 0.5), (100.0, -64.3, 100
 @pytest.mark.parametrize("box", BOXES)
 def test_lines_of_the_map_are_no_longer_than_great_circles(box, rng) -> None:
     mesh = om.Mesh.grid(box, 30, coordinates="lonlat")
-    counts = np.array(audit.kilometres(mesh.vertices.tolist(), mesh.corners))
+    counts = np.array(globe.kilometres(mesh.vertices.tolist(), mesh.corners))
     # two implementations, one in balls and one in fractions
     np.testing.assert_array_equal(counts, mesh.units)
     least = counts.min(axis=0)
@@ -123,10 +124,10 @@ def test_enclosures_of_the_audit(x: Fraction) -> None:
     with flint.ctx.workprec(400):
         exact = flint.arb(flint.fmpq(x.numerator, x.denominator))
         known = [exact.sin(), exact.cos(), flint.arb.pi()]
-        found = [audit.sine(x), audit.cosine(x), audit.half_turn()]
+        found = [globe.sine(x), globe.cosine(x), globe.half_turn()]
         if x < 1:
             known.append(exact.asin())
-            found.append(audit.arc_sine(audit.Interval(x, x)))
+            found.append(globe.arc_sine(numbers.Interval(x, x)))
         for (low, high), value in zip(found, known, strict=True):
             assert flint.arb(flint.fmpq(low.numerator, low.denominator)) <= value
             assert value <= flint.arb(flint.fmpq(high.numerator, high.denominator))

@@ -58,7 +58,7 @@ def installed(folder: Path, source: str) -> None:
 
 def test_a_kind_in_one_file_with_its_twins(tmp_path: Path) -> None:
     files, python, lines = example()
-    assert list(files) == [KIND, "optmech/audit.py", "tests/oracle.py", PROBLEM]
+    assert list(files) == [KIND, "optmech/audit/constraints.py", "tests/oracle.py", PROBLEM]
     shutil.copytree(ROOT / "optmech", tmp_path / "optmech", ignore=shutil.ignore_patterns("__py*"))
     for folder in ("problems", "solvers"):
         shutil.copytree(ROOT / folder, tmp_path / folder)

@@ -12,6 +12,7 @@ import pytest
 
 import optmech as om
 from optmech import audit
+from optmech.audit import constraints
 from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
@@ -140,4 +141,4 @@ def test_balls_among_many_places() -> None:
     exactly = [Fraction(w) for w in weights.tolist()]
     rows = [[Fraction(s != t) for t in range(n)] for s in (3, 700)]
     apart = {3: rows[0], 700: rows[1]}
-    assert audit.corners(exactly, Fraction(0), apart) == [tuple(exactly)]  # type: ignore[arg-type]
+    assert constraints.corners(exactly, Fraction(0), apart) == [tuple(exactly)]  # type: ignore[arg-type]

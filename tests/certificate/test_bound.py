@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from oracle import optimum
 
 import optmech as om
-from optmech.audit import Statement
+from optmech.audit.statements import Statement
 from optmech.certificate import Multipliers, infeasibility_margin, lower_bound
 from optmech.certificate.families import (
     ApproximateMultipliers,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optmech.audit import Real
+from optmech.audit.numbers import Real
 from optmech.exact import exponentials
 from optmech.exact.exponentials import at_most, bracket, exact_exp, exp_lower, exp_range
 from optmech.exact.number import Exact, parse_exact

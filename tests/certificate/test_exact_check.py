@@ -15,7 +15,9 @@ import pytest
 from conformance.problems import KINDS, Make, blind, points, prior
 
 import optmech as om
-from optmech.audit import Fault, Mechanism, Statement
+from optmech.audit.mechanisms import Mechanism
+from optmech.audit.numbers import Fault
+from optmech.audit.statements import Statement
 from optmech.certificate import check_exact
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators

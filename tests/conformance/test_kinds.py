@@ -10,7 +10,7 @@ import pytest
 
 import optmech as om
 import problems
-from optmech import audit
+from optmech.audit import statements
 from optmech.certificate.families import known
 from optmech.files import find_problem, problem_schema
 from optmech.files.gallery import gallery_names
@@ -21,7 +21,7 @@ STATED = set(kinds())
 
 
 def test_the_audit_and_the_oracle_know_every_kind() -> None:
-    assert set(audit.KINDS) == STATED
+    assert set(statements.KINDS) == STATED
     assert set(oracle.KINDS) == STATED
 
 

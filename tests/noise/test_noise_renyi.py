@@ -15,6 +15,7 @@ from mutations import altered, anywhere
 
 import optmech as om
 from optmech import audit
+from optmech.audit import noise
 from optmech.cli.main import main
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.power import power_sum
@@ -241,7 +242,7 @@ def test_powers_of_a_long_unit_are_work_too(files: dict[str, bytes], tmp_path: P
     path.write_bytes(seal(json.dumps(body).encode()))
     with pytest.raises(om.VerificationError, match="too many digits"):
         om.check(path)
-    law = audit.PowerNoise({**body, "digest": ""})
+    law = noise.PowerNoise({**body, "digest": ""})
     with pytest.raises(audit.Fault, match="too many digits"):
         law.tangent_bound(Fraction(2))
 

@@ -16,6 +16,7 @@ import pytest
 
 import optmech as om
 from optmech import audit
+from optmech.audit import document, noise
 from optmech.cli.main import main
 from optmech.exact.number import parse_exact
 from optmech.noise.additive.lattice import composed_delta
@@ -68,8 +69,8 @@ def test_the_bound_is_above_every_outcome_and_close(
 def test_the_audit_finds_the_same_by_itself(law: Law, tmp_path: Path) -> None:
     design = stored(law, 1 if law is TAILED else 2, 7, 0.4, 8)
     design.save(tmp_path / "noise.json")
-    other = audit.Noise(audit.read(str(tmp_path / "noise.json")))
-    found = audit.Releases(other).delta()
+    other = noise.Noise(document.read(str(tmp_path / "noise.json")))
+    found = noise.Releases(other).delta()
     assert float(found) == pytest.approx(float(design.proved_delta), rel=1e-9)
 
 
