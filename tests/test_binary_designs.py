@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech import audit
-from optmech.audit import document
+from optmech.audit.document import Lists
 from optmech.designs import file
 from optmech.reading import sealed
 from optmech.reading.lists import contracted, expanded
@@ -54,7 +54,7 @@ def test_there_and_back(document: dict[str, Any]) -> None:
     """As text, in which 1 is not 1.0 and 0.0 not -0.0; and in the second reader."""
     written = json.loads(json.dumps(contracted(document)))
     assert json.dumps(expanded(written)) == json.dumps(document)
-    assert json.dumps(document.Lists().expanded(written)) == json.dumps(document)
+    assert json.dumps(Lists().expanded(written)) == json.dumps(document)
 
 
 def test_the_bytes_are_what_is_documented() -> None:
@@ -154,7 +154,7 @@ def test_damaged_lists_are_refused_by_both(damage: dict[str, Any], tmp_path: Pat
     with pytest.raises(om.ProblemError):
         expanded(bad)
     with pytest.raises((audit.Fault, ValueError, TypeError)):
-        document.Lists().expanded(bad)
+        Lists().expanded(bad)
     path = tmp_path / "bad.json"
     path.write_bytes(seal(json.dumps({"format": "optmech-design/3", **bad}).encode()))
     assert not verified(path)
