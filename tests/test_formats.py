@@ -10,14 +10,15 @@ import pytest
 
 import optmech as om
 from optmech import audit
+from optmech.audit import document
 from optmech.certificate.proved import Proved
 from optmech.reading.sealed import FORMATS
 
 
 def test_the_audit_reads_what_is_written_and_nothing_else() -> None:
-    assert set(FORMATS) == {audit.FORMAT, audit.FAMILY, audit.NOISE}
+    assert set(FORMATS) == {document.FORMAT, document.FAMILY, document.NOISE}
     listed = {each.listed: each.name for each in FORMATS.values() if each.listed}
-    assert listed == audit.LISTED
+    assert listed == document.LISTED
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optmech import audit
+from optmech.audit import inequalities, mechanisms, numbers, regions
 from optmech.certificate.families import Bias, LiftedRatio, LossLimit, Ratio
 from optmech.certificate.values import at_places
 from optmech.exact.number import parse_exact as number
@@ -59,12 +59,12 @@ def audited(part: Any, spread: Any, released: Numerators) -> bool:
     """The verdict of the audit, on numbers enclosed as it encloses them."""
     region = SimpleNamespace(
         located=[(list(control), list(own)) for control, own in spread.weights],
-        rows=audit.Mechanism(released.bits, [list(row) for row in released.rows]),
+        rows=mechanisms.Mechanism(released.bits, [list(row) for row in released.rows]),
         beside=[(0, part)],
         lines=[],
     )
-    with suppress(audit.Fault):
-        audit.Everywhere.check_beside(region)  # type: ignore[arg-type]
+    with suppress(numbers.Fault):
+        regions.Everywhere.check_beside(region)  # type: ignore[arg-type]
         return True
     return False
 
@@ -89,7 +89,7 @@ def ratio(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, bool]
         [Fraction(1) if (i, j) in pairs else None for j in range(PLACES)] for i in range(PLACES)
     ]
     kept = all(x <= RATES[rate] * y for i, j in pairs for x, y in zip(at[i], at[j], strict=True))
-    own = audit.Ratios(audit.Real.read(written(rate)), theirs, None, None)
+    own = inequalities.Ratios(numbers.Real.read(written(rate)), theirs, None, None)
     return Ratio(0, number(rate, where=""), apart), own, kept
 
 
@@ -104,11 +104,11 @@ def lifted(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, bool
         for law in laws
     ]
     kept = all(x <= RATES[rate] * y for x, y in zip(*pushed, strict=True))
-    pair = audit.Pair(*({s: w for s, w in enumerate(law) if w} for law in laws))
+    pair = mechanisms.Pair(*({s: w for s, w in enumerate(law) if w} for law in laws))
     left, right = (np.array([side], dtype=float) for side in sides)
     exact = number(rate, where="")
     given = LiftedRatio(0, left, right, np.array([float(exact)]), exact, np.ones(1))
-    return given, audit.Lifted(audit.Real.read(written(rate)), [pair]), kept
+    return given, inequalities.Lifted(numbers.Real.read(written(rate)), [pair]), kept
 
 
 def bias(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, bool]:
@@ -124,8 +124,12 @@ def bias(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, bool]:
         np.array([*map(float, meant)]),
         number(most, where=""),
     )
-    limit = audit.Interval(Fraction(most), Fraction(most))
-    return family, audit.Bias(limit, [*map(Fraction, reported)], meant), off <= Fraction(most)
+    limit = numbers.Interval(Fraction(most), Fraction(most))
+    return (
+        family,
+        inequalities.Bias(limit, [*map(Fraction, reported)], meant),
+        off <= Fraction(most),
+    )
 
 
 def worst_loss(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, bool]:
@@ -141,8 +145,8 @@ def worst_loss(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, 
     )
     array = np.array(loss, dtype=float)
     family = LossLimit(0, array, number(most, where=""), True, array)
-    limit = audit.Interval(Fraction(most), Fraction(most))
-    theirs = audit.LossLimit(limit, None, [[*map(Fraction, row)] for row in loss])
+    limit = numbers.Interval(Fraction(most), Fraction(most))
+    theirs = inequalities.LossLimit(limit, None, [[*map(Fraction, row)] for row in loss])
     return family, theirs, worst <= Fraction(most)
 
 
