@@ -303,9 +303,7 @@ def test_what_is_refused(design):
         om.solve(design.problem, start=design)
 
 
-def test_what_works_on_secrets_says_so(design, capsys, tmp_path):
-    with pytest.raises(om.ProblemError, match=r"om\.solve"):
-        om.frontier.least_epsilon(design.problem, 2.0, 0.1, 1.0)
+def test_what_works_on_secrets_says_so(capsys, tmp_path):
     assert main(["export", "square-everywhere", "-o", str(tmp_path / "x.mps")]) == 2
     assert "point" in capsys.readouterr().err
 

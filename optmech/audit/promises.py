@@ -99,13 +99,11 @@ def metric_said(c: Body, stated: Statement) -> str:
     words = f"ε = {amount(c['epsilon'])} per {per_said(c['distance'], stated)}"
     mesh = c.get("everywhere")
     if isinstance(mesh, dict):
-        globe, degree = mesh["coordinates"] == "lonlat", mesh.get("degree", 1)
-        counts = [len(listing(mesh[name])) for name in ("vertices", "triangles")]
-        curved = f" of degree {degree}" if degree != 1 else ""
-        unit = f" in {mesh['unit']}" if mesh["unit"] and not globe else ""
-        where = ", longitude and latitude" if globe else ""
-        return (f"{words}, at every point of Mesh({counts[0]} vertices, {counts[1]} triangles"
-                f"{curved}{unit}{where})")  # fmt: skip
+        degree = mesh.get("degree", 1)
+        corners, triangles = (len(listing(mesh[name])) for name in ("vertices", "triangles"))
+        curved = f", by polynomials of degree {degree}" if degree != 1 else ""
+        region = f"a region of {triangles} triangles with {corners} corners{curved}"
+        return f"{words}, at every point of {region}"
     if c["threshold"] is not None:
         words += f", for secrets up to {real(c['threshold']):g} apart"
     if c["observable_threshold"] is not None:

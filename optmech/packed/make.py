@@ -105,8 +105,7 @@ def packed_content(
 ) -> tuple[bytes, PackedMechanism | PackedEverywhere]:
     """The plain file of a design, not written, and the mechanism that it is read as; ``allowed``
     is the increase of the objective relative to the design's. Raises ProblemError as ``pack``."""
-    mechanism = getattr(design, "exact", None)
-    if not isinstance(design, Design) or not isinstance(mechanism, Numerators):
+    if design.exact is None:
         raise ProblemError(
             "has no table of probabilities to pack",
             where="design",

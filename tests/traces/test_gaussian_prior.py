@@ -99,7 +99,7 @@ def test_samples_have_the_covariance() -> None:
         (lambda: traces.rbf(1.0, -1.0), "variance"),
         (lambda: traces.matern(1.0, 1e9), "smoothness"),
         (lambda: traces.periodic(1.0, 0.0), "period"),
-        (lambda: traces.custom(3), "kernel"),  # type: ignore[arg-type]
+        (lambda: traces.custom(3), "function"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_prior_is_refused(make: object, where: str) -> None:

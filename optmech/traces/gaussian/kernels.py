@@ -225,12 +225,6 @@ def custom(function: Callable[[Floats, Floats], object]) -> Kernel:
     """A kernel given as ``function(s, t)``, called once with a column (d, 1) and a row (1, d) of
     times. The float64 matrix that it returns is taken as the covariance, exactly; it must be
     positive definite as it is."""
-    if not callable(function):
-        raise ProblemError(
-            f"{type(function).__name__} is not a kernel",
-            where="kernel",
-            remedy="Use om.traces.rbf(...) or another kernel, or a function of two times",
-        )
     return _Function(lambda times: function(times[:, None], times[None, :]))
 
 
@@ -240,7 +234,13 @@ def as_kernel(value: object) -> Kernel:
         return value
     if hasattr(value, "is_stationary") and callable(value):
         return _Function(lambda times: value(times[:, None]))
-    return custom(value)  # type: ignore[arg-type]
+    if not callable(value):
+        raise ProblemError(
+            f"{type(value).__name__} is not a kernel",
+            where="kernel",
+            remedy="Use om.traces.rbf(...) or another kernel, or a function of two times",
+        )
+    return custom(value)
 
 
 def enclosed_covariance(kernel: Kernel, times: Floats) -> BallMatrix:
