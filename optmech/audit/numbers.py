@@ -161,6 +161,8 @@ def root(value: int, q: int) -> int:
 @cache
 def log_bounds(value: Fraction, bits: int) -> Interval:
     """ln value for value >= 1: value = 2^k y, ln y = 2 (z + z^3/3 + ...), z = (y - 1)/(y + 1)."""
+    if value == 1:
+        return Interval(ZERO, ZERO)
     k = max(0, value.numerator.bit_length() - value.denominator.bit_length())
     bits += k.bit_length()
     low, high = _log_series(value / 2**k, bits)

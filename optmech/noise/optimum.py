@@ -14,6 +14,7 @@ from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
 from optmech.noise.additive.design import NoiseDesign
 from optmech.noise.additive.file import LARGEST_EPSILON, MOST_RELEASES, MOST_SENSITIVITY
 from optmech.noise.additive.law import Law
@@ -222,10 +223,18 @@ def optimal(
         stated = (rate, part, steps, norm, measure, loss_norm or norm, gap)
         return best_planar(*stated, note or (lambda _: None))
     if part >= 1:
-        return NoiseDesign(Law(1, (2,)), measure, rate, part, steps, releases=count)
+        return _anything(measure, rate, part, steps, count)
     if count > 1:
         return _several(rate, part, count, steps, measure, gap, note)
     return Search(measure, rate, part, steps, gap, note or (lambda _: None)).best()
+
+
+def _anything(loss: NoiseLoss, rate: Exact, part: Exact, steps: int, count: int) -> NoiseDesign:
+    """Where all noise is private: never anything but what costs least."""
+    cheapest = loss.values.index(loss.floor)
+    law = Law(1, (*(0,) * cheapest, 1)) if cheapest else Law(1, (2,))
+    none = NoiseMultipliers(0, (ShiftMultipliers(steps, (0,), (0, 0, 0), 0),))
+    return NoiseDesign(law, loss, rate, part, steps, none, releases=count)
 
 
 def reach_of(rate: float, part: float, steps: int) -> int:

@@ -25,7 +25,7 @@ from optmech.noise.additive.planar_law import (
     wedge,
 )
 from optmech.noise.additive.planar_loss import PlanarLoss
-from optmech.noise.program import run_program
+from optmech.noise.program import FAR, run_program
 
 _LEAST_SCALE = 1e-13
 
@@ -200,7 +200,7 @@ def solve_planar(window: PlanarWindow, shifts: Sequence[Place], limit: float) ->
     weight = mass * scale
     if window.has_far:
         heavy, weight = np.append(heavy, columns), np.append(weight, 1.0)
-        cost = np.append(cost, float(window.measure.loss.values[-1]))
+        cost = np.append(cost, float(window.measure.loss.values[-1]) * (1 + FAR))
     entries.append((weight, np.full(len(weight), start), heavy))
     values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
     matrix = sp.csr_array(

@@ -28,6 +28,8 @@ _STEEP = 8.0
 _LARGEST = 1e7
 """Rows with larger coefficients are left out: they say next to nothing, and HiGHS fails of them."""
 _LARGEST_EXCESS = 1e4
+FAR = 1e-8
+"""By how much what is infinitely far out is dearer than it is, relatively."""
 _NEGLIGIBLE = 1e-10
 """Excess in units of δ that no row far inside can need."""
 
@@ -80,11 +82,13 @@ class _Rows:
         self.window = window
         w = window
         steps = np.arange(w.n + 1)
+        costs = w.loss.floats(steps.astype(np.float64))
         if w.delta > 0 and w.epsilon <= _STEEP:
-            scale = np.maximum(np.exp(-w.epsilon * steps / w.sensitivity), _LEAST_SCALE)
+            away = _apart(steps, np.flatnonzero(costs == costs.min()))
+            scale = np.maximum(np.exp(-w.epsilon * away / w.sensitivity), _LEAST_SCALE)
         else:
             # no place has less, beside what costs least
-            away = from_cheapest(w.loss.floats(steps.astype(np.float64)))
+            away = from_cheapest(costs)
             scale = np.exp(np.maximum(-w.epsilon * np.ceil(away / w.sensitivity), _DEEPEST))
         self.tails = w.sensitivity if w.ratio > 0 else 0
         rest = 1 - w.ratio
@@ -186,7 +190,8 @@ def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
     cost[:base] = rows.cost()
     if window.has_far:
         mass, heavy = np.append(mass, 1.0), np.append(heavy, columns)
-        cost = np.append(cost, float(window.loss.values[-1]))
+        # a little dearer than it is: what is as good nearby is nearby
+        cost = np.append(cost, float(window.loss.values[-1]) * (1 + FAR))
     entries.append((mass, np.full(len(mass), start), heavy))
     values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
     matrix = sp.csr_array((values, (at, across)), shape=(start + 1, len(cost)))

@@ -26,7 +26,7 @@ _DIGITS = 60
 _RATIO_BITS = 60
 KEPT = 1e-9
 """The share of δ that is kept back for roundings."""
-_ROUNDING = 1e-6
+_ROUNDING = 1e-8
 """A relative excess below this is rounding."""
 SLACK = 2.0**-30
 """By how much less than e^ε neighbours differ, relatively, for rounding to have room."""

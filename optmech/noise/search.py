@@ -41,6 +41,8 @@ _MIXES = 6
 _DEEPEST = 600.0
 _SHARE = 1e-12
 """Probability that is as good as none."""
+_FALLS = 20.0
+"""What noise does by e^-20 between the centre and the end of a window is done."""
 _PERIOD = 1024
 _SLOWEST = 20
 """Flat noise without ε falls by 2^-20 at least from one such period to the next."""
@@ -94,7 +96,7 @@ class Search(Session[NoiseDesign]):
                 self.note(
                     f"window {n}, shifts {', '.join(map(str, self.shifts))}: gap {self._gap():.2g}"
                 )
-                slow = n >= self._end() and self._gap() > 0.7 * before
+                slow = n >= self._settled() and self._gap() > 0.7 * before
                 if self._gap() <= self.gap or slow:
                     break
                 wider = max(2 * n, min(self._end(), MOST_PLACES))
@@ -232,13 +234,23 @@ class Search(Session[NoiseDesign]):
         if part == 0:
             return 0
         if self.loss.is_bounded and not self.epsilon > 0:
-            # what is beyond the table may as well be far out, unless that is too far
-            return self._least() if part * _FLATTEST > self.sensitivity else int(_FLATTEST)
+            if part * _FLATTEST <= self.sensitivity:
+                return int(_FLATTEST)
+            # what is beyond the table may as well be far out, where it is not nearby anyway
+            near = int(1.1 * truncated_end(0.0, part, self.sensitivity))
+            return self._least() + (near if near * self.sensitivity <= _WIDE else 0)
         end = 1.1 * truncated_end(float(self.epsilon), part, self.sensitivity)
         if self.loss.is_less_far_out:
             # two humps, each of half the probability, on either side of what costs more
             end = max(end, min(2 * end, MOST_PLACES, MOST_ROWS / self.sensitivity) - self._least())
         return int(min(end, 1e9)) + self._least()
+
+    def _settled(self) -> float:
+        """The window from which on wider ones are worth it only where they close the gap: where
+        noise far out costs a constant it has tails, however large δ is."""
+        tailed = self.loss.is_bounded and self.delta > 0 and self.epsilon > 0
+        falls = _FALLS * self.sensitivity / float(self.epsilon) if tailed else 0
+        return max(self._end(), min(falls, MOST_PLACES, MOST_ROWS // self.sensitivity))
 
     def _affordable(self, width: int) -> int:
         """The width of a window; raises TooLargeError where a search would take hours."""

@@ -242,6 +242,24 @@ def test_check_and_audit_agree_on_altered_files(made: dict[str, bytes], tmp_path
     assert 10 < accepted < 200
 
 
+@pytest.mark.parametrize("name", ["geometric", "flat", "pair"])
+@pytest.mark.parametrize("place", ["epsilon", "delta"])
+def test_zero_as_a_logarithm_is_zero(
+    made: dict[str, bytes], tmp_path: Path, name: str, place: str
+) -> None:
+    """ln 1 is 0 and no more than it: what is so at δ = 0 is so at δ = ln 1, and at no ε = ln 1."""
+    told = []
+    for zero in (0.0, "ln 1"):
+        body = json.loads(made[name])
+        del body["digest"]
+        body[place] = zero
+        told.append(verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json"))
+    assert told[0] == told[1]
+    assert (
+        told[0][0] == told[0][1] == ((name, place) in (("geometric", "delta"), ("flat", "epsilon")))
+    )
+
+
 @pytest.mark.parametrize("name", list(ASKED))
 @pytest.mark.parametrize("seconds", [-1.0, -1e-300, 1, None])
 def test_times_below_zero_are_refused(

@@ -437,6 +437,27 @@ def test_two_releases_at_delta_one_need_no_noise() -> None:
     assert (design.loss, design.gap, design.status) == (0, 0, "optimal")
 
 
+@pytest.mark.parametrize("steps", [1, 4])
+@pytest.mark.parametrize("kind", [{}, {"for_releases": 2}, {"dimensions": 2, "norm": "linf"}])
+def test_at_delta_one_only_what_costs_least_is_drawn(kind: dict[str, Any], steps: int) -> None:
+    for table, place in (([3, 0.5, 2, 2], 1), ([1, 4, 5], 0), ([4, 3, 3, 0.25, 1], 3)):
+        design = om.noise.optimal(1, 1, loss=table, sensitivity=steps, **kind)
+        assert (design.loss, design.lower_bound) == (min(table), min(table))
+        assert set(np.abs(design.sample(50, seed=1)).reshape(50, -1).max(axis=1)) == {place}
+
+
+@pytest.mark.parametrize(("epsilon", "steps"), [(0.3, 5), (1, 10), (4, 3)])
+def test_a_large_delta_leaves_tails_where_a_loss_ends_flat(epsilon: float, steps: int) -> None:
+    table = [1.38, 0.8, 4.85, 4.85]
+    design = om.noise.optimal(epsilon, 0.5, sensitivity=steps, loss=table)
+    assert design.gap <= 1e-6
+    cost = np.array(table)[np.minimum(np.abs(np.arange(-70, 71)), 3)]
+    # noise on a window, which is some noise
+    some = program(epsilon, 0.5, steps, cost)
+    assert design.lower_bound <= some * (1 + 1e-7)
+    assert design.loss == pytest.approx(some, rel=1e-3)
+
+
 def test_laws_that_differ_may_lose_less_than_the_same_law_in_every_release() -> None:
     """P(Z != 0) of Δ = 5 is 10/(e^ε + 9), concave for small ε: unequal parts lose less, and what is
     said of the bound says that it is of the same law."""
