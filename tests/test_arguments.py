@@ -182,7 +182,9 @@ def functions() -> Iterator[tuple[str, Callable[..., object]]]:
                 yield f"{name}.{method}", getattr(value, method)
 
 
-@pytest.mark.parametrize(("name", "function"), list(functions()), ids=lambda v: str(v)[:60])
+@pytest.mark.parametrize(
+    ("name", "function"), list(functions()), ids=lambda v: v if isinstance(v, str) else ""
+)
 def test_few_arguments_go_by_position_and_no_truth_value_does(
     name: str, function: Callable[..., object]
 ) -> None:
