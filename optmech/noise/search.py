@@ -326,7 +326,12 @@ class Search(Session[NoiseDesign]):
             return thinned(solve_window(replace(window, delta=ample), self.shifts), window, ample)
         if window.epsilon <= LIFTED:
             return solve_window(window, self.shifts)
-        smaller = replace(window, epsilon=LIFTED, ratio=math.exp(-LIFTED))
+        part = window.delta
+        if part > 0:
+            # as large beside what the next places have as it is at the window's ε, or ample
+            most = math.log(5 * window.sensitivity) - LIFTED
+            part = max(part, math.exp(min(math.log(part) + window.epsilon - LIFTED, most)))
+        smaller = replace(window, epsilon=LIFTED, ratio=math.exp(-LIFTED), delta=part)
         return lifted(solve_window(smaller, self.shifts), window)
 
     def _judge(self, window: Window, solution: Solution) -> None:

@@ -408,8 +408,12 @@ def test_steep_noise_of_a_function_is_the_closed_form(
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "steps"), [(19, 0.5, 20), (30, 0.01, 40), (64, 0.5, 100), (64, 0.9, 20)]
-)
+    ("epsilon", "delta", "steps"),
+    [
+        (19, 0.5, 20), (30, 0.01, 40), (64, 0.5, 100), (64, 0.9, 20),
+        (35, 1e-6, 1), (35, 1e-12, 2), (64, 1e-12, 10), (25, 1e-30, 2),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("loss", ["absolute", lambda k: 0.1 * k])
 def test_steep_noise_at_large_sensitivities_with_a_large_delta(
     epsilon: float, delta: float, steps: int, loss: str | Callable[[int], float]

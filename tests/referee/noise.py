@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ def _beyond(design: Any, last: int) -> float:
     if not law.tails:
         return 0.0
     blocks = (last - law.n - 1) // len(law.tails)
-    return 2 * float(sum(law.tails)) / 2.0**law.bits * float(law.r) ** blocks
+    return 2 * float(Fraction(sum(law.tails), 1 << law.bits)) * float(law.r) ** blocks
 
 
 def _program(epsilon: float, delta: float, steps: int, cost: Cost) -> float | None:
