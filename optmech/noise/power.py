@@ -8,6 +8,7 @@ method on a barrier for R_s <= T solves sparse systems, and places of 1e-30 are 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -125,11 +126,17 @@ class _Program:
         z, w = self.start(), self.window
         rate = w.sensitivity / float(self.cost @ z)
         for _ in range(_STAGES):
-            z = self._centred(z, rate, _ROUGH)
+            try:
+                z = self._centred(z, rate, _ROUGH)
+            except SolverError:
+                # equations that are singular in floats: what was centred before stands
+                rate /= _FASTER
+                break
             if w.sensitivity / rate < w.gap * float(self.cost @ z):
                 break
             rate *= _FASTER
-        z = self._centred(z, rate, _FINE)
+        with suppress(SolverError):
+            z = self._centred(z, rate, _FINE)
         return PowerSolution(z, 1 / (rate * (w.limit - self.sums(self.terms(z)))))
 
     def _value(self, z: Floats, rate: float) -> float:

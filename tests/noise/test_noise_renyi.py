@@ -259,3 +259,17 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["noise", "--order", "2", "--epsilon", "1", "--delta", "0.1"]) == 2
     with pytest.raises(om.ProblemError):
         om.exchange.noise_to_opendp(om.noise.RenyiNoise.load(path))
+
+
+@pytest.mark.parametrize("limit", [3, 20])
+@pytest.mark.parametrize("width", [4, 6, 12])
+def test_losses_that_equations_in_floats_cannot_tell_from_zero(limit: int, width: int) -> None:
+    design = om.noise.optimal(renyi=("2", limit), loss="threshold", width=width, gap=1e-3)
+    places = range(-width - 60, width + 61)
+    p = {k: float(design.law.at(k)) for k in (*places, places[-1] + 1)}
+    # what is left out of the sum is positive
+    terms = (p[k] ** 2 / p[k + 1] for k in places if p[k] and p[k + 1])
+    assert math.fsum(terms) <= math.exp(limit) * (1 + 1e-9)
+    beyond = math.fsum(p[k] for k in places if abs(k) > width)
+    assert beyond * (1 - 1e-9) <= design.loss
+    assert 0 <= design.lower_bound <= design.loss < 1e-9
