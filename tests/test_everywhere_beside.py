@@ -456,3 +456,24 @@ def test_a_place_that_is_named_twice_costs_nothing() -> None:
     assert once.verified
     assert twice.verified
     assert twice.loss == pytest.approx(once.loss, rel=2e-5)
+
+
+CONSTRAINS_NOTHING = {
+    "gains of all guesses alike": om.GainLeakage("1/4", np.ones((2, len(PRIOR))) / 4),
+    "the secret itself": om.GainLeakage(1, np.eye(len(PRIOR))),
+    "a loss that is the same for all": om.LossBound(3, loss=np.full((len(PRIOR), 9), 3.0)),
+    "the same in the worst case": om.LossBound(
+        3, loss=np.full((len(PRIOR), 9), 3.0), worst_case=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONSTRAINS_NOTHING)
+def test_what_every_mechanism_keeps_costs_nothing(name, tmp_path):
+    alone = om.solve(problem(), gap=1e-6)
+    design = om.solve(problem(CONSTRAINS_NOTHING[name]), gap=1e-6)
+    assert design.status == "optimal"
+    assert design.loss == pytest.approx(alone.loss, rel=2e-6)
+    design.save(tmp_path / "d.json")
+    assert om.check(tmp_path / "d.json").passed
+    assert audit.audit(str(tmp_path / "d.json"))

@@ -322,13 +322,16 @@ class PlaceRows:
             case LossLimit():
                 most = float(family.most(self.statement)[0])
                 if not family.per_secret:
-                    return _Total(self.weights, family.weighted[:, self.kept], most)
+                    paid = family.weighted[:, self.kept]
+                    return _Total(self.weights, paid, _loose(most, paid.max(axis=1)))
                 loss = family.loss[:, self.kept]
-                return _Each(self.weights, loss[None], np.zeros((1, len(loss))), most, 1e-3)
+                idle = np.where(loss.max(axis=1) <= most, most + 1, 0.0)
+                return _Each(self.weights, loss[None], idle[None], most, 1e-3)
             case Distortion():
                 return _Guesses(self.weights, -family.weighted, -float(family.least[1]), *guessed)
             case Leakage():
-                return _Guesses(self.weights, family.weighted, float(family.most[0]), *guessed)
+                most = _loose(float(family.most[0]), family.weighted.max(axis=0))
+                return _Guesses(self.weights, family.weighted, most, *guessed)
             case Bias():
                 signs = np.array([1.0, -1.0])
                 reported = np.multiply.outer(signs, family.reported[self.kept])[:, None]
@@ -448,6 +451,13 @@ def _differences(family: LiftedRatio | Approximate) -> sp.csr_array:
     factor = np.exp(np.minimum(family.log_ratio, LARGEST_LOG))
     both = sp.diags_array(first) @ left - sp.diags_array(factor * second) @ right
     return sp.csr_array(both)
+
+
+def _loose(most: float, largest: Floats) -> float:
+    """A limit of a sum, of which these are the largest terms; one that never binds where none does,
+    as no matrix is strictly inside of an equality."""
+    total = float(largest.sum())
+    return most if total > most else total + abs(total) + 1
 
 
 def _size(limit: float) -> float:
