@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import optmech as om
+from optmech.spaces.arguments import words_of
 
 LINE = om.Domain("abc", [0.0, 1.0, 3.0])
 KM = om.distances.euclidean()
@@ -219,7 +220,7 @@ def of_a_kind() -> Iterator[tuple[str, Callable[..., object], str, str]]:
             if not inspect.isfunction(function):
                 continue
             for k, p in inspect.signature(function).parameters.items():
-                kind, *more = str(p.annotation).split(" | ")
+                kind, *more = words_of(p.annotation).split(" | ")
                 if kind in KINDS and set(more) <= {"None"}:
                     yield f"{module.__name__}.{name}({k})", function, k, kind
 
@@ -234,7 +235,7 @@ def test_what_is_no_such_thing_is_refused_by_name(
     fitting = {"Mechanism": M, "Prior": HOME, "Domain": LINE, "str": "file.csv", **OTHERS}
     given = {}
     for name, p in inspect.signature(function).parameters.items():
-        first = str(p.annotation).split(" | ")[0]
+        first = words_of(p.annotation).split(" | ")[0]
         if p.default is inspect.Parameter.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             given[name] = fitting.get(first, 1)
     with pytest.raises(om.ProblemError) as caught:

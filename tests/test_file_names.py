@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import optmech as om
+from optmech.spaces.arguments import words_of
 
 KM = om.distances.euclidean()
 TWO = om.Domain([0, 1], [[0.0, 0.0], [1.0, 0.0]], "km")
@@ -50,6 +51,12 @@ TAKES: dict[str, Callable[[Any], object]] = {
     "load_task": om.load_task,
     "mechanisms.TargetDesign.load": om.mechanisms.TargetDesign.load,
     "mechanisms.TargetDesign.save": TARGET.save,
+    "noise.NoiseDesign.load": om.noise.NoiseDesign.load,
+    "noise.NoiseDesign.save": lambda x: om.noise.optimal(1).save(x),
+    "noise.PlanarNoise.load": om.noise.PlanarNoise.load,
+    "noise.PlanarNoise.save": lambda x: om.noise.optimal(1, dimensions=2).save(x),
+    "noise.RenyiNoise.load": om.noise.RenyiNoise.load,
+    "noise.RenyiNoise.save": lambda x: om.noise.optimal(renyi=(2, 1)).save(x),
     "pack": lambda x: om.pack(DESIGN, x),
     "plots.mechanism_picture": lambda x: om.plots.mechanism_picture(DESIGN, x),
     "plots.region_picture": lambda x: om.plots.region_picture(DESIGN, x),
@@ -65,7 +72,11 @@ TAKES: dict[str, Callable[[Any], object]] = {
 
 def takers(owner: Any, before: str = "") -> Iterator[str]:
     """Public functions and methods with an argument that is the name of a file."""
-    names = owner.__all__ if isinstance(owner, ModuleType) else vars(owner)
+    if isinstance(owner, ModuleType):
+        names = owner.__all__
+    else:
+        ours = [part for part in owner.__mro__ if part.__module__.startswith("optmech.")]
+        names = list(dict.fromkeys(name for part in ours for name in vars(part)))
     for name in (name for name in names if not name.startswith("_")):
         found = getattr(owner, name)
         if isinstance(found, ModuleType) or inspect.isclass(found):
@@ -74,7 +85,7 @@ def takers(owner: Any, before: str = "") -> Iterator[str]:
                 yield from takers(found, f"{before}{name}.")
         elif callable(found):
             parameters = inspect.signature(found).parameters.values()
-            if any("str | Path" in str(p.annotation) for p in parameters):
+            if any("str | Path" in words_of(p.annotation) for p in parameters):
                 yield before + name
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.spaces.arguments import KINDS, asked_by
+from optmech.spaces.arguments import KINDS, asked_by, words_of
 
 E = om.distances.euclidean()
 PLACES = om.Domain(range(3), [[0, 0], [1, 1], [2, 1]])
@@ -107,12 +107,12 @@ def parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
 
 def is_asked(parameter: inspect.Parameter) -> bool:
     """Whether all that its annotation names is checked."""
-    return asked_by(str(parameter.annotation)) is not None
+    return asked_by(words_of(parameter.annotation)) is not None
 
 
 def is_taker(parameter: inspect.Parameter) -> bool:
     """Whether it is a design, a mechanism or another thing of ours, or a file."""
-    words = str(parameter.annotation)
+    words = words_of(parameter.annotation)
     ours = OURS.search(words) or "str | Path" in words or parameter.name in NAMES
     return bool(ours or is_asked(parameter)) and words != "bool"
 
@@ -149,7 +149,7 @@ def fitting(parameter: inspect.Parameter, kinds: dict[str, Any], folder: Path) -
     """Something that is right for another parameter."""
     if parameter.name in OTHERS:
         return OTHERS[parameter.name]
-    words = str(parameter.annotation)
+    words = words_of(parameter.annotation)
     if "Path" in words:
         return folder / "file.png"
     for word, value in FITTING.items():
@@ -194,7 +194,7 @@ def test_every_kind_is_answered_or_refused_in_words(
     monkeypatch.chdir(tmp_path)
     parameter = parameters(FUNCTIONS[name])[at]
     right, whole = arguments(name, kinds, tmp_path)
-    listed = re.search("Sequence|Iterable", str(parameter.annotation))
+    listed = re.search("Sequence|Iterable", words_of(parameter.annotation))
     for kind, given in kinds.items():
         for value in [given, [given]] if listed else [given]:
             if whole or kind == "{}":

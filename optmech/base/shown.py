@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from fractions import Fraction
 from html import escape
@@ -94,14 +93,3 @@ def card(title: str, facts: Iterable[tuple[str, object]]) -> str:
 def _escaped(value: object) -> str:
     shown = str(value)
     return escape(shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 4]} ...")
-
-
-def plain_values(value: Any) -> Any:
-    """The same with nan and infinities as None, for JSON."""
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): plain_values(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_values(item) for item in value]
-    return value

@@ -12,6 +12,7 @@ import csv
 import errno
 import gzip
 import io
+import math
 import os
 import re
 import secrets
@@ -19,12 +20,12 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO
+from typing import IO, Any
 
 from optmech.base.paths import path_of
 from optmech.errors import ProblemError
@@ -317,3 +318,14 @@ def _settle(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def plain_values(value: Any) -> Any:
+    """The same with nan and infinities as None, for JSON."""
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(item) for item in value]
+    return value

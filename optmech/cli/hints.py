@@ -24,7 +24,8 @@ def usage_remedy(parser: argparse.ArgumentParser, message: str, given: Sequence[
     """What to do about a usage error of ``argparse``."""
     help_at = f"Run {parser.prog} --help"
     if message.startswith("unrecognized arguments: "):
-        return _of_unknown(parser, message.split()[2:], given) or help_at
+        # an argument may be blank
+        return _of_unknown(parser, message.split()[2:] or [""], given) or help_at
     if "invalid float value" in message or "invalid int value" in message:
         return _of_number(message) or help_at
     if "are required: " in message and any(map(_NUMBER.match, given)):

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from optmech.base.shown import plain_values
 from optmech.base.storage import (
     csv_bytes,
     ending,
     is_standard_output,
+    plain_values,
     refuse_unwritable,
     write_atomically,
 )

@@ -249,7 +249,7 @@ def require_columns(
             raise ProblemError(
                 f"there is no column {name!r}",
                 where=str(where),
-                remedy=f"The columns are {few(known)}",
+                remedy=f"The columns are {few(known) or 'none'}",
             )
 
 

@@ -198,8 +198,15 @@ class _NotAskedError(Exception):
 def _stated(function: Callable[..., object]) -> tuple[inspect.Signature, dict[str, Asked]]:
     """The signature of a function, and what is checked of it."""
     signature = inspect.signature(function)
-    asked = {name: asked_by(str(p.annotation)) for name, p in signature.parameters.items()}
+    asked = {name: asked_by(words_of(p.annotation)) for name, p in signature.parameters.items()}
     return signature, {name: own for name, own in asked.items() if own is not None}
+
+
+def words_of(annotation: object) -> str:
+    """An annotation as it is written, without modules, also where it is no text."""
+    if isinstance(annotation, str):
+        return annotation
+    return re.sub(r"[\w.]+\.(\w+)", r"\1", inspect.formatannotation(annotation))
 
 
 @cache

@@ -20,6 +20,7 @@ from optmech.exact.number import Exact
 from optmech.files import build_problem
 from optmech.problem import Problem
 from optmech.reading.data import DataFile
+from optmech.spaces.distances import Named
 from optmech.spaces.prior import Prior
 from optmech.sweeps.axes import Steps, parse_place, with_value
 
@@ -166,6 +167,8 @@ def plain(value: Any) -> object:
         return [str(value.dtype), list(value.shape), data]
     if isinstance(value, Prior):
         return [list(map(str, value.domain.labels)), plain(value.weights)]
+    if isinstance(value, Named):
+        return {"type": repr(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -76,7 +76,7 @@ def checked(family: Any, spread: Any, released: Numerators) -> bool:
         loss=np.ones((PLACES, REPORTS)),
         allowed=np.ones((PLACES, REPORTS), bool),
     )
-    return bool(family.decide_between(stated, *at_places(spread, released)).passed)
+    return bool(family.decide(stated, *at_places(spread, released)).passed)
 
 
 def ratio(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, bool]:

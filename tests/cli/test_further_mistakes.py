@@ -63,7 +63,7 @@ MISTAKES = [
     ("init twice.csv", "--x", "have to say where a row is", "the columns are 'lon', 'lon', 'lat'"),
     ("init comma.csv", "comma.csv", "no row has numbers", "5.05, with a point"),
     ("init tabs.csv", "tabs.csv", "separated by tabs", "commas"),
-    ("init metres.csv", "metres.csv", "no row has one in degrees (the first has 651234, 4987654)",
+    ("init metres.csv", "metres.csv", "1 of 1 rows have none in degrees (the first has 651234, 4",
      "Call the columns of a projection x and y"),
     ("init latin.csv", "latin.csv", "not a UTF-8 CSV file", "Save it as UTF-8"),
     ("init cut.csv.gz", "cut.csv.gz", "packed as its name says", "Pack it again"),

@@ -65,6 +65,7 @@ MISTAKES = [
     (["solve", "problem.toml", "--profle", "exact"], "optmech", "--profle",
      "Did you mean --profile?"),
     (["solve", "with", "space.toml"], "optmech", "space.toml", "Quote what has spaces"),
+    (["solve", "problem.toml", " "], "optmech", "unrecognized arguments", "Quote what has spaces"),
     (["solve", "problem.toml", "--gap", "1%"], "--gap", "'1%'", "Write 0.01"),
     (["solve", "problem.toml", "--gap", "0,001"], "--gap", "'0,001'", "Write 0.001"),
     (["solve", "problem.toml", "--time-limit", "2min"], "--time-limit", "'2min'",

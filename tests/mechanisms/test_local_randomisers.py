@@ -180,7 +180,7 @@ def test_mistakes_are_answered() -> None:
         om.mechanisms.subset_selection(many, 1, size=40)
     with pytest.raises(om.ProblemError, match="nothing to hide"):
         om.mechanisms.subset_selection(om.Domain.range(1), 1)
-    with pytest.raises(om.ProblemError, match="cells: Domain is not a grid"):
+    with pytest.raises(om.ProblemError, match="cells: Domain is not a Grid"):
         om.mechanisms.planar_geometric(many, 1)
     with pytest.raises(om.ProblemError, match="cells: the grid is a line"):
         om.mechanisms.planar_geometric(om.Grid(1, 4), 1)

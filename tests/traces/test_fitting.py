@@ -66,7 +66,7 @@ def test_several_irregular_traces_give_their_parameters_back() -> None:
         ([([0, 1], [1, np.nan])], {}, r"traces\[0\].positions"),
         ([3], {}, r"traces\[0\]"),
         (3, {}, "traces"),
-        ([([0, 1, 2], [5, 6, 5])], {"family": 3}, "kernel"),
+        ([([0, 1, 2], [5, 6, 5])], {"family": 3}, "family"),
         ([([0, 1, 2], [5, 5, 5])], {}, "traces: the positions never change"),
         ([([0, 1, 2], [5, 6, 5])], {"bounds": (2, 1)}, "bounds"),
         ([([0, 1, 2], [5, 6, 5])], {"noise": -1}, "noise"),

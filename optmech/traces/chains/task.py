@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from optmech.base.read_only import record
-from optmech.base.shown import plain_values
-from optmech.base.storage import write_atomically
+from optmech.base.storage import plain_values, write_atomically
 from optmech.errors import InfeasibleError
 from optmech.pipeline.search import solve
 from optmech.problem import Constraint
