@@ -8,6 +8,7 @@ import math
 import random
 from contextlib import suppress
 from fractions import Fraction
+from operator import mul
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from optmech.audit import inequalities, mechanisms, numbers, regions
-from optmech.certificate.families import Bias, LiftedRatio, LossLimit, Ratio
+from optmech.certificate.families import Bias, Distortion, Leakage, LiftedRatio, LossLimit, Ratio
 from optmech.certificate.values import at_places
 from optmech.exact.number import parse_exact as number
 from optmech.exact.numerators import Numerators
@@ -70,7 +71,9 @@ def audited(part: Any, spread: Any, released: Numerators) -> bool:
 
 
 def checked(family: Any, spread: Any, released: Numerators) -> bool:
+    prior = family.weighted[:, 0] / family.loss[:, 0] if isinstance(family, LossLimit) else None
     stated = SimpleNamespace(
+        prior=prior,
         once=lambda _, compute: compute(),
         secrets=PLACES,
         loss=np.ones((PLACES, REPORTS)),
@@ -150,11 +153,73 @@ def worst_loss(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, 
     return family, theirs, worst <= Fraction(most)
 
 
+def near(rng: random.Random, value: Fraction, *extremes: Fraction) -> tuple[str, Fraction]:
+    """A limit at the value, or a unit of far smaller size beside it, and what it means: an extreme
+    that it falls short of by rounding."""
+    stated = value + rng.choice([0, 1, -1, -1, -1]) * Fraction(1, 1 << 200)
+    stated = max(stated, Fraction(1, 1 << 200))
+    meant = next((e for e in extremes if stated < e <= stated * (1 + Fraction(1, 10**12))), stated)
+    return str(stated), meant
+
+
+def mean_loss(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, bool]:
+    loss = [[rng.choice([1, 2, 2, 5]) for _ in range(REPORTS)] for _ in range(PLACES)]
+    if rng.random() < 0.3:
+        loss = [[3] * REPORTS] * PLACES
+    weights = [Fraction(rng.randrange(1, 9), 8) for _ in range(PLACES)]
+    each = [sum(map(mul, cost, row)) for cost, row in zip(loss, at, strict=True)]
+    value, least = sum(map(mul, weights, each)), sum(map(mul, weights, map(min, loss)))
+    stated, meant = near(rng, Fraction(value), Fraction(least))
+    array, mass = np.array(loss, dtype=float), np.array([*map(float, weights)])
+    family = LossLimit(0, array * mass[:, None], number(stated, where=""), False, array)
+    limit = numbers.Interval(meant, meant)
+    theirs = inequalities.LossLimit(limit, weights, [[*map(Fraction, row)] for row in loss])
+    return family, theirs, value <= meant
+
+
+def leakage(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, bool]:
+    gain = [[rng.randrange(-4, 9) for _ in range(PLACES)] for _ in range(3)]
+    if rng.random() < 0.2:
+        gain[1] = gain[0]
+    weights = [Fraction(rng.randrange(1, 9), 8) for _ in range(PLACES)]
+    w = [[g * v for g, v in zip(row, weights, strict=True)] for row in gain]
+    columns = list(zip(*at, strict=True))
+    value = sum(max(sum(map(mul, row, column)) for row in w) for column in columns)
+    blind, known = max(map(sum, w)), sum(map(max, zip(*w, strict=True)))
+    if value <= 0:
+        gain, w = [[1] * PLACES] * 2, [weights] * 2
+        value = blind = known = sum(weights)
+    stated, meant = near(rng, Fraction(value), Fraction(blind), Fraction(known))
+    table, mass = np.array(gain, dtype=float), np.array([*map(float, weights)])
+    family = Leakage(0, table * mass, number(stated, where=""), False, table, mass)
+    return (
+        family,
+        inequalities.Leakage(numbers.Real.read(number(stated, where="").text), False, w),
+        (value <= meant),
+    )
+
+
+def distortion(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, bool]:
+    d = [[rng.randrange(9) for _ in range(PLACES)] for _ in range(4)]
+    if rng.random() < 0.2:
+        d[1] = d[0]
+    weights = [Fraction(rng.randrange(1, 9), 8) for _ in range(PLACES)]
+    w = [[g * v for g, v in zip(row, weights, strict=True)] for row in d]
+    columns = list(zip(*at, strict=True))
+    value = Fraction(sum(min(sum(map(mul, row, column)) for row in w) for column in columns))
+    most = Fraction(min(map(sum, w)))
+    stated = value + rng.choice([0, 1, 1, 1, -1]) * Fraction(1, 1 << 200)
+    meant = most if most < stated <= most * (1 + Fraction(1, 10**12)) else stated
+    table, mass = np.array(d, dtype=float), np.array([*map(float, weights)])
+    family = Distortion(0, table * mass, number(str(stated), where=""), table, mass)
+    return family, inequalities.Distortion(numbers.Interval(meant, meant), w), value >= meant
+
+
 def written(rate: str) -> Any:
     return 0.0 if rate == "0" else rate
 
 
-@pytest.mark.parametrize("made", [ratio, lifted, bias, worst_loss])
+@pytest.mark.parametrize("made", [ratio, lifted, bias, worst_loss, mean_loss, leakage, distortion])
 def test_it_is_decided_exactly(made: Any) -> None:
     found = {True: 0, False: 0}
     for seed in range(400):
