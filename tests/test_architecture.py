@@ -101,6 +101,9 @@ def test_imports_point_down(capsys: pytest.CaptureFixture[str]) -> None:
         )
     assert not circles
     assert not back
+    # a house that one can remember
+    assert len(order) <= 26
+    assert nx.dag_longest_path_length(rooms) < 16
 
 
 def test_what_decides_stands_on_little() -> None:

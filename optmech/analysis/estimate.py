@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 
 from optmech.analysis.leakage.vulnerability import probabilities
 from optmech.analysis.measures import prior_weights
-from optmech.analysis.simplex import concave_maximum
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import few, own_labels
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
+from optmech.base.simplex import likeliest
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, probability, whole
 from optmech.exact.number import Number
@@ -230,12 +230,7 @@ def from_supports(
     return values, np.asarray(share * (1 - share) / max(total - 1, 1.0) / (p - q) ** 2)
 
 
-_LEAST = 1e-290
-"""No weight falls to 0 on the way: it could never rise again."""
 _BATCH = 4_000_000
-_PATIENCE = 300
-"""Updates after which the slow ones are finished by Newton's method."""
-_NEWTON = 100
 _MOST_DRAWS = 100_000
 
 
@@ -329,64 +324,6 @@ def prior(
         low, high = _percentiles(likely, reported[seen], draws, level, enough, most, seed)
     bound, logs = _proved(m, found, reported)
     return PriorEstimate(found, bound, logs, total, steps, low, high, level)
-
-
-def likeliest(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[Floats, int]:
-    """The likeliest weights for every row of ``shares``, shape (B, O)."""
-    weights, steps = _updated(likely, shares, enough, min(most, _PATIENCE))
-    spent = 0
-    for row, share in enumerate(shares if steps < most else ()):
-        if np.log(_gradient(likely, share[None], weights[row : row + 1]).max()) > enough:
-
-            def value(trial: Floats, share: Floats = share) -> tuple[Floats, Floats, float]:
-                output = trial @ likely
-                gradient = likely @ (share / output)
-                curved = (likely * (share / output**2)) @ likely.T
-                return gradient, curved, float(np.log(gradient.max() * trial.sum()))
-
-            weights[row], taken = concave_maximum(
-                weights[row], value, enough, min(most - steps, _NEWTON)
-            )
-            spent = max(spent, taken)
-    return weights / weights.sum(axis=1, keepdims=True), steps + spent
-
-
-def _updated(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[Floats, int]:
-    """The iterative Bayesian update, squared and extrapolated (Varadhan and Roland 2008) where that
-    does not lose likelihood."""
-    count = len(likely)
-    weights = np.full((len(shares), count), 1 / count)
-    steps = 0
-    while steps < most:
-        gradient = _gradient(likely, shares, weights)
-        if np.log(gradient.max()) <= enough:
-            break
-        first = weights * gradient
-        second = first * _gradient(likely, shares, first)
-        steps += 2
-        change, curve = first - weights, second - 2 * first + weights
-        size = np.linalg.norm(curve, axis=1)
-        stretch = np.linalg.norm(change, axis=1) / np.where(size > 0, size, 1.0)
-        stretch = np.maximum(1.0, np.where(size > 0, stretch, 1.0))[:, None]
-        further = weights + 2 * stretch * change + stretch**2 * curve
-        usable = further.min(axis=1, keepdims=True) > 0
-        further = np.where(usable, further, second)
-        further /= further.sum(axis=1, keepdims=True)
-        better = _log_likelihood(likely, shares, further) >= _log_likelihood(likely, shares, second)
-        weights = np.where(better[:, None], further, second)
-        weights = np.maximum(weights / weights.sum(axis=1, keepdims=True), _LEAST)
-    return weights, steps
-
-
-def _gradient(likely: Floats, shares: Floats, weights: Floats) -> Floats:
-    """Σ_o share(o) p(o|s) / (πP)(o), shape (B, S)."""
-    output = np.maximum(weights @ likely, np.finfo(float).tiny)
-    return (shares / output) @ likely.T
-
-
-def _log_likelihood(likely: Floats, shares: Floats, weights: Floats) -> Floats:
-    output = np.maximum(weights @ likely, np.finfo(float).tiny)
-    return np.asarray((shares * np.log(output)).sum(axis=1))
 
 
 def _percentiles(

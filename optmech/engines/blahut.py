@@ -10,9 +10,9 @@ multipliers with a bound that is Blahut's.
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.estimate import likeliest
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
+from optmech.base.simplex import likeliest
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.exact.ratios.generators import generator
 from optmech.lp.blocks import BlockLP, Informed, Point

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.analysis.leakage.vulnerability import joint, probabilities, shares
-from optmech.analysis.simplex import concave_maximum
 from optmech.base import memory
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
+from optmech.base.simplex import concave_maximum
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.exact.number import Exact, Interval
