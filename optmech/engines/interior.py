@@ -9,14 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
-from optmech.base.read_only import record
+from optmech.base.arrays import Floats, Ints
 from optmech.engines.base import Monitor, Options
 from optmech.engines.highs import HighsSession
 from optmech.lp.blocks import BlockLP, LocalRows, entries
-from optmech.lp.flatten import FlatLP, flatten
+from optmech.lp.flatten import FlatLP, Interior, flatten
 
 LARGEST = 100_000
 """Nonzeros of programs for which this is worth the while."""
@@ -25,18 +23,6 @@ _NONE = 1e-8
 """Slacks below this are none."""
 _MOST = 0.5
 """The largest deviation of a ratio from one in the place of a divergence."""
-
-
-@record
-class Interior:
-    """A mechanism (S, O) inside, and what it shares with all: ``zero`` (S, O) marks entries
-    that are zero, and ``rows`` (k, S * O) with ``sums`` (k,) are the equations that hold, those
-    among the probabilities alone; row sums are left out."""
-
-    matrix: Floats
-    zero: NDArray[np.bool_]
-    rows: sp.csr_array
-    sums: Floats
 
 
 def interior(lp: BlockLP, options: Options, monitor: Monitor) -> Interior | None:
@@ -87,9 +73,7 @@ def _near_one(lp: BlockLP) -> BlockLP:
     return replace(lp, local=tuple(local), perspectives=())
 
 
-def _deepened(
-    flat: FlatLP, bounded: NDArray[np.int64], places: NDArray[np.int64], together: bool
-) -> FlatLP:
+def _deepened(flat: FlatLP, bounded: Ints, places: Ints, together: bool) -> FlatLP:
     """Maximise t with matrix x + t <= upper and x >= t; ``together`` Σ t for a t of every row and
     place, each of at most a hair."""
     k, extra = np.arange(len(places)), len(bounded) + len(places) if together else 1

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
@@ -194,3 +195,15 @@ def _row_scales(matrix: sp.csr_array) -> Floats:
         / np.sqrt(np.where(usable, np.minimum(low, high), 1.0)),
         1.0,
     )
+
+
+@record
+class Interior:
+    """A mechanism (S, O) inside, and what it shares with all: ``zero`` (S, O) marks entries
+    that are zero, and ``rows`` (k, S * O) with ``sums`` (k,) are the equations that hold, those
+    among the probabilities alone; row sums are left out."""
+
+    matrix: Floats
+    zero: NDArray[np.bool_]
+    rows: sp.csr_array
+    sums: Floats

@@ -16,9 +16,10 @@ from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.engines import load_engine, second, select
 from optmech.engines.base import EngineResult, Outcome
-from optmech.engines.interior import Interior, interior
+from optmech.engines.interior import interior
 from optmech.errors import OptmechError, ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
+from optmech.lp.flatten import Interior
 from optmech.lp.inequalities import Compiled, Inequalities, compile_feasibility, compile_lp
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import (

@@ -20,9 +20,9 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.certificate import Check, check_exact
 from optmech.certificate.statement import Statement
-from optmech.engines.interior import Interior
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, enough_bits, integers
+from optmech.lp.flatten import Interior
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import components
 from optmech.repair.implied import Implied
