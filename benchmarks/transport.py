@@ -25,8 +25,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from engines import ROOT, commit, processor, results
-from tables import gap_text
-from tables import table as markdown
+from tables import gap_text, table as markdown
 
 RESULTS = ROOT / "benchmarks" / "results" / "transport.jsonl"
 SIZES = (300, 500, 1000, 2000)

@@ -7,14 +7,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 from strategies import distributions, mechanisms
 
 import optmech as om
-from optmech import divergences as d
-from optmech import guarantees
+from optmech import divergences as d, guarantees
 
 few = settings(max_examples=25, deadline=None)
 SETS = [list(s) for k in range(4) for s in itertools.combinations(range(3), k)]

@@ -8,8 +8,7 @@ from fractions import Fraction
 import exact_numbers as exact
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from strategies import distributions, spread_distributions
 
 import optmech as om

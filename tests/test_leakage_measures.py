@@ -9,8 +9,7 @@ from itertools import product
 import exact_lp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import optmech as om
 from optmech.spaces.rationals import RationalRows

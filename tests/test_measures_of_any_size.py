@@ -9,8 +9,7 @@ import exact_numbers as exact
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import distributions, spread_distributions
 
 import optmech as om

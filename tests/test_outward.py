@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import mpmath
 import numpy as np
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from optmech.exact.rounding import exp_down, exp_up, log_floats, log_range
 

@@ -9,8 +9,7 @@ import threading
 import numpy as np
 import pytest
 from conformance.problems import blind, prior
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import optmech as om
 from optmech.base import memory

@@ -21,8 +21,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import probability, whole
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import DistanceLike
-from optmech.spaces.distances import evaluate as distance_matrix
+from optmech.spaces.distances import DistanceLike, evaluate as distance_matrix
 from optmech.spaces.mechanism import ROW_SUM_TOLERANCE, Mechanism
 from optmech.spaces.prior import Prior
 

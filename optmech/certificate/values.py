@@ -21,8 +21,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, record
 from optmech.certificate.statement import Spread, Statement
-from optmech.exact.number import rounded_down as rounded_down
-from optmech.exact.number import rounded_up as rounded_up
+from optmech.exact.number import rounded_down as rounded_down, rounded_up as rounded_up
 from optmech.exact.numerators import Numerators, integers
 
 NEAR = Fraction(1, 10**12)

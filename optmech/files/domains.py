@@ -31,8 +31,7 @@ from optmech.reading.sections import (
     is_number,
     refusal,
 )
-from optmech.spaces import domain as spaces
-from optmech.spaces import observables
+from optmech.spaces import domain as spaces, observables
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.labels import find_label
 

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from optmech.noise.additive.loss import NoiseLoss as NoiseLoss
     from optmech.noise.additive.planar import PlanarNoise as PlanarNoise
     from optmech.noise.additive.renyi import RenyiNoise as RenyiNoise
-    from optmech.noise.known import NoisePeer as NoisePeer
-    from optmech.noise.known import peers as peers
+    from optmech.noise.known import NoisePeer as NoisePeer, peers as peers
     from optmech.noise.optimum import optimal as optimal
-    from optmech.noise.releases import ReleaseNoise as ReleaseNoise
-    from optmech.noise.releases import for_releases as for_releases
+    from optmech.noise.releases import ReleaseNoise as ReleaseNoise, for_releases as for_releases
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from optmech.errors import ProblemError
-from optmech.reductions.base import Reduced as Reduced
-from optmech.reductions.base import Reduction as Reduction
-from optmech.reductions.dominance import DominatedEstimates as DominatedEstimates
-from optmech.reductions.dominance import DominatedObservables as DominatedObservables
-from optmech.reductions.pairs import ImpliedPairs as ImpliedPairs
-from optmech.reductions.pairs import Spanner as Spanner
+from optmech.reductions.base import Reduced as Reduced, Reduction as Reduction
+from optmech.reductions.dominance import (
+    DominatedEstimates as DominatedEstimates,
+    DominatedObservables as DominatedObservables,
+)
+from optmech.reductions.pairs import ImpliedPairs as ImpliedPairs, Spanner as Spanner
 
 _PLAIN: dict[str, Callable[[], Reduction]] = {
     "dominated-observables": DominatedObservables,

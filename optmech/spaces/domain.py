@@ -10,9 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats as Floats
-from optmech.base.arrays import Ints as Ints
-from optmech.base.arrays import coordinate_rows, finite_array
+from optmech.base.arrays import Floats as Floats, Ints as Ints, coordinate_rows, finite_array
 from optmech.base.labelled import refuse_latitude_first, rows_in_order
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import card

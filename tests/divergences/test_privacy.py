@@ -8,13 +8,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import distributions, mechanisms
 
 import optmech as om
-from optmech import divergences as d
-from optmech import guarantees
+from optmech import divergences as d, guarantees
 
 few = settings(max_examples=20)
 F_DIVERGENCES = ["kl", "reverse_kl", "tv", "chi2", "hellinger"]

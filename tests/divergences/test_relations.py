@@ -7,13 +7,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import distributions, mechanisms
 
 import optmech as om
-from optmech import divergences as d
-from optmech import guarantees
+from optmech import divergences as d, guarantees
 
 FUNCTION = {
     "max": d.max_divergence,

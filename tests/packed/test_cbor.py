@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import cbor2
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from optmech.errors import ProblemError
 from optmech.packed.cbor import Tag, decode, encode

@@ -11,8 +11,7 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import chi2
 
 import optmech as om

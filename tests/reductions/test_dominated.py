@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conformance.problems import FEW_USEFUL, Make
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from oracle import optimum
 

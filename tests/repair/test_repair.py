@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conformance.problems import KINDS, Make, blind, prior
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import optmech as om
 from optmech.certificate import check_exact

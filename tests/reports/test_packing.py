@@ -6,8 +6,7 @@ import base64
 import json
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from optmech.show.reports.payload import Store, number, script_json
 

@@ -10,8 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 import trace_enumeration as brute
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import spread_distributions
 
 import optmech as om

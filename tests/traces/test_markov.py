@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import trace_enumeration as brute
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import optmech as om
 from optmech.traces import MarkovPrior

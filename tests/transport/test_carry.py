@@ -9,8 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 from exact_lp import maximum
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import distributions, metrics, spread_distributions
 
 import optmech as om

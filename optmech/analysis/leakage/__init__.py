@@ -17,42 +17,43 @@ from typing import TYPE_CHECKING
 from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
-    from optmech.analysis.leakage.capacities import Capacity as Capacity
-    from optmech.analysis.leakage.capacities import ShannonCapacity as ShannonCapacity
-    from optmech.analysis.leakage.capacities import additive_capacity as additive_capacity
-    from optmech.analysis.leakage.capacities import bayes_risk_capacity as bayes_risk_capacity
-    from optmech.analysis.leakage.capacities import maximal_leakage as maximal_leakage
     from optmech.analysis.leakage.capacities import (
+        Capacity as Capacity,
+        ShannonCapacity as ShannonCapacity,
+        additive_capacity as additive_capacity,
+        bayes_risk_capacity as bayes_risk_capacity,
+        maximal_leakage as maximal_leakage,
         multiplicative_capacity as multiplicative_capacity,
+        mutual_information as mutual_information,
+        predicate_capacity as predicate_capacity,
+        shannon_capacity as shannon_capacity,
     )
-    from optmech.analysis.leakage.capacities import mutual_information as mutual_information
-    from optmech.analysis.leakage.capacities import predicate_capacity as predicate_capacity
-    from optmech.analysis.leakage.capacities import shannon_capacity as shannon_capacity
-    from optmech.analysis.leakage.comparison import Change as Change
-    from optmech.analysis.leakage.comparison import RefinementDistance as RefinementDistance
-    from optmech.analysis.leakage.comparison import Versions as Versions
-    from optmech.analysis.leakage.comparison import refinement_distance as refinement_distance
-    from optmech.analysis.leakage.comparison import versions as versions
-    from optmech.analysis.leakage.composition import Parallel as Parallel
-    from optmech.analysis.leakage.composition import Repeated as Repeated
-    from optmech.analysis.leakage.composition import parallel as parallel
-    from optmech.analysis.leakage.composition import repeated as repeated
-    from optmech.analysis.leakage.refinement import Refinement as Refinement
-    from optmech.analysis.leakage.refinement import refines as refines
-    from optmech.analysis.leakage.vulnerability import Hyper as Hyper
-    from optmech.analysis.leakage.vulnerability import additive_leakage as additive_leakage
-    from optmech.analysis.leakage.vulnerability import best_guesses as best_guesses
-    from optmech.analysis.leakage.vulnerability import guessing_entropy as guessing_entropy
-    from optmech.analysis.leakage.vulnerability import hyper as hyper
+    from optmech.analysis.leakage.comparison import (
+        Change as Change,
+        RefinementDistance as RefinementDistance,
+        Versions as Versions,
+        refinement_distance as refinement_distance,
+        versions as versions,
+    )
+    from optmech.analysis.leakage.composition import (
+        Parallel as Parallel,
+        Repeated as Repeated,
+        parallel as parallel,
+        repeated as repeated,
+    )
+    from optmech.analysis.leakage.refinement import Refinement as Refinement, refines as refines
     from optmech.analysis.leakage.vulnerability import (
+        Hyper as Hyper,
+        additive_leakage as additive_leakage,
+        best_guesses as best_guesses,
+        guessing_entropy as guessing_entropy,
+        hyper as hyper,
         multiplicative_leakage as multiplicative_leakage,
-    )
-    from optmech.analysis.leakage.vulnerability import partition as partition
-    from optmech.analysis.leakage.vulnerability import (
+        partition as partition,
         posterior_vulnerability as posterior_vulnerability,
+        predicate as predicate,
+        prior_vulnerability as prior_vulnerability,
+        reduced as reduced,
     )
-    from optmech.analysis.leakage.vulnerability import predicate as predicate
-    from optmech.analysis.leakage.vulnerability import prior_vulnerability as prior_vulnerability
-    from optmech.analysis.leakage.vulnerability import reduced as reduced
 else:
     __getattr__, __dir__ = lazily(__name__)

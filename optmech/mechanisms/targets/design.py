@@ -23,8 +23,7 @@ from optmech.base.read_only import record
 from optmech.certificate.check import Check
 from optmech.certificate.proved import CLAIMS, ProvedLoss
 from optmech.errors import ProblemError
-from optmech.exact.codec import amount, listing
-from optmech.exact.codec import record as fields
+from optmech.exact.codec import amount, listing, record as fields
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.sampler import limbs_for
 from optmech.mechanisms.targets.checks import checks_of

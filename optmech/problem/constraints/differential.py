@@ -62,8 +62,7 @@ def _pair(item: Any, where: str, remedy: str) -> tuple[int, int]:
 
 
 def _key() -> Any:
-    from pydantic import Discriminator, Tag
-    from pydantic import Field as Key
+    from pydantic import Discriminator, Field as Key, Tag
 
     from optmech.reading.sections import (
         SORTS,

@@ -30,8 +30,7 @@ def as_minimum(value: object) -> Exact:
 
 
 def _key() -> Any:
-    from pydantic import Discriminator, Tag
-    from pydantic import Field as Key
+    from pydantic import Discriminator, Field as Key, Tag
 
     from optmech.reading.sections import ExactNumber, Section
 
