@@ -6,11 +6,10 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
 from optmech.base.shown import Shown, card
+from optmech.base.storage import plain_values
 from optmech.certificate import Bound, Check, Multipliers, lower_bound
 from optmech.certificate.families import Gradient
 from optmech.certificate.objective import Figures, claimable, relative_gap
@@ -246,7 +245,7 @@ class Design(Proved):
     def summary(self) -> dict[str, Any]:
         """The design's figures as plain values, ready for JSON (nan and inf become None)."""
         found = {
-            **{name: plain(getattr(self, name)) for name in _SUMMARY},
+            **{name: getattr(self, name) for name in _SUMMARY},
             "secrets": len(self.problem.secrets),
             "observables": len(self.problem.observables),
             "reason": self.reason,
@@ -254,7 +253,7 @@ class Design(Proved):
         }
         if self.mesh is not None:
             found |= {
-                "total_gap": plain(self.total_gap),
+                "total_gap": self.total_gap,
                 "places": len(self.problem.secrets),
                 "vertices": len(self.mesh),
                 "degree": self.mesh.degree,
@@ -262,8 +261,11 @@ class Design(Proved):
                 "triangles": len(self.mesh.triangles),
             }
         if self.approximations:
-            found["approximations"] = plain(self.approximations)
-        return found
+            found["approximations"] = [
+                {name: getattr(part, name) for name in MEASURED} for part in self.approximations
+            ]
+        out: dict[str, Any] = plain_values(found)
+        return out
 
 
 def mechanism_of(problem: Problem, exact: Numerators) -> Mechanism:
@@ -272,15 +274,6 @@ def mechanism_of(problem: Problem, exact: Numerators) -> Mechanism:
     if gradient is not None:
         return MeshMechanism(gradient.mesh, problem.observables, exact, problem.secrets)
     return Mechanism.of(problem.secrets, problem.observables, exact)
-
-
-def plain(value: Any) -> Any:
-    """A figure, or some, as JSON has them."""
-    if isinstance(value, float):
-        return float(value) if np.isfinite(value) else None
-    if isinstance(value, Approximation):
-        return {name: plain(getattr(value, name)) for name in MEASURED}
-    return [plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def _unit(problem: Problem, distance: object) -> str:

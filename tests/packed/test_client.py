@@ -152,14 +152,6 @@ def test_python_refuses_the_committed_files(name: str, tmp_path: Path) -> None:
         om.load_packed(path)
 
 
-@pytest.fixture(scope="module")
-def node() -> str:
-    found = shutil.which("node")
-    if found is None:
-        pytest.skip("no Node")
-    return found
-
-
 def test_node_gives_the_same_reports(node: str, folder: Path) -> None:
     run = subprocess.run(
         [node, str(HERE / "vectors.mjs"), str(CLIENT), str(folder)],

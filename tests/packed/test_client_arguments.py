@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -29,14 +28,6 @@ const said = async (action) => {
   catch (error) { return error instanceof PackedError ? "refused" : String(error.stack); }
 };
 """
-
-
-@pytest.fixture(scope="module")
-def node() -> str:
-    found = shutil.which("node")
-    if found is None:
-        pytest.skip("no Node")
-    return found
 
 
 def answered(node: str, script: str) -> Any:

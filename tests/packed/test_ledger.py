@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import random
-import shutil
 import subprocess
 import sys
 import threading
@@ -32,14 +31,6 @@ from optmech.packed.load import mechanism_of
 VECTORS = Path(__file__).parent / "vectors"
 CLIENT = Path(om.__file__).parent / "packed" / "client"
 KEY = bytes(range(32))
-
-
-@pytest.fixture(scope="module")
-def line() -> om.PackedMechanism:
-    """Six places in a row, ε = 1 per year."""
-    found = om.load_packed(VECTORS / "line.omm")
-    assert isinstance(found, om.PackedMechanism)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -671,14 +662,6 @@ def test_a_time_that_is_none_is_refused_before_it_is_charged(
 
 
 # -- JavaScript ----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def node() -> str:
-    found = shutil.which("node")
-    if found is None:
-        pytest.skip("no Node")
-    return found
 
 
 def asked(node: str, script: str, given: Any, tmp_path: Path) -> Any:

@@ -23,14 +23,6 @@ VECTORS = Path(__file__).parent / "vectors"
 KEY = bytes(range(32))
 
 
-@pytest.fixture(scope="module")
-def line() -> om.PackedMechanism:
-    """Six places in a row, ε = 1 per year."""
-    found = om.load_packed(VECTORS / "line.omm")
-    assert isinstance(found, om.PackedMechanism)
-    return found
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("kept", [True, False])

@@ -20,12 +20,6 @@ KEY = hashlib.sha256(b"a device").digest()
 DAY = 86_400
 
 
-@pytest.fixture(scope="module")
-def line() -> om.PackedMechanism:
-    """Six places in a row, ε = 1 per year."""
-    return om.load_packed(VECTORS / "line.omm")
-
-
 def test_the_bytes_are_an_hmac_of_place_and_epoch(line: om.PackedMechanism) -> None:
     message = b"optmech-sticky/1" + (VECTORS / "line.omm").read_bytes()[-32:]
     message += (3).to_bytes(4, "little") + (20_000).to_bytes(8, "little")

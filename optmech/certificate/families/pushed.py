@@ -96,11 +96,12 @@ class LiftedRatio(Pushed):
 
         def holds(k: int, o: int) -> bool:
             far = float(self.scale[k])
-            if at_most(left[k][o], right[k][o], self.epsilon, far):
-                return True
+            kept = at_most(left[k][o], right[k][o], self.epsilon, far)
+            if kept or low is high:
+                return kept
             # bounds may differ where the sums do not
             exactly = values.pushed(weights[[k, count + k]], high, o)
-            return low is not high and at_most(*exactly, self.epsilon, far)
+            return at_most(*exactly, self.epsilon, far)
 
         failed = first_failed((holds(k, o), (k, k, o)) for k, _, o in scan.open)
         words = "largest (λP)(o) / (e^r (λ'P)(o)) = {0:.15g}, inequality {1}, o={3}"

@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> Answer:
     """Write the file, read it again, say how to go on."""
     from optmech.base.storage import ending, is_standard_output, write_atomically
     from optmech.files.load import read_text
+    from optmech.files.starting import first_problem
 
     wanted = _wanted(args)
     output.claim_outputs(args, [args.data])
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> Answer:
             where="--output",
             remedy="Use a name that ends in .toml",
         )
-    text, notes = _first(wanted, Path(args.output))
+    text, notes = first_problem(wanted, Path(args.output))
     # whatever the data are called, and hold: a file that cannot be read is not written
     secrets = len(read_text(text, Path(args.output)).problem.secrets)
     if not args.force:
@@ -79,19 +80,6 @@ def run(args: argparse.Namespace) -> Answer:
         said.append(f"problem with {secrets:,} secrets written to {args.output}")
         said.append(f"next: optmech solve {args.output} -o design.json --report report.html")
     return Answer({"output": args.output, "secrets": secrets, "notes": notes}, notes=said)
-
-
-def _first(wanted: Wanted, beside: Path) -> tuple[str, list[str]]:
-    """Text and notes; errors are in the words of the command line."""
-    from optmech.files.starting import first_problem
-
-    try:
-        return first_problem(wanted, beside)
-    except ProblemError as error:
-        if error.where in ("x", "y", "cells", "factor", "radius"):
-            remedy = error.remedy.replace("Name x and y, or label", "Give --x and --y, or --label")
-            raise type(error)(error.message, where=f"--{error.where}", remedy=remedy) from error
-        raise
 
 
 def _refuse_another(path: str, content: bytes) -> None:
