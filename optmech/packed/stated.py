@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from optmech.packed.load import PackedMechanism
 from optmech.packed.meshes import Weights
 from optmech.packed.places import encode_places, reach_of
 from optmech.packed.words import words_of
+from optmech.pipeline.mesh_search import strictly_inside as inside_mesh
+from optmech.pipeline.search import strictly_inside
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_in, over_places
 from optmech.repair.few_bits import few_bits
@@ -55,7 +57,9 @@ class Stated:
         """Whole numbers over 2^bits that keep every inequality; None where none were found."""
         if self.mesh is not None:
             return self._rounded_inside(bits)
-        released = few_bits(self.statement, self.exact.matrix, bits)
+        released = few_bits(
+            self.statement, self.exact.matrix, bits, partial(strictly_inside, self.statement)
+        )
         return None if released is None else released.exact
 
     def _rounded_inside(self, bits: int) -> Numerators | None:
@@ -88,6 +92,11 @@ class Stated:
         for share in _MIXTURES:
             for anchor in anchors:
                 yield (1 - share) * matrix + share * anchor
+        # no constant one may keep bounds of the loss beside a least distortion
+        inside = inside_mesh(self.statement)
+        if inside is not None:
+            for share in _MIXTURES:
+                yield (1 - share) * matrix + share * inside[:, kept]
 
     def value(self, released: Numerators) -> tuple[Fraction, Fraction]:
         """Bounds of the objective, with its sign."""

@@ -18,6 +18,7 @@ from optmech.engines import cones
 from optmech.errors import OptmechError, SolverError, VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.lp.place_rows import PlaceRows
+from optmech.pipeline.session import Clock
 from optmech.problem.regions import gradient_in, over_places
 from optmech.repair.gradients import inside, released_inside, toward
 
@@ -28,6 +29,8 @@ _START_GAP = 1e-2
 """Of the solution whose guesses are the first."""
 _BLENDED = (0.5, 0.1, 1e-2, 1e-3)
 """Shares of the middle in starts that hardly depend on the place."""
+_SECONDS = 60.0
+"""For a matrix inside all constraints that is asked for alone."""
 _MARGINS = (1e-12, 1e-10, 1e-8, 1e-6)
 
 
@@ -104,6 +107,27 @@ def solve_beside(
         if kept_to is None:
             raise
         return kept_to
+
+
+def strictly_inside(statement: Statement) -> Floats | None:
+    """A matrix over the control points of a mesh, of all reports, that keeps every inequality of a
+    statement with something to spare; None where none was found."""
+    promise = gradient_in(statement)
+    cone_program = cones.ConeProgram.of(promise.mesh, float(promise.epsilon))
+    kept = np.flatnonzero(statement.allowed.all(axis=0))
+    costs = np.zeros((promise.mesh.rows, statement.observables))
+    clock = Clock(_SECONDS)
+
+    def stop(point: cones.ConePoint, program: str = "", /) -> bool:
+        return clock.remaining() <= 0
+
+    try:
+        start = _Search(statement, cone_program, costs, stop, None, kept).start()
+    except (Infeasible, SolverError):
+        return None
+    out = np.zeros_like(costs)
+    out[:, kept] = start
+    return out
 
 
 @record

@@ -15,7 +15,7 @@ from optmech.certificate.bound import closed_form_reason, pairs_of, support_reas
 from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.engines import load_engine, second, select
-from optmech.engines.base import EngineResult, Outcome
+from optmech.engines.base import EngineResult, Options, Outcome, Timed
 from optmech.engines.interior import interior
 from optmech.errors import OptmechError, ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
@@ -43,6 +43,8 @@ from optmech.repair.release import released_near
 T = TypeVar("T")
 
 _INNER_MARGINS = (1e-7, 1e-9)
+_INNER_SECONDS = 60.0
+"""For a matrix inside all inequalities that is asked for alone."""
 _SMALL = 1e-4
 """Log ratios up to which a mechanism with ratios of one is worth a try."""
 _SLACK_FIRST_ROWS = 500_000
@@ -350,6 +352,14 @@ class _Search:
                 _chained(outer, inner) for outer in programs for inner in reduction.apply(outer.lp)
             ]
         return programs
+
+
+def strictly_inside(statement: Statement) -> Floats | None:
+    """A matrix (S, O) as far inside all inequalities of a statement as there are; None where none
+    was found, or the program is too large to look."""
+    given = Implied.of(Inequalities.of(statement)).given
+    found = interior(compile_lp(given).lp, Options(), Timed(_INNER_SECONDS))
+    return None if found is None else found.matrix
 
 
 def _recovering(compiled: Compiled, implied: Implied, reduced: Reduced) -> Recover:

@@ -7,7 +7,7 @@ cost more than they are worth are merged into others first. Proofs: docs/theory.
 result is still to be decided by the certificate: nothing is promised here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -71,26 +71,41 @@ class WholeCone:
         return np.ceil(np.where(values < _SMALL, values * (1 - self.snap), values))
 
 
-def few_bits(statement: Statement, matrix: Floats, bits: int) -> Released | None:
+def few_bits(
+    statement: Statement,
+    matrix: Floats,
+    bits: int,
+    inside: Callable[[], Floats | None] = lambda: None,
+) -> Released | None:
     """Whole numbers over 2^``bits`` near a mechanism, which pass the exact check; None where no way
-    was found. ``bits`` is at most 48."""
+    was found. ``bits`` is at most 48; ``inside`` finds a matrix that keeps every inequality with
+    something to spare, and is asked where no constant one helps."""
     given = Inequalities.of(statement)
     held = HeldRows.of(given, bits)
     if held is not None:
         return held.near(matrix)
     implied = Implied.of(given).given
     cone = Cone.of(implied)
-    for snap in (_SNAP, 0.0):
-        whole = WholeCone(cone, bits, snap)
-        for candidate in _candidates(given, whole, matrix):
-            found = Released.of(statement, candidate)
-            if found is not None:
-                return found
+
+    def anchors() -> Iterator[list[Floats]]:
+        yield list(constant_anchors(statement, matrix))
+        if given.convex and (deepest := inside()) is not None:
+            yield [deepest]
+
+    for others in anchors():
+        for snap in (_SNAP, 0.0):
+            whole = WholeCone(cone, bits, snap)
+            for candidate in _candidates(given, whole, matrix, others):
+                found = Released.of(statement, candidate)
+                if found is not None:
+                    return found
     return None
 
 
-def _candidates(given: Inequalities, whole: WholeCone, matrix: Floats) -> Iterator[Numerators]:
-    """The cheapest first where only ratios count; else by how much of an anchor is mixed in."""
+def _candidates(
+    given: Inequalities, whole: WholeCone, matrix: Floats, others: list[Floats]
+) -> Iterator[Numerators]:
+    """The cheapest first where only ratios count; else by how much of ``others`` is mixed in."""
     statement = given.statement
     if not given.convex:
         found = [
@@ -101,7 +116,7 @@ def _candidates(given: Inequalities, whole: WholeCone, matrix: Floats) -> Iterat
         yield from sorted(found, key=lambda n: float((statement.cost * n.matrix).sum()))
         return
     for share in _MIXTURES:
-        for anchor in constant_anchors(statement, matrix) if share else (matrix,):
+        for anchor in others if share else (matrix,):
             mixed = _rounded(statement, whole, (1 - share) * matrix + share * anchor)
             if mixed is not None:
                 yield _numerators(mixed, whole.bits)

@@ -101,6 +101,35 @@ def test_every_kind_of_promise_is_kept(name: str, tmp_path: Path) -> None:
     assert adopted.loss <= design.loss * (1 + 1e-9) + 1e-12
 
 
+def test_limits_from_both_sides_leave_room_for_few_bits(tmp_path: Path) -> None:
+    """No constant mechanism keeps a least distortion beside losses that are bounded below those of
+    the best design without: something inside both has to be found and mixed in."""
+    euclidean = om.distances.euclidean()
+    private = om.MetricPrivacy(0.8, euclidean)
+    packed = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(4, 9))
+        prior = om.Prior(om.Domain(range(n), rng.uniform(0, 4, (n, 2))), rng.dirichlet(np.ones(n)))
+        free = om.solve(om.Problem(prior, euclidean, constraints=[private])).mechanism
+        worst = om.LossBound(0.95 * om.measures.worst_loss(free, euclidean), worst_case=True)
+        least = om.DistortionPrivacy(
+            1.03 * om.measures.distortion(free, prior, euclidean), euclidean
+        )
+        asked = om.Problem(prior, euclidean, constraints=[private, worst, least])
+        design = om.solve(asked)
+        if design.status == "infeasible":
+            continue
+        packed += 1
+        for bits in (24, 32):
+            om.pack(design, tmp_path / "m.omm", bits=bits)
+            report = om.check_packed(tmp_path / "m.omm", design)
+            assert report.passed, report.faults
+            found = om.exchange.adopt(om.load_packed(tmp_path / "m.omm"), asked)
+            assert found.loss <= design.loss * 1.01
+    assert packed >= 8
+
+
 def test_the_loss_is_stated_and_limited(grid: om.Design, tmp_path: Path) -> None:
     found = om.pack(grid, tmp_path / "city.omm", bits=16)
     cells = grid.problem.secrets
