@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import io
 import json
 import math
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +39,18 @@ LINES = tuple(name for name in ASKED if name not in ("together", "nothing", "ren
 """Those that ``falsehood`` knows how to compute again."""
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    path = tmp_path_factory.mktemp("noise") / "noise.json"
-    out = {}
+def files(folder: Path) -> dict[str, bytes]:
+    """A file of every sort of noise."""
+    path, out = folder / "noise.json", {}
     for name, asked in ASKED.items():
         om.noise.optimal(**asked).save(path)
         out[name] = path.read_bytes()
     return out
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return files(tmp_path_factory.mktemp("noise"))
 
 
 def verdicts(content: bytes, path: Path) -> tuple[bool, bool]:
@@ -236,6 +245,19 @@ def run(made: dict[str, bytes], count: int, seed: int, path: Path) -> tuple[list
     return wrong, accepted
 
 
+def many() -> int:
+    """``PYTHONPATH=tests python -m noise.test_noise_files --count 10000 --seed 1``"""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        made = files(Path(folder))
+        wrong, accepted = run(made, args.count, args.seed, Path(folder) / "noise.json")
+    print(f"{args.count:,} files, {accepted:,} accepted, {len(wrong)} wrong", *wrong, sep="\n")
+    return 1 if wrong else 0
+
+
 def test_check_and_audit_agree_on_altered_files(made: dict[str, bytes], tmp_path: Path) -> None:
     wrong, accepted = run(made, 350, 7, tmp_path / "noise.json")
     assert wrong == []
@@ -352,3 +374,7 @@ def test_work_is_bounded_before_it_is_done(made: dict[str, bytes], tmp_path: Pat
     del body["digest"]
     body["sensitivity"] = 2
     assert verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json") == (False, False)
+
+
+if __name__ == "__main__":
+    sys.exit(many())
