@@ -31,7 +31,7 @@ from optmech.engines import cones, pairs
 from optmech.lp.gradients import row_costs
 from optmech.pipeline.mesh_search import SLACK, Found, Infeasible, Stop, solve_beside, with_vectors
 from optmech.pipeline.profiles import Profile
-from optmech.pipeline.search import solve
+from optmech.pipeline.search import NoMechanismError, solve
 from optmech.pipeline.session import Clock, Progress, attempted, ending, infeasible_design
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_in
@@ -183,9 +183,14 @@ def _outer(problem: Problem, profile: Profile, clock: Clock) -> Bounded:
     left = clock.remaining()
     # of many places a closer bound takes longer than it is worth
     asked = min(profile.gap, _OUTER_GAP if len(problem.secrets) <= FEW else _BESIDE_GAP)
-    found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
-    proof = OuterProof(None, outer.statement, found.certificate.multipliers)
-    return proof, claimable(found.bound), ()
+    try:
+        found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
+        multipliers, bound = found.certificate.multipliers, found.bound
+    except NoMechanismError as without:
+        # multipliers prove their bound without a mechanism beside them
+        multipliers = without.multipliers
+        bound = lower_bound(outer.statement, multipliers).value
+    return OuterProof(None, outer.statement, multipliers), claimable(bound), ()
 
 
 def _why(profile: Profile) -> str:

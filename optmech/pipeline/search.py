@@ -51,6 +51,13 @@ _SLACK_FIRST_ROWS = 500_000
 """From this many pair rows on it pays to see first whether distortion constraints bind."""
 
 
+class NoMechanismError(SolverError):
+    """No verified mechanism was found, and no proof that there is none."""
+
+    multipliers = Multipliers()
+    """Those that prove the best lower bound that was found."""
+
+
 def solve(
     problem: Problem,
     profile: str | Path | Profile = "auto",
@@ -102,12 +109,14 @@ def solve(
                 search.kept(search.anchor, None)
                 session.release(alone=True)
     if session.released is None and not reason:
-        raise SolverError(
+        error = NoMechanismError(
             f"no verified mechanism was found in {session.seconds:.1f} s ({search.message})",
             where=f"profile {chosen.name}",
             remedy="Allow more time, use another profile, or relax a constraint that leaves "
             "no room (a loss bound at its minimum, for example)",
         )
+        error.multipliers = session.multipliers
+        raise error
     return make_design(problem, session, search.engine, search.why, reason, search.message)
 
 

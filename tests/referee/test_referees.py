@@ -10,3 +10,10 @@ from referee.run import families, judged
 @pytest.mark.parametrize("family", families())
 def test_nothing_false(family: str, index: int) -> None:
     assert judged(family, 3, index) == []
+
+
+@pytest.mark.parametrize(("family", "seed", "index"), [("every_point", 61, 1068)])
+def test_nothing_false_where_something_was(family: str, seed: int, index: int) -> None:
+    """Three equal places with a limit on the bias: no mechanism over the places alone was found,
+    and with it the bound was lost that its multipliers prove."""
+    assert judged(family, seed, index) == []
