@@ -1,0 +1,146 @@
+"""The reader in C, built with warnings as errors and sanitizers, and asked over its streams."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import optmech as om
+
+HERE = Path(__file__).parent
+SOURCE = Path(om.__file__).parent / "packed" / "client" / "c"
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wshadow"]
+SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+Verify = Callable[[bytes, bytes], bool]
+
+
+def compiler() -> str | None:
+    """A compiler of C, where there is one."""
+    return shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
+
+
+def built(folder: Path, *options: str, main: str = "reader.c") -> Path:
+    """The program, built with sanitizers or with other ``options``."""
+    out = folder / Path(main).stem
+    files = [str(HERE / main), str(SOURCE / "optmech.c")]
+    found = compiler()
+    assert found is not None
+    command = [found, *STRICT, *(options or SANITIZED), f"-I{SOURCE}", *files, "-o", str(out)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def bits(value: float) -> str:
+    """A float64 as the program writes it."""
+    return struct.pack(">d", value).hex()
+
+
+def value(text: str) -> float:
+    """The inverse."""
+    return float(struct.unpack(">d", bytes.fromhex(text))[0])
+
+
+class Native:
+    """A running reader; ``verify`` says whether a message has a signature."""
+
+    def __init__(self, program: Path, verify: Verify | None = None) -> None:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            [str(program)], stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        )
+        self._verify = verify
+
+    def ask(self, *words: object) -> str:
+        """The answer to a command. Raises AssertionError where the program has ended."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(" ".join(map(str, words)) + "\n")
+        stdin.flush()
+        while True:
+            line = stdout.readline()
+            if not line:
+                _, said = self._process.communicate()
+                raise AssertionError(f"the reader in C ended at {words[:3]}: {said[-3000:]}")
+            name, *parts = line.split()[:3] or [""]
+            if name != "verify":
+                return line.strip()
+            message, signature = map(bytes.fromhex, parts)
+            fits = self._verify is not None and self._verify(message, signature)
+            stdin.write(f"{int(fits)}\n")
+            stdin.flush()
+
+    def close(self) -> None:
+        """End it; a leak of memory is an error as well."""
+        _, said = self._process.communicate(timeout=60)
+        assert self._process.returncode == 0, said[-3000:]
+
+    def open(self, path: Path, signed: bool = False) -> tuple[bool, int, int, int] | None:
+        """Whether it is a mesh, bytes of a draw, places and their dimension; None refused."""
+        name, *parts = self.ask("open", path, int(signed)).split()
+        if name != "read":
+            return None
+        mesh, size, count, dimension = map(int, parts)
+        return bool(mesh), size, count, dimension
+
+    def words(self) -> list[Any]:
+        """Title, promises, what is not promised, and what is done outside."""
+        title, *parts, outside = self.ask("words").split()
+        text = [bytes.fromhex(part[1:]).decode() for part in (title, *parts)]
+        for_ = [t for t, part in zip(text[1:], parts, strict=True) if part[0] == "p"]
+        against = [t for t, part in zip(text[1:], parts, strict=True) if part[0] == "n"]
+        return [text[0], for_, against, outside]
+
+    def reports(self) -> list[list[Any]]:
+        """Number, coordinates and accuracy of every report that is made."""
+        out: list[list[Any]] = []
+        for part in self.ask("reports").split():
+            number, where, radius = part.split(":")
+            point = [value(text) for text in where.split(",") if text] or None
+            out.append([int(number), point, value(radius) if radius else None])
+        return out
+
+    def number(self, *words: object) -> int | str:
+        """A report, -1 outside, or "refused"."""
+        found = self.ask(*words)
+        return -1 if found == "outside" else "refused" if "refused" in found else int(found)
+
+    def locate(self, position: list[float]) -> int | str:
+        """The place of a position."""
+        return self.number("locate", *map(bits, position))
+
+    def draw(self, place: int, entropy: bytes) -> int | str:
+        """The report for a place."""
+        return self.number("draw", place, entropy.hex())
+
+    def at(self, position: list[float], entropy: bytes) -> list[Any] | str:
+        """Triangle and weights of a position, and the report there, as ``readers.mjs`` has them."""
+        found = self.ask("at", *map(bits, position), entropy.hex())
+        if found == "outside":
+            return [None, -1]
+        if found.startswith("refused"):
+            return "refused"
+        *place, report = map(int, found.split())
+        return [place, report]
+
+
+def answers(reader: Native, path: Path, signed: bool, positions: list[list[float]],
+            entropy: list[str]) -> Any:  # fmt: skip
+    """What ``readers.mjs`` answers, from C."""
+    found = reader.open(path, signed)
+    if found is None:
+        return "refused"
+    mesh, size, count, dimension = found
+    data = [bytes.fromhex(text)[:size] for text in entropy]
+    words = {"words": reader.words(), "reports": reader.reports()}
+    if mesh:
+        draws = [reader.at(p, data[k % len(data)]) for k, p in enumerate(positions)]
+        return {**words, "draws": draws}
+    drawn = [reader.draw(k * 7 % count, own) for k, own in enumerate(data)]
+    places = [reader.locate(p[:dimension]) for p in positions] if dimension else []
+    return {**words, "draws": drawn, "places": places}

@@ -1,0 +1,190 @@
+"""The reader in C: the committed answers, the exact law, and nothing beyond its memory."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import random
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from packed import native
+from packed.test_client import STATED, VECTORS, folder as folder, mesh_reports, reports
+from scipy.stats import chi2
+
+import optmech as om
+
+pytestmark = pytest.mark.skipif(native.compiler() is None, reason="no compiler of C")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return native.built(tmp_path_factory.mktemp("c"))
+
+
+@pytest.fixture
+def reader(program: Path) -> Iterator[native.Native]:
+    found = native.Native(program)
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("name", STATED["files"])
+def test_the_committed_answers(name: str, reader: native.Native) -> None:
+    stated = STATED["files"][name]
+    _, size, _, _ = reader.open(VECTORS / name)
+    for place, entropy, report in stated["draws"]:
+        assert reader.draw(place, bytes.fromhex(entropy)) == report
+    for position, place in stated["positions"]:
+        assert reader.locate(position) == place
+    own = {report: part for report, *part in reader.reports()}
+    for report, where, accuracy in stated["reports"]:
+        assert own[report] == [where, accuracy]
+    key = bytes.fromhex(STATED["key"])
+    for place, epoch, entropy in stated["sticky"]:
+        drawn, report = reader.ask("sticky", key.hex(), place, epoch).split()
+        assert drawn == entropy
+        assert reader.draw(place, bytes.fromhex(entropy)) == int(report)
+        digest = (VECTORS / name).read_bytes()[-32:]
+        message = b"optmech-sticky/1" + digest + struct.pack("<IQ", place, int(epoch))
+        assert hmac.new(key, message, hashlib.sha256).digest()[:size].hex() == drawn
+
+
+@pytest.mark.parametrize("name", STATED["meshes"])
+def test_the_committed_answers_at_positions(name: str, reader: native.Native) -> None:
+    stated = STATED["meshes"][name]
+    reader.open(VECTORS / name)
+    for position, entropy, report in stated["draws"]:
+        assert reader.at(position, bytes.fromhex(entropy))[1] == report
+    for position, place in stated["positions"]:
+        assert reader.at(position, bytes(24))[0] == place
+    own = {report: part for report, *part in reader.reports()}
+    for report, where, accuracy in stated["reports"]:
+        assert own[report] == [where, accuracy]
+
+
+def test_what_has_to_be_refused(reader: native.Native, tmp_path: Path) -> None:
+    for name, content in STATED["refused"].items():
+        path = tmp_path / "m.omm"
+        path.write_bytes(bytes.fromhex(content))
+        assert reader.open(path) is None, name
+
+
+def test_many_draws_are_those_of_python(reader: native.Native, folder: Path) -> None:
+    for name in STATED["files"] | STATED["meshes"]:
+        reader.open(folder / name)
+        found = [int(part) for part in reader.ask("many", folder / f"{name}.draws").split()]
+        own = mesh_reports if name in STATED["meshes"] else reports
+        assert found == own(folder, name)
+
+
+def test_every_prefix_and_every_flipped_bit_is_refused(
+    reader: native.Native, tmp_path: Path
+) -> None:
+    """Memory ends with the file: a byte read beyond it is an error of the sanitizer."""
+    content = (VECTORS / "labels.omm").read_bytes()
+    path = tmp_path / "m.omm"
+    for k in range(len(content)):
+        path.write_bytes(content[:k])
+        assert reader.open(path) is None
+        flipped = bytearray(content)
+        flipped[k] ^= 1 << k % 8
+        path.write_bytes(bytes(flipped))
+        assert reader.open(path) is None
+
+
+def test_signatures_are_asked_for(program: Path, tmp_path: Path) -> None:
+    """The message is that of RFC 9052, as cryptography signs it."""
+    pytest.importorskip("cryptography")
+    from packed.readers import Key
+
+    key, plain = Key.made(tmp_path), VECTORS / "grid.omm"
+    asked = []
+
+    def verify(message: bytes, signature: bytes) -> bool:
+        asked.append(message)
+        return key.signed(message, signature)
+
+    reader = native.Native(program, verify)
+    signed = tmp_path / "signed.omm"
+    signed.write_bytes(key.sign(plain.read_bytes()))
+    assert reader.open(signed) is None
+    assert reader.open(plain, signed=True) is None
+    assert asked == []
+    assert reader.open(signed, signed=True) is not None
+    # more than once, as memory for verifying it was found in steps
+    assert len(set(asked)) == 1
+    place, entropy, report = STATED["files"]["grid.omm"]["draws"][0]
+    assert reader.draw(place, bytes.fromhex(entropy)) == report
+    other = bytearray(signed.read_bytes())
+    other[-1] ^= 1
+    signed.write_bytes(bytes(other))
+    assert reader.open(signed, signed=True) is None
+    reader.close()
+
+
+def test_decimals_are_the_floats_of_python(reader: native.Native) -> None:
+    rng = random.Random(4)
+    numbers = [rng.randrange(-1_800_000_000, 1_800_000_000) for _ in range(2000)]
+    for number in [0, 1, -1, 1_800_000_000, -900_000_000, *numbers]:
+        found, back = reader.ask("float", number).split()
+        assert native.value(found) == number / 1e7
+        assert int(back) == number
+
+
+@pytest.mark.slow
+def test_a_million_draws_have_the_exact_law(tmp_path: Path) -> None:
+    """χ² of every file of places and one place of it, from the system's entropy."""
+    reader = native.Native(native.built(tmp_path, "-O2"))
+    least = 1.0
+    for name in STATED["files"]:
+        found = om.load_packed(VECTORS / name)
+        reader.open(VECTORS / name)
+        seen = np.array([int(n) for n in reader.ask("count", 1, 1_000_000).split()])
+        expected = found.matrix[1] * 1e6
+        assert seen[expected == 0].sum() == 0
+        kept = expected > 5
+        rare = expected[~kept].sum()
+        pairs = [*zip(seen[kept], expected[kept], strict=True)]
+        if rare > 5:
+            pairs.append((seen[~kept].sum(), rare))
+        statistic = sum((a - b) ** 2 / b for a, b in pairs)
+        least = min(least, float(chi2.sf(statistic, max(len(pairs) - 1, 1))))
+    reader.close()
+    # the least of seven
+    assert least > 1e-5
+
+
+def test_it_is_c99_to_two_compilers(tmp_path: Path) -> None:
+    """As a library for C and for C++, without a warning."""
+    tried = 0
+    for name, language in (
+        ("gcc", "c99"),
+        ("clang", "c99"),
+        ("g++", "c++11"),
+        ("clang++", "c++11"),
+    ):
+        found = shutil.which(name)
+        if found is None:
+            continue
+        source = native.SOURCE / "optmech.c"
+        if language != "c99":
+            source = tmp_path / "use.cc"
+            source.write_text(
+                '#include "optmech.h"\nint main() { optmech_mechanism m; (void)m; }\n'
+            )
+        command = [found, f"-std={language}", *native.STRICT[1:], "-Wconversion", "-Os", "-c"]
+        done = subprocess.run(
+            [*command, f"-I{native.SOURCE}", str(source), "-o", str(tmp_path / "o")],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.stderr == ""
+        tried += done.returncode == 0
+    assert tried
