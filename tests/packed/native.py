@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
@@ -144,3 +145,30 @@ def answers(reader: Native, path: Path, signed: bool, positions: list[list[float
     drawn = [reader.draw(k * 7 % count, own) for k, own in enumerate(data)]
     places = [reader.locate(p[:dimension]) for p in positions] if dimension else []
     return {**words, "draws": drawn, "places": places}
+
+
+DEEPEST = {"verified": 17, "label_is": 9, "label_order": 9}
+"""How often these may be on the stack at once: items nest 16 deep, labels 8."""
+
+
+def stack_of(graph: str) -> int:
+    """Bytes of stack of the deepest path through what ``-fcallgraph-info=su`` wrote."""
+    node = re.compile(r'node: \{ title: "([^"]+)" label: "[^"]*?(\d+) bytes \((\w+)\)')
+    edge = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
+    size = {}
+    for name, count, kind in node.findall(graph):
+        assert kind == "static", f"{name} takes memory by what it is given"
+        size[name] = int(count)
+    calls: dict[str, set[str]] = {}
+    for caller, callee in edge.findall(graph):
+        calls.setdefault(caller, set()).add(callee)
+    # comparisons are called through a pointer
+    calls["__indirect_call"] = {name for name in size if name.split(":")[-1].startswith("by_")}
+
+    def deepest(name: str, above: tuple[str, ...]) -> int:
+        assert name not in above, f"{name} calls itself by way of others"
+        own = size.get(name, 0) * DEEPEST.get(name.split(":")[-1], 1)
+        below = [deepest(n, (*above, name)) for n in calls.get(name, set()) - {name}]
+        return own + max(below, default=0)
+
+    return max(deepest(name, ()) for name in size)

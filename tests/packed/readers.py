@@ -364,7 +364,7 @@ def positions(source: Source, rng: random.Random) -> list[list[float]]:
     points = getattr(getattr(mechanism, "secrets", mechanism.observables), "points", None)
     if points is None:
         return []
-    # a dimension more than places have is left out where they are asked for; of meshes it is refused
+    # what is more than places have is left out where they are asked for; of meshes it is refused
     wide = 0 if isinstance(mechanism, om.PackedEverywhere) else 3 - points.shape[1]
     bounds = getattr(getattr(mechanism, "secrets", None), "bounds", None)
     low, high = points.min(axis=0).tolist(), points.max(axis=0).tolist()

@@ -188,3 +188,86 @@ def test_it_is_c99_to_two_compilers(tmp_path: Path) -> None:
         assert done.stderr == ""
         tried += done.returncode == 0
     assert tried
+
+
+@pytest.mark.parametrize("cpu", ["cortex-m0plus", "cortex-m4", "cortex-m33"])
+def test_it_fits_a_small_processor(cpu: str, tmp_path: Path) -> None:
+    """Code and stack as the documentation has them, and nothing that is written but the stack."""
+    arm = shutil.which("arm-none-eabi-gcc")
+    if arm is None:
+        pytest.skip("no compiler for ARM")
+    options = [*native.STRICT, "-Os", f"-mcpu={cpu}", "-mthumb", "-fcallgraph-info=su"]
+    for name in ("optmech.c", "radio.c"):
+        command = [
+            arm,
+            *options,
+            "-c",
+            str(native.SOURCE / name),
+            "-o",
+            str(tmp_path / f"{name}.o"),
+        ]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    command = ["arm-none-eabi-size", str(tmp_path / "optmech.c.o")]
+    text, data, bss = subprocess.run(
+        command, check=True, capture_output=True, text=True
+    ).stdout.splitlines()[1].split()[:3]  # fmt: skip
+    assert (data, bss) == ("0", "0")
+    assert 10_000 < int(text) < 24_000
+    (graph,) = tmp_path.glob("optmech.c*.ci")
+    assert 500 < native.stack_of(graph.read_text()) < 2048
+
+
+def test_a_radio_sends_one_place_a_day(tmp_path: Path) -> None:
+    """Fixes of 15 minutes in whole numbers: the places that Python reports with the same key."""
+    source = str(native.SOURCE / "radio.c")
+    folder = tmp_path / "radio"
+    command = [native.compiler(), *native.STRICT, "-DRADIO_MAIN", f"-I{native.SOURCE}", source]
+    subprocess.run([*command, str(native.SOURCE / "optmech.c"), "-o", str(folder)], check=True)
+    found = om.load_packed(VECTORS / "grid.omm")
+    sticky = om.StickyReports(found, bytes(32))
+    rng = random.Random(3)
+    fixes = [
+        (rng.randrange(163_000_000, 164_500_000), rng.randrange(481_000_000, 483_000_000), 900 * k)
+        for k in range(300)
+    ]
+    lines = "".join(f"{x} {y} {t}\n" for x, y, t in fixes)
+    asked = [str(folder), str(VECTORS / "grid.omm")]
+    sent = subprocess.run(asked, input=lines, check=True, capture_output=True, text=True).stdout
+    outside = 0
+    for (x, y, t), line in zip(fixes, sent.splitlines(), strict=True):
+        place = found.locate((x / 1e7, y / 1e7))
+        if place is None:
+            assert line == "nothing"
+            outside += 1
+            continue
+        where = found.coordinates(sticky.report(place, t))
+        assert [int(part) / 1e7 for part in line.split()] == pytest.approx(where, abs=6e-8)
+    assert 0 < outside < 300
+
+
+@pytest.mark.slow
+def test_a_minute_of_fuzzing_finds_nothing(tmp_path: Path) -> None:
+    clang = shutil.which("clang")
+    if clang is None:
+        pytest.skip("no clang")
+    program, corpus = tmp_path / "fuzz", tmp_path / "corpus"
+    options = [*native.STRICT, *native.SANITIZED, "-fsanitize=fuzzer", f"-I{native.SOURCE}"]
+    files = [str(native.HERE / "fuzz.c"), str(native.SOURCE / "optmech.c")]
+    made = subprocess.run(
+        [clang, *options, *files, "-o", str(program)], check=False, capture_output=True, text=True
+    )
+    if "libclang_rt" in made.stderr:
+        pytest.skip("no runtime of libFuzzer")
+    assert made.returncode == 0, made.stderr
+    corpus.mkdir()
+    limits = ["-max_total_time=60", "-max_len=8192", "-timeout=20", "-seed=1"]
+    done = subprocess.run(
+        [str(program), *limits, str(corpus), str(VECTORS)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert len(list(corpus.iterdir())) > 100
