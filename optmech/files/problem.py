@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from pydantic import ConfigDict, Discriminator, Field, Tag, create_model
@@ -34,9 +34,6 @@ from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
-
-if TYPE_CHECKING:
-    from optmech.files.markov import MarkovTrace
 
 _BELOW_A_DISTANCE = re.compile(
     r"(distance|adjacency|loss)\."
@@ -163,11 +160,19 @@ def _secrets(spec: ProblemSection, listed: Listed, directory: Path) -> Place:
     return Place.of(directory, listed, (merge(listed.domain, zone, weights), zone))
 
 
+class _Stated(Protocol):
+    """Sections that files of several kinds have."""
+
+    observables: Any
+    objective: Any
+    loss: LossSection | None
+
+
 class Parts:
     """The sections that several kinds of files have, each built on its own, so that one error does
     not hide another."""
 
-    def __init__(self, spec: ProblemSection | MarkovTrace, place: Place, errors: Collector) -> None:
+    def __init__(self, spec: _Stated, place: Place, errors: Collector) -> None:
         self.place, self.errors = place, errors
         self.observed: Domain | None = None
         self.loss: Distance | Floats | None = None

@@ -16,10 +16,10 @@ from optmech.pipeline.solve import solve
 from optmech.problem import FixedRows, Problem
 from optmech.problem.constraints.fixed_rows import as_labels
 from optmech.problem.given_rows import GivenRows
-from optmech.spaces.arguments import checked_arguments, mechanism_from
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
-from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mechanism import Mechanism, mechanism_from
 
 
 @checked_arguments

@@ -13,8 +13,8 @@ from optmech.errors import ProblemError
 from optmech.protection.columns import Asked, Chosen, Replaced, column_of
 from optmech.protection.reporter import Missing, Outside, Reporter
 from optmech.reading.columns import require_columns
-from optmech.spaces.arguments import checked_arguments, mechanism_from
-from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.mechanism import Mechanism, mechanism_from
 
 Names = str | Sequence[str]
 

@@ -17,9 +17,8 @@ from optmech.protection.places import (
     nearest_inside,
     nearest_of_region,
 )
-from optmech.spaces.arguments import mechanism_from
 from optmech.spaces.labels import find_index, label_text
-from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mechanism import Mechanism, mechanism_from
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.sphere import FAR, is_position
 

@@ -8,13 +8,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from optmech.errors import ProblemError
 from optmech.exact.checked import truth
-
-if TYPE_CHECKING:
-    from optmech.spaces.mechanism import Mechanism
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -163,12 +160,6 @@ def taken(value: object, annotation: str, where: str) -> Any:
         return _read(value, asked, where)
     except _NotAskedError as error:
         raise error.alone() from None
-
-
-def mechanism_from(value: object, where: str) -> Mechanism:
-    """A mechanism, or that of a design; ProblemError at ``where`` on anything else."""
-    found: Mechanism = taken(value, "Mechanism", where)
-    return found
 
 
 class _NotAskedError(Exception):

@@ -26,7 +26,7 @@ from optmech.exact.sampler import (
     fingerprint,
     fresh,
 )
-from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.arguments import checked_arguments, taken
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import indices_of, label_text
 from optmech.spaces.prior import Distribution, Prior, weights_of
@@ -294,3 +294,9 @@ class Mechanism(ReadOnly):
                 f"{weights.size} weights for {len(self.secrets)} secrets", where="lam"
             )
         return np.asarray(weights @ self.matrix)
+
+
+def mechanism_from(value: object, where: str) -> Mechanism:
+    """A mechanism, or that of a design; ProblemError at ``where`` on anything else."""
+    found: Mechanism = taken(value, "Mechanism", where)
+    return found

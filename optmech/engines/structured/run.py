@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -20,8 +20,12 @@ from optmech.engines.structured.state import Residuals, State, residuals
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
 
-if TYPE_CHECKING:
-    from optmech.engines.structured.narrowing import Narrowing
+
+class Narrowing(Protocol):
+    """Knows with which columns to go on."""
+
+    def next(self, bounds: Bounds, now: Residuals, /) -> Bounds | None:
+        """Bounds of these columns; None to go on as it is."""
 
 
 @dataclass(eq=False)

@@ -322,3 +322,11 @@ def series_colour(k: int, count: int) -> str:
     from matplotlib.colors import hsv_to_rgb, to_hex
 
     return str(to_hex(hsv_to_rgb((k / count, 0.75, 0.75))))
+
+
+def telling_secrets(weights: Floats) -> list[int]:
+    """The likeliest element, and those at the quartiles of the distribution."""
+    order = np.argsort(-weights, kind="stable")
+    positive = max(1, int(np.count_nonzero(weights)))
+    ranks = dict.fromkeys((0, positive // 4, positive // 2))
+    return [int(order[rank]) for rank in ranks]

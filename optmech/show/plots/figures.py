@@ -13,8 +13,15 @@ from optmech.problem.attacked import choose_distance
 from optmech.show import words
 from optmech.show.backdrop import Source
 from optmech.show.figures import adversary, largest_log_ratios, measure_constraints
-from optmech.show.plots.drawing import SERIES, draw_values, mark_guess, new_figure, plain_text
-from optmech.show.plots.picture import draw_reports, telling_secrets
+from optmech.show.plots.drawing import (
+    SERIES,
+    draw_values,
+    mark_guess,
+    new_figure,
+    plain_text,
+    telling_secrets,
+)
+from optmech.show.plots.picture import draw_reports
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from optmech.analysis.measures import distortion
-from optmech.base.arrays import Floats
 from optmech.problem.attacked import choose_distance
 from optmech.show import words
 from optmech.show.backdrop import Source
@@ -23,6 +20,7 @@ from optmech.show.plots.drawing import (
     plain_text,
     require_matplotlib,
     save,
+    telling_secrets,
 )
 from optmech.show.words import nearness
 from optmech.spaces.arguments import checked_arguments
@@ -83,14 +81,6 @@ def draw_reports(
         title = f"reports for {what}{name}  (π = {prior[s]:.2%})"
         draw_values(axes, m.observables, m.matrix[s], title, top, backdrop=backdrop)
         mark(axes, m.secrets, m.observables, s)
-
-
-def telling_secrets(weights: Floats) -> list[int]:
-    """The likeliest element, and those at the quartiles of the distribution."""
-    order = np.argsort(-weights, kind="stable")
-    positive = max(1, int(np.count_nonzero(weights)))
-    ranks = dict.fromkeys((0, positive // 4, positive // 2))
-    return [int(order[rank]) for rank in ranks]
 
 
 def _caption(design: Design) -> str:

@@ -23,8 +23,8 @@ from optmech.show.plots.drawing import (
     plain_text,
     require_matplotlib,
     save,
+    telling_secrets,
 )
-from optmech.show.plots.picture import telling_secrets
 from optmech.show.words import within_least
 from optmech.spaces.arguments import checked_arguments
 
