@@ -21,6 +21,7 @@ COMMANDS = (
     "init",
     "solve",
     "redesign",
+    "show",
     "check",
     "attack",
     "measure",

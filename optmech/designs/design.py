@@ -16,6 +16,7 @@ from optmech.certificate.objective import Figures, claimable, relative_gap
 from optmech.certificate.proved import Proved
 from optmech.certificate.statement import Statement
 from optmech.designs.approximation import MEASURED, Approximation
+from optmech.designs.promise import Promise, promise_of
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
@@ -115,7 +116,8 @@ class Design(Proved):
         checked = "verified" if self.verified else "NOT verified"
         figures = ", ".join(f"{name} {value}" for name, value in self._figures())
         return (
-            f"Design({title}{self.status}, {checked}, {size}, {figures}, gap {self.gap:.2g}, "
+            f"Design({title}{self.status}, {checked}, {size}, {promise_of(self.problem).brief}, "
+            f"{figures}, gap {self.gap:.2g}, "
             f"{_word(self.engine)}, {self.seconds:.2f} s)"
         )
 
@@ -144,6 +146,7 @@ class Design(Proved):
             ("observables", problem.observables),
             ("status", f"{self.status}, {'verified' if self.verified else 'NOT verified'}"),
         ]
+        facts += [(name, value) for name, value in promise_of(problem).facts if value]
         title = f"Design: {problem.title}" if problem.title else "Design"
         if self.exact is None:
             return card(title, [*facts[:2], ("status", self.status), ("reason", self.reason)])
@@ -205,6 +208,12 @@ class Design(Proved):
         if self.exact is None:
             raise InfeasibleError(self.reason, where=self.problem.title)
         return mechanism_of(self.problem, self.exact)
+
+    @cached_property
+    def promise(self) -> Promise:
+        """What is promised about positions: at every point, or between centres of cells or places
+        only, with what two positions next to each other reveal there."""
+        return promise_of(self.problem, None if self.exact is None else self.mechanism)
 
     @property
     def region(self) -> MeshMechanism:

@@ -41,6 +41,9 @@ _MISSED = 1e-8
 _LARGER = 10
 """Multipliers at a start that was given, in units of the costs."""
 _REFINED = 2
+_IDLE, _BEGINNING = 3, 20
+"""Steps without a better value or bound before it ends; the first ones may lead to the middle of
+the cones, and to nothing better yet: where many reports share few points with costs."""
 
 
 def root(x: Floats) -> Floats:
@@ -213,7 +216,8 @@ def solve(
             except np.linalg.LinAlgError:
                 break
             best = best.joined(state.point(count, scale))
-            if best.gap <= gap or should_stop(best) or count - best.iterations > 3:
+            idle = count - best.iterations > (_IDLE if best.iterations else _BEGINNING)
+            if best.gap <= gap or should_stop(best) or idle:
                 break
     return best
 

@@ -228,6 +228,7 @@ PROMISED = {
     "init": ["--x", "--y", "--label", "--cells", "-o", "--json"],
     "solve": ["--profile", "--gap", "--time-limit", "-o", "--json", "--picture"],
     "redesign": ["--keep", "--free", "--gap", "--time-limit", "-o", "--json"],
+    "show": ["FILE", "--json"],
     "check": ["--problem", "--json"],
     "attack": ["--distance", "--kind", "--json"],
     "measure": ["--epsilon", "--delta", "--leakage", "--reports", "--json"],

@@ -149,6 +149,7 @@ def _options() -> dict[str, list[argparse.Action]]:
 SOUND: dict[str, list[list[str]]] = {
     "init": [["city.csv", "-o", "new.toml"], ["points.csv", "--label", "name", "-o", "new.toml"]],
     "solve": [["metric"], ["city-asked.json"], ["mesh-asked.json"]],
+    "show": [["metric.json"], ["city.omm"], ["additive.json"], ["run"]],
     "redesign": [["metric.json", "metric"], ["city.json", "city-asked.json"]],
     "compare": [["metric.json", "metric.json"], ["city.json", "grid.json"],
                 ["everywhere.json", "beside.json"]],

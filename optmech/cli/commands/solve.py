@@ -143,6 +143,7 @@ class Delivery:
             attack = attack_on(design) if self.found else None
         values = {
             **design.summary(),
+            **({"points": design.promise.plain()} if self.found else {}),
             "problem": file.title,
             "file": str(file.path),
             "profile": profile,
@@ -238,6 +239,8 @@ def _shown(
 
     yield Title(title)
     yield Facts(words.describe(design.problem))
+    if design.matrix is not None:
+        yield Facts(design.promise.facts)
     yield Facts(_result(design, profile, attack))
     yield from promises("measured from the matrix", measured)
     if design.certificate.checks:

@@ -1,0 +1,162 @@
+"""What ``optmech show`` says of every kind of file: the promise about points, in odds that are
+computed here again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optmech as om
+from optmech.cli.main import main
+
+LN2 = math.log(2)
+
+
+def shown(path: Path, capsys: pytest.CaptureFixture[str], status: int = 0) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["show", str(path), "--json"]) == status
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def cells(side: int = 3) -> om.Problem:
+    grid = om.Grid(side, side, 2.0, unit="km")
+    km = om.distances.euclidean()
+    return om.Problem(om.Prior.uniform(grid), km, constraints=[om.MetricPrivacy("1/2", km)])
+
+
+def everywhere() -> om.Problem:
+    where = [[7.0, 47.0], [7.02, 47.01], [7.03, 47.03]]
+    places = om.Domain("abc", where, coordinates="lonlat")
+    km = om.distances.haversine()
+    mesh = om.Mesh.grid((7.0, 47.0, 7.04, 47.04), 3, coordinates="lonlat", degree=2)
+    private = om.MetricPrivacy("ln 2", km, everywhere=mesh)
+    return om.Problem(om.Prior.uniform(places), km, constraints=[private])
+
+
+def test_every_point_is_said_in_odds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    design = om.solve(everywhere())
+    design.save(tmp_path / "d.json")
+    found = shown(tmp_path / "d.json", capsys)
+    assert found["kind"] == "design"
+    assert found["scope"] == "every point"
+    assert found["promise"].startswith("At every point of the region")
+    assert found["checked"] is True
+    # ln 2 per km: doubled every kilometre
+    assert found["odds"]["100"] == pytest.approx(2**0.1, rel=1e-12)
+    assert found["odds"]["1000"] == pytest.approx(2, rel=1e-12)
+    assert found["odds"]["10000"] == pytest.approx(1024, rel=1e-12)
+    content = (tmp_path / "d.json").read_bytes()
+    rest = content.partition(b"\n")[2]
+    assert found["digest"] == "sha256:" + hashlib.sha256(rest).hexdigest()
+    assert found["bytes"] == len(content)
+    capsys.readouterr()
+    assert main(["show", str(tmp_path / "d.json")]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "1 km apart at most 2 times as likely" in text
+    assert "100 m apart at most 1.08 times as likely" in text  # 1.0717, rounded up
+    assert "n independent reports promise n times ε" in text
+
+
+def test_cells_say_what_edges_reveal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    design = om.solve(cells())
+    design.save(tmp_path / "d.json")
+    found = shown(tmp_path / "d.json", capsys)
+    assert found["scope"] == "cells"
+    # by the matrix alone: cells that touch are neighbours in rows and columns
+    matrix = design.matrix
+    assert matrix is not None
+    place = [divmod(k, 3) for k in range(9)]
+    steps = [
+        np.abs(np.log(matrix[i] / matrix[j])).max()
+        for i in range(9)
+        for j in range(9)
+        if i != j and max(abs(a - b) for a, b in zip(place[i], place[j], strict=True)) == 1
+    ]
+    assert found["at_distance_0"] == pytest.approx(max(steps), rel=1e-6)
+    assert 0 < found["violated"] < 1
+    # two positions 1 km apart may belong to cells 1 km + a diagonal apart, and no further
+    assert found["odds"]["1000"] == pytest.approx(math.exp(0.5 * (1 + math.sqrt(8))), rel=1e-12)
+    assert "centres of cells only" in found["promise"]
+
+
+def test_no_pair_of_positions_exceeds_the_odds_of_cells() -> None:
+    design = om.solve(cells())
+    rng = np.random.default_rng(5)
+    x = rng.uniform(0, 6, (4000, 2))
+    y = np.clip(x + rng.normal(0, 0.7, x.shape), 0, 5.999999)
+    matrix = design.matrix
+    assert matrix is not None
+    # the grid's cells are centred at whole multiples of their side
+    row = {label: k for k, label in enumerate(design.problem.secrets.labels)}
+    at = [[row[int(p[1] // 2), int(p[0] // 2)] for p in points] for points in (x, y)]
+    logs = np.abs(np.log(matrix[at[0]] / matrix[at[1]])).max(axis=1)
+    apart = np.hypot(*(x - y).T)
+    allowed = [math.log(design.promise.factor(1000 * d)) for d in apart]
+    assert (logs <= np.array(allowed) + 1e-12).all()
+    # and without the diagonal many do
+    assert (logs > 0.5 * apart).mean() > 0.1
+
+
+def test_every_kind_of_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    om.solve(everywhere()).save(tmp_path / "d.json")
+    assert main(["pack", str(tmp_path / "d.json"), "-o", str(tmp_path / "d.omm")]) == 0
+    packed = shown(tmp_path / "d.omm", capsys)
+    assert packed["kind"] == "packed"
+    assert packed["scope"] == "every point"
+    content = (tmp_path / "d.omm").read_bytes()
+    assert packed["digest"] == "sha256:" + content[-32:].hex()
+    assert packed["checked"] is False
+    assert packed["odds"]["1000"] == pytest.approx(2, rel=1e-4)
+    assert packed["odds"]["1000"] >= 2
+
+    mechanism = om.load_packed(tmp_path / "d.omm")
+    ledger = om.Ledger.open(tmp_path / "spent.json", mechanism, None, radius=1)
+    assert ledger.charge((7.01, 47.01))
+    kept = shown(tmp_path / "spent.json", capsys)
+    assert kept["kind"] == "ledger"
+    assert f"plainly {ledger.plain:.6g}" in kept["promise"]
+
+    assert main(["noise", "--epsilon", "1", "-o", str(tmp_path / "n.json")]) == 0
+    noise = shown(tmp_path / "n.json", capsys)
+    assert (noise["kind"], noise["checked"]) == ("noise", True)
+    assert "(ε, δ) = (1, 0)" in noise["promise"]
+    assert main(["transport", "home-out-target", "-o", str(tmp_path / "f.json")]) == 0
+    assert shown(tmp_path / "f.json", capsys)["kind"] == "coupling"
+    for name in (tmp_path / "run", tmp_path / "run" / "sweep.json"):
+        if not name.exists():
+            argv = ["sweep", "epsilon-curve", "-o", str(name), "-q", "--workers", "1"]
+            assert main(argv) == 0
+        assert shown(name, capsys)["kind"] == "sweep"
+    (tmp_path / "city.py").write_text("print()")
+    assert main(["show", str(tmp_path / "city.py")]) == 2
+    assert "promises nothing" in capsys.readouterr().err
+
+
+def test_a_forged_claim_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    om.solve(cells(2)).save(tmp_path / "d.json")
+    head, _, rest = (tmp_path / "d.json").read_bytes().partition(b"\n")
+    body = json.loads(b"{" + rest)
+    body["result"]["loss"] = body["result"]["loss"] * 0.5
+    altered = json.dumps(body).encode()[1:]
+    (tmp_path / "d.json").write_bytes(head + b"\n" + altered)
+    assert main(["show", str(tmp_path / "d.json")]) == 1
+    digest = hashlib.sha256(altered).hexdigest()
+    sealed = b'{"digest": "sha256:' + digest.encode() + b'",\n' + altered
+    (tmp_path / "d.json").write_bytes(sealed)
+    found = shown(tmp_path / "d.json", capsys, status=1)
+    assert found["checked"] is False
+    assert found["faults"]
+
+
+def test_solve_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "montreal-small", "-q", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["points"]
+    assert found["scope"] == "places"
+    assert found["odds"]["1000"] == pytest.approx(2)
