@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """0; 1 where the file claims what does not hold."""
-    from optmech.packed.documents import described
+    from optmech.show.described import described
 
     found = described(args.file)
     facts = [

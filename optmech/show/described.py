@@ -1,0 +1,217 @@
+"""What a file is that optmech writes, for somebody who has nothing else: its kind, what it promises
+about points, and whether that was proved again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from optmech.certificate.proved import Proved, ProvedLoss, examined
+from optmech.designs.design import Design
+from optmech.designs.promise import Promise, at_every_point, between, promise_of
+from optmech.errors import ProblemError
+from optmech.packed.charges import FORMAT as LEDGER, State, written
+from optmech.packed.everywhere import PackedEverywhere
+from optmech.packed.load import is_packed_file, load_packed
+from optmech.reading.bounded import read_bytes, read_start
+from optmech.reading.recognised import WORDS, by_ending, kind_of
+from optmech.reading.sealed import FORMATS, MAX_BYTES, begins, read_sealed
+from optmech.reading.source import distinct, read_document
+
+_MANIFEST = "sweep.json"
+_START = 400
+"""Bytes in which a sealed document says what it is."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a file is, for somebody who has nothing else."""
+
+    kind: str
+    """ "design", "coupling", "noise", "packed", "ledger", "sweep", "problem", or another word."""
+    what: str
+    """The same as people say it."""
+    promise: Promise
+    digest: str
+    bytes: int
+    checked: bool
+    """Whether every claim of the file was decided again."""
+    verdict: str
+    """What was checked, or what would check it."""
+    size: str = ""
+    """How much it holds, in words."""
+    title: str = ""
+    more: tuple[tuple[str, str], ...] = ()
+    faults: tuple[str, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        known = {name: getattr(self, name) for name in
+                 ("kind", "what", "title", "digest", "bytes", "size", "checked", "verdict",
+                  "faults")}  # fmt: skip
+        return {**known, **self.promise.plain()}
+
+
+def described(path: str | Path) -> Described:
+    """What a file that optmech writes is, what it promises about points, and whether that holds.
+
+    A design, coupling mechanisms and noise are proved again. A packed file is read and compared
+    with its digest: its proof is its design. Raises ProblemError where a file cannot be read, or
+    is of no kind that is known; VerificationError where it was altered.
+    """
+    if os.path.isdir(path):
+        return _of_sweep(Path(path))
+    if is_packed_file(path):
+        return _of_packed(path)
+    start = read_start(path, _START)
+    if any(begins(start, name) for name in FORMATS) or str(path).lower().endswith(".gz"):
+        return _of_proved(path)
+    return _of_document(path)
+
+
+def _of_proved(path: str | Path) -> Described:
+    body = read_sealed(path, Proved.formats)
+    found, report = examined(body, str(path))
+    stated = FORMATS[body["format"]]
+    size, title, more = "", "", list[tuple[str, str]]()
+    if isinstance(found, Design):
+        kind, title, promise = "design", found.problem.title, found.promise
+        size = f"{len(found.problem.secrets):,} places"
+        size = size if found.mesh else f"{len(found.problem.secrets):,} secrets"
+        size += f", {len(found.problem.observables):,} reports"
+        more = [("loss", f"{found.loss:.6g}, {found.status}: no mechanism can have less than "
+                         f"{found.lower_bound:.6g}")]  # fmt: skip
+    else:
+        assert isinstance(found, ProvedLoss)
+        kind = "noise" if "noise" in stated.name else "coupling"
+        promise = Promise("secrets", found.promise[:1].upper() + found.promise[1:] + ".")
+        more = [(found.measured, f"{found.loss:.6g}, at least {found.lower_bound:.6g}")]
+    verdict = "yes: every claim of the file was proved again"
+    if not report.passed:
+        verdict = f"NO: {'; '.join(report.faults)}"
+    return Described(
+        kind, stated.what, promise, str(body["digest"]), os.path.getsize(path), report.passed,
+        verdict, size, title, tuple(more), tuple(report.faults),
+    )  # fmt: skip
+
+
+def _of_packed(path: str | Path) -> Described:
+    found = load_packed(path)
+    header = found.header
+    metric = next((c for c in header.constraints if c["kind"] == "metric_privacy"), None)
+    first = header.protects[0] if header.protects else "nothing"
+    promise = Promise("secrets" if header.protects else "nothing", f"Between secrets: {first}.")
+    if metric is not None and metric["epsilon"] is not None and " up to " not in metric["promise"]:
+        unit, _, rest = metric["per"].partition(" (")
+        stated = metric["epsilon"], f"ε = {metric['epsilon']:.6g} per {metric['per']}", unit
+        if isinstance(found, PackedEverywhere):
+            promise = at_every_point(*stated, slack=2 * (header.snap or 0.0))
+        else:
+            promise = between(found.secrets, rest.rstrip(")"), stated, found)
+    loss = header.loss
+    return Described(
+        "packed", WORDS["packed"][0], promise, f"sha256:{found.digest.hex()}",
+        os.path.getsize(path), False,
+        "the bytes fit the digest; what it claims is proved by optmech check FILE DESIGN",
+        f"{found.bits} bits, from {header.region}, to {len(found.observables):,} reports",
+        header.title,
+        ((f"{loss.objective}", f"{loss.packed:.6g}, {100 * loss.increase:.2g} % above the design"),
+         ("not promised", " ".join(header.does_not_promise))),
+    )  # fmt: skip
+
+
+def _of_document(path: str | Path) -> Described:
+    content = read_bytes(path, MAX_BYTES)
+    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    try:
+        body = json.loads(content, object_pairs_hook=distinct)
+    except (ValueError, RecursionError, ProblemError):
+        body = None
+    if isinstance(body, dict) and body.get("format") == LEDGER:
+        return _of_ledger(body, digest, len(content))
+    return _of_asked(path, digest, len(content))
+
+
+def _of_ledger(body: Mapping[str, Any], digest: str, size: int) -> Described:
+    state = State.of(body)
+    spent = state.spent + state.before
+    cost = ", ".join(
+        f"{words} {float(written(charge)):.6g}"
+        for words, charge in (("plainly", spent.plain), ("by the rows used", spent.rows))
+    )
+    promise = Promise(
+        "places",
+        f"After {spent.draws:,} draws: whoever was within {state.radius:g} at each of them is told "
+        f"apart with a log ratio of {cost} at most.",
+    )
+    return Described(
+        "ledger", "a ledger of draws", promise, digest, size, False,
+        "its draws add up; that they cost what it says is seen by a ledger of the packed file "
+        f"{state.file[:16]}…",
+        f"{spent.draws:,} draws at {len(state.draws):,} places",
+        more=(("packed file", f"sha256:{state.file}"), ("radius", f"{state.radius:g}, between "
+               f"{state.between}"), ("δ", f"{state.delta:g}"), ("Rényi order", f"{state.order:g}")),
+    )  # fmt: skip
+
+
+def _of_sweep(folder: Path) -> Described:
+    path = folder / _MANIFEST
+    manifest = read_document(path)
+    if kind_of(manifest) != "run":
+        raise ProblemError(
+            "is not the directory of a sweep",
+            where=str(folder),
+            remedy="Give a directory that optmech sweep has written",
+        )
+    content = read_bytes(path)
+    designs = sorted((folder / "designs").glob("*.json"))
+    promise = Promise("nothing", "Nothing by itself: every design in designs/ has its own promise.")
+    if designs:
+        promise = Design.load(designs[0]).promise
+    columns = ", ".join(map(str, manifest.get("columns") or ()))
+    return Described(
+        "sweep", "the directory of a sweep", promise,
+        f"sha256:{hashlib.sha256(content).hexdigest()}",
+        sum(each.stat().st_size for each in [path, *designs]), False,
+        f"the first of {len(designs):,} designs, whose promise this is, was proved again; "
+        "optmech check DESIGN proves each",
+        f"{len(designs):,} designs over {columns or 'nothing'}",
+        str(manifest.get("title") or ""),
+    )  # fmt: skip
+
+
+def _of_asked(path: str | Path, digest: str, size: int) -> Described:
+    """A problem file, whose promise is what is asked for; of other files what they are."""
+    from optmech.files import read_problem
+
+    other = by_ending(path)
+    if other is not None:
+        raise ProblemError(f"is {other[0]}, and promises nothing", where=str(path), remedy=other[1])
+    kind = kind_of(read_document(Path(path)))
+    if kind == "run":
+        return _of_sweep(Path(path).parent)
+    if kind == "problem":
+        file = read_problem(path)
+        return Described(
+            "problem", WORDS["problem"][0], promise_of(file.problem), digest, size, False,
+            "no: it is what is asked for, and optmech solve makes the design",
+            f"{len(file.problem.secrets):,} secrets, {len(file.problem.observables):,} reports",
+            file.title,
+        )  # fmt: skip
+    if kind is None:
+        raise ProblemError(
+            "is of no kind that optmech writes",
+            where=str(path),
+            remedy="Give a design, noise, coupling mechanisms, a packed file, a ledger or the "
+            "directory of a sweep",
+        )
+    what, command = WORDS[kind]
+    return Described(
+        kind, what, Promise("nothing", f"Not said by this file. {command}."), digest, size, False,
+        "no: it has no proof of its own",
+    )  # fmt: skip
