@@ -23,8 +23,8 @@ _FLAGS = (
 
 
 @contextmanager
-def opened(*logs: str) -> Iterator[Any]:
-    """A browser that keeps these logs; the test is skipped where there is none."""
+def opened(*logs: str, flags: tuple[str, ...] = ()) -> Iterator[Any]:
+    """A browser that keeps these logs, with more flags; the test is skipped where there is none."""
     binary = shutil.which("chromium") or shutil.which("chromium-browser")
     driver = shutil.which("chromedriver")
     if binary is None or driver is None:
@@ -32,7 +32,7 @@ def opened(*logs: str) -> Iterator[Any]:
     webdriver = pytest.importorskip("selenium.webdriver")
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    for flag in _FLAGS:
+    for flag in (*_FLAGS, *flags):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", dict.fromkeys(logs, "ALL"))
     service = webdriver.ChromeService(executable_path=driver)

@@ -33,6 +33,7 @@ COMMANDS = (
     "report",
     "export",
     "pack",
+    "client",
     "adopt",
     "sweep",
     "transport",

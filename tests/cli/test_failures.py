@@ -236,6 +236,7 @@ PROMISED = {
     "estimate": ["--bootstrap", "--confidence", "--gap", "-o", "--json"],
     "compare-coarsening": ["-q", "--json"],
     "pack": ["--bits", "--max-loss", "-o", "--sign", "--json"],
+    "client": ["c", "js", "extension", "--mechanism", "--json"],
     "sample": ["-n", "--seed", "--json"],
     "protect": [
         "--x",

@@ -161,6 +161,7 @@ SOUND: dict[str, list[list[str]]] = {
                 ["metric.json", "points.csv"], ["everywhere.json", "points.csv"]],
     "adopt": [["m.csv", "--problem", "metric", "-o", "a.json"]],
     "pack": [[f"{name}.json", "-o", "new.omm"] for name in DESIGNS],
+    "client": [["c", "new"], ["js", "new"], ["extension", "new", "--mechanism", "metric.omm"]],
     "sweep": [["run-asked.json", "-o", "new", "--workers", "1", "-q"]],
     "transport": [["home-out"], ["home-out-target"]],
     "trace": [["ten-points"], ["commuter"]],

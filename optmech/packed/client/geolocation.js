@@ -103,6 +103,9 @@ export function install(sticky, page = globalThis) {
       Object.defineProperty(prototype, name,
         { value: stand[name], configurable: false, writable: false, enumerable: true });
     }
+    // an element of pages that holds positions
+    const element = view.HTMLGeolocationElement?.prototype;
+    if (element) Object.defineProperty(element, "position", { get: () => null, configurable: false, enumerable: true });
     const every = () => {
       for (let k = 0; k < view.length; k++) quietly(() => cover(view[k]));
     };

@@ -1,0 +1,41 @@
+"""``optmech client``: readers of packed files, to be taken along."""
+
+import argparse
+
+from optmech.cli.inputs import argument
+from optmech.cli.output import Answer, Facts
+
+SUMMARY = "copy out a reader of packed files: C, JavaScript, or a browser's extension"
+EXAMPLE = "optmech client c firmware/optmech"
+_KINDS = ("c", "js", "extension")
+_NEXT = {
+    "c": "compile optmech.c with -std=c99; radio.c is an example",
+    "js": "npm pack makes a package of it; README.md is its description",
+    "extension": "load the folder at chrome://extensions (developer mode, load unpacked)",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    argument(
+        parser,
+        "kind",
+        "c: C99, one header and one source; js: an npm package with types; extension: for all "
+        "pages of a browser",
+        choices=_KINDS,
+    )
+    argument(parser, "folder DIR", "a folder that is new or empty")
+    argument(parser, "--mechanism CITY.omm", "put this packed file beside it, as mechanism.omm")
+
+
+def run(args: argparse.Namespace) -> Answer:
+    """Write the files, and name them."""
+    from optmech.packed.clients import copy_client
+
+    written = copy_client(args.kind, args.folder, args.mechanism)
+    size = sum(path.stat().st_size for path in written)
+    facts = [
+        ("files", f"{len(written)} in {args.folder}, {size:,} bytes"),
+        ("next", _NEXT[args.kind]),
+    ]
+    values = {"kind": args.kind, "folder": args.folder, "files": [str(path) for path in written]}
+    return Answer(values, [Facts(facts)])

@@ -1,0 +1,71 @@
+"""Readers of packed files for other languages, to be taken along: C, JavaScript, and a browser's
+extension."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from optmech.base.paths import path_of
+from optmech.base.storage import write_atomically
+from optmech.errors import ProblemError
+from optmech.packed.file import MAX_BYTES
+from optmech.packed.load import load_packed
+from optmech.reading.bounded import read_bytes
+
+CLIENTS = ("c", "js", "extension")
+"""The kinds of readers: C99, an npm package, and a folder that browsers load as an extension."""
+
+
+def copy_client(kind: str, folder: str | Path, mechanism: str | Path | None = None) -> list[Path]:
+    """Write one of ``CLIENTS`` into a folder that is new or empty, and a packed file beside it as
+    ``mechanism.omm`` where one is named; the files that were written. Raises ProblemError where
+    the folder has files or cannot be written, and VerificationError where the packed file cannot be
+    used."""
+    contents = _contents(kind)
+    if mechanism is not None:
+        load_packed(mechanism)
+        contents["mechanism.omm"] = read_bytes(mechanism, MAX_BYTES)
+    root = path_of(folder)
+    try:
+        if any(root.iterdir()):
+            raise ProblemError("is not empty", where=str(root), remedy="Name a new folder")
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        raise _unusable(root, error) from error
+    for name in contents:
+        try:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            raise _unusable(root, error) from error
+    for name, content in contents.items():
+        write_atomically(root / name, content)
+    return [root / name for name in contents]
+
+
+def _unusable(root: Path, error: Exception) -> ProblemError:
+    said = error.strerror if isinstance(error, OSError) else error
+    return ProblemError(
+        f"cannot be used as a folder: {said}",
+        where=str(root),
+        remedy="Name a new folder in one that is there and can be written to",
+    )
+
+
+def _contents(kind: str) -> dict[str, bytes]:
+    """Names and contents of the files of a client."""
+    source = files("optmech.packed") / "client"
+    own = _texts(source)
+    if kind == "js":
+        return own
+    found = {**_texts(source / kind), "LICENSE": own["LICENSE"]}
+    if kind == "extension":
+        found |= {f"client/{name}": own[name] for name in own if name.endswith(".js")}
+    return found
+
+
+def _texts(folder: Traversable) -> dict[str, bytes]:
+    parts = sorted((part for part in folder.iterdir() if part.is_file()), key=lambda p: p.name)
+    return {part.name: part.read_bytes() for part in parts}
