@@ -61,3 +61,23 @@ def test_a_line_a_run_and_a_figure(tmp_path: Path) -> None:
     assert line["calibration"] > 0
     guard.draw(guard.history(lines), tmp_path / "guard.svg")
     assert "import" in (tmp_path / "guard.svg").read_text()
+
+
+def test_what_looks_slower_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two slow moments in a row are none of the code's; a loss that stays is."""
+    monkeypatch.setattr(guard, "calibrate", lambda: 1.0)
+    runs: list[str] = []
+
+    def seconds(arguments: object, checkout: Path, folder: Path) -> float:
+        runs.append(str(checkout))
+        busy = checkout == Path("now") and runs.count("now") <= 4
+        return {Path("old"): 1.0, Path("now"): 2.0 if busy else 1.1}[checkout]
+
+    monkeypatch.setattr(guard, "seconds", seconds)
+    monkeypatch.setitem(guard.TASKS, "check", guard.Task((), runs=1))
+    found = guard.measured(["check"], {"old": Path("old"), "now": Path("now")})
+    assert not guard.slower(found["now"], found["old"], 1.0)
+    assert runs.count("now") == 1 + 1 + 3  # prepared, as often as stated, and again
+    monkeypatch.setattr(guard, "seconds", lambda _, checkout, __: len(str(checkout)) / 2)
+    found = guard.measured(["check"], {"old": Path("old"), "later": Path("later")})
+    assert guard.slower(found["later"], found["old"], 1.0)
