@@ -21,6 +21,15 @@ class OptmechError(Exception):
         The place: a file, a path into a file (``constraints[1].epsilon``) or an argument.
     remedy:
         What to do about it.
+
+    Examples
+    --------
+    >>> try:
+    ...     om.Prior(om.Domain("ab"), [1, -1])
+    ... except om.OptmechError as error:
+    ...     print(error)
+    ...
+    prior[1]: weight -1 of 'b' is negative. Weights must be >= 0
     """
 
     exit_status: ClassVar[int] = 1
@@ -46,7 +55,17 @@ class OptmechError(Exception):
 
 
 class ProblemError(OptmechError):
-    """The problem, a file or an argument is not usable as given."""
+    """The problem, a file or an argument is not usable as given.
+
+    Examples
+    --------
+    >>> try:
+    ...     om.MetricPrivacy(-1, om.distances.euclidean())
+    ... except om.ProblemError as error:
+    ...     print(error.where, "|", error.message)
+    ...
+    epsilon | -1 is negative or not finite
+    """
 
     exit_status = 2
 
@@ -61,20 +80,61 @@ def inside(where: str) -> Iterator[None]:
 
 
 class TooLargeError(ProblemError):
-    """The problem does not fit in the memory at hand; the message has both figures."""
+    """The problem does not fit in the memory at hand; the message has both figures.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(13)
+    >>> try:
+    ...     om.mechanisms.rappor(cells, 1)
+    ... except om.TooLargeError as error:
+    ...     print(error)
+    ...
+    secrets: 13 secrets make 2^13 observables. Use at most 12 secrets, or subset_selection
+    """
 
 
 class InfeasibleError(OptmechError):
-    """No mechanism satisfies the constraints; the message has the reason with its numbers."""
+    """No mechanism satisfies the constraints; the message has the reason with its numbers.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> d = om.distances.hamming()
+    >>> wanted = [om.DistortionPrivacy(0.6, d)]  # a blind guess is wrong half of the time
+    >>> design = om.solve(om.Problem(om.Prior.uniform(coin), d, constraints=wanted))
+    >>> print(design.status)
+    infeasible
+    >>> issubclass(om.InfeasibleError, om.OptmechError)
+    True
+    """
 
     exit_status = 3
 
 
 class SolverError(OptmechError):
-    """The search ended before any verified mechanism was found."""
+    """The search ended before any verified mechanism was found.
+
+    Examples
+    --------
+    >>> issubclass(om.SolverError, om.OptmechError)
+    True
+    >>> error = om.SolverError("no mechanism in 1 s", remedy="Give it more time")
+    >>> print(error)
+    no mechanism in 1 s. Give it more time
+    """
 
     exit_status = 4
 
 
 class VerificationError(OptmechError):
-    """A mechanism, design or file failed a check that it claims to pass."""
+    """A mechanism, design or file failed a check that it claims to pass.
+
+    Examples
+    --------
+    >>> error = om.VerificationError("row 3 sums to 0.98", where="design.json")
+    >>> print(error)
+    design.json: row 3 sums to 0.98
+    >>> issubclass(om.VerificationError, om.OptmechError)
+    True
+    """

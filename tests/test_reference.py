@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import re
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import optmech as om
@@ -19,45 +21,90 @@ PUBLIC = {
 }
 
 
+def found(name: str) -> object:
+    value: object = om
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+CALLABLE = sorted(name for name in PUBLIC if callable(found(name)))
+WITHOUT = {"distances.DistanceLike"}
+"""An alias of types, which nobody calls."""
+NEEDED = {
+    "plots": ("matplotlib",), "exchange.explore": ("folium",), "exchange.from_h3": ("h3",),
+    "exchange.features": ("shapely",), "exchange.write_geojson": ("shapely",),
+    "exchange.from_geopandas": ("geopandas",), "exchange.to_geopandas": ("geopandas",),
+    "exchange.read_geojson": ("shapely",), "exchange.to_frame": ("pandas",),
+    "exchange.read_netcdf": ("xarray", "h5netcdf"), "exchange.write_netcdf": ("xarray", "h5netcdf"),
+    "exchange.read_parquet": ("pandas", "pyarrow"), "exchange.write_parquet": ("pandas", "pyarrow"),
+    "exchange.to_xarray": ("xarray",), "exchange.to_opendp": ("opendp",),
+    "exchange.noise_to_opendp": ("opendp",),
+    "exchange.noise_to_dp_accounting": ("dp_accounting",),
+}  # fmt: skip
+"""Packages without which the examples of a name, or of a module, cannot run."""
+
+
 def on_pages() -> list[str]:
     """Names as a user writes them after ``om.``; a function that shares its name with a module of
     its package is looked up in that module."""
-    found = []
+    listed = []
     for path in sorted(REFERENCE.glob("*.md")):
         for directive in path.read_text(encoding="utf-8").split("\n::: optmech.")[1:]:
             name, *options = directive.split("\n")
             members = [line.split("- ")[1] for line in options if line.startswith("        - ")]
-            found += [f"{name}.{member}" for member in members] if members else [name]
-    return [re.sub(r"\.(\w+)\.\1$", r".\1", name) for name in found]
+            listed += [f"{name}.{member}" for member in members] if members else [name]
+    return [re.sub(r"\.(\w+)\.\1$", r".\1", name) for name in listed]
 
 
 def test_every_public_name_is_on_one_page() -> None:
     # what is inherited from and used to make a kind of constraint of one's own is not an om.X
-    found = [name for name in on_pages() if not name.startswith("problem.")]
-    assert len(found) > 200
-    assert sorted(found) == sorted(PUBLIC)
+    listed = [name for name in on_pages() if not name.startswith("problem.")]
+    assert len(listed) > 200
+    assert sorted(listed) == sorted(PUBLIC)
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_public_modules_say_what_is_public(module: str) -> None:
-    found = getattr(om, module)
-    assert found.__all__
-    assert found.__doc__
-    for name in found.__all__:
+    public = getattr(om, module)
+    assert public.__all__
+    assert public.__doc__
+    for name in public.__all__:
         assert not name.startswith("_")
-        assert not isinstance(getattr(found, name), ModuleType), name
+        assert not isinstance(getattr(public, name), ModuleType), name
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_public_names_have_docstrings(name: str) -> None:
-    value: object = om
-    for part in name.split("."):
-        value = getattr(value, part)
+    value = found(name)
     if name == "distances.DistanceLike":
         return  # an alias of types, whose text stands below it in the source
     own = inspect.getdoc(value)
     assert own
     assert not own.startswith(f"{name.split('.')[-1]}(")
+
+
+def test_every_public_callable_has_an_example() -> None:
+    shown = {name for name in CALLABLE if ">>> " in (inspect.getdoc(found(name)) or "")}
+    assert len(CALLABLE) > 300
+    assert sorted(shown | WITHOUT) == CALLABLE
+
+
+@pytest.mark.parametrize("name", [name for name in CALLABLE if name not in WITHOUT])
+def test_examples_print_what_they_show(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each stands alone, beside ``import numpy as np`` and ``import optmech as om``."""
+    for package in (*NEEDED.get(name, ()), *NEEDED.get(name.partition(".")[0], ())):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    text = inspect.getdoc(found(name)) or ""
+    shown = doctest.DocTestParser().get_doctest(text, {"om": om, "np": np}, name, None, None)
+    assert any(example.want for example in shown.examples), "an example that shows nothing"
+    said: list[str] = []
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    doctest.DocTestRunner(optionflags=flags).run(shown, out=said.append)
+    assert not said, "".join(said)
 
 
 @pytest.mark.skipif(not (REFERENCE.parents[1] / "mkdocs.yml").is_file(), reason="not a checkout")

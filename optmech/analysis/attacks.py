@@ -56,7 +56,19 @@ _METHODS: dict[Over, tuple[_Options, ...]] = {
 
 @record
 class Attack(Shown):
-    """An attack with the error that it makes against one mechanism."""
+    """An attack with the error that it makes against one mechanism.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.Mechanism(sides, sides, [[0.75, 0.25], [0.25, 0.75]])
+    >>> attack = om.attacks.optimal(m, om.Prior.uniform(sides), om.distances.hamming())
+    >>> attack.error, attack.worst_error
+    (0.25, 0.25)
+    >>> print(attack.strategy)  # a row for every report, a column for every guess
+    [[1. 0.]
+     [0. 1.]]
+    """
 
     name: str
     strategy: Floats
@@ -92,6 +104,16 @@ def optimal(
 
     ``evaluated_under`` is the prior that secrets really follow, default the same. With another
     one, ``error`` is that of a misinformed or better-informed adversary (PG section 9.2).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> prior, d = om.Prior.uniform(sides), om.distances.hamming()
+    >>> om.attacks.optimal(m, prior, d).error  # 1 / (3 + 1)
+    0.25
+    >>> om.attacks.optimal(m, om.Prior(sides, [0.9, 0.1]), d).error  # blind, "left" is as good
+    0.1
     """
     return _cheapest("optimal", m, prior, distance, evaluated_under)
 
@@ -104,7 +126,16 @@ def bayesian(
     *,
     evaluated_under: Prior | None = None,
 ) -> Attack:
-    """The attack that draws its estimate from the posterior π(s|o) (PG 25)."""
+    """The attack that draws its estimate from the posterior π(s|o) (PG 25).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.Mechanism(sides, sides, [[0.75, 0.25], [0.25, 0.75]])
+    >>> attack = om.attacks.bayesian(m, om.Prior.uniform(sides), om.distances.hamming())
+    >>> attack.error  # 2 * 0.75 * 0.25: a guess drawn at random is worse than the best
+    0.375
+    """
     charged = prior if evaluated_under is None else evaluated_under
     return _attack("bayesian", m, posterior(m, prior), _distances(m, distance), charged)
 
@@ -117,6 +148,13 @@ def prior_free(
 
     In closed form: for every o the first t that minimises Σ_s p(o|s) d(t,s). ``error`` is the mean
     over the secrets, or that under ``evaluated_under``.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.Mechanism(sides, sides, [[0.75, 0.25], [0.5, 0.5]])
+    >>> om.attacks.prior_free(m, om.distances.hamming()).error_per_secret
+    array([0.25, 0.5 ])
     """
     return _cheapest("prior-free", m, Prior.uniform(m.secrets), distance, evaluated_under)
 
@@ -143,6 +181,14 @@ def minimax(
         When ``over`` is unknown; ``TooLargeError`` when the program exceeds memory.
     SolverError
         When the gap between the two is not closed to 1e-6 of ``value``.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.Mechanism(sides, sides, [[0.75, 0.25], [0.5, 0.5]])
+    >>> attack = om.attacks.minimax(m, om.distances.hamming())
+    >>> print(round(attack.value, 6), round(attack.lower_bound, 6))
+    0.4 0.4
     """
     if over not in ("secrets", "pairs"):
         raise ProblemError(f"{over!r} is unknown", where="over", remedy='Use "secrets" or "pairs"')
@@ -192,6 +238,15 @@ def evaluate(
     ------
     ProblemError
         On a wrong shape, a negative entry, or a row that does not sum to one (within 1e-9).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.Mechanism(sides, sides, [[0.75, 0.25], [0.25, 0.75]])
+    >>> prior, d = om.Prior.uniform(sides), om.distances.hamming()
+    >>> opposite = [[0, 1], [1, 0]]  # of what was reported
+    >>> om.attacks.evaluate(m, opposite, prior, distance=d).error
+    0.75
     """
     values = finite_array(strategy, where="strategy", ndim=2)
     shape = (len(m.observables), len(m.secrets))
@@ -221,6 +276,13 @@ def sharpened(prior: Prior, top: int = 2, evidence: float = 0.5) -> Prior:
     ------
     ProblemError
         Unless ``top`` is a whole number >= 1 and ``evidence`` in [0, 1].
+
+    Examples
+    --------
+    >>> places = om.Domain(["home", "work", "gym", "park"])
+    >>> prior = om.Prior(places, [0.4, 0.3, 0.2, 0.1])
+    >>> print(om.attacks.sharpened(prior, top=2, evidence=1).weights.round(4))  # 4/7 and 3/7
+    [0.5714 0.4286 0.     0.    ]
     """
     count, share = whole(top, "top", least=1), float(probability(evidence, "evidence"))
     frequent = np.zeros(len(prior))

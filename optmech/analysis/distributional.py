@@ -54,7 +54,16 @@ _UNIT = 2.0**-53
 
 @record
 class Pairwise(Shown):
-    """A number for every pair of a set of distributions, both directions in one."""
+    """A number for every pair of a set of distributions, both directions in one.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> found = om.distributional.pairwise_delta(m, [[1, 0], [0, 1], [1, 1]], epsilon=0)
+    >>> found.worst, found.worst_pair
+    (0.5, (0, 1))
+    """
 
     values: Floats
     """Symmetric, shape (k, k), zero on the diagonal."""
@@ -73,7 +82,16 @@ class Pairwise(Shown):
 
 @checked_arguments
 def pairwise_epsilon(m: Mechanism, lams: Sequence[Distribution], delta: Number = 0.0) -> Pairwise:
-    """The least ε of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8)."""
+    """The least ε of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(om.distributional.pairwise_epsilon(m, [[1, 0], [0, 1]]).values.round(4))
+    [[0.     1.0986]
+     [1.0986 0.    ]]
+    """
     return every_pair(
         len(lams), lambda i, j: measures.distribution_epsilon(m, lams[i], lams[j], delta)
     )
@@ -81,7 +99,16 @@ def pairwise_epsilon(m: Mechanism, lams: Sequence[Distribution], delta: Number =
 
 @checked_arguments
 def pairwise_delta(m: Mechanism, lams: Sequence[Distribution], epsilon: Number) -> Pairwise:
-    """The least δ of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8)."""
+    """The least δ of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(om.distributional.pairwise_delta(m, [[1, 0], [0, 1]], epsilon=0).values)
+    [[0.  0.5]
+     [0.5 0. ]]
+    """
     return every_pair(
         len(lams), lambda i, j: measures.distribution_delta(m, lams[i], lams[j], epsilon)
     )
@@ -99,6 +126,15 @@ def extended_epsilon(
 
     ``distance`` holds W(λ_i, λ_j), shape (k, k); or it is a distance between secrets, and W its W_∞
     (DP19 Theorem 2). inf where distributions at distance 0 are told apart.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3)
+    >>> m = om.mechanisms.geometric(line, "ln 2")
+    >>> lams = [[1, 0, 0], [0, 0, 1]]
+    >>> epsilon = om.distributional.extended_epsilon(m, lams, om.distances.euclidean())
+    >>> print(round(epsilon, 4))  # ln 2 per unit of W_∞
+    0.6931
     """
     apart: Any = distance
     if callable(distance):
@@ -120,6 +156,15 @@ def probabilistic_delta(
     hold no other; δ is the larger of its two probabilities. Never below ``distribution_delta``
     (DP19 Prop. 9). It jumps where ε is the logarithm of a ratio: a ratio that exceeds e^ε by no
     more than the sums over the secrets may be rounded does not count as beyond it.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> om.distributional.probabilistic_delta(m, [1, 0], [0, 1], epsilon=1)  # 1 < ln 3
+    1.0
+    >>> om.distributional.probabilistic_delta(m, [1, 0], [0, 1], epsilon=2)
+    0.0
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
     p, q = wide_outputs_of(m, (lam0, lam1))
@@ -135,6 +180,13 @@ def probabilistic_epsilon(
 
     0 or one of the log-likelihood ratios, less the rounding that ``probabilistic_delta`` allows:
     observables leave the exceptional set as ε grows past theirs.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(round(om.distributional.probabilistic_epsilon(m, [1, 0], [0, 1], delta=0.1), 4))
+    1.0986
     """
     budget = float(probability(delta))
     p, q = wide_outputs_of(m, (lam0, lam1))
@@ -150,7 +202,15 @@ def probabilistic_epsilon(
 @checked_arguments
 def bayes_factors(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Floats:
     """K(λ0, λ1, o) = (λ0P)(o) / (λ1P)(o), shape (n_o,): how observing o moves the odds of λ0
-    against λ1 (DP19 §3.3). inf where only λ1 excludes o, nan where both do."""
+    against λ1 (DP19 §3.3). inf where only λ1 excludes o, nan where both do.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(om.distributional.bayes_factors(m, [1, 0], [0, 1]).round(4))
+    [3.     0.3333]
+    """
     p, q = wide_outputs_of(m, (lam0, lam1))
     excluded = np.where(p.positive, np.inf, np.nan)
     return np.where(q.positive, p.over(q).floats(), excluded)
@@ -158,7 +218,16 @@ def bayes_factors(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Float
 
 @record
 class AttackSuccess(Shown):
-    """What the Bayes decision rule guesses, and how often it is right (DP19 §7.3)."""
+    """What the Bayes decision rule guesses, and how often it is right (DP19 §7.3).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> success = om.distributional.attack_success(m, [[1, 0], [0, 1]])
+    >>> success.accuracy, success.blind, success.guess.tolist()
+    (0.75, 0.5, [0, 1])
+    """
 
     guess: Ints
     """Index of the distribution guessed for every observable, shape (n_o,)."""
@@ -178,6 +247,14 @@ def attack_success(
 
     ``weights`` are the prior probabilities of the attributes, shape (k,), equal unless given.
     With two equally likely ones the accuracy is (1 + TV(λ0P, λ1P)) / 2.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> success = om.distributional.attack_success(m, [[0.75, 0.25], [0.25, 0.75]])
+    >>> success.accuracy  # (1 + 0.25) / 2
+    0.625
     """
     share, outputs, guess = _bayes_rule(m, lams, weights)
     right = np.array([outputs[t, guess == t].sum() for t in range(len(lams))])
@@ -193,7 +270,16 @@ def simulated_success(
     weights: ArrayLike | None = None,
     seed: int | None = None,
 ) -> float:
-    """The accuracy of ``attack_success`` in ``samples`` simulated rounds."""
+    """The accuracy of ``attack_success`` in ``samples`` simulated rounds.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> share = om.distributional.simulated_success(m, [[1, 0], [0, 1]], samples=10000, seed=1)
+    >>> abs(share - 0.75) < 0.02
+    True
+    """
     count = whole(samples, "samples", least=1)
     share, outputs, guess = _bayes_rule(m, lams, weights)
     rng = np.random.default_rng(seed)

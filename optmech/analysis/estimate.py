@@ -124,7 +124,16 @@ _SOLVED = 1e-8
 
 @record
 class Frequencies(Shown):
-    """Unbiased estimates of how frequent each secret is; they may be below 0 or above 1."""
+    """Unbiased estimates of how frequent each secret is; they may be below 0 or above 1.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> found = om.estimate.frequencies(m, {"left": 60, "right": 40})
+    >>> print(found.values, found.errors.round(4))
+    [0.7 0.3] [0.0985 0.0985]
+    """
 
     values: Floats
     """Shape (S,); they sum to one."""
@@ -158,6 +167,14 @@ def frequencies(m: Mechanism, counts: Counts, *, prior: Prior | None = None) -> 
     ProblemError
         On unusable counts; where the rows of the mechanism are (nearly) dependent, so that there is
         no unbiased estimate; with a report that is impossible at ``prior``.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> found = om.estimate.frequencies(m, [60, 40])
+    >>> print(found.values)  # (0.6 - 0.25) / (0.75 - 0.25)
+    [0.7 0.3]
     """
     reported = counts_of(counts, m.observables)
     total = float(reported.sum())
@@ -215,6 +232,12 @@ def from_supports(
     ------
     ProblemError
         Unless 0 <= held <= reports and q < p.
+
+    Examples
+    --------
+    >>> values, variances = om.estimate.from_supports([60, 40], 100, own=0.75, other=0.25)
+    >>> print(values)
+    [0.7 0.3]
     """
     total = positive(reports, "reports")
     counted = finite_array(held, where="held", ndim=1)
@@ -236,7 +259,16 @@ _MOST_DRAWS = 100_000
 
 @record
 class PriorEstimate(Shown):
-    """The likeliest prior, as far as it was found, and how far that is."""
+    """The likeliest prior, as far as it was found, and how far that is.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> found = om.estimate.prior(m, {"left": 60, "right": 40})
+    >>> found.reports, found.gap <= 1e-8
+    (100.0, True)
+    """
 
     prior: Prior
     gap: float
@@ -293,6 +325,15 @@ def prior(
     ------
     ProblemError
         On unusable counts, or a report that no secret can have caused.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(om.estimate.prior(m, [60, 40]).prior.weights.round(3))
+    [0.7 0.3]
+    >>> print(om.estimate.prior(m, [90, 10]).prior.weights.round(3))  # never below 0
+    [1. 0.]
     """
     reported = counts_of(counts, m.observables)
     seen = reported > 0

@@ -67,13 +67,28 @@ def expected_loss(m: Mechanism, prior: Prior, loss: DistanceLike) -> float:
     """Σ_s π(s) Σ_o p(o|s) c(s,o) (PG 3), in the unit of the loss.
 
     ``loss`` is a distance, or a non-negative array or table of shape (secrets, observables).
+
+    Examples
+    --------
+    >>> line = om.Domain.range(2, unit="km")
+    >>> m = om.mechanisms.geometric(line, "ln 3")
+    >>> om.measures.expected_loss(m, om.Prior.uniform(line), om.distances.euclidean())  # km
+    0.25
     """
     return float(prior_weights(m, prior) @ _loss_per_secret(m, loss))
 
 
 @checked_arguments
 def worst_loss(m: Mechanism, loss: DistanceLike) -> float:
-    """max_s Σ_o p(o|s) c(s,o) (PG 4), in the unit of the loss; over all secrets of the domain."""
+    """max_s Σ_o p(o|s) c(s,o) (PG 4), in the unit of the loss; over all secrets of the domain.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3)
+    >>> m = om.mechanisms.geometric(line, "ln 2")
+    >>> print(round(om.measures.worst_loss(m, om.distances.euclidean()), 4))
+    0.6667
+    """
     return float(_loss_per_secret(m, loss).max())
 
 
@@ -82,6 +97,13 @@ def distortion(m: Mechanism, prior: Prior, distance: DistanceLike) -> float:
     """Σ_o min_t Σ_s π(s) p(o|s) d(t,s), the error of the optimal attack (PG 7, 21).
 
     Estimates t range over the secrets. ``attacks.optimal`` gives the attack itself.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> om.measures.distortion(m, om.Prior.uniform(sides), om.distances.hamming())
+    0.25
     """
     weighted = evaluate(distance, m.secrets, m.secrets, where="distance") * prior_weights(m, prior)
     return float((weighted @ m.matrix).min(axis=0).sum())
@@ -92,6 +114,13 @@ class Tightest:
     """The largest ln(p(o|s) / p(o|s')), per unit of distance, and where it occurs.
 
     Without any pair of secrets ``value`` is 0 and everything else None.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3)
+    >>> found = om.measures.tightest(om.mechanisms.geometric(line, "ln 2"))
+    >>> print(round(found.value, 4), found.secret, found.other)  # 2 ln 2 between the ends
+    1.3863 0 2
     """
 
     value: float
@@ -128,6 +157,14 @@ def tightest(
     ------
     ProblemError
         On pairs that are not indices of two secrets, or an unusable distance.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3)
+    >>> m = om.mechanisms.geometric(line, "ln 2")
+    >>> found = om.measures.tightest(m, om.distances.euclidean())
+    >>> print(round(found.value, 4), found.secret, found.other)
+    0.6931 0 1
     """
     found = Tightest(0.0)
     labels = m.secrets.labels
@@ -147,7 +184,17 @@ def tightest(
 def epsilon(
     m: Mechanism, distance: DistanceLike | None = None, pairs: IndexPairs | None = None
 ) -> float:
-    """The least ε of metric (with ``distance``) or differential privacy; see ``tightest``."""
+    """The least ε of metric (with ``distance``) or differential privacy; see ``tightest``.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3, unit="km")
+    >>> m = om.mechanisms.geometric(line, "ln 2")
+    >>> print(round(om.measures.epsilon(m, om.distances.euclidean()), 4))  # ln 2 per km
+    0.6931
+    >>> print(round(om.measures.epsilon(m), 4))  # 2 ln 2 for any two places
+    1.3863
+    """
     return tightest(m, distance, pairs).value
 
 
@@ -164,6 +211,13 @@ def delta(
 
     ``epsilon`` is a number >= 0 or an exact string; ``distance`` (default: d = 1) and ``pairs``
     as in ``tightest``.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> om.measures.delta(m, epsilon=0), om.measures.delta(m, epsilon="ln 3")
+    (0.5, 0.0)
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
     worst = 0.0
@@ -186,6 +240,13 @@ def epsilon_for_delta(
     Solved in closed form on the sorted likelihood ratios of every pair, without iteration. inf
     where a pair has more than δ on observables that the other secret excludes, or where secrets
     at distance 0 differ by more than δ in total variation.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(round(om.measures.epsilon_for_delta(m, delta=0.25), 4))  # ln 2
+    0.6931
     """
     budget = float(probability(delta))
     if budget == 0:
@@ -224,6 +285,12 @@ def hockey_stick_curve(p: Distribution, q: Distribution) -> HockeyStick:
     ------
     ProblemError
         On different shapes, a negative entry, or a sum that is not 1 (within 1e-9).
+
+    Examples
+    --------
+    >>> curve = om.measures.hockey_stick_curve([0.75, 0.25], [0.25, 0.75])
+    >>> print(round(curve.delta("ln 2"), 4))  # 3/4 - 2/4
+    0.25
     """
     return HockeyStick(*distributions(p, q))
 
@@ -235,6 +302,13 @@ def distribution_epsilon(
     """The least ε of (ε, δ)-distribution privacy for the pair, both ways (DP19 Def. 8).
 
     ``lam0`` and ``lam1`` are distributions over the secrets, shape (n_s,), normalised here.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(round(om.measures.distribution_epsilon(m, [0.75, 0.25], [0.25, 0.75]), 4))  # ln(5/3)
+    0.5108
     """
     budget = float(probability(delta))
     if budget == 0:
@@ -247,7 +321,15 @@ def distribution_epsilon(
 def distribution_delta(
     m: Mechanism, lam0: Distribution, lam1: Distribution, epsilon: Number
 ) -> float:
-    """The least δ of (ε, δ)-distribution privacy for the pair, both ways (DP19 Def. 8)."""
+    """The least δ of (ε, δ)-distribution privacy for the pair, both ways (DP19 Def. 8).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> om.measures.distribution_delta(m, [0.75, 0.25], [0.25, 0.75], epsilon=0)
+    0.25
+    """
     rate = np.array([float(parse_exact(epsilon, where="epsilon"))])
     spent = max(float(excess_mass(a, b, rate)[0]) for a, b in _lifted(m, lam0, lam1))
     return min(spent, 1.0)
@@ -258,6 +340,14 @@ def posterior(m: Mechanism, prior: Prior) -> Floats:
     """π(s|o) by Bayes' rule, shape (observables, secrets); rows sum to one (PG 25).
 
     An observable of probability 0 teaches nothing: its row is the prior.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(om.measures.posterior(m, om.Prior.uniform(sides)))
+    [[0.75 0.25]
+     [0.25 0.75]]
     """
     weights = prior_weights(m, prior)
     possible = np.where(weights[:, None] > 0, m.matrix, 0.0)
@@ -271,13 +361,29 @@ def posterior(m: Mechanism, prior: Prior) -> Floats:
 
 @checked_arguments
 def bayes_vulnerability(m: Mechanism, prior: Prior) -> float:
-    """Σ_o max_s π(s) p(o|s): the chance that the best single guess is right."""
+    """Σ_o max_s π(s) p(o|s): the chance that the best single guess is right.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> om.measures.bayes_vulnerability(m, om.Prior.uniform(sides))
+    0.75
+    """
     return float((prior_weights(m, prior)[:, None] * m.matrix).max(axis=0).sum())
 
 
 @checked_arguments
 def conditional_entropy(m: Mechanism, prior: Prior) -> float:
-    """H(S|O) in bits: what an observer still does not know about the secret, on average."""
+    """H(S|O) in bits: what an observer still does not know about the secret, on average.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(round(om.measures.conditional_entropy(m, om.Prior.uniform(sides)), 4))  # bits
+    0.8113
+    """
     learnt = posterior(m, prior)
     logs = np.log2(learnt, where=learnt > 0, out=np.zeros_like(learnt))
     per_observable = -(learnt * logs).sum(axis=1)
@@ -287,7 +393,15 @@ def conditional_entropy(m: Mechanism, prior: Prior) -> float:
 @checked_arguments
 def mutual_information(m: Mechanism, prior: Prior) -> float:
     """I(S;O) = Σ_{s,o} π(s) p(o|s) ln(p(o|s) / (πP)(o)) in nats, as ``MutualInformation`` limits
-    it; ``leakage.mutual_information`` encloses it."""
+    it; ``leakage.mutual_information`` encloses it.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(round(om.measures.mutual_information(m, om.Prior.uniform(sides)), 4))  # nats
+    0.1308
+    """
     weights = prior_weights(m, prior)
     output = m.push(weights)
     joint = weights[:, None] * m.matrix

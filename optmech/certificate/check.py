@@ -28,7 +28,18 @@ def tightest(checks: tuple[Check, ...]) -> Check | None:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What ``check`` found in a design file."""
+    """What ``check`` found in a design file.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.DifferentialPrivacy("ln 3")
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> om.solve(problem).save("coin.json")
+    >>> report = om.check("coin.json")
+    >>> print(report.passed, report.status, round(report.loss, 6))
+    True optimal 0.25
+    """
 
     path: str
     status: str

@@ -68,6 +68,15 @@ def features(
         On a report together with ``reports``; where the places have no longitudes and latitudes
         (or with ``degrees=False`` no two coordinates), on an unknown label, and without shapely on
         zones of several rings.
+
+    Examples
+    --------
+    >>> cells = om.Grid.geographic(2, 2, bounds=(8.50, 47.36, 8.53, 47.38))
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
+    >>> features = om.exchange.features(om.solve(problem))
+    >>> len(features), features[0]["geometry"]["type"], features[0]["properties"]["prior"]
+    (4, 'Polygon', 0.25)
     """
     if reports:
         if report is not None:
@@ -82,7 +91,17 @@ def features(
 def to_geopandas(
     design: Design, report: Hashable | None = None, *, reports: bool = False
 ) -> gpd.GeoDataFrame:
-    """``features`` as a GeoDataFrame in WGS 84."""
+    """``features`` as a GeoDataFrame in WGS 84.
+
+    Examples
+    --------
+    >>> cells = om.Grid.geographic(2, 2, bounds=(8.50, 47.36, 8.53, 47.38))
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
+    >>> frame = om.exchange.to_geopandas(om.solve(problem))
+    >>> len(frame), str(frame.crs)
+    (4, 'EPSG:4326')
+    """
     geopandas = needed("geopandas", "geo", where="to_geopandas")
     found = features(design, report, reports=reports)
     return geopandas.GeoDataFrame.from_features(found, crs=4326)
@@ -96,7 +115,16 @@ def write_geojson(
     *,
     reports: bool = False,
 ) -> int:
-    """Write ``features`` as a GeoJSON feature collection; returns how many there are."""
+    """Write ``features`` as a GeoJSON feature collection; returns how many there are.
+
+    Examples
+    --------
+    >>> cells = om.Grid.geographic(2, 2, bounds=(8.50, 47.36, 8.53, 47.38))
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
+    >>> om.exchange.write_geojson(om.solve(problem), "cells.geojson")
+    4
+    """
     found = features(design, report, reports=reports)
     content = {"type": "FeatureCollection", "features": found}
     write_atomically(path, json.dumps(content, allow_nan=False).encode())
@@ -124,6 +152,15 @@ def explore(
         Tiles of folium behind the cells, such as ``"OpenStreetMap"``. They are fetched from
         somebody's server, which learns what is looked at: by default there are none. The scripts
         that draw the map come from a server too; ``om.report`` needs none.
+
+    Examples
+    --------
+    >>> cells = om.Grid.geographic(2, 2, bounds=(8.50, 47.36, 8.53, 47.38))
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
+    >>> page = om.exchange.explore(om.solve(problem))
+    >>> type(page).__name__
+    'Map'
     """
     if find_spec("folium") is None:
         raise ProblemError(

@@ -86,6 +86,20 @@ class Design(Proved):
     of the region, whatever its form (and, where other constraints stand beside that and places are
     few, keeps these as well); ``total_gap`` is the relative difference to it, which a finer mesh
     reduces. It is 0 where none was looked for.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(line), km, constraints=[om.MetricPrivacy("ln 2", km)])
+    >>> design = om.solve(problem)
+    >>> design.status, design.verified, design.gap <= 1e-6
+    ('optimal', True, True)
+    >>> print(round(design.loss, 4), round(design.lower_bound, 4))  # km
+    0.5556 0.5556
+    >>> design.save("line.json")
+    >>> om.Design.load("line.json").loss == design.loss
+    True
     """
 
     formats = (DESIGN,)

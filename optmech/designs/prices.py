@@ -49,7 +49,17 @@ _Rate = tuple[Parameter, float]
 
 @dataclass(frozen=True)
 class Price:
-    """The derivative of the optimal objective in one stated number."""
+    """The derivative of the optimal objective in one stated number.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.DifferentialPrivacy("ln 3")
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> (price,) = om.prices.of_constraints(om.solve(problem))
+    >>> print(price.parameter, round(price.rate, 4))
+    epsilon -0.1875
+    """
 
     constraint: int
     """Index of the constraint."""
@@ -67,7 +77,17 @@ class Price:
 
 @dataclass(frozen=True)
 class PairPrice:
-    """The derivative of the optimal objective in the log ratio r allowed to one pair of secrets."""
+    """The derivative of the optimal objective in the log ratio r allowed to one pair of secrets.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(line), km, constraints=[om.MetricPrivacy("ln 2", km)])
+    >>> dearest = om.prices.of_pairs(om.solve(problem), count=1)[0]
+    >>> print(dearest.rate < 0)  # a looser ratio loses less
+    True
+    """
 
     secret: Hashable
     """Label of s, where the constraint is p(o|s) <= e^r p(o|s')."""
@@ -98,6 +118,15 @@ def of_constraints(design: Design) -> tuple[Price, ...]:
     ------
     InfeasibleError
         Where the design has no mechanism.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.DifferentialPrivacy("ln 3")
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> (price,) = om.prices.of_constraints(om.solve(problem))
+    >>> print(round(price.rate, 4))  # the slope of 1 / (e^ε + 1): -3/16
+    -0.1875
     """
     rates = _Rates(design)
     return tuple(
@@ -118,6 +147,15 @@ def of_pairs(design: Design, count: int = 10) -> tuple[PairPrice, ...]:
     ------
     InfeasibleError
         Where the design has no mechanism.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.DifferentialPrivacy("ln 3")
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> pairs = om.prices.of_pairs(om.solve(problem))
+    >>> [(p.secret, p.other, p.observable) for p in pairs]
+    [('yes', 'no', 'yes'), ('no', 'yes', 'no')]
     """
     rates = _Rates(design)
     found = rates.pairs

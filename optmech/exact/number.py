@@ -190,7 +190,16 @@ def _parse_string(text: str, where: str, remedy: str) -> Exact:
 
 @dataclass(frozen=True)
 class Interval:
-    """A number known to lie between two floats. An end that is not a number bounds nothing."""
+    """A number known to lie between two floats. An end that is not a number bounds nothing.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> t = om.mechanisms.tupling(om.mechanisms.randomized_response(sides, "ln 3"), dummies=0)
+    >>> delta = t.delta([1, 0], [0, 1], epsilon=0)
+    >>> print(round(delta.lower, 4), round(delta.upper, 4))  # the mechanism alone: 3/4 - 1/4
+    0.5 0.5
+    """
 
     lower: float
     upper: float

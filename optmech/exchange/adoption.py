@@ -44,6 +44,15 @@ def adopt(mechanism: Mechanism, problem: Problem, *, repair: bool = False) -> De
         When the labels are not those of the problem.
     VerificationError
         When a constraint is broken, or cannot be repaired; the message names the first.
+
+    Examples
+    --------
+    >>> cells, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
+    >>> laplace = om.mechanisms.planar_laplace(cells, 1)
+    >>> design = om.exchange.adopt(laplace, problem)
+    >>> design.verified, design.loss > om.solve(problem).loss
+    (True, True)
     """
     for name, given, wanted in (
         ("secrets", mechanism.secrets, problem.secrets),

@@ -33,6 +33,17 @@ def read_geojson(path: str | Path, label: str | None = None) -> Domain:
     ------
     ProblemError
         Without shapely, or on what is no collection of such features.
+
+    Examples
+    --------
+    >>> import json, pathlib
+    >>> point = {"type": "Point", "coordinates": [8.54, 47.38]}
+    >>> feature = {"type": "Feature", "geometry": point, "properties": {"name": "lake"}}
+    >>> collection = {"type": "FeatureCollection", "features": [feature]}
+    >>> _ = pathlib.Path("stops.geojson").write_text(json.dumps(collection))
+    >>> stops = om.exchange.read_geojson("stops.geojson", label="name")
+    >>> stops.labels, stops.points.tolist()
+    (('lake',), [[8.54, 47.38]])
     """
     features = read_features(path)
     shapes = shapes_of([geometry for _, geometry in features], path)
@@ -45,6 +56,16 @@ def from_geopandas(frame: gpd.GeoDataFrame, label: str | None = None) -> Domain:
     """The same from a GeoDataFrame, in any coordinate reference system that it names.
 
     Without one, coordinates are taken to be longitude and latitude.
+
+    Examples
+    --------
+    >>> import geopandas
+    >>> points = geopandas.points_from_xy([2600000, 2601000], [1200000, 1200000])
+    >>> frame = geopandas.GeoDataFrame({"name": ["a", "b"]}, geometry=points, crs="EPSG:2056")
+    >>> stops = om.exchange.from_geopandas(frame, label="name")
+    >>> print(stops.points.round(3))  # longitude, latitude: Bern
+    [[ 7.439 46.951]
+     [ 7.452 46.951]]
     """
     if not hasattr(frame, "geometry") or not hasattr(frame, "to_crs"):
         raise ProblemError(f"{type(frame).__name__} is not a GeoDataFrame", where="frame")
@@ -106,6 +127,13 @@ def from_h3(cells: Iterable[str]) -> Domain:
     ------
     ProblemError
         Without h3, or on something that is not an H3 cell.
+
+    Examples
+    --------
+    >>> import h3
+    >>> cells = om.exchange.from_h3(h3.grid_disk(h3.latlng_to_cell(47.38, 8.54, 8), 1))
+    >>> len(cells), cells.unit
+    (7, 'km')
     """
     h3 = needed("h3", "geo", where="from_h3")
     labels = list(cells)

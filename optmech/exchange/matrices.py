@@ -36,6 +36,16 @@ def to_frame(mechanism: Mechanism) -> pd.DataFrame:
 
     Rows with probability 0 are left out, so that an observable which is never reported, and a
     domain's coordinates, are not in the table.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.randomized_response(om.Domain(["left", "right"]), "ln 3")
+    >>> print(om.exchange.to_frame(m).to_string(index=False))
+    secret observable  probability
+      left       left         0.75
+      left      right         0.25
+     right       left         0.25
+     right      right         0.75
     """
     pandas = needed("pandas", "parquet", where="to_frame")
     s, o = np.nonzero(mechanism.matrix)
@@ -49,7 +59,15 @@ def to_frame(mechanism: Mechanism) -> pd.DataFrame:
 
 @checked_arguments
 def write_parquet(mechanism: Mechanism, path: str | Path) -> None:
-    """Write ``to_frame`` as a Parquet file."""
+    """Write ``to_frame`` as a Parquet file.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.randomized_response(om.Domain(["left", "right"]), "ln 3")
+    >>> om.exchange.write_parquet(m, "m.parquet")
+    >>> open("m.parquet", "rb").read(4)
+    b'PAR1'
+    """
     needed("pyarrow", "parquet", where="write_parquet")
     buffer = io.BytesIO()
     to_frame(mechanism).to_parquet(buffer, engine="pyarrow", index=False)
@@ -70,6 +88,13 @@ def read_parquet(
     ProblemError
         On a file without these columns, an unknown label, a pair that occurs twice, or rows that
         are no distributions.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.randomized_response(om.Domain(["left", "right"]), "ln 3")
+    >>> om.exchange.write_parquet(m, "m.parquet")
+    >>> om.exchange.read_parquet("m.parquet").matrix.tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
     """
     file = path_of(path)
     texts = [read_text_columns(file, [name])[name] for name in _COLUMNS[:2]]
@@ -115,6 +140,13 @@ def to_xarray(mechanism: Mechanism) -> xr.DataArray:
 
     Each dimension has its labels as text for an index, and the coordinates of the domain, where
     it has them, as ``secret_x``, ``secret_y`` (``_lon``, ``_lat`` in degrees) and so on.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.randomized_response(om.Domain(["left", "right"]), "ln 3")
+    >>> table = om.exchange.to_xarray(m)
+    >>> table.dims, float(table.sel(secret="left", observable="right"))
+    (('secret', 'observable'), 0.25)
     """
     xarray = needed("xarray", "xarray", where="to_xarray")
     coordinates: dict[str, Any] = {}
@@ -135,7 +167,15 @@ def to_xarray(mechanism: Mechanism) -> xr.DataArray:
 
 @checked_arguments
 def write_netcdf(mechanism: Mechanism, path: str | Path) -> None:
-    """Write ``to_xarray`` as NetCDF 4; probabilities are float64, bit by bit."""
+    """Write ``to_xarray`` as NetCDF 4; probabilities are float64, bit by bit.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.randomized_response(om.Domain(["left", "right"]), "ln 3")
+    >>> om.exchange.write_netcdf(m, "m.nc")
+    >>> bool((om.exchange.read_netcdf("m.nc").matrix == m.matrix).all())
+    True
+    """
     needed("h5netcdf", "xarray", where="write_netcdf")
     write_atomically(path, bytes(to_xarray(mechanism).to_netcdf(engine="h5netcdf")))
 
@@ -150,6 +190,13 @@ def read_netcdf(path: str | Path) -> Mechanism:
     ------
     ProblemError
         On a file that is no such array, or an array that is no mechanism.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.randomized_response(om.Domain(["left", "right"]), "ln 3")
+    >>> om.exchange.write_netcdf(m, "m.nc")
+    >>> om.exchange.read_netcdf("m.nc").secrets.labels
+    ('left', 'right')
     """
     for package in ("xarray", "h5netcdf"):
         needed(package, "xarray", where="read_netcdf")
@@ -209,6 +256,13 @@ def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mecha
     ProblemError
         On another kind of file, an unreadable one, a matrix of another shape, or rows that are
         no distributions.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> np.savetxt("m.csv", [[0.75, 0.25], [0.25, 0.75]], delimiter=",")
+    >>> om.exchange.read_matrix("m.csv", sides, sides).matrix.tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
     """
     suffix = path_of(path).suffix.lower()
     if suffix == ".parquet":
@@ -230,7 +284,15 @@ def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mecha
 @checked_arguments
 def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
     """Write p(o|s) as ``.csv`` (17 digits), ``.npy``, ``.nc`` or ``.parquet``; to standard output
-    as CSV."""
+    as CSV.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.randomized_response(om.Domain(["left", "right"]), "ln 3")
+    >>> om.exchange.write_matrix(m, "m.npy")
+    >>> np.load("m.npy").tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+    """
     suffix = ending(path, ".csv")
     if suffix == ".parquet":
         write_parquet(mechanism, path)

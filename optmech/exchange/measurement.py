@@ -51,6 +51,17 @@ def to_opendp(design: Design, constraint: int | None = None) -> Any:
         For a design that is not verified.
     InfeasibleError
         For a design without a mechanism.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.DifferentialPrivacy("ln 3")
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> measurement = om.exchange.to_opendp(om.solve(problem))
+    >>> print(round(measurement.map(1.0), 4))  # ln 3
+    1.0986
+    >>> measurement("yes") in ("yes", "no")
+    True
     """
     dp = needed("opendp.prelude", "opendp", where="to_opendp")
     mechanism = design.mechanism
@@ -118,6 +129,15 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
     with d ↦ (ε, δ(d)), where δ(d) is computed exactly for shifts up to d. Raises ProblemError
     without opendp and for Rényi promises, VerificationError where the noise is not as private as it
     says.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal(epsilon=1, gap=1e-3)
+    >>> measurement = om.exchange.noise_to_opendp(design)
+    >>> print(round(measurement.map(2), 6))  # two steps of sensitivity 1
+    2.0
+    >>> type(measurement(41)).__name__
+    'int'
     """
     dp = needed("opendp.prelude", "opendp", where="noise_to_opendp")
     design.require_private()
@@ -156,7 +176,16 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
 def noise_to_dp_accounting(design: CertifiedNoise, *, interval: float = 1e-4) -> Any:
     """A ``PrivacyLossDistribution`` of dp-accounting for one release: pessimistic, with losses
     rounded up to multiples of ``interval``, of a pair that dominates every shift up to the
-    sensitivity. Raises ProblemError without dp-accounting, or for noise of pairs."""
+    sensitivity. Raises ProblemError without dp-accounting, or for noise of pairs.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal(epsilon=1, gap=1e-3)
+    >>> pld = om.exchange.noise_to_dp_accounting(design)
+    >>> ten = pld.self_compose(10)
+    >>> print(round(ten.get_epsilon_for_delta(1e-6), 2) <= 10)
+    True
+    """
     module = needed(
         "dp_accounting.pld.privacy_loss_distribution",
         "dp-accounting",
@@ -177,7 +206,15 @@ def noise_to_dp_accounting(design: CertifiedNoise, *, interval: float = 1e-4) ->
 @checked_arguments
 def noise_to_scipy(design: CertifiedNoise) -> Any:
     """A frozen ``scipy.stats.rv_discrete`` with the probabilities in floats, for plots and tests;
-    its ``rvs`` are no draws to release."""
+    its ``rvs`` are no draws to release.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal(epsilon=1, gap=1e-3)
+    >>> law = om.exchange.noise_to_scipy(design)
+    >>> print(round(law.pmf(0), 3), round(float(law.pmf(1) / law.pmf(0)), 3))
+    0.462 0.368
+    """
     from scipy.stats import rv_discrete
 
     law = design.law
@@ -208,6 +245,12 @@ def write_noise_table(design: CertifiedNoise, path: str | Path, *, last: int | N
     (exact), for |k| <= ``last``: by default to where next to nothing is left.
 
     Raises ProblemError for a last place that is none or where the file cannot be written.
+
+    Examples
+    --------
+    >>> om.exchange.write_noise_table(om.noise.optimal(epsilon=1, gap=1e-3), "noise.csv", last=1)
+    >>> print(open("noise.csv").readline().strip())
+    noise,probability,numerator,denominator
     """
     law = design.law
     if last is None:

@@ -69,6 +69,16 @@ def read_osm(path: str | Path, kinds: tuple[str, ...] = DRIVABLE) -> Roads:
     ------
     ProblemError
         On a file that is no such extract, or holds no road of these kinds.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> xml = '<osm><node id="1" lat="47.0" lon="8.0"/><node id="2" lat="47.01" lon="8.0"/>'
+    >>> xml += '<way id="9"><nd ref="1"/><nd ref="2"/><tag k="highway" v="primary"/></way></osm>'
+    >>> _ = pathlib.Path("map.osm").write_text(xml)
+    >>> roads = om.exchange.read_osm("map.osm")
+    >>> print(len(roads.domain), roads.distance(roads.domain, roads.domain).max().round(3))  # km
+    2 1.112
     """
     what = "is not an OpenStreetMap XML extract"
     remedy = "Give a file as the export of openstreetmap.org writes it"

@@ -81,6 +81,12 @@ def load_problem(name: str | Path) -> Problem:
     ProblemError
         With every error of the file at once, one line each: the file, the path into it
         (``constraints[1].epsilon``), what is wrong, and what to do.
+
+    Examples
+    --------
+    >>> problem = om.load_problem("grid-4x4")
+    >>> print(problem.title, len(problem.secrets))
+    Reference: 4 x 4 unit cells, Euclidean loss 16
     """
     return read_problem(name).problem
 
@@ -98,6 +104,12 @@ def load_task(name: str | Path) -> DesignTask | TransportTask | GaussianTask | C
     ------
     ProblemError
         With every error of the file at once, as ``load_problem``.
+
+    Examples
+    --------
+    >>> task = om.load_task("line-geometric")
+    >>> print(task.solve().status)
+    optimal
     """
     is_trace = str(name) in trace_names() and str(name) not in gallery_names()
     if is_trace and not os.path.exists(name):

@@ -28,6 +28,13 @@ def snapped(domain: Domain, size: float) -> Mechanism:
     two places have different nodes.
 
     Raises ProblemError unless the domain has two plane coordinates.
+
+    Examples
+    --------
+    >>> cells = om.Grid(1, 4, unit="km")
+    >>> m = om.mechanisms.snapped(cells, size=2.0)
+    >>> m.sample((0, 0)) == m.sample((0, 0)), om.measures.epsilon(m)
+    (True, inf)
     """
     nodes = np.rint(_plane(domain) / _length(size, "size"))
     return _deterministic(domain, nodes * size)
@@ -41,6 +48,13 @@ def offset_snapped(domain: Domain, size: float, deviation: float | None = None) 
 
     Probabilities are products of differences of the normal distribution function; nodes beyond six
     deviations count as never reported, as in practice.
+
+    Examples
+    --------
+    >>> cells = om.Grid(1, 4, unit="km")
+    >>> m = om.mechanisms.offset_snapped(cells, size=2.0)
+    >>> m.matrix.shape[0], round(float(m.matrix[0].sum()), 6)
+    (4, 1.0)
     """
     from scipy.special import ndtr
 
@@ -67,6 +81,13 @@ def rounded_degrees(cells: Grid, decimals: int, *, truncated: bool = False) -> M
 
     Two decimals are cells of about 1.1 km of latitude. Raises ProblemError unless ``cells`` is a
     grid over bounds in degrees.
+
+    Examples
+    --------
+    >>> cells = om.Grid.geographic(1, 3, bounds=(8.50, 47.36, 8.53, 47.37))
+    >>> m = om.mechanisms.rounded_degrees(cells, decimals=1)
+    >>> len(m.observables)  # 8.5, 47.4 for all three
+    1
     """
     if not isinstance(cells, Grid) or cells.bounds is None:
         raise ProblemError(
@@ -86,7 +107,15 @@ def rounded_degrees(cells: Grid, decimals: int, *, truncated: bool = False) -> M
 def dense_areas(prior: Prior, share: Number) -> Mechanism:
     """Report the centre of an area that holds at least ``share`` of the prior: the region is halved
     along its longer side, at the median, while both halves hold that much. What services do that
-    coarsen by population density; deterministic."""
+    coarsen by population density; deterministic.
+
+    Examples
+    --------
+    >>> cells = om.Grid(1, 4, unit="km")
+    >>> m = om.mechanisms.dense_areas(om.Prior(cells, [4, 3, 2, 1]), share=0.3)
+    >>> m.sample((0, 3)) == m.sample((0, 2))  # too few people live in either alone
+    True
+    """
     points = _plane(prior.domain)
     least = float(parse_exact(share, where="share", positive=True))
     out = np.zeros(points.shape)

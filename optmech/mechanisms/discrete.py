@@ -32,7 +32,15 @@ _FARTHEST = 700.0
 @checked_arguments
 def randomized_response(secrets: Domain, epsilon: Number) -> Mechanism:
     """k-ary randomised response: the truth with probability e^ε / (e^ε + n - 1), else any other
-    secret (DP19 Example 2). ε-differentially private for all pairs, tightly for n > 1."""
+    secret (DP19 Example 2). ε-differentially private for all pairs, tightly for n > 1.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.randomized_response(om.Domain(["yes", "no"]), "ln 3")
+    >>> print(m.matrix)
+    [[0.75 0.25]
+     [0.25 0.75]]
+    """
     lie = _weight(float(parse_exact(epsilon, where="epsilon")))
     size = len(secrets)
     matrix = np.full((size, size), lie)
@@ -51,6 +59,12 @@ def rappor(secrets: Domain, epsilon: Number) -> Mechanism:
     ------
     TooLargeError
         Beyond 12 secrets.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.rappor(om.Domain(["a", "b"]), "2 ln 3")
+    >>> len(m.observables), round(om.measures.epsilon(m), 4)  # 2 ln 3
+    (4, 2.1972)
     """
     odds, words, bits = _words(secrets, parse_exact(epsilon, where="epsilon") / 2)
     flips = bits.sum(axis=1)[None, :] + 1 - 2 * bits.T
@@ -67,6 +81,14 @@ def geometric(secrets: Domain, epsilon: Number) -> Mechanism:
     ------
     ProblemError
         Unless the secrets have one coordinate, in equal steps upwards.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.geometric(om.Domain.range(3, unit="km"), epsilon="ln 2")
+    >>> print(m.matrix.round(4))
+    [[0.6667 0.1667 0.1667]
+     [0.3333 0.3333 0.3333]
+     [0.1667 0.1667 0.6667]]
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
     points = secrets.require_points("add geometric noise")
@@ -101,6 +123,14 @@ def exponential(
 
     ε-private per unit of d by the triangle inequality: one half for the weight, one for the
     normalisation. ``distance`` is Euclidean unless given, ``observables`` are the secrets.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(2)
+    >>> m = om.mechanisms.exponential(line, epsilon="2 ln 3")
+    >>> print(m.matrix.round(4))
+    [[0.75 0.25]
+     [0.25 0.75]]
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
     outputs, values = _apart(secrets, distance, observables)
@@ -124,6 +154,15 @@ def restricted_laplace(
     ------
     ProblemError
         Where a secret has no observable within ``radius``.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3)
+    >>> m = om.mechanisms.restricted_laplace(line, "ln 2", radius=1)
+    >>> print(m.matrix.round(4))
+    [[0.6667 0.3333 0.    ]
+     [0.25   0.5    0.25  ]
+     [0.     0.3333 0.6667]]
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
     reach = float(finite_array(radius, where="radius", ndim=0))
@@ -172,6 +211,14 @@ def subset_selection(secrets: Domain, epsilon: Number, *, size: int | None = Non
     ------
     ProblemError
         Unless 1 <= ``size`` < n; ``TooLargeError`` beyond 200,000 subsets.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.subset_selection(om.Domain(["a", "b", "c"]), "ln 2", size=1)
+    >>> print(m.matrix)
+    [[0.5  0.25 0.25]
+     [0.25 0.5  0.25]
+     [0.25 0.25 0.5 ]]
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
     count = len(secrets)
@@ -209,6 +256,12 @@ def optimised_unary_encoding(secrets: Domain, epsilon: Number) -> Mechanism:
     ------
     TooLargeError
         Beyond 12 secrets.
+
+    Examples
+    --------
+    >>> m = om.mechanisms.optimised_unary_encoding(om.Domain(["a", "b", "c"]), "ln 3")
+    >>> m.matrix.shape, round(om.measures.epsilon(m), 4)  # ln 3
+    ((3, 8), 1.0986)
     """
     odds, words, bits = _words(secrets, parse_exact(epsilon, where="epsilon"))
     others = bits.sum(axis=1)[None, :] - bits.T
@@ -245,6 +298,13 @@ def tight_constraints(
     ------
     ProblemError
         Where there is no such mechanism: the solution x is negative somewhere, or not unique.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3)
+    >>> m = om.mechanisms.tight_constraints(line, "ln 2")
+    >>> print(np.allclose(m.matrix, om.mechanisms.geometric(line, "ln 2").matrix))
+    True
     """
     rate = parse_exact(epsilon, where="epsilon", positive=True)
     given = euclidean() if distance is None else distance

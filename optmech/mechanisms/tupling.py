@@ -51,6 +51,13 @@ class Tupling(Shown):
     """Q(k, ν, A): the output of A at a random place among k dummies drawn from ν (DP19 Alg. 1).
 
     Make it with ``tupling``.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> t = om.mechanisms.tupling(om.mechanisms.randomized_response(sides, "ln 3"), dummies=2)
+    >>> len(t.sample("left", seed=1))  # a report and two dummies, in random order
+    3
     """
 
     base: Mechanism
@@ -341,6 +348,14 @@ def tupling(base: Mechanism, dummies: int, dummy_weights: Distribution | None = 
     ------
     ProblemError
         On a number of dummies below 0 or above 10,000, or unusable weights.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> t = om.mechanisms.tupling(om.mechanisms.randomized_response(sides, "ln 3"), dummies=100)
+    >>> delta = t.delta([1, 0], [0, 1], epsilon=0.1)
+    >>> print(round(delta.upper, 4))
+    0.0087
     """
     count = whole(dummies, "dummies", most=_MOST_DUMMIES)
     outputs = base.observables
@@ -356,6 +371,11 @@ def theorem3_epsilon(dummies: int, outputs: int, beta: float, *, delta: Number) 
     """ε = ln((k + (α + β)|Y|) / (k - α|Y|)) with δ = 2 e^{-2α²/(kβ²)} (DP19 Theorem 3, η = 0).
 
     ``beta`` bounds every (λA)(y); ``outputs`` is |Y|. inf where α >= k/|Y|.
+
+    Examples
+    --------
+    >>> print(round(om.mechanisms.theorem3_epsilon(1000, outputs=10, beta=0.5, delta=1e-3), 4))
+    0.641
     """
     budget = float(probability(delta, positive=True))
     k, places = whole(dummies, "dummies"), whole(outputs, "outputs", least=1)

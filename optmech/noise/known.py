@@ -27,7 +27,14 @@ _STEPS = 200
 @record
 class NoisePeer(Shown):
     """Known noise: ``pmf[k]`` = P(Z = k) = P(Z = -k) for k >= 0, cut where next to nothing is left;
-    ``parameters`` in words."""
+    ``parameters`` in words.
+
+    Examples
+    --------
+    >>> laplace = om.noise.peers("ln 2")["discrete Laplace"]
+    >>> print(laplace.pmf[:3].round(4), laplace.source)
+    [0.3333 0.1667 0.0833] Ghosh et al. 2009
+    """
 
     name: str
     pmf: Floats
@@ -54,6 +61,13 @@ def peers(epsilon: Number, delta: Number = 0, *, sensitivity: int = 1) -> dict[s
     numbers (Balle and Wang, ICML 2018) and the "canonical" noise of (ε, δ), rounded (Awan and
     Vadhan, Annals of Statistics 2023). With δ > 0: "uniform". Raises ProblemError for ε = δ = 0
     and for what spreads over too many places.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal(1, "1/1000")
+    >>> peers = om.noise.peers(1, "1/1000")
+    >>> all(peer.loss(design.measure) >= design.lower_bound for peer in peers.values())
+    True
     """
     rate, part = float(parse_exact(epsilon, where="epsilon")), float(probability(delta))
     steps = whole(sensitivity, "sensitivity", 1)

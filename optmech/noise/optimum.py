@@ -160,6 +160,16 @@ def optimal(
         For ε = δ = 0: no such noise exists.
     TooLargeError
         Where the noise spreads over more places than are searched.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal(epsilon="ln 2")
+    >>> print(round(float(design.law.at(1) / design.law.at(0)), 6))  # e^-ε
+    0.5
+    >>> print(round(design.loss, 6))  # two-sided geometric noise: 2 r / (1 - r²) at r = 1/2
+    1.333333
+    >>> design.sample(3, seed=1).tolist()
+    [8, 0, -1]
     """
     if dimensions != 1 or norm is not None or loss_norm is not None:
         whole(dimensions, "dimensions", 2, 2)

@@ -54,6 +54,12 @@ class ReleaseNoise(Shown):
     calibrated, by name, the calibrated "discrete Gaussian" among them. ``together`` is the same
     family with the promise of all releases as its own, proved in whole numbers: to save, check and
     audit.
+
+    Examples
+    --------
+    >>> two = om.noise.for_releases(1, 1e-3, 2)
+    >>> print(two.loss >= two.lower_bound, two.privacy.delta(1).upper <= 1e-3)
+    True True
     """
 
     design: NoiseDesign
@@ -89,6 +95,12 @@ def for_releases(
     The promise is proved (the upper bound of ``ComposedPrivacy.delta``); that no other noise does
     better is not, but for the bound from a single release. Raises ProblemError for arguments that
     are none of this, δ = 0 among them.
+
+    Examples
+    --------
+    >>> two = om.noise.for_releases(1, 1e-3, 2)
+    >>> print(two.loss <= two.tried["discrete Gaussian"])
+    True
     """
     rate, part = parse_exact(epsilon, where="epsilon", positive=True), probability(delta)
     if not part > 0:

@@ -22,6 +22,12 @@ def check(path: str | Path) -> CheckReport:
 
     Raises ProblemError if the file cannot be read, VerificationError if it is altered or
     malformed; what merely does not hold is reported in ``faults``.
+
+    Examples
+    --------
+    >>> om.noise.optimal(epsilon=1, gap=1e-3).save("noise.json")
+    >>> om.check("noise.json").passed
+    True
     """
     return examined(read_sealed(path, Proved.formats), str(path))[1]
 
@@ -43,11 +49,9 @@ def load(path: str | Path) -> Proved | PackedMechanism | PackedEverywhere:
 
     Examples
     --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "noise.json"
-    >>> om.noise.optimal(epsilon=1, sensitivity=1, gap=1e-3).save(path)
-    >>> om.load(path).epsilon
-    1
+    >>> om.noise.optimal(epsilon=1, gap=1e-3).save("noise.json")
+    >>> om.load("noise.json").epsilon
+    1.0
     """
     from optmech.packed.load import is_packed_file, load_packed
 

@@ -111,6 +111,17 @@ class PackedEverywhere(Packed, MeshMechanism):
 
     Positions are moved to a point of their triangle that has whole weights over 2^24, by at most
     ``header.snap``; what is drawn there has exactly the stated probabilities.
+
+    Examples
+    --------
+    >>> mesh = om.Mesh.grid((0, 0, 2, 2), width=1, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> places = om.Domain(["west", "east"], points=[[0.5, 1.0], [1.5, 1.0]], unit="km")
+    >>> promise = om.MetricPrivacy(1, km, everywhere=mesh)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(places), km, constraints=[promise]))
+    >>> packed = om.pack(design, "region.omm")
+    >>> packed.sample_at((0.25, 1.75)) in places.labels
+    True
     """
 
     _sums: NDArray[np.uint64]

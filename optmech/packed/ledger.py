@@ -99,6 +99,19 @@ class Ledger(Kept):
     VerificationError
         Where the packed rows of two places that are charged for differ by more than the charge: a
         file that does not keep what it states, or states it for other distances.
+
+    Examples
+    --------
+    >>> cells = om.Grid(2, 2, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy("1/2", km)])
+    >>> packed = om.pack(om.solve(problem), "cells.omm")
+    >>> ledger = om.Ledger(packed, None, radius=1, budget=5)
+    >>> allowed = 0
+    >>> while ledger.charge((0, 0)):
+    ...     allowed += 1
+    >>> allowed, ledger.plain <= 5
+    (7, True)
     """
 
     @checked_arguments

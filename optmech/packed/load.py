@@ -28,7 +28,19 @@ _START = 32
 @frozen
 class PackedMechanism(Packed):
     """The mechanism of a packed file: a ``Mechanism`` whose probabilities are whole numbers over
-    2^bits, and what the file says in its ``header``."""
+    2^bits, and what the file says in its ``header``.
+
+    Examples
+    --------
+    >>> cells = om.Grid(2, 2, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
+    >>> packed = om.pack(om.solve(problem), "cells.omm")
+    >>> packed.bits, packed.draw_bytes, packed.header.protects
+    (24, 3, ('metric_privacy: ε = 1 per km (euclidean)',))
+    >>> packed.sample(packed.locate((1.5, 0.2))) in cells.labels
+    True
+    """
 
     def __init__(self, parts: Parts) -> None:
         vars(self).update(
@@ -133,6 +145,16 @@ def load_packed(
         Where the file or the key cannot be read.
     VerificationError
         Where the file was altered, is not exactly as specified, or is not signed as it should be.
+
+    Examples
+    --------
+    >>> cells = om.Grid(2, 2, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
+    >>> _ = om.pack(om.solve(problem), "cells.omm")
+    >>> packed = om.load_packed("cells.omm")
+    >>> packed.locate((1.5, 0.2))  # the cell of a position, in km
+    (0, 1)
     """
     return mechanism_of(decode_parts(payload_of(path, signer), str(path)))
 

@@ -48,6 +48,18 @@ class StickyReports(Kept):
 
     Raises ProblemError on a key of another length, a period below 1, a ledger of another
     mechanism, and a mechanism for every point.
+
+    Examples
+    --------
+    >>> cells = om.Grid(2, 2, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
+    >>> packed = om.pack(om.solve(problem), "cells.omm")
+    >>> key = bytes(32)  # in use: secrets.token_bytes(32), kept on the device
+    >>> sticky = om.StickyReports(packed, key, period=86400)
+    >>> one_day = {sticky.report((0, 0), time=60 * minute) for minute in range(1440)}
+    >>> len(one_day)
+    1
     """
 
     @checked_arguments

@@ -34,6 +34,15 @@ class Profile(ReadOnly):
     ------
     ProblemError
         On an unknown engine or reduction, or a number out of range.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.DifferentialPrivacy("ln 3")
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> quick = om.Profile(engine="highs", gap=1e-4, time_limit=10)
+    >>> om.solve(problem, quick).engine
+    'highs'
     """
 
     name: str = "custom"

@@ -65,6 +65,17 @@ def redesign(
         problem, or where nothing is left to design.
     SolverError
         As ``solve``.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3)
+    >>> km = om.distances.euclidean()
+    >>> promise = om.MetricPrivacy("ln 2", km)
+    >>> old = om.solve(om.Problem(om.Prior.uniform(line), km, constraints=[promise]))
+    >>> wanted = om.Problem(om.Prior(line, [1, 1, 2]), km, constraints=[promise])
+    >>> new = om.redesign(old, wanted, keep=[0])
+    >>> bool((new.mechanism.matrix[0] == old.mechanism.matrix[0]).all())
+    True
     """
     if keep is not None and free is not None:
         raise ProblemError(

@@ -72,6 +72,21 @@ def solve(
         a problem too large for the memory at hand.
     SolverError
         When the search ended without any verified mechanism and without a proof that none exists.
+
+    Examples
+    --------
+    >>> cells = om.Grid(rows=2, columns=2, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(
+    ...     prior=om.Prior.from_counts(cells, [4, 1, 0, 3]),
+    ...     loss=km,
+    ...     constraints=[om.MetricPrivacy("ln 2", km)],
+    ... )
+    >>> design = om.solve(problem)
+    >>> print(design.status, round(design.loss, 3), design.gap <= 1e-6)
+    optimal 0.463 True
+    >>> print(round(om.measures.epsilon(design.mechanism, km), 4))  # recomputed: ln 2 per km
+    0.6931
     """
     if gradient_of(problem.statement.families) is None:
         chosen = load_profile(profile).with_limits(gap, time_limit).at_resolution(resolution)

@@ -33,7 +33,21 @@ from optmech.spaces.prior import Prior
 @frozen(repr=False, field_transformer=fields.placed)
 class MaximizeDistortion(Record):
     """Objective: the largest error of the best attack, under a LossBound (Shokri et al., CCS
-    2012). ``prior`` is the adversary's, by default the problem's."""
+    2012). ``prior`` is the adversary's, by default the problem's.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> d = om.distances.hamming()
+    >>> problem = om.Problem(
+    ...     om.Prior.uniform(coin),
+    ...     d,
+    ...     objective=om.MaximizeDistortion(d),
+    ...     constraints=[om.LossBound(0.1)],
+    ... )
+    >>> print(round(om.solve(problem).objective, 6))
+    0.1
+    """
 
     kind: ClassVar[Literal["maximize_distortion"]] = "maximize_distortion"
 
@@ -54,6 +68,18 @@ class MinimizeLeakage(Record):
     ``gain`` is as in ``GainLeakage``, or one of two measures that have no prior: "maximal", the
     exponential Σ_o max_s p(o|s) of the maximal leakage, and "additive", 1 - Σ_o min_s p(o|s).
     ``prior`` is the adversary's, by default the problem's.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> problem = om.Problem(
+    ...     om.Prior.uniform(coin),
+    ...     om.distances.hamming(),
+    ...     objective=om.MinimizeLeakage(),
+    ...     constraints=[om.LossBound(0.1)],
+    ... )
+    >>> print(round(om.solve(problem).objective, 6))  # right in 90 % of guesses
+    0.9
     """
 
     kind: ClassVar[Literal["minimize_leakage"]] = "minimize_leakage"
@@ -111,6 +137,19 @@ class Problem(ReadOnly):
     ------
     ProblemError
         When anything does not fit; ``TooLargeError`` when the matrices alone exceed memory.
+
+    Examples
+    --------
+    >>> cells = om.Grid(rows=2, columns=2, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(
+    ...     prior=om.Prior.from_counts(cells, [4, 1, 0, 3]),
+    ...     loss=km,
+    ...     constraints=[om.MetricPrivacy(0.5, km)],
+    ...     title="four cells",
+    ... )
+    >>> len(problem.secrets), problem.loss_matrix.shape
+    (4, (4, 4))
     """
 
     prior: Prior

@@ -88,6 +88,16 @@ def protect(
     ------
     ProblemError
         On missing columns, points outside where they are refused, and labels that are none.
+
+    Examples
+    --------
+    >>> cells = om.Grid(2, 2, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
+    >>> design = om.solve(problem)
+    >>> reports = om.protect(design, np.array([[0.2, 0.3], [1.9, 1.1]]))
+    >>> all(report in cells.points.tolist() for report in reports.tolist())  # centres of cells
+    True
     """
     reporter = Reporter(mechanism_from(design, "design"), outside, max_distance, key, seed, missing)
     asked = Asked(x, y, label, _listed(keep), _listed(by), report)

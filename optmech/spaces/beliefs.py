@@ -36,7 +36,16 @@ MOST_ANSWERS = 10_000
 
 @record
 class Beliefs(Shown):
-    """Pairs of laws of an answer, for ``om.Pufferfish``."""
+    """Pairs of laws of an answer, for ``om.Pufferfish``.
+
+    Examples
+    --------
+    >>> pages = om.beliefs.products([[0.5, 0.5], [0.5, 0.5]], values=[0, 1])
+    >>> pages.answers.labels
+    (0, 1, 2)
+    >>> print(pages.prior.weights)  # two fair coins
+    [0.25 0.5  0.25]
+    """
 
     answers: Domain
     """What the answer may be: the secrets of the mechanism."""
@@ -65,6 +74,15 @@ def tables(
     ------
     ProblemError
         Where a table has fewer than two rows, or rows that are no distributions over the answers.
+
+    Examples
+    --------
+    >>> flu = om.beliefs.tables([[0.8, 0.2], [0.3, 0.7]], names=["healthy", "ill"])
+    >>> print(flu.prior.weights)  # the mean of the rows
+    [0.55 0.45]
+    >>> law, other = flu.pairs[0]
+    >>> print(round(om.divergences.max_divergence(law, other), 4))  # ln(0.7 / 0.2)
+    0.9808
     """
     laws: list[list[Floats]] = []
     for k, table in enumerate(given):
@@ -110,6 +128,13 @@ def chains(
     ------
     ProblemError
         On shapes that do not fit, rows that are no distributions, or too many possible answers.
+
+    Examples
+    --------
+    >>> stay = [[0.9, 0.1], [0.1, 0.9]]
+    >>> home = om.beliefs.chains([([0.5, 0.5], stay)], length=2, values=[0, 1])
+    >>> print(home.prior.weights)  # no visit, one, two: 0.5 * 0.9, 0.1, 0.5 * 0.9
+    [0.45 0.1  0.45]
     """
     whole(length, "length", least=1)
     steps = _whole_values(values)
@@ -146,6 +171,12 @@ def products(given: Sequence[ArrayLike], values: Sequence[int]) -> Beliefs:
     ------
     ProblemError
         On shapes that do not fit, or too many possible answers.
+
+    Examples
+    --------
+    >>> count = om.beliefs.products([[0.5, 0.5]] * 2, values=[0, 1])
+    >>> print(count.pairs[0])  # the first coin shows 0, or 1
+    (array([0.5, 0.5, 0. ]), array([0. , 0.5, 0.5]))
     """
     steps = _whole_values(values)
     count = len(given)
@@ -179,7 +210,15 @@ def products(given: Sequence[ArrayLike], values: Sequence[int]) -> Beliefs:
 
 def union(*given: Beliefs) -> Beliefs:
     """All pairs of several classes of beliefs about one answer, whose laws are averaged. Raises
-    ProblemError where the answers differ."""
+    ProblemError where the answers differ.
+
+    Examples
+    --------
+    >>> one = om.beliefs.tables([[0.8, 0.2], [0.3, 0.7]])
+    >>> two = om.beliefs.tables([[0.6, 0.4], [0.5, 0.5]])
+    >>> len(om.beliefs.union(one, two).pairs)
+    2
+    """
     if not given or any(one.answers != given[0].answers for one in given):
         raise ProblemError(
             "the answers differ", where="beliefs", remedy="Give beliefs about one answer"

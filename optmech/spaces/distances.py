@@ -50,7 +50,20 @@ def __dir__() -> list[str]:
 
 @runtime_checkable
 class Distance(Protocol):
-    """Anything that maps two domains to the matrix of distances between their elements."""
+    """Anything that maps two domains to the matrix of distances between their elements.
+
+    Examples
+    --------
+    >>> def steps(a, b):
+    ...     return np.abs(a.points - b.points.T)
+    ...
+    >>> line = om.Domain.range(3)
+    >>> print(steps(line, line))
+    [[0. 1. 2.]
+     [1. 0. 1.]
+     [2. 1. 0.]]
+    >>> problem = om.Problem(om.Prior.uniform(line), steps)
+    """
 
     def __call__(self, a: Domain, b: Domain) -> Floats: ...
 
@@ -192,23 +205,55 @@ def distance_name(distance: object) -> str:
 
 
 def euclidean() -> Distance:
-    """Straight-line distance of the coordinates, in the domain's unit."""
+    """Straight-line distance of the coordinates, in the domain's unit.
+
+    Examples
+    --------
+    >>> cells = om.Grid(1, 2, cell=(3.0, 2.0), unit="km")
+    >>> print(om.distances.euclidean()(cells, cells))
+    [[0. 3.]
+     [3. 0.]]
+    """
     return Named("euclidean", _euclidean)
 
 
 def manhattan() -> Distance:
-    """Sum of coordinate differences, in the domain's unit."""
+    """Sum of coordinate differences, in the domain's unit.
+
+    Examples
+    --------
+    >>> points = om.Domain(["a", "b"], points=[[0, 0], [3, 4]], unit="km")
+    >>> print(om.distances.manhattan()(points, points))
+    [[0. 7.]
+     [7. 0.]]
+    """
     return Named("manhattan", _manhattan)
 
 
 def hamming() -> Distance:
-    """0 where the labels are equal, 1 elsewhere (PG section 9)."""
+    """0 where the labels are equal, 1 elsewhere (PG section 9).
+
+    Examples
+    --------
+    >>> wards = om.Domain(["north", "south"])
+    >>> print(om.distances.hamming()(wards, wards))
+    [[0. 1.]
+     [1. 0.]]
+    """
     return Named("hamming", _hamming)
 
 
 def haversine() -> Distance:
     """Great-circle distance in km between longitude/latitude points on a sphere of radius
-    6371.0088 km."""
+    6371.0088 km.
+
+    Examples
+    --------
+    >>> cities = om.Domain.geographic(["Paris", "London"], [[2.3522, 48.8566], [-0.1276, 51.5072]])
+    >>> print(om.distances.haversine()(cities, cities).round(0))  # km
+    [[  0. 344.]
+     [344.   0.]]
+    """
     return Named("haversine", _haversine)
 
 
@@ -216,6 +261,17 @@ def graph(network: nx.Graph[Any], weight: str = "weight") -> Distance:
     """Length of the shortest path between labels that are nodes of a networkx graph.
 
     ``weight`` names the edge attribute that holds lengths; edges without it count 1.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> roads = nx.Graph()
+    >>> roads.add_weighted_edges_from([("a", "b", 2.0), ("b", "c", 1.5)])
+    >>> places = om.Domain(["a", "b", "c"])
+    >>> print(om.distances.graph(roads)(places, places))
+    [[0.  2.  3.5]
+     [2.  0.  1.5]
+     [3.5 1.5 0. ]]
     """
     if not hasattr(network, "is_directed"):
         raise ProblemError(
@@ -233,6 +289,14 @@ def matrix(array: ArrayLike) -> Distance:
 
     Checked: two dimensions, finite, non-negative. The triangle inequality is not required;
     ``triangle_report`` says by how much it fails.
+
+    Examples
+    --------
+    >>> toll = om.distances.matrix([[0, 2], [5, 0]])
+    >>> sides = om.Domain(["left", "right"])
+    >>> print(toll(sides, sides))
+    [[0. 2.]
+     [5. 0.]]
     """
     values = finite_array(array, where="distance matrix", ndim=2, observations=True)
     refuse_negative(values, "distance matrix")
@@ -279,6 +343,16 @@ def elastic(
     ProblemError
         On masses that are negative or all 0, a ``unit`` or ``exponent`` that is not above 0; when
         used on other points.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(4)
+    >>> d = om.distances.elastic([9, 9, 1, 1], unit=1, exponent=1)
+    >>> print(d(line, line).round(2))  # a step beside much mass is long
+    [[ 0.  9. 10. 11.]
+     [ 9.  0.  1.  2.]
+     [10.  1.  0.  1.]
+     [11.  2.  1.  0.]]
     """
     labels = mass.domain.labels if isinstance(mass, Prior) else None
     values = weights(mass.weights if isinstance(mass, Prior) else mass, "mass")
@@ -288,7 +362,13 @@ def elastic(
 
 @dataclass(frozen=True)
 class TriangleReport:
-    """How far a matrix is from the triangle inequality."""
+    """How far a matrix is from the triangle inequality.
+
+    Examples
+    --------
+    >>> om.distances.triangle_report(np.array([[0.0, 1, 3], [1, 0, 1], [3, 1, 0]]))
+    TriangleReport(excess=1.0, triple=(0, 1, 2))
+    """
 
     excess: float
     """Largest d(i,k) - d(i,j) - d(j,k); zero where the inequality holds."""
@@ -298,7 +378,14 @@ class TriangleReport:
 
 def triangle_report(values: Floats) -> TriangleReport:
     """Largest violation of d(i,k) <= d(i,j) + d(j,k) beyond rounding, for a square matrix; of a
-    thousand points and more none where those over near and some other points hold."""
+    thousand points and more none where those over near and some other points hold.
+
+    Examples
+    --------
+    >>> report = om.distances.triangle_report(np.array([[0.0, 1, 3], [1, 0, 1], [3, 1, 0]]))
+    >>> report.excess, report.triple  # 3 > 1 + 1
+    (1.0, (0, 1, 2))
+    """
     if is_closed(values):
         return TriangleReport(0.0, None)
     excess = values - np.minimum(values, shortest_detour(values))

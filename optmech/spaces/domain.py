@@ -67,6 +67,16 @@ class Domain(ReadOnly):
         On no labels, duplicate labels, points that are not finite or of the wrong shape, points
         with an index that has some of the labels and not all, unknown coordinates, a unit that is
         no text, or outlines that are no rings.
+
+    Examples
+    --------
+    >>> shops = om.Domain(["bakery", "bank"], points=[[0.0, 0.0], [0.3, 0.4]], unit="km")
+    >>> len(shops), shops.index("bank")
+    (2, 1)
+    >>> print(om.distances.euclidean()(shops, shops)[0, 1])
+    0.5
+    >>> om.Domain.range(3, unit="years").labels
+    (0, 1, 2)
     """
 
     labels: tuple[Hashable, ...]
@@ -270,6 +280,14 @@ class Grid(Domain):
     ProblemError
         On sizes, cells or bounds that are none, too many cells, or a cell, unit or origin that is
         not that of the bounds.
+
+    Examples
+    --------
+    >>> cells = om.Grid(rows=2, columns=3, cell=(1.0, 1.0), unit="km")
+    >>> cells.labels[-1], cells.points[-1].tolist()  # the centre of the last cell
+    ((1, 2), [2.5, 1.5])
+    >>> cells.locate([[2.9, 0.1], [9.0, 9.0]]).tolist()  # -1 lies outside
+    [2, -1]
     """
 
     rows: int = 1

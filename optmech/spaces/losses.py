@@ -130,14 +130,34 @@ class _Powered:
 
 
 def powered(distance: DistanceLike, exponent: float) -> Distance:
-    """d(s, o) to a positive power: 2 gives the squared error."""
+    """d(s, o) to a positive power: 2 gives the squared error.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3)
+    >>> print(om.losses.powered(om.distances.euclidean(), 2)(line, line))
+    [[0. 1. 4.]
+     [1. 0. 1.]
+     [4. 1. 0.]]
+    """
     return _Powered(
         as_distance(distance), float(parse_exact(exponent, where="loss.power", positive=True))
     )
 
 
 def over_members(distance: DistanceLike, reduce: Reduce = "mean") -> Distance:
-    """Mean, largest or smallest distance from the secret to the members of the observable."""
+    """Mean, largest or smallest distance from the secret to the members of the observable.
+
+    Examples
+    --------
+    >>> line = om.Grid(1, 4)
+    >>> halves = om.observables.coarser(line, 1, 2)
+    >>> print(om.losses.over_members(om.distances.euclidean())(line, halves))
+    [[0.5 2.5]
+     [0.5 1.5]
+     [1.5 0.5]
+     [2.5 0.5]]
+    """
     if reduce not in ("mean", "max", "min"):
         raise ProblemError(f"{reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce")
     return _OverMembers(as_distance(distance), reduce)
@@ -157,6 +177,14 @@ def over_cells(distance: DistanceLike, reduce: Reduce = "mean") -> Distance:
         The mean is that over the area, in closed form.
 
     Raises ProblemError, here or when it is called, on other distances and observables.
+
+    Examples
+    --------
+    >>> cells = om.Grid(1, 2, unit="km")
+    >>> mean = om.losses.over_cells(om.distances.euclidean())
+    >>> print(mean(cells, cells).round(4))  # from the centre of a square: (√2 + ln(1 + √2)) / 6
+    [[0.3826 1.0434]
+     [1.0434 0.3826]]
     """
     if reduce not in ("mean", "max", "min"):
         raise ProblemError(f"{reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce")
@@ -165,7 +193,17 @@ def over_cells(distance: DistanceLike, reduce: Reduce = "mean") -> Distance:
 
 def with_suppression(loss: DistanceLike, cost: ArrayLike) -> Distance:
     """``loss`` on the ordinary observables and ``cost`` (a number or one per secret) on the
-    suppression symbol."""
+    suppression symbol.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(2)
+    >>> observables = om.observables.suppressible(line)
+    >>> loss = om.losses.with_suppression(om.distances.euclidean(), cost=0.5)
+    >>> print(loss(line, observables))
+    [[0.  1.  0.5]
+     [1.  0.  0.5]]
+    """
     array = finite_array(cost, where="loss.suppression")
     if array.ndim > 1 or (array < 0).any():
         raise ProblemError(

@@ -52,6 +52,21 @@ class Mechanism(ReadOnly):
     ProblemError
         On a wrong shape, other labels, a negative or non-finite entry, or a row that does not sum
         to one (within 1e-9).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.Mechanism(sides, sides, [[0.75, 0.25], [0.25, 0.75]])
+    >>> print(round(om.measures.epsilon(m, om.distances.hamming()), 4))  # ln 3
+    1.0986
+    >>> m.sample("left", size=3, seed=1)
+    ['right', 'right', 'left']
+    >>> twice = m.then(m)
+    >>> print(twice.matrix)
+    [[0.625 0.375]
+     [0.375 0.625]]
+    >>> print(m.push([0.5, 0.5]))
+    [0.5 0.5]
     """
 
     secrets: Domain

@@ -29,6 +29,12 @@ class Subsets(Domain):
     """Observables that stand for sets of elements of ``base`` (PG section 3.1).
 
     Where the base has coordinates, a subset lies at the mean of its members.
+
+    Examples
+    --------
+    >>> halves = om.observables.coarser(om.Grid(1, 4), 1, 2)
+    >>> halves.labels, [list(map(int, m)) for m in halves.members]
+    (((0, 0), (0, 1)), [[0, 1], [2, 3]])
     """
 
     base: Domain = None  # type: ignore[assignment]
@@ -69,7 +75,13 @@ class Subsets(Domain):
 
 @record
 class Suppressible(Domain):
-    """The observables of ``inner`` and, last, a symbol that says nothing."""
+    """The observables of ``inner`` and, last, a symbol that says nothing.
+
+    Examples
+    --------
+    >>> om.observables.suppressible(om.Domain(["a", "b"]), symbol="no report").labels
+    ('a', 'b', 'no report')
+    """
 
     inner: Domain = None  # type: ignore[assignment]
 
@@ -90,6 +102,11 @@ def coarser(grid: Grid, rows: int, columns: int) -> Subsets:
     """Merge blocks of ``rows`` x ``columns`` cells; blocks at the far border may be smaller.
 
     Labels are the (row, column) of the block.
+
+    Examples
+    --------
+    >>> om.observables.coarser(om.Grid(2, 4), rows=2, columns=2).points.tolist()
+    [[1.0, 1.0], [3.0, 1.0]]
     """
     if not isinstance(grid, Grid):
         raise ProblemError(
@@ -108,7 +125,14 @@ def coarser(grid: Grid, rows: int, columns: int) -> Subsets:
 
 @checked_arguments
 def subsets(base: Domain, groups: Mapping[Hashable, Iterable[Hashable]]) -> Subsets:
-    """Named subsets of ``base``: a mapping from observable label to member labels."""
+    """Named subsets of ``base``: a mapping from observable label to member labels.
+
+    Examples
+    --------
+    >>> wards = om.Domain(["a", "b", "c"])
+    >>> om.observables.subsets(wards, {"west": ["a", "b"], "east": ["c"]}).labels
+    ('west', 'east')
+    """
     return Subsets(
         base,
         groups.keys(),
@@ -126,5 +150,12 @@ def _mean(base: Domain, group: tuple[int, ...]) -> Floats:
 
 @checked_arguments
 def suppressible(inner: Domain, symbol: Hashable = "suppressed") -> Suppressible:
-    """Add a suppression symbol after the observables of ``inner``."""
+    """Add a suppression symbol after the observables of ``inner``.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(2)
+    >>> len(om.observables.suppressible(line))
+    3
+    """
     return Suppressible(inner, symbol)

@@ -68,6 +68,19 @@ class Prior(ReadOnly):
     ------
     ProblemError
         On a wrong shape, other labels, a negative or NaN weight, or a zero sum.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(4)
+    >>> prior = om.Prior(line, [1, 1, 1, 1])
+    >>> print(prior.weights, prior.entropy)  # bits
+    [0.25 0.25 0.25 0.25] 2.0
+    >>> visits = om.Prior.from_counts(line, [3, 1, 0, 0])
+    >>> print(visits.weights)
+    [0.75 0.25 0.   0.  ]
+    >>> near = om.Prior.from_points(om.Grid(1, 2), [[0.2, 0.5], [0.7, 0.1], [1.5, 0.5], [7.0, 0.0]])
+    >>> print(near.weights.round(4), near.binning.outside)
+    [0.6667 0.3333] 1.0
     """
 
     domain: Domain

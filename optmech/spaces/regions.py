@@ -35,6 +35,13 @@ class Regions(Domain):
     ``quarters`` is "" for a whole cell of the grid, else one digit per split: 0 south-west,
     1 south-east, 2 north-west, 3 north-east. ``boxes`` holds (west, south, east, north), shape
     (n, 4), in ``unit``.
+
+    Examples
+    --------
+    >>> grid = om.Grid(1, 2, unit="km")
+    >>> split = om.regions.quadrisect(grid, [[0.1, 0.1], [0.2, 0.9], [1.5, 0.5]], regions=5)
+    >>> split.labels
+    ((0, 0, '0'), (0, 0, '1'), (0, 0, '2'), (0, 0, '3'), (0, 1, ''))
     """
 
     boxes: Floats = field(default_factory=lambda: np.zeros((0, 4)))
@@ -97,6 +104,16 @@ def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
     ------
     ProblemError
         When ``regions`` is below the number of cells, or no point lies inside the grid.
+
+    Examples
+    --------
+    >>> grid = om.Grid(1, 1, cell=(4.0, 4.0), unit="km")
+    >>> parts = om.regions.quadrisect(grid, [[1, 1], [1.5, 1], [3, 3]], regions=4)
+    >>> print(parts.boxes)
+    [[0. 0. 2. 2.]
+     [2. 0. 4. 2.]
+     [0. 2. 2. 4.]
+     [2. 2. 4. 4.]]
     """
     if regions < len(grid):
         raise ProblemError(
@@ -136,6 +153,13 @@ def attribute_distributions(
 
     ``xy`` as ``domain.locate`` reads it, shape (m, 2); ``attribute`` m values, named by ``str``.
     Observations outside the domain are counted in each prior's ``binning``.
+
+    Examples
+    --------
+    >>> where = [[0.5, 0.5], [1.5, 0.5], [1.2, 0.1]]
+    >>> by_age = om.regions.attribute_distributions(om.Grid(1, 2), where, ["old", "young", "young"])
+    >>> {age: prior.weights.tolist() for age, prior in by_age.items()}
+    {'old': [1.0, 0.0], 'young': [0.0, 1.0]}
     """
     refuse_other_rows(xy, attribute, where="attribute")
     values = np.asarray(attribute).astype(str)

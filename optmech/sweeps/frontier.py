@@ -49,6 +49,15 @@ def pareto_front(
     ------
     ProblemError
         On an unknown column, or none.
+
+    Examples
+    --------
+    >>> rows = [
+    ...     {"status": "optimal", "epsilon": epsilon, "loss": loss}
+    ...     for epsilon, loss in ((0.5, 2.0), (1.0, 1.2), (1.0, 3.0))
+    ... ]
+    >>> [row["loss"] for row in om.frontier.pareto_front(rows)]
+    [2.0, 1.2]
     """
     names = [*minimise, *maximise]
     if not names:
@@ -87,6 +96,17 @@ def cheapest(
         When no row meets them.
     ProblemError
         On an unknown column.
+
+    Examples
+    --------
+    >>> rows = [
+    ...     {"status": "optimal", "epsilon": 0.5, "loss": 2.0},
+    ...     {"status": "optimal", "epsilon": 1.0, "loss": 1.2},
+    ... ]
+    >>> om.frontier.cheapest(rows, at_most={"epsilon": 0.5})["loss"]
+    2.0
+    >>> om.frontier.cheapest(rows, at_most={"loss": 1.5}, minimise="epsilon")["epsilon"]
+    1.0
     """
     wishes = [(name, "<=", limit) for name, limit in (at_most or {}).items()]
     wishes += [(name, ">=", limit) for name, limit in (at_least or {}).items()]
@@ -124,6 +144,15 @@ class LeastEpsilon(Shown):
     there; inf where no mechanism exists at all). For privacy at every point of a region both are
     about the mechanisms of its mesh and degree. ``lower`` equals ``upper`` where the search
     began at an ε that is already enough. ``reason`` says why the bracket is wider than asked.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.DifferentialPrivacy(1)
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> found = om.frontier.least_epsilon(problem, maximum_loss=0.25, low=0, high=3)
+    >>> bool(found.lower < np.log(3) < found.upper), found.design.verified
+    (True, True)
     """
 
     lower: float
@@ -171,6 +200,15 @@ def least_epsilon(
         On unusable arguments.
     InfeasibleError
         When even ``high`` is proved not to be enough.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.DifferentialPrivacy(1)
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> found = om.frontier.least_epsilon(problem, maximum_loss=0.25, low=0, high=3)
+    >>> print(round(found.upper, 2), found.upper - found.lower < 0.002)  # ln 3
+    1.1 True
     """
     search = _Bisection(problem, place, maximum_loss, load_profile(profile))
     low, high = (float(parse_exact(end, where=n)) for end, n in ((low, "low"), (high, "high")))

@@ -38,7 +38,20 @@ Axes: TypeAlias = "Mapping[str | tuple[str, ...], Values]"
 
 @dataclass(frozen=True, repr=False)
 class SweepResult(Shown):
-    """A run directory and its table, one row per task."""
+    """A run directory and its table, one row per task.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> axes = {"constraints[0].epsilon": [0.5, 1.0]}
+    >>> with ThreadPoolExecutor(1) as pool:
+    ...     result = om.sweep("line-geometric", axes, "run", executor=pool)
+    ...
+    >>> len(result.rows), len(result.failed)
+    (2, 0)
+    >>> om.SweepResult.load("run").design(0).status
+    'optimal'
+    """
 
     directory: Path
     rows: tuple[Row, ...]
@@ -135,6 +148,19 @@ def sweep(
         cannot be written (a full disk: what is done is kept, and the same call goes on).
     KeyboardInterrupt
         On Ctrl-C, with everything done so far kept.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> axes = {"constraints[0].epsilon": [0.5, 1.0]}
+    >>> with ThreadPoolExecutor(1) as pool:  # processes of this machine without
+    ...     result = om.sweep("line-geometric", axes, "run", executor=pool)
+    ...
+    >>> [row["status"] for row in result.rows]
+    ['optimal', 'optimal']
+    >>> losses = [row["loss"] for row in result.rows]
+    >>> losses[0] > losses[1]  # a larger ε loses less
+    True
     """
     plan = _plan(problem, axes, profile, gap, time_limit, chain)
     folder = Path(mkdtemp(prefix="optmech-sweep-") if directory is None else directory)

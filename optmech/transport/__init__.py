@@ -81,6 +81,14 @@ def wasserstein(
     ------
     ProblemError
         On unusable weights, distances or p.
+
+    Examples
+    --------
+    >>> d = np.array([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> om.transport.wasserstein([1, 0, 0], [0, 0.5, 0.5], d).value
+    1.5
+    >>> om.transport.wasserstein([1, 0, 0], [0, 0.5, 0.5], d, p=np.inf).value
+    2.0
     """
     order = _order(p)
     masses = Masses.balance(a, b)
@@ -108,6 +116,15 @@ def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | 
     ------
     ProblemError
         On unusable weights, or a relation that is not boolean or of the wrong shape.
+
+    Examples
+    --------
+    >>> within = np.array([[True, True], [False, True]])
+    >>> om.transport.lifted([0.5, 0.5], [0.25, 0.75], within).plan
+    array([[0.25, 0.25],
+           [0.  , 0.5 ]])
+    >>> type(om.transport.lifted([0.25, 0.75], [0.5, 0.5], within)).__name__
+    'Violation'
     """
     masses = Masses.balance(a, b)
     refuse_unordered(relation, where="relation")
@@ -122,7 +139,14 @@ def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | 
 
 
 def diameter(a: Distribution, b: Distribution, distance: DistanceLike) -> float:
-    """diam(a, b): the largest distance between points with mass (DP19 §5.2); at least W_∞."""
+    """diam(a, b): the largest distance between points with mass (DP19 §5.2); at least W_∞.
+
+    Examples
+    --------
+    >>> d = np.array([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> om.transport.diameter([1, 1, 0], [0, 1, 1], d)
+    2.0
+    """
     masses = Masses.balance(a, b)
     return float(_matrix(values_between(distance, domain_of(a), domain_of(b)), masses).max())
 
@@ -168,7 +192,15 @@ _LARGEST = 1e300
 
 @record
 class Barycenter(Shown):
-    """A distribution μ that minimises Σ_t w_t W_1(λ_t, μ), with its proof."""
+    """A distribution μ that minimises Σ_t w_t W_1(λ_t, μ), with its proof.
+
+    Examples
+    --------
+    >>> line = om.distances.euclidean()(om.Domain.range(3), om.Domain.range(3))
+    >>> middle = om.transport.barycenter([[1, 0, 0], [0, 0, 1]], line)
+    >>> print(middle.value, middle.lower_bound)  # each half of the way: 2 / 2
+    1.0 1.0
+    """
 
     exact: Shares
     """μ in whole numbers."""
@@ -222,6 +254,13 @@ def barycenter(
         On unusable weights or distances.
     SolverError
         Where the program could not be solved.
+
+    Examples
+    --------
+    >>> d = om.distances.euclidean()(om.Domain.range(3), om.Domain.range(3))
+    >>> middle = om.transport.barycenter([[1, 0, 0], [0, 0, 1], [0, 1, 0]], d)
+    >>> print(middle.distribution)
+    [0. 1. 0.]
     """
     inputs, apart, shares = read_joint(lams, distance, weights)
     zero = Exact(Fraction(0))

@@ -229,6 +229,12 @@ class Violation(Shown):
 
     No coupling of the two distributions stays inside the relation, since one would move the mass
     of ``sources`` into ``neighbours``.
+
+    Examples
+    --------
+    >>> v = om.transport.lifted([0.25, 0.75], [0.5, 0.5], np.eye(2, dtype=bool))
+    >>> print(v.sources, v.neighbours, v.mass, v.capacity)
+    [1] [1] 0.75 0.5
     """
 
     sources: Ints
@@ -251,7 +257,15 @@ class Violation(Shown):
 
 @record
 class Coupling(Shown):
-    """A joint distribution of two given ones (DP19 Def. 5), and what it attains."""
+    """A joint distribution of two given ones (DP19 Def. 5), and what it attains.
+
+    Examples
+    --------
+    >>> c = om.transport.wasserstein([1, 0], [0.5, 0.5], np.array([[0.0, 1], [1, 0]]))
+    >>> print(c.plan, c.value)
+    [[0.5 0.5]
+     [0.  0. ]] 0.5
+    """
 
     plan: Floats
     """γ, shape (n, m), entries >= 0 of sum one; rows sum to a and columns to b."""

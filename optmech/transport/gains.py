@@ -224,7 +224,15 @@ Weights = ArrayLike | Prior
 
 @record
 class CarryOver(Shown):
-    """ln Λ(a, b) between proved bounds, with what proves them."""
+    """ln Λ(a, b) between proved bounds, with what proves them.
+
+    Examples
+    --------
+    >>> r = np.array([[0, 1.0], [1.0, 0]])  # ε = 1 between two points
+    >>> c = om.guarantees.carry_over(r, [1, 0], [0, 1])
+    >>> print(round(c.lower, 6), round(c.upper, 6))
+    1.0 1.0
+    """
 
     lower: float
     """Some mechanism that keeps r tells a from b by no less."""
@@ -283,6 +291,13 @@ def carry_over(log_ratio: ArrayLike, a: Weights, b: Weights) -> CarryOver:
     ------
     ProblemError
         On unusable ratios or weights.
+
+    Examples
+    --------
+    >>> r = np.array([[0, 1.0], [1.0, 0]])
+    >>> c = om.guarantees.carry_over(r, [0.75, 0.25], [0.25, 0.75])
+    >>> print(round(c.upper, 4))  # ln of (3 e + 1) / (e + 3), less than 1
+    0.4706
     """
     return carry_over_many(log_ratio, [a], [b])[0]
 
@@ -290,7 +305,15 @@ def carry_over(log_ratio: ArrayLike, a: Weights, b: Weights) -> CarryOver:
 def carry_over_many(
     log_ratio: ArrayLike, firsts: Sequence[Weights], seconds: Sequence[Weights]
 ) -> list[CarryOver]:
-    """``carry_over`` for the pairs (firsts[k], seconds[k]), thousands of small ones a second."""
+    """``carry_over`` for the pairs (firsts[k], seconds[k]), thousands of small ones a second.
+
+    Examples
+    --------
+    >>> r = np.array([[0, 1.0], [1.0, 0]])
+    >>> many = om.guarantees.carry_over_many(r, [[1, 0], [1, 1]], [[0, 1], [1, 1]])
+    >>> [round(c.upper, 4) for c in many]
+    [1.0, 0.0]
+    """
     if len(firsts) != len(seconds):
         raise ProblemError(
             f"{len(seconds)} distributions for {len(firsts)} first ones", where="seconds"

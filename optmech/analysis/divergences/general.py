@@ -61,6 +61,12 @@ def f_divergence(
     ------
     ProblemError
         If f(1) is not 0, f is not convex or not finite where it is needed, or a limit is unknown.
+
+    Examples
+    --------
+    >>> p, q = [0.75, 0.25], [0.5, 0.5]
+    >>> print(om.divergences.f_divergence(p, q, lambda t: (t - 1) ** 2))  # chi squared: 1/4
+    0.25
     """
     first, second = both(p, q)
     joint = (first > 0) & (second > 0)
@@ -188,6 +194,13 @@ def misestimated(divergence: str, closeness: Number, promised: Number = 0.0) -> 
     "max": 2ε + promised. The others: the chord bound (see ``chord``) at that log ratio, which for
     "kl" and equal outputs is 2ε tanh ε (CM19 has 2ε e^ε). Where the assumed outputs are equal, less
     still: times (1 + e^{-2ε}) / (1 + e^{-ε}), and that is attained (docs/theory.md).
+
+    Examples
+    --------
+    >>> print(round(om.divergences.misestimated("max", closeness=0.1).epsilon, 4))
+    0.2
+    >>> print(round(om.divergences.misestimated("kl", closeness=0.1).epsilon, 4))
+    0.019
     """
     name = divergence_name(divergence)
     own, base = (
@@ -212,7 +225,15 @@ def misestimated(divergence: str, closeness: Number, promised: Number = 0.0) -> 
 
 
 def named_chord(divergence: str, log_ratio: Number) -> float:
-    """``chord`` of a named divergence, in closed form; the log ratio itself for "max"."""
+    """``chord`` of a named divergence, in closed form; the log ratio itself for "max".
+
+    Examples
+    --------
+    >>> print(round(om.divergences.named_chord("kl", "ln 3"), 4))
+    0.5493
+    >>> print(round(om.divergences.named_chord("tv", "ln 3"), 4))  # (3 - 1) / (3 + 1)
+    0.5
+    """
     name, ratio = divergence_name(divergence), _log_ratio(log_ratio, "log_ratio")
     if name == "max":
         return ratio
@@ -234,6 +255,12 @@ def chord(f: Function, log_ratio: Number) -> float:
 
     With r = 2ε it bounds the outputs of a coupling mechanism. CM19 Theorem 3.3 has e^ε f(e^{2ε}) in
     its place, which looks at f above 1 only and is false (docs/theory.md).
+
+    Examples
+    --------
+    >>> kl = om.divergences.chord(lambda t: t * np.log(t), "ln 3")
+    >>> print(round(kl, 4), round(np.log(3) / 2, 4))  # ln 3 tanh(ln 3 / 2)
+    0.5493 0.5493
     """
     ratio = _log_ratio(log_ratio, "log_ratio")
     if ratio > _LARGE:

@@ -38,34 +38,75 @@ def both(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
 
 
 def kl(p: Distribution, q: Distribution) -> float:
-    """Σ p ln(p/q), in nats; inf where p > 0 = q somewhere (CM19 Table I, f = t ln t)."""
+    """Σ p ln(p/q), in nats; inf where p > 0 = q somewhere (CM19 Table I, f = t ln t).
+
+    Examples
+    --------
+    >>> print(round(om.divergences.kl([0.75, 0.25], [0.25, 0.75]), 4))  # ½ ln 3
+    0.5493
+    """
     return _smooth("kl", p, q)
 
 
 def reverse_kl(p: Distribution, q: Distribution) -> float:
-    """Σ q ln(q/p), in nats: ``kl(q, p)`` (CM19 Table I, where f should read -ln t)."""
+    """Σ q ln(q/p), in nats: ``kl(q, p)`` (CM19 Table I, where f should read -ln t).
+
+    Examples
+    --------
+    >>> print(round(om.divergences.reverse_kl([0.5, 0.5], [0.75, 0.25]), 4))
+    0.1308
+    >>> print(round(om.divergences.kl([0.75, 0.25], [0.5, 0.5]), 4))
+    0.1308
+    """
     return _smooth("reverse_kl", p, q)
 
 
 def chi_squared(p: Distribution, q: Distribution) -> float:
-    """Σ (p - q)²/q; inf where p > 0 = q somewhere (CM19 Table I, f = (t - 1)²)."""
+    """Σ (p - q)²/q; inf where p > 0 = q somewhere (CM19 Table I, f = (t - 1)²).
+
+    Examples
+    --------
+    >>> print(om.divergences.chi_squared([0.75, 0.25], [0.5, 0.5]))
+    0.25
+    """
     return _smooth("chi2", p, q)
 
 
 def squared_hellinger(p: Distribution, q: Distribution) -> float:
-    """½ Σ (√p - √q)² = 1 - Σ √(pq), between 0 and 1 (CM19 Table I, f = ½(√t - 1)²)."""
+    """½ Σ (√p - √q)² = 1 - Σ √(pq), between 0 and 1 (CM19 Table I, f = ½(√t - 1)²).
+
+    Examples
+    --------
+    >>> print(om.divergences.squared_hellinger([1, 0], [0, 1]))
+    1.0
+    >>> print(round(om.divergences.squared_hellinger([0.5, 0.5], [0.9, 0.1]), 4))
+    0.1056
+    """
     return _smooth("hellinger", p, q)
 
 
 def total_variation(p: Distribution, q: Distribution) -> float:
-    """½ Σ |p - q| = max_R p(R) - q(R), between 0 and 1 (CM19 Table I, f = ½|t - 1|)."""
+    """½ Σ |p - q| = max_R p(R) - q(R), between 0 and 1 (CM19 Table I, f = ½|t - 1|).
+
+    Examples
+    --------
+    >>> om.divergences.total_variation([0.75, 0.25], [0.25, 0.75])
+    0.5
+    """
     first, second = both(p, q)
     return float(np.maximum(first - second, 0.0).sum())
 
 
 def hockey_stick(p: Distribution, q: Distribution, epsilon: Number) -> float:
     """Σ max(0, p - e^ε q), ε >= 0 (or an exact string): the least δ for which p and q are (ε, δ)
-    close in this direction; total variation at ε = 0 (CM19 Def. 1; f = max(0, t - e^ε))."""
+    close in this direction; total variation at ε = 0 (CM19 Def. 1; f = max(0, t - e^ε)).
+
+    Examples
+    --------
+    >>> p, q = [0.75, 0.25], [0.25, 0.75]
+    >>> print(round(om.divergences.hockey_stick(p, q, "ln 2"), 4))  # 3/4 - 2/4
+    0.25
+    """
     return HockeyStick(*both(p, q)).delta(epsilon)
 
 
@@ -75,6 +116,14 @@ def max_divergence(p: Distribution, q: Distribution, delta: Number = 0.0) -> flo
     The least ε >= 0 with ``hockey_stick(p, q, ε) <= δ``, from the sorted likelihood ratios without
     iteration; inf where p gives more than δ to what q excludes. (The printed maximum is ln(1 - δ)
     < 0 for p = q; no divergence is negative.)
+
+    Examples
+    --------
+    >>> p, q = [0.75, 0.25], [0.25, 0.75]
+    >>> print(round(om.divergences.max_divergence(p, q), 4))  # ln 3
+    1.0986
+    >>> print(round(om.divergences.max_divergence(p, q, delta=0.25), 4))  # ln 2
+    0.6931
     """
     first, second = both(p, q)
     budget = float(probability(delta))
@@ -88,6 +137,12 @@ def enclosure(p: Distribution, q: Distribution, divergence: str) -> Interval:
 
     p and q stand for the binary fractions that their floats are, divided by their exact sums. The
     bounds differ by a few units in the last place; [inf, inf] where the divergence is infinite.
+
+    Examples
+    --------
+    >>> bounds = om.divergences.enclosure([0.75, 0.25], [0.5, 0.5], "kl")
+    >>> print(round(bounds.lower, 6), bounds.upper - bounds.lower < 1e-15)
+    0.130812 True
     """
     chosen = generator(divergence)
     (left, right), _ = integers(np.vstack(distributions(p, q)))
@@ -130,6 +185,14 @@ def renyi(p: Distribution, q: Distribution, order: float) -> float:
     ------
     ProblemError
         On an order that is negative or not a number.
+
+    Examples
+    --------
+    >>> p, q = [0.75, 0.25], [0.25, 0.75]
+    >>> print(round(om.divergences.renyi(p, q, order=2), 4))  # ln(9/4 + 1/12)
+    0.8473
+    >>> print(round(om.divergences.renyi(p, q, order=np.inf), 4))
+    1.0986
     """
     alpha = _order(order)
     first, second = both(p, q)

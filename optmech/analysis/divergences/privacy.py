@@ -49,6 +49,15 @@ def point_epsilon(
     ``divergence`` is "kl", "reverse_kl", "tv", "chi2", "hellinger", "max", or a function of two
     arrays, such as ``lambda p, q: om.divergences.renyi(p, q, 2)``. Without ``distance`` d = 1;
     ``pairs`` limits it to index pairs. inf where secrets at distance 0 differ.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(om.divergences.point_epsilon(m, "tv"))
+    0.5
+    >>> print(round(om.divergences.point_epsilon(m, lambda p, q: om.divergences.renyi(p, q, 2)), 4))
+    0.8473
     """
     measure = _function(divergence)
     worst = 0.0
@@ -71,6 +80,13 @@ def distribution_epsilon(
     ``pairs`` holds (λ, λ'), distributions over the secrets, normalised here; ``scale`` one number
     >= 0 per pair (W_1(λ, λ') for the extended form), default 1. inf where a pair of scale 0 is told
     apart. ``divergence`` as in ``point_epsilon``.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(om.divergences.distribution_epsilon(m, [([1, 0], [0, 1])], "tv"))
+    0.5
     """
     if not len(pairs):
         raise ProblemError("there is no pair", where="pairs", remedy="Give at least one")
@@ -88,7 +104,16 @@ def distribution_epsilon(
 
 @checked_arguments
 def pairwise(m: Mechanism, lams: Sequence[Distribution], divergence: Divergence) -> Pairwise:
-    """D(λP ‖ λ'P) for every pair of ``lams``, the larger of both ways (CM19 Def. 11)."""
+    """D(λP ‖ λ'P) for every pair of ``lams``, the larger of both ways (CM19 Def. 11).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(om.divergences.pairwise(m, [[1, 0], [0, 1]], "kl").values.round(4))  # ½ ln 3
+    [[0.     0.5493]
+     [0.5493 0.    ]]
+    """
     return every_pair(len(lams), _between(m, lams, divergence))
 
 
@@ -153,6 +178,14 @@ def by_transport(
     ------
     ProblemError
         On distributions that do not fit, an unknown divergence, or an ε that is missing or unused.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> promise = om.divergences.by_transport(m, [0.75, 0.25], [0.25, 0.75], divergence="tv")
+    >>> print(round(promise.epsilon, 4))  # half of the mass moves, between rows 1/2 apart
+    0.25
     """
     name = divergence_name(divergence)
     if (epsilon is None) == (name == "max"):

@@ -42,6 +42,15 @@ def compose_shared(first: Guarantee, second: Guarantee) -> Guarantee:
     afterwards gives DP19 Prop. 3, 4 (without |Φ|) and CM19 Prop. 3, 4, which are about Φ#. For
     given pairs of distributions alone nothing composes (docs/theory.md has two bits and their
     exclusive or): hence points.
+
+    Examples
+    --------
+    >>> one = om.guarantees.points(0.5)
+    >>> print(om.guarantees.compose_shared(one, one).epsilon)
+    1.0
+    >>> tv = om.guarantees.points(0.5, divergence="tv")
+    >>> print(om.guarantees.compose_shared(tv, tv).epsilon)  # 1 - (1 - 0.5)²
+    0.75
     """
     for guarantee in (first, second):
         require(guarantee, "points")
@@ -53,7 +62,15 @@ def compose_shared(first: Guarantee, second: Guarantee) -> Guarantee:
 @checked_arguments
 def compose_independent(first: Guarantee, second: Guarantee) -> Guarantee:
     """Outputs on *independent* inputs from the same unknown λ, with the constants of
-    ``compose_shared`` (DP19 Prop. 5; CM19 Prop. 5, 6, where they are given for "kl")."""
+    ``compose_shared`` (DP19 Prop. 5; CM19 Prop. 5, 6, where they are given for "kl").
+
+    Examples
+    --------
+    >>> town = om.guarantees.distributions(0.5, 0.01, "two towns")
+    >>> both = om.guarantees.compose_independent(town, town)
+    >>> print(both.epsilon, both.delta)
+    1.0 0.02
+    """
     for guarantee in (first, second):
         require(guarantee, "distributions")
     return _composed(first, second, first.cited("Proposition 5", "Proposition 5"))
@@ -68,6 +85,11 @@ def post_process(premise: Guarantee) -> Guarantee:
     ProblemError
         On a probabilistic premise: a rare report that tells much, counted together with a frequent
         one, makes the frequent one tell more.
+
+    Examples
+    --------
+    >>> print(om.guarantees.post_process(om.guarantees.points(0.5)).epsilon)
+    0.5
     """
     require_kept(premise)
     theorem = premise.cited("Proposition 6", "Proposition 7")
@@ -87,6 +109,12 @@ def with_dummies(premise: Guarantee) -> Guarantee:
     ------
     ProblemError
         On a probabilistic premise, which post-processing does not keep.
+
+    Examples
+    --------
+    >>> premise = om.guarantees.distributions(0.5, 0, "two towns")
+    >>> print(om.guarantees.with_dummies(premise).epsilon)
+    0.5
     """
     require_kept(premise)
     return replace(premise, theorem=f"DP19 Proposition 10 after {premise.theorem}")
@@ -102,6 +130,12 @@ def pre_process(premise: Guarantee, stability: int) -> Guarantee:
     (1 + e^ε + … + e^{(c-1)ε}) δ (DP19 writes δ, which its proof does not give for δ > 0). Refused
     for the others: CM19 Prop. 8 (1) states cε for every divergence, but two steps of "kl" or "chi2"
     can be as far apart as one likes (docs/theory.md).
+
+    Examples
+    --------
+    >>> premise = om.guarantees.distributions(0.5, 0, "neighbouring towns")
+    >>> print(om.guarantees.pre_process(premise, stability=3).epsilon)
+    1.5
     """
     require(premise, "distributions")
     most = MOST_STEPS if premise.divergence == "max" else None
@@ -126,7 +160,14 @@ def pre_process(premise: Guarantee, stability: int) -> Guarantee:
 @checked_arguments
 def close_beliefs(premise: Guarantee) -> Guarantee:
     """Against beliefs λ̃ such that (λ̃0, λ0) and (λ1, λ̃1) are themselves pairs of the premise:
-    (3ε, (1 + e^ε + e^{2ε}) δ) (DP19 Prop. 2)."""
+    (3ε, (1 + e^ε + e^{2ε}) δ) (DP19 Prop. 2).
+
+    Examples
+    --------
+    >>> premise = om.guarantees.distributions(0.5, 0, "two towns")
+    >>> print(om.guarantees.close_beliefs(premise).epsilon)  # 3 ε
+    1.5
+    """
     require(premise, "distributions", "max", rate=False, use="Use close_beliefs_metric")
     return replace(
         premise,
@@ -140,7 +181,15 @@ def close_beliefs(premise: Guarantee) -> Guarantee:
 @checked_arguments
 def close_beliefs_metric(premise: Guarantee, distance: Number, closeness: Number) -> Guarantee:
     """Against beliefs with W(λ, λ̃) <= c = ``closeness``, for a pair at W = ``distance``:
-    e^{ε(W + 2c)} (DP19 Prop. 1), and δ (1 + e^{εc} + e^{ε(c + W)})."""
+    e^{ε(W + 2c)} (DP19 Prop. 1), and δ (1 + e^{εc} + e^{ε(c + W)}).
+
+    Examples
+    --------
+    >>> premise = om.guarantees.distributions(0.5, 0, "all pairs", per="W_inf")
+    >>> kept = om.guarantees.close_beliefs_metric(premise, distance=2, closeness=1)
+    >>> print(kept.epsilon)  # 0.5 * (2 + 2 * 1)
+    2.0
+    """
     require(premise, "distributions", "max", rate=True, use="Use close_beliefs")
     apart = stated_up(parse_exact(distance, where="distance"))
     close = stated_up(parse_exact(closeness, where="closeness"))
@@ -156,7 +205,14 @@ def close_beliefs_metric(premise: Guarantee, distance: Number, closeness: Number
 @checked_arguments
 def from_probabilistic(premise: Guarantee) -> Guarantee:
     """Probabilistic distribution privacy is distribution privacy, with the same ε and δ (DP19
-    Prop. 9; Prop. 8 for δ = 0)."""
+    Prop. 9; Prop. 8 for δ = 0).
+
+    Examples
+    --------
+    >>> premise = om.guarantees.probabilistic(0.5, 0.01, "two towns")
+    >>> print(om.guarantees.from_probabilistic(premise).delta)
+    0.01
+    """
     require(premise, "probabilistic")
     return replace(premise, of="distributions", theorem="DP19 Proposition 9")
 
@@ -171,6 +227,13 @@ def to_probabilistic(premise: Guarantee, epsilon: Number | None = None) -> Guara
     ------
     ProblemError
         Unless ε' > ε (ε' >= ε for δ = 0), or if ε is per unit of a distance.
+
+    Examples
+    --------
+    >>> premise = om.guarantees.distributions(0.5, 0.001, "two towns")
+    >>> kept = om.guarantees.to_probabilistic(premise, epsilon=1)
+    >>> print(round(kept.delta, 5))  # 0.001 (1 + e^-1) / (1 - e^-0.5)
+    0.00348
     """
     require(premise, "distributions", "max", rate=False, use="Take the pair's own ε")
     own = premise.epsilon
@@ -246,6 +309,13 @@ def estimated(premise: Guarantee, first: Number, second: Number) -> Guarantee:
     ProblemError
         On another divergence, a premise of points or per unit of a distance, or numbers that are
         no total variation.
+
+    Examples
+    --------
+    >>> premise = om.guarantees.distributions("ln 2", 0, "two towns")
+    >>> known = om.guarantees.estimated(premise, first=0.01, second=0.02)
+    >>> print(round(known.delta, 4))  # 0.01 + 2 * 0.02
+    0.05
     """
     kind = premise.divergence if premise.divergence == "tv" else "max"
     require(premise, "distributions", kind, rate=False, use="Lift it to the pair first")
@@ -280,6 +350,15 @@ def estimated_pair(
     ------
     ProblemError
         On distributions that do not fit, or numbers that are no total variation.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> exact = om.guarantees.estimated_pair(m, [1, 1], [1, 1], first=0, second=0)
+    >>> near = om.guarantees.estimated_pair(m, [1, 1], [1, 1], first=0.1, second=0.1)
+    >>> print(round(exact.epsilon, 4), round(near.epsilon, 4))  # 0, ln(0.55 / 0.45)
+    0.0 0.2007
     """
     shares = [Shares.of(lam, name) for lam, name in ((lam0, "lam0"), (lam1, "lam1"))]
     radii = [
@@ -326,6 +405,13 @@ def misestimated_inputs(
     ------
     ProblemError
         On another divergence than "max", or a premise of points or per unit of a distance.
+
+    Examples
+    --------
+    >>> premise = om.guarantees.distributions(0, 0, "two ages")
+    >>> kept = om.guarantees.misestimated_inputs(premise, first=(0.1, 0.01), second=(0.2, 0.0))
+    >>> print(round(kept.epsilon, 4), round(kept.delta, 4))
+    0.3 0.01
     """
     require(premise, "distributions", "max", rate=False, use="Lift it to the pair first")
     (near, aside), (far, beside) = (
@@ -358,6 +444,12 @@ def mixtures(premise: Guarantee) -> Guarantee:
     ProblemError
         On a premise of points, per unit of a distance, of all pairs that couple within a relation,
         or a probabilistic one, whose rare reports differ from pair to pair.
+
+    Examples
+    --------
+    >>> premise = om.guarantees.distributions(0.5, 0, "any two of ten towns")
+    >>> print(om.guarantees.mixtures(premise).epsilon)
+    0.5
     """
     require_kept(premise)
     require(premise, "distributions", rate=False, use="Lift it to the pairs first")

@@ -63,6 +63,12 @@ class Guarantee:
     ------
     ProblemError
         On a divergence that is unknown, or has no δ and no probabilistic form.
+
+    Examples
+    --------
+    >>> promise = om.guarantees.points("ln 2")
+    >>> print(round(promise.epsilon, 4), promise.delta, promise.of)
+    0.6931 0.0 points
     """
 
     epsilon: float
@@ -124,7 +130,13 @@ def points(
 ) -> Guarantee:
     """The premise of the others: (ε, δ)-privacy of points for ``pairs`` (DP19 Def. 1, 4), or
     D(p(·|s) ‖ p(·|s')) <= ε for another divergence (CM19 Def. 9, 10), known from a mechanism's
-    construction or measured."""
+    construction or measured.
+
+    Examples
+    --------
+    >>> print(om.guarantees.points(0.5, per="km").per)
+    km
+    """
     return _premise(epsilon, delta, pairs, "points", per, divergence)
 
 
@@ -132,13 +144,26 @@ def distributions(
     epsilon: Number, delta: Number, pairs: str, *, per: str = "", divergence: str = "max"
 ) -> Guarantee:
     """A premise: (ε, δ)-distribution privacy for ``pairs`` (DP19 Def. 8, 9), or D(λP ‖ λ'P) <= ε
-    for another divergence (CM19 Def. 11, 12)."""
+    for another divergence (CM19 Def. 11, 12).
+
+    Examples
+    --------
+    >>> promise = om.guarantees.distributions("ln 2", 0, "two towns")
+    >>> print(round(promise.epsilon, 4), promise.of)
+    0.6931 distributions
+    """
     return _premise(epsilon, delta, pairs, "distributions", per, divergence)
 
 
 def probabilistic(epsilon: Number, delta: Number, pairs: str) -> Guarantee:
     """A premise: (ε, δ)-probabilistic distribution privacy for ``pairs``, both ways (DP19 Def. 16):
-    outside a set of reports of probability at most δ under either, ratios are at most e^ε."""
+    outside a set of reports of probability at most δ under either, ratios are at most e^ε.
+
+    Examples
+    --------
+    >>> print(om.guarantees.probabilistic(0.5, 0.01, "two towns").delta)
+    0.01
+    """
     return _premise(epsilon, delta, pairs, "probabilistic", "", "max")
 
 
@@ -227,6 +252,15 @@ def weaken(premise: Guarantee, divergence: str) -> Guarantee:
         Where the premise sets mass aside or bounds nothing: rare reports can make "max", "chi2"
         and, from any but these two, "kl" as large as they like; or where a rate per unit of a
         distance would not stay one.
+
+    Examples
+    --------
+    >>> rows = om.guarantees.points("ln 3")
+    >>> print(round(om.guarantees.weaken(rows, "tv").epsilon, 4))  # 1 - 1/3
+    0.6667
+    >>> kl = om.guarantees.points(0.02, divergence="kl")
+    >>> print(om.guarantees.weaken(kl, "tv").epsilon <= 0.1001)  # Pinsker: √(0.02 / 2)
+    True
     """
     name = divergence_name(divergence)
     if name == premise.divergence:

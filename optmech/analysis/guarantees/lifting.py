@@ -34,7 +34,14 @@ _MOST_CARRIED = 1000
 def lift(premise: Guarantee) -> Guarantee:
     """From points to distributions with the same ε and δ: Φ gives Φ# (DP19 Theorem 1 without its
     factor |Φ|, CM19 Theorem 1), and a distance d gives W_∞,d for the max divergence (DP19 Theorem
-    2, for which W_1 is false) and W_1,d for the others (CM19 Theorem 2)."""
+    2, for which W_1 is false) and W_1,d for the others (CM19 Theorem 2).
+
+    Examples
+    --------
+    >>> rows = om.guarantees.points(0.5, per="km")
+    >>> print(om.guarantees.lift(rows).per)
+    W_∞ of km
+    """
     require(premise, "points")
     theorem, pairs, per = "Theorem 1", f"{COUPLED}{premise.pairs}", ""
     if premise.per:
@@ -62,6 +69,13 @@ def lift_pair(
     ProblemError
         Where there is such mass and the divergence is another one: however little it is, the
         outputs may be infinitely far apart.
+
+    Examples
+    --------
+    >>> rows = om.guarantees.points(0.5, pairs="neighbours")
+    >>> near = np.array([[True, True], [True, True]])
+    >>> print(om.guarantees.lift_pair(rows, [0.75, 0.25], [0.25, 0.75], near).epsilon)
+    0.5
     """
     require(premise, "points", rate=False, use="Use lift_metric_pair")
     first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
@@ -93,6 +107,14 @@ def lift_metric_pair(
     ``distance`` is as in ``transport.wasserstein``, and symmetric. Weights count as what they are,
     as in ``lift_pair``. With more than 1,000 places of mass on a side W_∞ takes the place of ln Λ,
     and mass within rounding that moves farther (see ``transport``) is added to δ.
+
+    Examples
+    --------
+    >>> rows = om.guarantees.points(0.5, per="km")
+    >>> d = np.array([[0.0, 1], [1, 0]])
+    >>> pair = om.guarantees.lift_metric_pair(rows, [1, 0], [0, 1], d)
+    >>> print(round(pair.epsilon, 6))
+    0.5
     """
     require(premise, "points", rate=True, use="Use lift_pair")
     first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
@@ -115,6 +137,12 @@ def restrict(premise: Guarantee) -> Guarantee:
     ------
     ProblemError
         Unless the premise is about distributions, at once or per unit of a Wasserstein distance.
+
+    Examples
+    --------
+    >>> premise = om.guarantees.distributions(0.5, 0, "all pairs")
+    >>> print(om.guarantees.restrict(premise).of)
+    points
     """
     require(premise, "distributions")
     per = _ground_distance(premise.per) if premise.per else ""
@@ -126,7 +154,14 @@ def restrict(premise: Guarantee) -> Guarantee:
 
 @checked_arguments
 def weaken_metric(premise: Guarantee) -> Guarantee:
-    """From ε per unit of W_1 to the same per unit of W_∞, which is never smaller (CM19 Prop. 9)."""
+    """From ε per unit of W_1 to the same per unit of W_∞, which is never smaller (CM19 Prop. 9).
+
+    Examples
+    --------
+    >>> premise = om.guarantees.lift(om.guarantees.points(0.5, per="km", divergence="kl"))
+    >>> print(premise.per, "->", om.guarantees.weaken_metric(premise).per)
+    W_1 of km -> W_∞ of km
+    """
     require(premise, "distributions")
     per = f"W_∞ of {_ground_distance(premise.per)}"
     return replace(premise, per=per, theorem="CM19 Proposition 9")

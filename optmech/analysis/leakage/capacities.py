@@ -31,7 +31,16 @@ from optmech.spaces.rationals import Shares
 
 @record
 class Capacity(Shown):
-    """A capacity and a prior that attains it."""
+    """A capacity and a prior that attains it.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> found = om.leakage.bayes_risk_capacity(m)
+    >>> print(found.value, found.prior.weights)
+    2.0 [0.5 0.5]
+    """
 
     value: float
     """An ``Exact`` unless infinite."""
@@ -41,7 +50,15 @@ class Capacity(Shown):
 @checked_arguments
 def multiplicative_capacity(m: Mechanism) -> Exact:
     """Σ_o max_s p(o|s): the largest multiplicative leakage over all priors and all gains >= 0,
-    attained by the uniform prior and the identity (the miracle theorem, QIF chapter 7)."""
+    attained by the uniform prior and the identity (the miracle theorem, QIF chapter 7).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(float(om.leakage.multiplicative_capacity(m)))  # 3/4 + 3/4
+    1.5
+    """
     found = probabilities(m)
     return Exact(Fraction(sum(map(max, found.columns)), found.total))
 
@@ -49,7 +66,15 @@ def multiplicative_capacity(m: Mechanism) -> Exact:
 @checked_arguments
 def maximal_leakage(m: Mechanism) -> Exact:
     """ln Σ_o max_s p(o|s) in nats: the logarithm of ``multiplicative_capacity`` (Issa, Wagner and
-    Kamath, An Operational Approach to Information Leakage, 2020, Thm. 1)."""
+    Kamath, An Operational Approach to Information Leakage, 2020, Thm. 1).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(round(float(om.leakage.maximal_leakage(m)), 4))  # ln(3/2), in nats
+    0.4055
+    """
     return Exact(Fraction(1), multiplicative_capacity(m).factor)
 
 
@@ -70,6 +95,13 @@ def additive_capacity(m: Mechanism, prior: Prior | None = None, *, spanning: str
     ------
     ProblemError
         On another ``spanning``, or ``"gains"`` without a prior.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> print(float(om.leakage.additive_capacity(m)))  # 1 - 2/4
+    0.5
     """
     if spanning == "gains" and prior is not None:
         return Exact(_mean_move(m, prior))
@@ -90,7 +122,15 @@ def bayes_risk_capacity(m: Mechanism) -> Capacity:
     """The largest ratio of the risk of a wrong guess before and after a report, over all priors:
     1 / (1 - max TV of two rows), attained by those two secrets with weight ½ each; infinite where
     two rows share no observable. 1 over it is Bayes security (Chatzikokolakis, Cherubin,
-    Palamidessi and Troncoso, Bayes Security: A Not So Average Metric, CSF 2023)."""
+    Palamidessi and Troncoso, Bayes Security: A Not So Average Metric, CSF 2023).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> om.leakage.bayes_risk_capacity(m).value  # 1/2 before, 1/4 after a report
+    2.0
+    """
     return _of_pairs(m, combinations(range(len(m.secrets)), 2), risk=True)
 
 
@@ -107,6 +147,13 @@ def predicate_capacity(m: Mechanism, members: ArrayLike, *, risk: bool = False) 
     ProblemError
         On another shape, entries that are not 0 and 1, or a predicate that holds for all secrets
         or none.
+
+    Examples
+    --------
+    >>> places = om.Domain(["clinic", "bank", "shop"])
+    >>> m = om.mechanisms.randomized_response(places, "ln 2")
+    >>> print(om.leakage.predicate_capacity(m, [True, False, False]).value)  # 1 + (2 - 1) / 4
+    1.25
     """
     mask = finite_array(members, where="members")
     mask = mask[0] if mask.ndim == 2 and len(mask) == 2 and (mask[0] == 1 - mask[1]).all() else mask
@@ -171,7 +218,15 @@ _BITS = 192
 
 @record
 class ShannonCapacity(Shown):
-    """Bounds of max_π I(S;O) in nats, and the prior that the lower one is proved with."""
+    """Bounds of max_π I(S;O) in nats, and the prior that the lower one is proved with.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> found = om.leakage.shannon_capacity(om.mechanisms.randomized_response(sides, "ln 3"))
+    >>> print(round(found.lower, 6), round(found.upper, 6), found.prior.weights)
+    0.130812 0.130812 [0.5 0.5]
+    """
 
     lower: float
     """I(S;O) under ``prior``, rounded down."""
@@ -184,7 +239,16 @@ class ShannonCapacity(Shown):
 @checked_arguments
 def mutual_information(m: Mechanism, prior: Prior) -> Interval:
     """I(S;O) = Σ_{s,o} π(s) p(o|s) ln(p(o|s) / (πP)(o)) in nats, between two floats:
-    what ``measures.mutual_information`` computes in floating point."""
+    what ``measures.mutual_information`` computes in floating point.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> bounds = om.leakage.mutual_information(m, om.Prior.uniform(sides))
+    >>> print(round(bounds.lower, 4), bounds.width < 1e-12)  # nats
+    0.1308 True
+    """
     return _Enclosed(m).information(shares(m, prior))
 
 
@@ -196,6 +260,14 @@ def shannon_capacity(m: Mechanism, *, gap: float = 1e-9, iterations: int = 1000)
     by Newton's method where that is slow, until its own bounds are ``gap`` apart or after so many
     ``iterations``; the bounds that are returned are enclosures for that prior and hold whatever
     was proposed: for every q, max_π I <= max_s KL(p(·|s) ‖ q) (Gallager 1968, Thm. 4.5.1).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> found = om.leakage.shannon_capacity(m)
+    >>> print(round(found.lower / np.log(2), 4))  # 1 - h(1/4) bits: the binary symmetric channel
+    0.1887
     """
     weights, steps = _proposed(m.matrix, positive(gap, "gap"), whole(iterations, "iterations"))
     proposed = Prior(m.secrets, weights)

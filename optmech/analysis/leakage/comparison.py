@@ -46,7 +46,17 @@ _PROGRAM = 300_000
 
 @record
 class RefinementDistance(Shown):
-    """Bounds of how much more the second mechanism can leak than the first."""
+    """Bounds of how much more the second mechanism can leak than the first.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> a = om.mechanisms.randomized_response(sides, "ln 2")
+    >>> b = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> found = om.leakage.refinement_distance(a, b, om.Prior.uniform(sides))
+    >>> print(round(found.lower, 4), round(found.upper, 4))
+    0.25 0.25
+    """
 
     lower: float
     """What ``gain`` earns more after the second, exactly but for the last digit."""
@@ -70,6 +80,15 @@ def refinement_distance(a: Mechanism, b: Mechanism, prior: Prior) -> RefinementD
     ------
     ProblemError
         Where the mechanisms have different secrets, and where the prior is over others.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> a = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> b = om.mechanisms.randomized_response(sides, "ln 2")
+    >>> found = om.leakage.refinement_distance(a, b, om.Prior.uniform(sides))
+    >>> print(round(found.upper, 6))  # b is a, blurred
+    0.0
     """
     if a.secrets.labels != b.secrets.labels:
         raise ProblemError(
@@ -168,7 +187,17 @@ def _matched(few: Mechanism, fewer: Mechanism, prior: Prior, remap: Floats) -> F
 
 
 class Change(NamedTuple):
-    """How well a report of one secret tells which of two versions made it."""
+    """How well a report of one secret tells which of two versions made it.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> old = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> new = om.mechanisms.randomized_response(sides, "ln 2")
+    >>> change = om.leakage.versions(old, new).change("left")
+    >>> print(round(float(change.variation), 4))  # 3/4 - 2/3
+    0.0833
+    """
 
     epsilon: float
     """max_o |ln p'(o|s) / p(o|s)|: an ``Exact`` unless infinite; 0 for a row that is kept."""
@@ -178,7 +207,16 @@ class Change(NamedTuple):
 
 @record
 class Versions(Shown):
-    """Two mechanisms whose secrets and observables are told apart by their labels."""
+    """Two mechanisms whose secrets and observables are told apart by their labels.
+
+    Examples
+    --------
+    >>> old = om.mechanisms.randomized_response(om.Domain(["a", "b"]), "ln 3")
+    >>> new = om.mechanisms.randomized_response(om.Domain(["a", "b", "c"]), "ln 3")
+    >>> both = om.leakage.versions(old, new)
+    >>> print(both.kept, both.changed)
+    () ('a', 'b')
+    """
 
     old: Mechanism
     new: Mechanism
@@ -280,6 +318,13 @@ def versions(old: Mechanism, new: Mechanism) -> Versions:
     ------
     ProblemError
         Where they have no secret in common.
+
+    Examples
+    --------
+    >>> old = om.mechanisms.randomized_response(om.Domain(["a", "b"]), "ln 3")
+    >>> new = om.mechanisms.randomized_response(om.Domain(["b", "a"]), "ln 3")
+    >>> print(om.leakage.versions(old, new).changed)  # labels count, not their order
+    ()
     """
     found = Versions(old, new)
     if not found.common:

@@ -114,7 +114,17 @@ class _Reports(Shown):
 
 @record
 class Repeated(_Reports):
-    """k independent reports about the same secret."""
+    """k independent reports about the same secret.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> ten = om.leakage.repeated(om.mechanisms.randomized_response(sides, "ln 3"), 10)
+    >>> print(round(float(ten.epsilon), 4))  # 10 ln 3
+    10.9861
+    >>> print(round(ten.delta(epsilon=2).upper, 3))
+    0.776
+    """
 
     mechanism: Mechanism
     """One report, reduced: proportional observables are one."""
@@ -223,13 +233,30 @@ def repeated(m: Mechanism, k: int) -> Repeated:
     ------
     ProblemError
         Unless k is a whole number from 1 to 1000.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> three = om.leakage.repeated(m, 3)
+    >>> print(three.vulnerability(om.Prior.uniform(sides)).upper)  # the majority is right: 27/32
+    0.84375
     """
     return Repeated(reduced(m), whole(k, "k", least=1, most=_MOST))
 
 
 @record
 class Parallel(_Reports):
-    """One report of each of two mechanisms about the same secret, drawn independently."""
+    """One report of each of two mechanisms about the same secret, drawn independently.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> two = om.leakage.parallel(m, m)
+    >>> print(round(float(two.epsilon), 4))  # 2 ln 3
+    2.1972
+    """
 
     first: Mechanism
     second: Mechanism
@@ -348,6 +375,14 @@ def parallel(first: Mechanism, second: Mechanism) -> Parallel:
     ------
     ProblemError
         Where the two have other secrets, or the same in another order.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> a = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> b = om.mechanisms.randomized_response(sides, "ln 2")
+    >>> print(round(float(om.leakage.parallel(a, b).epsilon), 4))  # ln 6
+    1.7918
     """
     if first.secrets.labels != second.secrets.labels:
         raise ProblemError(

@@ -336,7 +336,16 @@ Order = Literal["average", "max", "privacy"]
 
 @record
 class Refinement(Shown):
-    """Whether a ⊑ b, with a witness that has been verified in rationals."""
+    """Whether a ⊑ b, with a witness that has been verified in rationals.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> a = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> b = om.mechanisms.randomized_response(sides, "ln 2")
+    >>> om.leakage.refines(a, b).holds, om.leakage.refines(b, a).holds
+    (True, False)
+    """
 
     holds: bool
     order: Order
@@ -391,6 +400,18 @@ def refines(
         On different secrets, an unknown order, a tolerance with another order.
     TooLargeError
         Where floats do not decide it and exact arithmetic would take too long.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> a = om.Mechanism(sides, sides, [[0.75, 0.25], [0.25, 0.75]])
+    >>> b = a.then(a)
+    >>> print(om.leakage.refines(a, b).remap.matrix)  # the post-processing that makes b of a
+    [[0.75 0.25]
+     [0.25 0.75]]
+    >>> print(om.leakage.refines(b, a).gain)  # a gain that earns more from a
+    [[1. 0.]
+     [0. 1.]]
     """
     if a.secrets.labels != b.secrets.labels:
         raise ProblemError(

@@ -129,6 +129,12 @@ class HockeyStick(Shown):
     """δ(ε) = Σ_o max(0, p_o - e^ε q_o) for ε >= 0, one direction of one pair (DP19 Def. 1).
 
     ``p`` and ``q`` are non-negative arrays of shape (m,).
+
+    Examples
+    --------
+    >>> curve = om.measures.hockey_stick_curve([0.75, 0.25], [0.25, 0.75])
+    >>> print(curve.delta(0), round(curve.epsilon(0.25), 4))
+    0.5 0.6931
     """
 
     p: Floats

@@ -80,6 +80,16 @@ def coupling(
     ------
     ProblemError
         On unusable arguments.
+
+    Examples
+    --------
+    >>> d = om.distances.euclidean()(om.Domain.range(2), om.Domain.range(2))
+    >>> young, old = om.mechanisms.coupling([["3/4", "1/4"], ["1/4", "3/4"]], ["1/2", "1/2"], d)
+    >>> print(young.matrix)
+    [[0.66666667 0.33333333]
+     [0.         1.        ]]
+    >>> print(young.push([0.75, 0.25]), old.push([0.25, 0.75]))  # one output for both
+    [0.5 0.5] [0.5 0.5]
     """
     made = coupling_design(
         inputs,
@@ -110,6 +120,13 @@ def coupling_design(
     better (for p = inf: that no longest move is shorter, and no mean move among those).
 
     ``weights`` are those of the average loss, ``names`` those of the auxiliary inputs.
+
+    Examples
+    --------
+    >>> d = om.distances.euclidean()(om.Domain.range(2), om.Domain.range(2))
+    >>> design = om.mechanisms.coupling_design([["3/4", "1/4"], ["1/4", "3/4"]], ["1/2", "1/2"], d)
+    >>> print(design.status, design.loss)  # a quarter of the mass moves by 1
+    optimal 0.25
     """
     started = time.perf_counter()
     frame = read_family(inputs, distance, weights, outside, names, secrets, observables, target)
@@ -165,6 +182,17 @@ def optimal_target(
         On unusable arguments.
     SolverError
         Where the program could not be solved.
+
+    Examples
+    --------
+    >>> d = om.distances.euclidean()(om.Domain.range(2), om.Domain.range(2))
+    >>> ages = [["3/4", "1/4"], ["1/4", "3/4"]]
+    >>> equal = om.mechanisms.optimal_target(ages, d)
+    >>> print(equal.status, equal.loss)  # half of W_1 between the two
+    optimal 0.25
+    >>> near = om.mechanisms.optimal_target(ages, d, epsilon="ln 2")
+    >>> print(round(near.loss, 4))  # (3/4 - x) = 2 (1/4 + x)
+    0.0833
     """
     frame = read_family(inputs, distance, weights, outside, names, secrets, observables)
     return _optimal(frame, *_read_budget(epsilon, delta), None)[0]
@@ -188,6 +216,14 @@ def target_frontier(
     The loss falls with ε from the barycentre's at 0 to 0 at ``no_obfuscation_epsilon``, which is
     inf where supports differ (then it falls like 1 / (e^ε + T − 1)). It need not be convex in ε,
     nor in e^ε (docs/theory.md).
+
+    Examples
+    --------
+    >>> d = om.distances.euclidean()(om.Domain.range(2), om.Domain.range(2))
+    >>> ages = [["3/4", "1/4"], ["1/4", "3/4"]]
+    >>> designs = om.mechanisms.target_frontier(ages, d, epsilons=[0, "ln 2", "ln 3"])
+    >>> [round(design.loss, 4) for design in designs]
+    [0.25, 0.0833, 0.0]
     """
     frame = read_family(inputs, distance, weights, outside, names, secrets, observables)
     budgets = [_read_budget(epsilon, delta, f"epsilons[{k}]") for k, epsilon in enumerate(epsilons)]
@@ -311,6 +347,12 @@ def no_obfuscation_epsilon(inputs: Sequence[Distribution]) -> float:
 
     inf where supports differ. ``optimal_target`` loses 0 from there on, and more than 0 below if
     d(x,y) > 0 for x ≠ y.
+
+    Examples
+    --------
+    >>> ages = [["3/4", "1/4"], ["1/4", "3/4"]]
+    >>> print(round(om.mechanisms.no_obfuscation_epsilon(ages), 4))  # ln 3
+    1.0986
     """
     return largest_divergence([Shares.of(lam, f"inputs[{t}]") for t, lam in enumerate(inputs)])
 
@@ -343,6 +385,14 @@ def target_problem(
     ------
     ProblemError
         On unusable arguments; with a single input, which has nothing to be close to.
+
+    Examples
+    --------
+    >>> ages = [om.Prior(om.Domain.range(2), w) for w in ([3, 1], [1, 3])]
+    >>> km = om.distances.euclidean()
+    >>> problem = om.mechanisms.target_problem(ages, km, "1/4", divergence="tv")
+    >>> print(round(om.solve(problem).loss, 4))  # outputs 1/4 apart, of inputs 1/2 apart
+    0.125
     """
     family = read_family(inputs, distance, weights, "target", names, secrets, observables)
     if len(family.inputs) < 2:
@@ -392,6 +442,15 @@ def target_mechanisms(design: Design, secrets: Domain | None = None) -> dict[str
     ------
     ProblemError
         Where the design is none of ``target_problem``.
+
+    Examples
+    --------
+    >>> ages = [om.Prior(om.Domain.range(2), w) for w in ([3, 1], [1, 3])]
+    >>> km = om.distances.euclidean()
+    >>> problem = om.mechanisms.target_problem(ages, km, 0.1, names=["young", "old"])
+    >>> family = om.mechanisms.target_mechanisms(om.solve(problem))
+    >>> list(family)
+    ['young', 'old']
     """
     problem = design.problem
     stated = problem.constraints[0] if len(problem.constraints) == 1 else None

@@ -109,6 +109,14 @@ class TargetDesign(ProvedLoss):
 
     ``task`` is "coupling" where the common output distribution was given, and "target" where the
     outputs were optimised too.
+
+    Examples
+    --------
+    >>> d = om.distances.euclidean()(om.Domain.range(2), om.Domain.range(2))
+    >>> ages = [["3/4", "1/4"], ["1/4", "3/4"]]
+    >>> design = om.mechanisms.optimal_target(ages, d, names=["young", "old"])
+    >>> design.names, design.losses, design.outputs[0].tolist()
+    (('young', 'old'), (0.0, 0.5), [0.75, 0.25])
     """
 
     formats = (FAMILY,)

@@ -37,7 +37,15 @@ NODES = 2**19
 
 @record
 class ComposedPrivacy(Shown):
-    """Privacy of ``releases`` numbers, each with noise of its own from ``law``."""
+    """Privacy of ``releases`` numbers, each with noise of its own from ``law``.
+
+    Examples
+    --------
+    >>> law = om.noise.optimal(epsilon="ln 2", gap=1e-3).law
+    >>> ten = om.noise.ComposedPrivacy(law, sensitivity=1, releases=10, nodes=2**14)
+    >>> print(round(ten.epsilon(delta=1e-6).upper, 3), "of", round(10 * np.log(2), 3))
+    6.933 of 6.931
+    """
 
     law: Law
     sensitivity: int

@@ -24,6 +24,14 @@ class NoiseDesign(CertifiedNoise):
     (ε, δ)-differentially private, its loss E c(Z), and that no noise whatsoever that is as private
     has a loss below ``lower_bound``, of any support; of several releases without δ no noise with
     the same law in every release.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal(epsilon="ln 2")
+    >>> print(design.status, round(design.loss, 4), round(design.lower_bound, 4))
+    optimal 1.3333 1.3333
+    >>> 41 + design.sample(seed=1)  # a count, as it is released
+    48
     """
 
     law: Law

@@ -34,6 +34,12 @@ class Law(SameFields, ReadOnly):
     r = ``ratio`` / 2^ratio_bits < 1. Without tails the noise never exceeds n.
 
     Raises ProblemError where these are no probabilities that sum to one.
+
+    Examples
+    --------
+    >>> law = om.noise.optimal(epsilon="ln 2", gap=1e-3).law
+    >>> print(round(float(law.at(0)), 4), round(float(law.at(1)), 4))  # 1/3 and 1/6
+    0.3333 0.1667
     """
 
     bits: int

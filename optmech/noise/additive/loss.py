@@ -43,6 +43,12 @@ class NoiseLoss(ReadOnly):
     c(m) + ``slope`` (k - m) + ``curvature`` (k - m)². ``name`` is what it was called. Of a function
     these are what it costs at most beyond m; at least it costs the same with the two numbers
     ``least``, where they are not None.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal(epsilon=1, loss=[0, 1, 1])
+    >>> print(design.measure.words)
+    expected loss of a table that goes on with its last step
     """
 
     name: str

@@ -89,6 +89,12 @@ class PlanarNoise(ProvedNoise):
     Everything is proved by exact arithmetic from ``law`` and ``multipliers``: that the noise is
     (ε, δ)-differentially private, a number at or above its loss E c(‖Z‖), and that no noise on
     pairs of whole numbers that is as private has a loss below ``lower_bound``.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal("ln 2", dimensions=2, gap=1e-2)
+    >>> print(float(design.pmf(0, 0)) > float(design.pmf(1, 0)) > 0)
+    True
     """
 
     law: PlanarLaw

@@ -22,6 +22,12 @@ class RenyiNoise(CertifiedNoise):
     Everything is proved by exact arithmetic from ``law`` and ``multipliers``: every such
     divergence, the loss E c(Z), and that no noise on the integers that keeps the same has a loss
     below ``lower_bound``.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal(renyi=(2, 1), gap=1e-3)
+    >>> print(round(design.divergence, 4), design.is_private)
+    1.0 True
     """
 
     law: Law

@@ -128,6 +128,14 @@ class DifferentialPrivacy(Constraint):
     With ``delta`` > 0: Σ_o max(0, p(o|s) - e^ε p(o|s')) <= δ. ``adjacency`` is ``"all"``, a
     sequence of index pairs (each taken in both directions), or ``(distance, radius)`` for
     d(s,s') <= radius.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.DifferentialPrivacy(epsilon="ln 3")
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> print(round(om.solve(problem).loss, 6))  # Warner's randomised response: 1 / (3 + 1)
+    0.25
     """
 
     epsilon: Exact = field(converter=fields.number)

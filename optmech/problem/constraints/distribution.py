@@ -132,6 +132,14 @@ class DistributionPrivacy(Constraint):
     is the same in both directions), "tv" total variation, "chi2" Σ (p - q)²/q, "hellinger"
     ½ Σ (√p - √q)²; also by their long names in ``om.divergences``; "renyi:3/2" the Rényi divergence
     of an order other than 1, in nats. δ is then 0.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.DistributionPrivacy("ln 2", pairs=[([0.75, 0.25], [0.25, 0.75])])
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> print(round(om.solve(problem).loss, 6))  # x with 3/4 - x/2 = 2 (1/4 + x/2)
+    0.166667
     """
 
     epsilon: Exact = field(converter=fields.number)
@@ -280,6 +288,14 @@ class Pufferfish(Constraint):
     the answer, given s_i and given s_j, in the order of the answers (``om.beliefs`` makes them from
     tables, Markov chains and independent records). With ``delta`` > 0 the total excess over all o
     is at most δ.
+
+    Examples
+    --------
+    >>> beliefs = om.beliefs.tables([[0.75, 0.25], [0.25, 0.75]])
+    >>> promise = om.Pufferfish("ln 2", beliefs.pairs)
+    >>> design = om.solve(om.Problem(beliefs.prior, om.distances.hamming(), constraints=[promise]))
+    >>> print(round(design.loss, 6))
+    0.166667
     """
 
     epsilon: Exact = field(converter=fields.number)

@@ -79,6 +79,18 @@ class FixedRows(Constraint):
     a power of two for a common denominator. Rows of designs and mechanisms are found by label, and
     so are their observables. ``keep`` names the secrets whose rows are kept, ``free`` those whose
     rows are not; without both, all are kept that the problem has.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> kept = om.FixedRows({"yes": ["3/4", "1/4"]})
+    >>> d = om.distances.hamming()
+    >>> problem = om.Problem(
+    ...     om.Prior.uniform(coin), d, constraints=[kept, om.DifferentialPrivacy("ln 3")]
+    ... )
+    >>> print(om.solve(problem).mechanism.matrix.round(6))
+    [[0.75 0.25]
+     [0.25 0.75]]
     """
 
     limits_loss = False

@@ -49,6 +49,17 @@ class RenyiPrivacy(Constraint):
     numbers up to 64; ``distance`` is 1 by default, and the smaller of d(s,s') and d(s',s) counts
     where they differ. ε d is at most 10. For pairs of distributions in the place of secrets see
     ``DistributionPrivacy`` with ``divergence="renyi:α"``.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.RenyiPrivacy(order=2, epsilon=1)
+    >>> design = om.solve(
+    ...     om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    ... )
+    >>> row, other = design.mechanism.matrix
+    >>> print(round(om.divergences.renyi(row, other, 2), 4))
+    1.0
     """
 
     order: Exact = field(converter=as_order)
@@ -104,6 +115,17 @@ class MutualInformation(Constraint):
 
     ``prior`` is the one that π is, by default the problem's. It is an average: a secret that is
     seldom may be given away, so that it is best stated together with a promise for all.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> problem = om.Problem(
+    ...     om.Prior.uniform(coin), om.distances.hamming(), constraints=[om.MutualInformation(0.1)]
+    ... )
+    >>> design = om.solve(problem)
+    >>> x = design.loss
+    >>> print(round(np.log(2) + x * np.log(x) + (1 - x) * np.log(1 - x), 4))  # Shannon: nats
+    0.1
     """
 
     maximum: Exact = field(converter=fields.number)

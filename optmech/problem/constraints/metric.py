@@ -42,6 +42,17 @@ class MetricPrivacy(Constraint):
     x, y of the mesh's region, for the Euclidean distance (great-circle on a mesh in degrees). The
     secrets of the problem are then places of the region that the prior and the loss speak of, and
     the design is a mechanism that reports from any point.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> promise = om.MetricPrivacy(epsilon="ln 2", distance=km)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(line), km, constraints=[promise]))
+    >>> print(design.status, round(design.loss, 4))
+    optimal 0.5556
+    >>> print(round(om.measures.epsilon(design.mechanism, km), 4))  # ln 2 per km
+    0.6931
     """
 
     epsilon: Exact = field(converter=fields.number)

@@ -88,6 +88,14 @@ class PolicyGraph(Constraint):
     ``graph`` is a networkx graph or a list of edges, (label, label) or (label, label, length); an
     edge has length 1 unless it says otherwise. Stating the inequality for the edges states it for
     all pairs, as it multiplies along paths.
+
+    Examples
+    --------
+    >>> rooms = om.Domain(["hall", "lab", "office"])
+    >>> promise = om.PolicyGraph("ln 3", [("lab", "office")])  # the hall may be told
+    >>> problem = om.Problem(om.Prior.uniform(rooms), om.distances.hamming(), constraints=[promise])
+    >>> print(round(om.solve(problem).loss, 6))  # 2/3 of 1/4
+    0.166667
     """
 
     epsilon: Exact = field(converter=fields.number)

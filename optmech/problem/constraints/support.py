@@ -81,6 +81,17 @@ class Support(Constraint):
     DP19 Def. 12).
 
     ``Support.within(distance, radius)`` allows d(s,o) <= radius instead.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3)
+    >>> km = om.distances.euclidean()
+    >>> near = om.Support.within(km, radius=1)
+    >>> problem = om.Problem(
+    ...     om.Prior.uniform(line), km, constraints=[near, om.DistortionPrivacy(0.3, km)]
+    ... )
+    >>> print(om.solve(problem).mechanism.matrix[0, 2])
+    0.0
     """
 
     limits_loss = True

@@ -28,7 +28,22 @@ from optmech.spaces.mechanism import Mechanism
 @frozen(eq=False, repr=False, field_transformer=fields.placed)
 class LossBound(Constraint):
     """Expected loss Σ π(s) p(o|s) c(s,o) <= q, or with ``worst_case`` Σ_o p(o|s) c(s,o) <= q for
-    every s (PG 3, 4). ``loss`` is a distance or an S x O array, by default the problem's."""
+    every s (PG 3, 4). ``loss`` is a distance or an S x O array, by default the problem's.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> d = om.distances.hamming()
+    >>> problem = om.Problem(
+    ...     om.Prior.uniform(coin),
+    ...     d,
+    ...     objective=om.MaximizeDistortion(d),
+    ...     constraints=[om.LossBound(0.2)],
+    ... )
+    >>> design = om.solve(problem)
+    >>> print(round(om.attacks.optimal(design.mechanism, problem.prior, d).error, 6))
+    0.2
+    """
 
     limits_loss = True
 
@@ -108,6 +123,20 @@ class Bias(Constraint):
     ``values`` are those of the secrets, shape (S,) or (S, k), and ``reported`` those of the
     observables, by default the same; without either they are the coordinates. ``maximum`` > 0 is in
     the unit of the values: averages of reports err by no more than this in the end.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(2)
+    >>> reports = om.Domain.range(4).points - 1  # -1, 0, 1, 2
+    >>> problem = om.Problem(
+    ...     om.Prior.uniform(line),
+    ...     om.losses.powered(om.distances.euclidean(), 2),
+    ...     om.Domain(["-1", "0", "1", "2"], points=reports),
+    ...     constraints=[om.DifferentialPrivacy("ln 3"), om.Bias(0.001)],
+    ... )
+    >>> m = om.solve(problem).mechanism
+    >>> print((m.matrix @ reports).ravel().round(2))  # right on average
+    [0. 1.]
     """
 
     limits_loss = True

@@ -54,6 +54,15 @@ def frontier(
     ProblemError
         Without designs, where names do not fit, or a constraint promises no number.
         InfeasibleError where a design has no mechanism.
+
+    Examples
+    --------
+    >>> coin, d = om.Domain(["yes", "no"]), om.distances.hamming()
+    >>> uniform, promises = om.Prior.uniform(coin), [om.DifferentialPrivacy(e) for e in (1, 2)]
+    >>> designs = [om.solve(om.Problem(uniform, d, constraints=[promise])) for promise in promises]
+    >>> figure = om.plots.frontier(designs)
+    >>> figure.axes[0].get_ylabel()
+    'expected loss'
     """
     chosen = list(designs)
     if not chosen or (names is not None and len(names) != len(chosen)):

@@ -70,7 +70,17 @@ def new_figure(width: float, height: float) -> Figure:
 @checked_arguments
 def save(figure: Figure, path: str | Path) -> None:
     """Write a figure as .png, .pdf or .svg, atomically, and as PNG to standard output; raises
-    ProblemError where it cannot."""
+    ProblemError where it cannot.
+
+    Examples
+    --------
+    >>> coin, d = om.Domain(["yes", "no"]), om.distances.hamming()
+    >>> promise = om.DifferentialPrivacy(1)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(coin), d, constraints=[promise]))
+    >>> om.plots.save(om.plots.mechanism(design), "coin.svg")
+    >>> open("coin.svg").readline()[:5]
+    '<?xml'
+    """
     require_matplotlib(path)
     buffer = io.BytesIO()
     figure.savefig(buffer, format=ending(path, FORMATS[0])[1:])

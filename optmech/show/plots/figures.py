@@ -51,6 +51,15 @@ def mechanism(
     ------
     ProblemError
         Without matplotlib, or on an unknown label. InfeasibleError without a mechanism.
+
+    Examples
+    --------
+    >>> cells, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
+    >>> promise = om.MetricPrivacy(1, km)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(cells), km, constraints=[promise]))
+    >>> figure = om.plots.mechanism(design, secrets=[(0, 0), (1, 1)])
+    >>> len(figure.axes) >= 2
+    True
     """
     default = telling_secrets(design.problem.prior.weights)
     chosen = _chosen(design.mechanism.secrets, secrets, default)
@@ -70,6 +79,15 @@ def posterior(
 
     Default: the likeliest observable and those at the quartiles of p(o). A cross marks the best
     guess, whose expected error is in the title. ``backdrop`` as of ``mechanism``.
+
+    Examples
+    --------
+    >>> cells, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
+    >>> promise = om.MetricPrivacy(1, km)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(cells), km, constraints=[promise]))
+    >>> figure = om.plots.posterior(design, observables=[(0, 0)])
+    >>> len(figure.axes) >= 1
+    True
     """
     m, problem = design.mechanism, design.problem
     name, distance = choose_distance(problem)
@@ -93,7 +111,16 @@ def posterior(
 @checked_arguments
 def attack_error(design: Design, *, backdrop: Source | None = None) -> Figure:
     """What the optimal attack is left with: its error for every secret, drawn on the domain, and
-    the share of the prior for which it is at most x, beside the error without seeing anything."""
+    the share of the prior for which it is at most x, beside the error without seeing anything.
+
+    Examples
+    --------
+    >>> cells, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
+    >>> promise = om.MetricPrivacy(1, km)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(cells), km, constraints=[promise]))
+    >>> len(om.plots.attack_error(design).axes) >= 2
+    True
+    """
     m, problem = design.mechanism, design.problem
     name, distance = choose_distance(problem)
     unit = words.unit_of(problem, name).strip()
@@ -120,6 +147,14 @@ def constraint_slack(design: Design) -> Figure:
     """How much of every promise is used, and how much of its log ratio every pair of secrets.
 
     Bars are measured divided by promised: 1 is tight; at least 1 for distortion.
+
+    Examples
+    --------
+    >>> cells, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
+    >>> promise = om.MetricPrivacy(1, km)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(cells), km, constraints=[promise]))
+    >>> len(om.plots.constraint_slack(design).axes) >= 1
+    True
     """
     m, problem = design.mechanism, design.problem
     rows = [row for row in measure_constraints(problem, m) if row.promised > 0]

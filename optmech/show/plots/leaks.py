@@ -33,6 +33,15 @@ def compared(
     ------
     ProblemError
         On mechanisms with different secrets, or a prior over others; unless there are two names.
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> a = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> b = om.mechanisms.randomized_response(sides, "ln 2")
+    >>> figure = om.plots.compared(a, b, om.Prior.uniform(sides), names=["ln 3", "ln 2"])
+    >>> len(figure.axes)
+    2
     """
     if a.secrets.labels != b.secrets.labels:
         raise ProblemError("the two mechanisms have different secrets", where="b")

@@ -44,6 +44,15 @@ def mechanism_picture(design: Design, path: str | Path, *, backdrop: Source | No
         Without matplotlib, on a path that is not .png, .pdf or .svg, or cannot be written.
     InfeasibleError
         Where the design has no mechanism.
+
+    Examples
+    --------
+    >>> cells, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
+    >>> promise = om.MetricPrivacy(1, km)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(cells), km, constraints=[promise]))
+    >>> om.plots.mechanism_picture(design, "cells.png")
+    >>> open("cells.png", "rb").read(4)
+    b'\x89PNG'
     """
     require_matplotlib(path)
     if design.mesh is not None:

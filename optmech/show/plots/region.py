@@ -56,6 +56,16 @@ def field(
     ------
     ProblemError
         Without matplotlib, on an unknown label, or on a design over finitely many secrets.
+
+    Examples
+    --------
+    >>> mesh, km = om.Mesh.grid((0, 0, 2, 2), width=1, unit="km"), om.distances.euclidean()
+    >>> places = om.Domain(["west", "east"], points=[[0.5, 1.0], [1.5, 1.0]], unit="km")
+    >>> promise = om.MetricPrivacy(1, km, everywhere=mesh)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(places), km, constraints=[promise]))
+    >>> figure = om.plots.field(design, reports=["west"])
+    >>> len(figure.axes) >= 1
+    True
     """
     region = design.region
     problem, observables = design.problem, design.problem.observables
@@ -84,7 +94,18 @@ def field(
 @checked_arguments
 def region_picture(design: Design, path: str | Path, *, backdrop: Source | None = None) -> None:
     """Write ``field`` of a design with its loss and both bounds above it; raises ProblemError where
-    it cannot."""
+    it cannot.
+
+    Examples
+    --------
+    >>> mesh, km = om.Mesh.grid((0, 0, 2, 2), width=1, unit="km"), om.distances.euclidean()
+    >>> places = om.Domain(["west", "east"], points=[[0.5, 1.0], [1.5, 1.0]], unit="km")
+    >>> promise = om.MetricPrivacy(1, km, everywhere=mesh)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(places), km, constraints=[promise]))
+    >>> om.plots.region_picture(design, "region.png")
+    >>> open("region.png", "rb").read(4)
+    b'\x89PNG'
+    """
     require_matplotlib(path)
     figure = field(design, backdrop=backdrop)
     outer = "nothing is known of other mechanisms"

@@ -98,6 +98,15 @@ def report(
         Without designs, with more than 1,000, with names or groups that do not fit, where the page
         cannot be written, on a backdrop that is no GeoJSON or lies elsewhere, or for designs
         without degrees.
+
+    Examples
+    --------
+    >>> cells, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
+    >>> promise = om.MetricPrivacy(1, km)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(cells), km, constraints=[promise]))
+    >>> size = om.report(design, "cells.html")
+    >>> open("cells.html", encoding="utf-8").readline().strip()
+    '<!doctype html>'
     """
     chosen = (designs,) if isinstance(designs, Design) else tuple(designs)
     _require_designs(chosen, names)

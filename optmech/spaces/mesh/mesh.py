@@ -62,6 +62,16 @@ class Mesh(ReadOnly):
         On vertices or triangles of another shape, and where the triangles overlap, leave a gap or
         a vertex on another's edge, or cover no convex region; in degrees also on a region beyond
         85 degrees of latitude or of continental size.
+
+    Examples
+    --------
+    >>> mesh = om.Mesh([[0, 0], [1, 0], [0, 1], [1, 1]], [[0, 1, 2], [1, 3, 2]], unit="km")
+    >>> len(mesh.vertices), len(mesh.triangles), mesh.flaw()
+    (4, 2, '')
+    >>> mesh.with_degree(2).rows  # vertices and middles of edges
+    9
+    >>> om.Mesh.grid((0, 0, 2, 1), width=1).triangles.shape
+    (4, 3)
     """
 
     vertices: Floats

@@ -27,7 +27,17 @@ _LARGEST_MEMO = 20_000
 
 @record
 class Series(Shown):
-    """A figure per time, shape (T,), with the standard errors of its estimate (0 where exact)."""
+    """A figure per time, shape (T,), with the standard errors of its estimate (0 where exact).
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]])
+    >>> policy = om.traces.FixedPolicy(chain, om.mechanisms.randomized_response(cells, "ln 3"))
+    >>> loss = om.traces.enumerate_releases(policy, om.distances.hamming(), steps=2).loss
+    >>> print(loss.mean, loss.average)
+    [0.25 0.25] 0.25
+    """
 
     mean: Floats
     standard_error: Floats
@@ -47,6 +57,15 @@ class AdversaryReport(Shown):
     "Believed" errors are those that the adversary expects from the posterior, which are the true
     ones when traces follow the chain. Errors on given traces are measured against where the user
     was; whoever does not follow the chain may be better or worse protected.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]])
+    >>> policy = om.traces.FixedPolicy(chain, om.mechanisms.randomized_response(cells, "ln 3"))
+    >>> report = om.traces.enumerate_releases(policy, om.distances.hamming(), steps=2)
+    >>> print(report.blind, report.filtering.mean)  # wrong half, and a quarter of the time
+    [0.5 0.5] [0.25 0.25]
     """
 
     blind: Floats
@@ -91,6 +110,15 @@ def simulate(
     Believed errors and losses are averaged over the posterior rather than over the trace, which
     has the same expectation on traces of the chain and less variance; losses on given traces are
     those of the given locations.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], np.eye(2))
+    >>> policy = om.traces.FixedPolicy(chain, om.mechanisms.randomized_response(cells, "ln 3"))
+    >>> report = om.traces.simulate(policy, om.distances.hamming(), steps=3, count=200, seed=1)
+    >>> bool(abs(report.filtering.mean[2] - 5 / 32) < 4 * report.filtering.standard_error[2])
+    True
     """
     prior = policy.prior
     real = traces is not None
@@ -128,6 +156,15 @@ def enumerate_releases(
     ------
     TooLargeError
         When there are more than ``limit`` sequences.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], np.eye(2))  # nobody moves
+    >>> policy = om.traces.FixedPolicy(chain, om.mechanisms.randomized_response(cells, "ln 3"))
+    >>> report = om.traces.enumerate_releases(policy, om.distances.hamming(), steps=3)
+    >>> print(report.filtering.mean)  # three reports about one place: 5/32 wrong
+    [0.25    0.25    0.15625]
     """
     policy.prior.require_time(steps - 1)
     game = _Game(policy, distance, loss)

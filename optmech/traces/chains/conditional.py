@@ -73,6 +73,15 @@ class ConditionalPrivacy:
         Only pairs with d(x, x') <= radius, with ε itself in place of ε d(x, x').
     delta:
         As in ``DistributionPrivacy``.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]])
+    >>> wanted = om.traces.ConditionalPrivacy("ln 3", times=(0,))
+    >>> first = om.traces.SequentialDesigner(chain, om.distances.hamming(), [wanted]).start()
+    >>> print(round(first.design.loss, 6))  # at time 0: randomised response
+    0.25
     """
 
     epsilon: Exact = field(converter=_epsilon)
@@ -134,6 +143,16 @@ class ConditionalDistortion:
     (PG 21) with the distance from the estimate to where the user was. With lag 0 it is the usual
     one against the filtering adversary; with lags 0 to L nobody who waits for up to L further
     releases errs by less, in expectation.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]])
+    >>> d = om.distances.hamming()
+    >>> wanted = om.traces.ConditionalDistortion(0.2, d, lags=(0, 1))
+    >>> first = om.traces.SequentialDesigner(chain, d, [wanted]).start()
+    >>> print(round(first.design.loss, 6))
+    0.2
     """
 
     minimum: Exact = field(converter=_minimum)

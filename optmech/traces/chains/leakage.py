@@ -33,6 +33,15 @@ class Leakage(Shown):
     """Bounds on the worst log-likelihood ratio about X_t, for every pair of locations.
 
     Both hold whatever was rounded on the way, and however small likelihoods become.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], np.eye(2))
+    >>> m = om.mechanisms.randomized_response(cells, "ln 3")
+    >>> two = om.traces.leakage_about(chain, [m, m], time=0)
+    >>> print(round(two.lower, 4), round(two.upper, 4), two.pair)  # 2 ln 3: nobody moves
+    2.1972 2.1972 (0, 1)
     """
 
     pair_lower: Floats
@@ -74,6 +83,15 @@ def leakage_about(
     ------
     ProblemError
         On mechanisms that do not fit the prior, or a time without a release.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> m = om.mechanisms.randomized_response(cells, "ln 3")
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]])
+    >>> two = om.traces.leakage_about(chain, [m, m], time=0)
+    >>> print(round(two.upper, 4))  # ln 3: the places are independent
+    1.0986
     """
     listed = list(mechanisms)
     for k, m in enumerate(listed):
@@ -109,6 +127,14 @@ def step_leakage(state: State, about: int) -> float:
     the mechanism of ``state`` and every z_t: what this step may cost. 0 where nothing is released.
 
     Along a history the steps add up to a bound on everything learnt about X_about.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], np.eye(2))
+    >>> policy = om.traces.FixedPolicy(chain, om.mechanisms.randomized_response(cells, "ln 3"))
+    >>> print(round(om.traces.step_leakage(policy.start(), about=0), 4))
+    1.0986
     """
     if state.mechanism is None:
         return 0.0

@@ -54,6 +54,20 @@ class MarkovPrior(Shown):
     ProblemError
         On shapes that do not fit, entries that are negative or not finite, rows that do not sum
         to one.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [1, 0], [[0.9, 0.1], [0.3, 0.7]])
+    >>> print(chain.marginals(3).round(4))  # P(X_0), P(X_1), P(X_2)
+    [[1.   0.  ]
+     [0.9  0.1 ]
+     [0.84 0.16]]
+    >>> print(chain.stationary().weights.round(4))  # 3/4, 1/4
+    [0.75 0.25]
+    >>> print(chain.conditional(0, given=1).round(4))
+    [[1. 0.]
+     [1. 0.]]
     """
 
     domain: Domain

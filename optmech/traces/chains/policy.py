@@ -81,6 +81,15 @@ class FixedPolicy(Shown):
     """The same mechanism at every time, or one per time, whatever was released before.
 
     This is how mechanisms for single locations are used on traces (TP19 section 1).
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]])
+    >>> policy = om.traces.FixedPolicy(chain, om.mechanisms.randomized_response(cells, "ln 3"))
+    >>> released = om.traces.protect(policy, [0, 0, 1], seed=1)
+    >>> len(released.releases)
+    3
     """
 
     prior: MarkovPrior
@@ -123,7 +132,17 @@ class FixedState(SameFields):
 
 @record
 class ProtectedTrace(Shown):
-    """A trace as it was released."""
+    """A trace as it was released.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], np.eye(2))
+    >>> policy = om.traces.FixedPolicy(chain, om.Mechanism(cells, cells, np.eye(2)))
+    >>> released = om.traces.protect(policy, [0, 0], seed=1)
+    >>> released.releases, released.posterior.marginal(1).weights.tolist()  # the truth was told
+    ((0, 0), [1.0, 0.0])
+    """
 
     releases: tuple[Hashable | None, ...]
     """Labels; None where nothing was released."""
@@ -139,6 +158,14 @@ def protect(policy: Policy, trace: Sequence[Hashable], seed: int | None = None) 
 
     Draws come from the operating system's entropy, exactly as ``Mechanism.sample`` does; a
     ``seed`` makes them reproducible and unfit for release.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]])
+    >>> policy = om.traces.FixedPolicy(chain, om.mechanisms.randomized_response(cells, "ln 3"))
+    >>> all(label in cells.labels for label in om.traces.protect(policy, [0, 0, 1]).releases)
+    True
     """
     if isinstance(trace, str) or not hasattr(trace, "__len__") or not len(trace):
         raise ProblemError("is not a list of labels", where="trace")

@@ -24,7 +24,15 @@ _DAY = 86_400.0
 
 @record
 class CellSequence(Shown):
-    """Where one user was, step by step."""
+    """Where one user was, step by step.
+
+    Examples
+    --------
+    >>> fixes = om.traces.Fixes(["ann"] * 3, [0, 60, 120], [[0.5, 0.5], [0.6, 0.5], [1.5, 0.5]])
+    >>> (sequence,) = fixes.sequences(om.Grid(1, 2), interval=60, max_gap=300)
+    >>> sequence.user, sequence.cells.tolist()
+    ('ann', [0, 0, 1])
+    """
 
     user: str
     times: Floats
@@ -65,6 +73,14 @@ class Fixes(Shown):
     ------
     ProblemError
         On lengths that differ, or times that are not finite.
+
+    Examples
+    --------
+    >>> fixes = om.traces.Fixes(["ann"] * 3, [0, 60, 120], [[0.5, 0.5], [0.6, 0.5], [1.5, 0.5]])
+    >>> cells = om.Grid(1, 2)
+    >>> sequences = [s.cells for s in fixes.sequences(cells, interval=60, max_gap=300)]
+    >>> om.traces.MarkovPrior.from_sequences(cells, sequences, smoothing=1).transition(0).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
     """
 
     users: tuple[str, ...]

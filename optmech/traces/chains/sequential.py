@@ -116,6 +116,17 @@ class SequentialDesigner(Shown):
     ------
     ProblemError
         On arguments that do not fit.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]])
+    >>> d = om.distances.hamming()
+    >>> designer = om.traces.SequentialDesigner(chain, d, [om.DifferentialPrivacy("ln 3")])
+    >>> first = designer.start()
+    >>> second = first.after(0)  # 0 was released
+    >>> print(second.prior.weights)  # 0.9 * 3/4 + 0.1 * 1/4
+    [0.7 0.3]
     """
 
     prior: MarkovPrior = field(validator=_chain)
@@ -174,7 +185,18 @@ class Outcome:
 @record
 class Step(Shown):
     """One time of a sequential design: what is known, and the mechanism for it, which is designed
-    when it is first asked for."""
+    when it is first asked for.
+
+    Examples
+    --------
+    >>> cells = om.Domain.range(2)
+    >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]])
+    >>> d = om.distances.hamming()
+    >>> designer = om.traces.SequentialDesigner(chain, d, [om.DifferentialPrivacy("ln 3")])
+    >>> step = designer.start()
+    >>> step.time, step.action, round(step.design.loss, 6)
+    (0, 'design', 0.25)
+    """
 
     designer: SequentialDesigner
     time: int

@@ -76,7 +76,15 @@ _LEAST_NOISE = 1e-9
 
 @dataclass(frozen=True)
 class Fit:
-    """What maximises the likelihood of the traces."""
+    """What maximises the likelihood of the traces.
+
+    Examples
+    --------
+    >>> times = np.arange(6.0)
+    >>> fit = om.traces.fit([(times, np.sin(times)), (times, np.cos(times))], mean="zero")
+    >>> print(fit.observations, fit.length_scale > 0)
+    12 True
+    """
 
     kernel: Kernel
     """The family at the fitted length scale, times the fitted variance; without the noise."""
@@ -124,6 +132,13 @@ def fit(
         On traces that are too short, positions that never change, and bad arguments.
     SolverError
         Where no length scale gives a covariance that can be factorised.
+
+    Examples
+    --------
+    >>> times = np.arange(6.0)
+    >>> fit = om.traces.fit([(times, np.sin(times)), (times, np.cos(times))], mean="zero")
+    >>> print(0.5 < fit.length_scale < 5, type(fit.kernel).__name__)
+    True _Both
     """
     from scipy.optimize import minimize
 

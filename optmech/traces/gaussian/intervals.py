@@ -193,7 +193,16 @@ _BITS = 256
 
 @record
 class IntervalLoss(Shown):
-    """The largest loss over an interval of length scales."""
+    """The largest loss over an interval of length scales.
+
+    Examples
+    --------
+    >>> worst = om.traces.worst_length_scale(
+    ...     [0, 1], om.traces.rbf, (0.5, 2), noise_covariance=1.0, secrets=[0], radius=1, order=2
+    ... )
+    >>> print(worst.lower <= worst.upper, worst.pieces >= 1)
+    True True
+    """
 
     length_scale: float
     """The worst one found."""
@@ -245,6 +254,14 @@ def worst_length_scale(
     ------
     ProblemError
         On bad arguments, and for kernels without an enclosure.
+
+    Examples
+    --------
+    >>> worst = om.traces.worst_length_scale(
+    ...     [0, 1], om.traces.rbf, (0.5, 2), noise_covariance=1.0, secrets=[0], radius=1, order=2
+    ... )
+    >>> print(round(worst.length_scale, 3), round(worst.lower, 4))
+    2.0 1.6377
     """
     low, high = length_interval(interval)
     require_family(kernel)
@@ -357,7 +374,16 @@ _PIECES = 500
 
 @record
 class RobustNoise(Shown):
-    """A design, and the proof over the interval."""
+    """A design, and the proof over the interval.
+
+    Examples
+    --------
+    >>> robust = om.traces.robust_noise(
+    ...     [0, 1], om.traces.rbf, (0.5, 2), epsilon=1, secrets=[0], radius=1, order=2
+    ... )
+    >>> print(robust.interval.upper <= 1, robust.design.covariance.shape)
+    True (2, 2)
+    """
 
     design: NoiseDesign
     """Its losses are those at ``length_scales``; ``lower_bound`` holds for the whole interval."""
@@ -392,6 +418,14 @@ def robust_noise(
     ------
     VerificationError
         Where the promise could not be proved, with a bounded number of enclosures.
+
+    Examples
+    --------
+    >>> robust = om.traces.robust_noise(
+    ...     [0, 1], om.traces.rbf, (0.5, 2), epsilon=1, secrets=[0], radius=1, order=2
+    ... )
+    >>> print(robust.interval.upper <= 1, len(robust.length_scales) >= 1)
+    True True
     """
     low, high = length_interval(interval)
     require_family(kernel)

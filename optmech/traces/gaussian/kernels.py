@@ -31,7 +31,15 @@ Parameter = Any
 
 
 class Kernel(ABC):
-    """A covariance function of time; kernels can be added and multiplied."""
+    """A covariance function of time; kernels can be added and multiplied.
+
+    Examples
+    --------
+    >>> kernel = om.traces.rbf(2.0) + om.traces.white(0.5)
+    >>> print(kernel.covariance(np.array([0.0, 2.0])).round(4))  # exp(-1/2) beside 1 + 0.5
+    [[1.5    0.6065]
+     [0.6065 1.5   ]]
+    """
 
     @property
     def exact(self) -> bool:
@@ -178,17 +186,39 @@ def rbf(length_scale: float, variance: float = 1.0) -> Kernel:
     """variance · exp(−lag²/(2 length_scale²)): smooth paths (TP19 section 3.2).
 
     ``length_scale`` has the unit of the times, ``variance`` squared units of position.
+
+    Examples
+    --------
+    >>> kernel = om.traces.rbf(1.0, variance=4.0)
+    >>> print(kernel.covariance(np.array([0.0, 1.0])).round(4))  # 4 e^(-1/2)
+    [[4.     2.4261]
+     [2.4261 4.    ]]
     """
     return _Rbf(_positive(length_scale, "length_scale"), _positive(variance, "variance"))
 
 
 def ornstein_uhlenbeck(length_scale: float, variance: float = 1.0) -> Kernel:
-    """variance · exp(−lag/length_scale): the Markovian kernel, Matérn with smoothness 1/2."""
+    """variance · exp(−lag/length_scale): the Markovian kernel, Matérn with smoothness 1/2.
+
+    Examples
+    --------
+    >>> print(om.traces.ornstein_uhlenbeck(1.0).covariance(np.array([0.0, 1.0])).round(4))  # e^-1
+    [[1.     0.3679]
+     [0.3679 1.    ]]
+    """
     return matern(length_scale, 0.5, variance)
 
 
 def matern(length_scale: float, smoothness: float = 1.5, variance: float = 1.0) -> Kernel:
-    """The Matérn kernel (Rasmussen and Williams, 4.14); paths have ⌈smoothness⌉ − 1 derivatives."""
+    """The Matérn kernel (Rasmussen and Williams, 4.14); paths have ⌈smoothness⌉ − 1 derivatives.
+
+    Examples
+    --------
+    >>> kernel = om.traces.matern(1.0, smoothness=0.5)
+    >>> print(kernel.covariance(np.array([0.0, 1.0])).round(4))  # e^-1
+    [[1.     0.3679]
+     [0.3679 1.    ]]
+    """
     nu = _positive(smoothness, "smoothness")
     if nu > 100:
         raise ProblemError(
@@ -202,6 +232,12 @@ def periodic(length_scale: float, period: float, variance: float = 1.0) -> Kerne
     """variance · exp(−2 sin²(π lag/period)/length_scale²): paths that repeat themselves.
 
     ``length_scale`` has no unit here; ``period`` has the unit of the times.
+
+    Examples
+    --------
+    >>> daily = om.traces.periodic(1.0, period=24.0)
+    >>> print(daily.covariance(np.array([0.0, 12.0, 24.0])).round(4)[0])  # e^-2 after half a day
+    [1.     0.1353 1.    ]
     """
     return _Periodic(
         _positive(length_scale, "length_scale"),
@@ -211,12 +247,26 @@ def periodic(length_scale: float, period: float, variance: float = 1.0) -> Kerne
 
 
 def white(variance: float) -> Kernel:
-    """Independent positions: ``variance`` at lag 0 and nothing elsewhere."""
+    """Independent positions: ``variance`` at lag 0 and nothing elsewhere.
+
+    Examples
+    --------
+    >>> print(om.traces.white(2.0).covariance(np.array([0.0, 1.0])))
+    [[2. 0.]
+     [0. 2.]]
+    """
     return _Flat(_positive(variance, "variance"), everywhere=False)
 
 
 def constant(variance: float) -> Kernel:
-    """One unknown position for all times; a factor in products."""
+    """One unknown position for all times; a factor in products.
+
+    Examples
+    --------
+    >>> print(om.traces.constant(4.0).covariance(np.array([0.0, 9.0])))
+    [[4. 4.]
+     [4. 4.]]
+    """
     return _Flat(_positive(variance, "variance"), everywhere=True)
 
 
@@ -224,7 +274,14 @@ def constant(variance: float) -> Kernel:
 def custom(function: Callable[[Floats, Floats], object]) -> Kernel:
     """A kernel given as ``function(s, t)``, called once with a column (d, 1) and a row (1, d) of
     times. The float64 matrix that it returns is taken as the covariance, exactly; it must be
-    positive definite as it is."""
+    positive definite as it is.
+
+    Examples
+    --------
+    >>> kernel = om.traces.custom(lambda s, t: np.exp(-abs(s - t)))
+    >>> print(om.traces.GaussianPrior([0, 1], kernel).dimensions)
+    1
+    """
     return _Function(lambda times: function(times[:, None], times[None, :]))
 
 

@@ -31,6 +31,11 @@ def renyi_delta(loss: float, order: float, epsilon: Number) -> float:
 
     min(1, e^{(λ−1)(loss−ε)} (1−1/λ)^λ / (λ−1)) (Canonne, Kamath and Steinke, NeurIPS 2020,
     Proposition 12), for any two distributions. ``TraceLoss.delta`` is tighter for Gaussian traces.
+
+    Examples
+    --------
+    >>> print(round(om.traces.renyi_delta(loss=1, order=2, epsilon=3), 4))  # e^-2 / 4
+    0.0338
     """
     value, power, spent = amount(loss, "loss"), renyi_order(order, above=True), _epsilon(epsilon)
     with flint.ctx.workprec(_BITS[0]):
@@ -40,7 +45,13 @@ def renyi_delta(loss: float, order: float, epsilon: Number) -> float:
 
 
 def renyi_epsilon(loss: float, order: float, delta: Number) -> float:
-    """The least ε ≥ 0 at which ``renyi_delta`` is at most δ, rounded up."""
+    """The least ε ≥ 0 at which ``renyi_delta`` is at most δ, rounded up.
+
+    Examples
+    --------
+    >>> print(round(om.traces.renyi_epsilon(loss=1, order=2, delta=0.25), 4))  # e^(1 - ε) / 4 = δ
+    1.0
+    """
     value, power, mass = amount(loss, "loss"), renyi_order(order, above=True), _delta(delta)
     with flint.ctx.workprec(_BITS[0]):
         a = flint.arb(power)
@@ -107,7 +118,15 @@ def _delta(value: Number) -> float:
 
 @record
 class TraceLoss(Shown):
-    """Bounds of the worst Rényi loss over all hypotheses about the secret positions."""
+    """Bounds of the worst Rényi loss over all hypotheses about the secret positions.
+
+    Examples
+    --------
+    >>> trace = om.traces.GaussianPrior([0], om.traces.rbf(1.0))
+    >>> loss = om.traces.privacy_loss(trace, 1.0, secrets=[0], radius=1, order=2)
+    >>> print(round(loss.lower, 6), round(loss.upper, 6), round(loss.epsilon(delta=1e-6), 3))
+    1.0 1.0 4.887
+    """
 
     lower: float
     """The loss at ``hypothesis``, rounded down."""
@@ -178,6 +197,16 @@ def privacy_loss(
     ------
     ProblemError
         On bad arguments, and where the loss has no bound.
+
+    Examples
+    --------
+    >>> alone = om.traces.GaussianPrior([0], om.traces.rbf(1.0))
+    >>> loss = om.traces.privacy_loss(alone, 1.0, secrets=[0], radius=1, order=2)
+    >>> print(round(loss.upper, 6))  # λ r² / (2 σ²)
+    1.0
+    >>> beside = om.traces.GaussianPrior([0, 1], om.traces.rbf(1.0))
+    >>> print(om.traces.privacy_loss(beside, 1.0, secrets=[0], radius=1, order=2).upper > 1)
+    True
     """
     steps = secret_steps(trace, secrets)
     r, power = positive(radius, "radius"), renyi_order(order)
@@ -241,6 +270,13 @@ def calibrate(
     More noise never loses more (docs/theory.md), so the search is a bisection. The proved upper
     bound of the loss at the returned σ_z is at most ε; at σ_z (1 − 10⁻⁹) it exceeds ε. Arguments
     and errors as in ``privacy_loss``; ``epsilon`` may be an exact string such as ``"ln 3"``.
+
+    Examples
+    --------
+    >>> trace = om.traces.GaussianPrior([0], om.traces.rbf(1.0))
+    >>> sigma = om.traces.calibrate(trace, epsilon=1, secrets=[0], radius=1, order=2)
+    >>> print(round(sigma, 6))  # a single position: λ r² / (2 σ²) = 1
+    1.0
     """
     steps = secret_steps(trace, secrets).tolist()
     # a hair less than promised: bounds at neighbouring floats differ by their rounding

@@ -35,7 +35,15 @@ _LARGEST_CONE = 24
 
 @record
 class NoiseDesign(Shown):
-    """A noise covariance whose loss was proved afterwards, in ball arithmetic."""
+    """A noise covariance whose loss was proved afterwards, in ball arithmetic.
+
+    Examples
+    --------
+    >>> trace = om.traces.GaussianPrior([0, 1], om.traces.rbf(1.0))
+    >>> design = om.traces.optimal_noise(trace, 1, [[0]], radius=1, order=2)
+    >>> print(design.loss <= 1, design.trace <= design.isotropic)
+    True True
+    """
 
     covariance: Floats
     """Shape (d·k, d·k)."""
@@ -120,6 +128,13 @@ def optimal_noise(
         On bad arguments, and where the secrets of a set determine each other.
     VerificationError
         Where no covariance found could be proved to keep the promise.
+
+    Examples
+    --------
+    >>> trace = om.traces.GaussianPrior([0, 1], om.traces.rbf(1.0))
+    >>> design = om.traces.optimal_noise(trace, 1, [[0], [1]], radius=1, order=2)
+    >>> print(design.loss <= 1, design.covariance.shape)
+    True (2, 2)
     """
     sets, priors = read_sets(trace, secret_sets), read_priors(trace, also)
     promised = promise(epsilon)

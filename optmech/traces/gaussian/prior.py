@@ -55,6 +55,14 @@ class GaussianPrior(Shown):
     ------
     ProblemError
         On times that are not increasing, and covariances that are not positive definite.
+
+    Examples
+    --------
+    >>> trace = om.traces.GaussianPrior([0, 1, 2], om.traces.rbf(1.0), dimensions=2)
+    >>> trace.dimensions, trace.independent_axes
+    (2, True)
+    >>> trace.sample(seed=1).shape
+    (3, 2)
     """
 
     times: Floats

@@ -37,7 +37,15 @@ MOST = 20_000
 
 @record
 class WorstSubset(Shown):
-    """The set with the largest loss among all that were asked about."""
+    """The set with the largest loss among all that were asked about.
+
+    Examples
+    --------
+    >>> trace = om.traces.GaussianPrior([0, 1, 2], om.traces.rbf(1.0))
+    >>> worst = om.traces.worst_subset(trace, 1.0, size=1, radius=1, order=2)
+    >>> worst.secrets, worst.count  # the middle has two neighbours
+    ((1,), 3)
+    """
 
     secrets: tuple[int, ...]
     loss: TraceLoss
@@ -76,6 +84,13 @@ def worst_subset(
     ------
     TooLargeError
         Beyond 20,000 sets.
+
+    Examples
+    --------
+    >>> trace = om.traces.GaussianPrior([0, 1, 2], om.traces.rbf(1.0))
+    >>> worst = om.traces.worst_subset(trace, 1.0, size=2, radius=1, order=2)
+    >>> [size for size, loss in worst.by_size], worst.count
+    ([1, 2], 6)
     """
     pool = secret_steps(trace, range(len(trace)) if among is None else among, where="among")
     r, power = positive(radius, "radius"), renyi_order(order)
