@@ -149,7 +149,7 @@ def names_of(kind: type) -> list[str]:
 
 
 def claims() -> Iterator[str]:
-    """Public names that speak of a bound, in their docstring without its lists of parameters and
+    """Public names that speak of a bound, in their docstring without its parameters, examples and
     errors, and public fields that are called one."""
     for name in sorted(PUBLIC):
         value = found(name)
@@ -187,7 +187,8 @@ def inner(member: Any) -> Any:
 
 def speaks(value: Any) -> bool:
     own = inspect.getdoc(value) if inspect.isfunction(value) or inspect.isclass(value) else ""
-    return WORDS.search(re.split(r"\n(?:Parameters|Raises)\n-+\n", own or "")[0]) is not None
+    prose = re.split(r"\n(?:Parameters|Raises|Examples)\n-+\n", own or "")[0]
+    return WORDS.search(prose) is not None
 
 
 def test_every_name_in_the_table_is_there() -> None:
