@@ -29,6 +29,10 @@ MESH = om.Mesh.grid((0, 0, 2, 2), 1)
 PROBLEM = om.Problem(PRIOR, E, constraints=[om.MetricPrivacy(1, E)])
 REGION = om.Problem(PRIOR, E, constraints=[om.MetricPrivacy(1, E, everywhere=MESH)])
 DESIGN: Any = om.solve(REGION, gap=1e-2)
+LINE = om.Mesh.line(0, 1, 4)
+INTERVAL: Any = om.solve(
+    om.Problem(om.Prior.uniform(LINE.domain), E, constraints=[om.MetricPrivacy(1, everywhere=LINE)])
+)
 UNIFORM = om.Mechanism(PLACES, PLACES, np.full((3, 3), 1 / 3))
 WALK = om.traces.MarkovPrior.random_walk(PLACES, E, 1.0)
 OURS = re.compile("Design|Mechanism|CertifiedNoise|ProvedNoise|Packed")
@@ -135,6 +139,8 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "mechanism on a mesh": DESIGN.mechanism,
         "design": design,
         "design for every point": DESIGN,
+        "mechanism on a line": INTERVAL.mechanism,
+        "design for a line": INTERVAL,
         "noise": om.noise.optimal(epsilon=1, sensitivity=1, gap=1e-2),
         "Rényi noise": om.noise.optimal(renyi=(2, 0.5), sensitivity=1, gap=1e-1),
         "noise of pairs": om.noise.optimal(epsilon=1, sensitivity=1, dimensions=2, gap=0.3),

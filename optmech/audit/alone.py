@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 CHAPTERS = (
-    "numbers", "document", "places", "mechanisms", "inequalities", "statements", "constraints",
-    "cells", "designs", "couplings", "globe", "regions", "losses", "noise", "pairs", "cbor",
-    "promises", "packed", "verdict",
+    "numbers", "document", "places", "mechanisms", "inequalities", "statements", "networks",
+    "constraints", "cells", "designs", "couplings", "globe", "regions", "losses", "noise", "pairs",
+    "cbor", "promises", "packed", "verdict",
 )  # fmt: skip
 
 

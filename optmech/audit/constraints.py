@@ -36,6 +36,7 @@ from optmech.audit.inequalities import (
     order_of,
 )
 from optmech.audit.mechanisms import Mask, Pair, Shares, read_mechanism
+from optmech.audit.networks import along_segments, roads_of
 from optmech.audit.numbers import ONE, ZERO, Interval, Real, need, real, rounded_up
 from optmech.audit.places import Places
 from optmech.audit.statements import (
@@ -51,6 +52,9 @@ from optmech.audit.statements import (
 
 def metric_privacy(stated: Statement, c: Body) -> Inequalities:
     """ε d for pairs of secrets within the threshold, at the observables near the first of them."""
+    if "everywhere" in c:
+        yield along_segments(stated, c)
+        return
     keys(c, "kind epsilon distance threshold observable_threshold delta")
     near = window = None
     if c["observable_threshold"] is None:
@@ -65,8 +69,11 @@ def metric_privacy(stated: Statement, c: Body) -> Inequalities:
 
 
 def differential_privacy(stated: Statement, c: Body) -> Inequalities:
-    """ε for neighbours."""
-    keys(c, "kind epsilon adjacency delta")
+    """ε for neighbours, or for all points of a line or network, whose rows are mixtures."""
+    if "everywhere" in c:
+        roads_of(c["everywhere"], stated)
+        need(c["adjacency"] == "all", "some points are not adjacent")
+    keys(c, "kind epsilon adjacency delta" + " everywhere" * ("everywhere" in c))
     n, adjacency, near = stated.n, c["adjacency"], None
     if isinstance(adjacency, dict):
         keys(adjacency, "distance radius")

@@ -10,6 +10,7 @@ from optmech.audit.cells import Cells
 from optmech.audit.document import Body, Matrix, keys, listing, text, whole
 from optmech.audit.inequalities import Bias, Distortion, Fixed, Leakage, LossLimit, Ratios, blind
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
+from optmech.audit.networks import outside
 from optmech.audit.numbers import ZERO, at_most, dot, inside, need, number, real, rounded_up
 from optmech.audit.statements import Statement
 
@@ -41,8 +42,12 @@ def judge_design(body: Body) -> Verdict:
             mechanism = read_mechanism(body["mechanism"], stated.n, stated.m)
         lines += stated.check(mechanism)
         lines += check_approximations(stated, mechanism, listing(result["approximations"]))
-        cells, proved = with_cells(body, stated, lines)
-        lines += check_figures(stated, mechanism, result, bound, cells, proved)
+        cells, proved, least = "", None, None
+        if stated.roads is None:
+            cells, proved = with_cells(body, stated, lines)
+        else:
+            least = outside(stated, body.get("outer"), bound.value(), promises_of(body))
+        lines += check_figures(stated, mechanism, result, bound, cells, proved, least)
         unchecked += f"; {cells}" if cells else ""
     else:
         lines.append(why_infeasible(stated, bound))
@@ -152,10 +157,11 @@ def log_ratio(a: int, b: int) -> float:
 
 def check_figures(
     stated: Statement, mechanism: Mechanism, result: Body, bound: Lagrangian, cells: str = "",
-    by_cells: Fraction | None = None,
+    by_cells: Fraction | None = None, beyond: Fraction | None = None,
 ) -> Iterator[str]:  # fmt: skip
     """Value and bound of the file against exact ones: never better than the truth. Of a distortion
-    ``bound`` is that of its negative. ``cells`` prove nothing here, or the bound ``by_cells``."""
+    ``bound`` is that of its negative. ``cells`` prove nothing here, or the bound ``by_cells``; with
+    a bound ``beyond`` the mesh the lower one is about more mechanisms."""
     objective, claimed, loss, least = (number(result[name]) for name in FIGURES)
     sign = -1 if stated.objective == "distortion" else 1
     proved, value = bound.value(), stated.value(mechanism)
@@ -167,6 +173,8 @@ def check_figures(
         priced = least == 0 or least <= least_loss(stated, bound, value - proved)
         need(priced, "the least loss: unproved")
         value = dot(stated.prior, mechanism.losses(stated.loss))
+    elif beyond is not None:
+        need(least <= max(beyond, ZERO), "the lower bound is not proved")
     else:
         need(least == claimed, "bound and lower bound differ")
     need(loss == rounded_up(value), "the loss is another one")

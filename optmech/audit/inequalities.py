@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from optmech.audit.document import Matrix, keys, listing, one_of, whole
 from optmech.audit.mechanisms import (
@@ -50,7 +50,7 @@ NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the
 class Ratios:
     """P[i,o] <= e^{ε d[i][j]} P[j,o] for every d that is not None, and o in the window of i."""
 
-    epsilon: Real
+    epsilon: Any  # a number like Real: what gives bounds of the factor for d
     d: list[list[Fraction | None]]
     window: Mask | None
     unthresholded: Matrix | None  # the distances of all pairs, where thresholds left some out

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from optmech.audit.document import (
     Body,
@@ -111,11 +111,14 @@ class Statement:
         else:
             self.objective = one_of(goal, ("expected_loss", "worst_loss"), "the objective")
         self.parts: list[tuple[int, Charged | Support | Fixed]] = []
+        self.roads: tuple[object, Any] | None = None  # of promises for every point
+        self.metric: list[int] = []  # the constraints that promise metric privacy there
+        self.segments: list[tuple[int, int]] | None = None
         for k, constraint in enumerate(listing(problem["constraints"])):
             if k == skip:
                 continue
             with self.at(f"constraints[{k}]"):
-                body = constraint if isinstance(constraint, dict) else {}
+                body, self.index = constraint if isinstance(constraint, dict) else {}, k
                 reader = KINDS[one_of(body.get("kind"), KINDS, "the kind")]
                 self.parts += [(k, part) for part in reader(self, body)]
         limiting = any(isinstance(part, LossLimit | Support | Bias) for _, part in self.parts)
@@ -225,23 +228,35 @@ class Statement:
         if self.attacked:
             return -p.distortion(self.attacked)
         losses = p.losses(self.loss)
-        return max(losses) if self.objective == "worst_loss" else dot(self.prior, losses)
+        if self.objective != "worst_loss":
+            return dot(self.prior, losses)
+        for a, b in self.segments or ():
+            crossed = dot(p.rows[a], self.loss[b]) + dot(p.rows[b], self.loss[a])
+            losses.append(crossed / (2 << p.bits))
+        return max(losses)
 
     def add_objective(self, bound: Lagrangian, plain: object, counts: bool) -> None:
         """π_s c(s,o); ω_s c(s,o) for weights ω >= 0, all 1 if none are given, whose sum is divided
-        by in the end; or an attack on the distortion."""
+        by in the end, and after the secrets those of the segments; or an attack on the
+        distortion."""
         goal = None
         if plain is not None:
             need(self.objective != "expected_loss", "an expected loss has no multipliers")
             worst = self.objective == "worst_loss"
-            goal = entries(plain, *((1, self.n) if worst else (self.m, len(self.attacked))))
+            terms = self.n + len(self.segments or ())
+            goal = entries(plain, *((1, terms) if worst else (self.m, len(self.attacked))))
         if counts and self.attacked:
             bound.add_attack(ONE, goal or [], self.attacked)
         elif counts and self.objective == "worst_loss":
             given = {s: cut(value) for _, s, value in goal or ()}
-            weights = [ONE if goal is None else given.get(s, ZERO) for s in range(self.n)]
+            terms = self.n + len(self.segments or ())
+            weights = [ONE if goal is None else given.get(s, ZERO) for s in range(terms)]
             bound.unit = sum(weights, ZERO)
             need(bound.unit > 0, "the weights of the worst loss are zero")
-            bound.add_losses(weights, self.loss)
+            bound.add_losses(weights[: self.n], self.loss)
+            for (a, b), w in zip(self.segments or (), weights[self.n :], strict=True):
+                for o in range(self.m):
+                    bound.add(a, o, w * self.loss[b][o] / 2)
+                    bound.add(b, o, w * self.loss[a][o] / 2)
         elif counts:
             bound.add_losses(self.prior, self.loss)

@@ -34,8 +34,9 @@ def judge(path: str, design: str | None = None) -> Verdict:
             return (PowerNoise if "renyi" in body else Noise)(body).check()
         if body["format"] == FAMILY:
             return Family(body).check()
-        everywhere = any("everywhere" in c for c in promises_of(body))
-        return Everywhere(body).check() if everywhere else judge_design(body)
+        meshes = [c["everywhere"] for c in promises_of(body) if "everywhere" in c]
+        region = any(isinstance(mesh, dict) and "triangles" in mesh for mesh in meshes)
+        return Everywhere(body).check() if region else judge_design(body)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise Fault(f"is not a well-formed design: {error!a}") from error
     except (ArithmeticError, RecursionError, MemoryError) as error:

@@ -36,8 +36,8 @@ class Multipliers:
     """Those of every family of a ``Statement``, in its order, each of its family's own type.
 
     None, or an end that is left out, stands for none. ``objective`` is None for the expected loss,
-    the least favourable weights over secrets (S,) for the worst loss, and an attack q(t|o) of shape
-    (O, S) for maximised distortion.
+    the least favourable weights over secrets and segments for the worst loss, and an attack q(t|o)
+    of shape (O, S) for maximised distortion.
     """
 
     families: tuple[Any, ...] = ()
@@ -93,15 +93,22 @@ def _add_objective(lagrangian: Lagrangian, statement: Statement, multipliers: Mu
     if statement.objective == "expected_loss":
         lagrangian.add(statement.cost, statement.cost, 1.0)
     elif statement.objective == "worst_loss":
-        weights = np.full(statement.secrets, 1.0 / statement.secrets)
+        weights = np.full(statement.loss_terms, 1.0 / statement.loss_terms)
         if multipliers.objective is not None:
             weights = positive(multipliers.objective)
         # Σ ω · max_s ℓ_s >= Σ_s ω_s ℓ_s, whatever the weights sum to
         lagrangian.weight = sum(map(Fraction, weights.tolist()), Fraction())
         if not lagrangian.weight > 0:
             return False
-        part = weights[:, None] * statement.loss
+        part = weights[: statement.secrets, None] * statement.loss
         lagrangian.add(part, part, 1.0)
+        if statement.segments is not None:
+            part = np.zeros_like(statement.loss)
+            halves = weights[statement.secrets :, None] / 2
+            for rows, costs in (statement.segments.T, statement.segments.T[::-1]):
+                np.add.at(part, rows, halves * statement.loss[costs])
+            most = np.bincount(statement.segments.ravel()).max()
+            lagrangian.add(part, part, float(most) + 2.0)
     elif statement.objective == "minimize_leakage":
         assert statement.target is not None
         played = multipliers.objective

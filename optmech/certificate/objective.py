@@ -30,7 +30,13 @@ def objective_value(statement: Statement, matrix: Floats) -> float:
         return float((statement.target @ matrix).max(axis=0).sum())
     per_secret = (statement.loss * matrix).sum(axis=1)
     if statement.objective == "worst_loss":
-        return float(per_secret.max())
+        worst = float(per_secret.max())
+        if statement.segments is not None:
+            a, b = statement.segments.T
+            loss = statement.loss
+            crossed = (loss[a] * matrix[b] + loss[b] * matrix[a]).sum(axis=1)
+            worst = max(worst, float(crossed.max()) / 2)
+        return worst
     return float(statement.prior @ per_secret)
 
 

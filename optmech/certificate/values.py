@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import compress
@@ -86,13 +86,17 @@ def known_gain(gain: Floats, weights: Floats) -> Fraction:
 
 def losses(loss: Floats, released: Scaled) -> list[Fraction]:
     """Σ_o p(o|s) c(s,o) for every s."""
+    return _losses(loss, released.rows, released.bits)
+
+
+def _losses(loss: Floats, rows: Sequence[tuple[int, ...]], bits: int) -> list[Fraction]:
     found = []
-    for costs, row in zip(loss, released.rows, strict=True):
+    for costs, row in zip(loss, rows, strict=True):
         # of thousands of observables few are reported
         used = list(compress(range(len(row)), row))
         (whole,), exponent = integers(costs[None, used])
         total = sum(c * row[o] for c, o in zip(whole, used, strict=True))
-        found.append(Fraction(total, 1 << (exponent + released.bits)))
+        found.append(Fraction(total, 1 << (exponent + bits)))
     return found
 
 
@@ -140,7 +144,22 @@ def objective(statement: Statement, released: Scaled) -> Fraction:
         of = gained if leaks else distortion
         return (1 if leaks else -1) * of(*statement.target_factors, released)
     found = losses(statement.loss, released)
-    return max(found) if statement.objective == "worst_loss" else expected(statement.prior, found)
+    if statement.objective != "worst_loss":
+        return expected(statement.prior, found)
+    return max([*found, *between(statement, released)])
+
+
+def between(statement: Statement, released: Scaled) -> list[Fraction]:
+    """Σ_o (c(a,o) P[b,o] + c(b,o) P[a,o]) / 2 for every segment from a to b: with the losses at
+    its ends the coefficients, in Bernstein's form, of the loss along it."""
+    if statement.segments is None:
+        return []
+    a, b = statement.segments.T
+    crossed = (
+        _losses(statement.loss[costs], [released.rows[k] for k in rows.tolist()], released.bits)
+        for costs, rows in ((a, b), (b, a))
+    )
+    return [(one + other) / 2 for one, other in zip(*crossed, strict=True)]
 
 
 def _weighted(distance: Floats, prior: Floats) -> tuple[list[list[int]], int]:

@@ -13,6 +13,7 @@ from optmech.errors import ProblemError
 if TYPE_CHECKING:
     from optmech.problem import Problem
     from optmech.spaces.mechanism import Mechanism
+    from optmech.spaces.mesh import Mesh
 
 
 def argument(parser: Any, words: str, what: str, **more: Any) -> None:
@@ -154,9 +155,30 @@ def require_seed(seed: int | None) -> None:
         )
 
 
-def point(text: str) -> tuple[Fraction, Fraction]:
-    """Two coordinates as they are written, exactly: ``1.25,3/2``."""
+def _point_of_network(text: str, parts: list[str], mesh: Mesh) -> Any:
+    from optmech.spaces.labels import find_label
+
+    line = mesh.vertices.shape[1] == 1
+    try:
+        share = Fraction(parts[-1].strip())
+        if len(text) <= 200 and len(parts) == (1 if line else 3):
+            ends = [find_label(mesh.domain, name.strip()) for name in parts[:-1]]
+            return (*ends, share) if ends else share
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise ProblemError(
+        f"{text[:40]!r} is no point of {mesh.words}",
+        where="POINT",
+        remedy="Give a number" if line else "Give two labels and a share, as a,b,1/2",
+    )
+
+
+def point(text: str, mesh: Mesh | None = None) -> Any:
+    """A point as it is written, exactly: two coordinates, ``1.25,3/2``; of a line one; of roads the
+    labels of their ends and a share, ``a,b,1/2``."""
     parts = text.split(",")
+    if mesh is not None and not mesh.is_region:
+        return _point_of_network(text, parts, mesh)
     try:
         if len(parts) == 2 and len(text) <= 200:
             return Fraction(parts[0].strip()), Fraction(parts[1].strip())

@@ -25,6 +25,7 @@ from optmech.reading.sealed import DESIGN
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.mechanism import MeshMechanism
+from optmech.spaces.mesh.network import Network, refuse_network
 from optmech.spaces.tabulated import distance_words
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ class Design(Proved):
         elif self.mesh is not None:
             every = f"{self.lower_bound:.6g} for every mechanism, gap {self.total_gap:.2g} to it"
             region = f"{len(self.mesh)} vertices, degree {self.mesh.degree}"
+            if isinstance(self.mesh, Network):
+                region = self.mesh.words
             return [("loss", loss), ("at every point of", region), ("lower bound", every)]
         else:
             return [("loss", loss), ("lower bound", f"{self.lower_bound:.6g}")]
@@ -203,7 +206,7 @@ class Design(Proved):
     @property
     def mesh(self) -> Mesh | None:
         """The mesh of the region that it is private at every point of; None where it is not."""
-        return None if self.gradient is None else self.gradient.mesh
+        return self.problem.mesh
 
     @property
     def total_gap(self) -> float:
@@ -234,6 +237,7 @@ class Design(Proved):
         """The mechanism that reports from every point of a region. Raises ProblemError where the
         design is one for its secrets only."""
         mechanism = self.mechanism
+        refuse_network(self.mesh, "this is")
         if not isinstance(mechanism, MeshMechanism):
             raise ProblemError(
                 "has no region: it reports from its secrets only",
@@ -251,7 +255,12 @@ class Design(Proved):
 
         gradient, given = self.gradient, self.certificate.multipliers
         rows = self.region.rows.matrix
-        assert gradient is not None
+        if gradient is None:
+            raise ProblemError(
+                "is a design for a line or network, which has no indicator",
+                where="design",
+                remedy="Divide its segments, all or the longest",
+            )
         part = next(own for family, own in given.of(self.problem.statement) if family is gradient)
         return indicator_of(gradient, rows, part)
 
@@ -281,7 +290,9 @@ class Design(Proved):
                 "vertices": len(self.mesh),
                 "degree": self.mesh.degree,
                 "rows": self.mesh.rows,
-                "triangles": len(self.mesh.triangles),
+                "segments" if isinstance(self.mesh, Network) else "triangles": len(
+                    self.mesh.triangles
+                ),
             }
         if self.approximations:
             found["approximations"] = [
@@ -293,9 +304,8 @@ class Design(Proved):
 
 def mechanism_of(problem: Problem, exact: Numerators) -> Mechanism:
     """The mechanism for a problem with these released rows."""
-    gradient = gradient_of(problem.statement.families)
-    if gradient is not None:
-        return MeshMechanism(gradient.mesh, problem.observables, exact, problem.secrets)
+    if problem.mesh is not None:
+        return MeshMechanism(problem.mesh, problem.observables, exact, problem.secrets)
     return Mechanism.of(problem.secrets, problem.observables, exact)
 
 

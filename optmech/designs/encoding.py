@@ -252,7 +252,7 @@ def _objective(plain: Plain, statement: Statement) -> Any:
     if statement.objective == "expected_loss":
         raise ProblemError("an expected loss has no objective weights", where=WHERE)
     if statement.objective == "worst_loss":
-        return dense(given, (1, statement.secrets))[0]
+        return dense(given, (1, statement.loss_terms))[0]
     assert statement.target is not None
     return dense(given, (statement.observables, len(statement.target)))
 

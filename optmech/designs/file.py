@@ -45,6 +45,7 @@ from optmech.problem.given_rows import GivenRows
 from optmech.problem.regions import gradient_of
 from optmech.reading.sealed import DESIGN, FORMATS, decoding, read_sealed
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh.network import Network
 from optmech.spaces.tabulated import distance_words
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
@@ -113,6 +114,13 @@ def _proved_outside(certificate: Certificate) -> float:
     return 0.0 if certificate.outer is None else certificate.outer.bound.proved
 
 
+def _is_bounded_by_itself(problem: Problem) -> bool:
+    """Whether every mechanism that is private at every point solves the problem at the places."""
+    from optmech.designs.outer import outer_network
+
+    return isinstance(problem.mesh, Network) and outer_network(problem) is None
+
+
 def _examine_infeasible(design: Design, path: str) -> CheckReport:
     nan = math.nan
     unproved = "the file says that the problem is infeasible and has no proof of it"
@@ -131,11 +139,12 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
     bound = design.certificate.bound
     best = replace(bound, value=bound.proved)
     found = figures_of(statement, design.exact, best, design.certificate.multipliers)
-    if statement.spread is not None:
+    whole = design.problem.mesh is None
+    if not whole and not _is_bounded_by_itself(design.problem):
         found = found._replace(lower_bound=max(0.0, _proved_outside(design.certificate)))
     maximised = statement.objective == "maximize_distortion"
     approximations = stated.approximations, design.approximations
-    one = statement.target_factors is None and statement.spread is None
+    one = statement.target_factors is None and whole
     # where the loss is what is bounded there is one bound
     same = design.lower_bound if one else design.bound
     return report_on(
@@ -178,7 +187,7 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
     bound, outer = lower_bound(statement, multipliers), None
     if _OUTER in body:
         outer = _decode_outer(body[_OUTER], problem)
-        if statement.spread is None and outer.bound.proved > bound.value:
+        if problem.mesh is None and outer.bound.proved > bound.value:
             bound = Bound(outer.bound.proved, 0.0, outer.bound.proved)
     sign = -1.0 if statement.objective == "maximize_distortion" else 1.0
     matrix = None if exact is None else mechanism_of(problem, exact).matrix
@@ -231,12 +240,20 @@ def _given(problem: Problem) -> tuple[str, ...]:
 def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
     """The proof of a bound by a coarser problem: cells, and multipliers of the problem over them,
     with what proves its numbers where the file has that."""
-    from optmech.designs.outer import has_outer, outer_problem, problem_of_cells, refusal
+    from optmech.designs.outer import (
+        has_outer,
+        outer_network,
+        outer_problem,
+        problem_of_cells,
+        refusal,
+    )
 
     gradient, count = gradient_of(problem.statement.families), len(problem.secrets)
     cells, witness, more = plain["cells"], None, _WITNESS & plain.keys()
     require_keys(plain, {"cells", "multipliers"} | (_WITNESS if more else set()), _OUTER)
-    if gradient is None:
+    if isinstance(problem.mesh, Network):
+        reason = "proves numbers of cells that there are not" if more or cells is not None else ""
+    elif gradient is None:
         reason = refusal(problem.statement) or ("has no cells" if cells is None else "")
     elif cells is None:
         reason = "proves numbers of cells that there are not" if more else ""
@@ -251,7 +268,9 @@ def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
             from optmech.reductions.witness import read_witness
 
             witness = read_witness(plain, problem.prior, cells, len(problem.observables))
-    if gradient is None:
+    if isinstance(problem.mesh, Network):
+        outer = outer_network(problem) or problem
+    elif gradient is None:
         outer = problem_of_cells(problem, cells, witness)
     else:
         outer = outer_problem(problem, gradient, cells, witness)

@@ -49,9 +49,11 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
     """What gap and lower bound of a design for a mesh are about, in words; nothing of others. With
     a ``loss`` those of its mechanism packed, which has this loss."""
     gradient, mesh = design.gradient, design.mesh
-    if gradient is None or mesh is None or design.exact is None:
+    if mesh is None or design.exact is None:
         return ()
     loss = design.loss if loss is None else loss
+    if gradient is None:
+        return _about_network(design, loss)
     form = "linear" if mesh.degree == 1 else f"such polynomials of degree {mesh.degree}"
     first = (
         f"the gap of {relative_gap(loss, design.bound):.2g} is to {design.bound:.6g}, proved for "
@@ -75,3 +77,23 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
         f"every point{beside}, by {what}: the loss is at most "
         f"{relative_gap(loss, design.lower_bound):.2g} of itself above it",
     )
+
+
+def _about_network(design: Design, loss: float) -> tuple[str, ...]:
+    """The same of a design for a line or network, whose promise is one about its vertices."""
+    first = (
+        f"the gap of {relative_gap(loss, design.bound):.2g} is to {design.bound:.6g}, proved for "
+        "all mechanisms that are linear on every segment"
+    )
+    others = (
+        f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is private at "
+        f"every point: the loss is at most {relative_gap(loss, design.lower_bound):.2g} of itself "
+        "above it"
+    )
+    if design.problem.statement.segments is None:
+        return (first, others) if design.lower_bound else (first,)
+    worst = (
+        "the worst loss is that of every point, where the loss between two neighbouring vertices "
+        "is no larger than linear: so are distances of numbers and their powers from 1 on"
+    )
+    return (first, others, worst) if design.lower_bound else (first, worst)

@@ -19,10 +19,11 @@ from optmech.certificate.statement import Statement
 from optmech.designs.design import OuterProof
 from optmech.exact.exponentials import stated_up
 from optmech.exact.rounding import up
-from optmech.problem import MetricPrivacy, Problem
+from optmech.problem import DifferentialPrivacy, MetricPrivacy, Problem
 from optmech.problem.constraint import Constraint
 from optmech.spaces import distances
 from optmech.spaces.domain import Domain
+from optmech.spaces.mesh.network import Network
 from optmech.spaces.prior import Prior
 
 if TYPE_CHECKING:
@@ -82,6 +83,45 @@ def middles_of(problem: Problem, gradient: Gradient, cells: Ints) -> Floats:
 def has_outer(problem: Problem, gradient: Gradient) -> bool:
     """Whether there is such a problem of a size that can be solved."""
     return gradient.mesh.coordinates == "plane" or len(problem.secrets) <= _GLOBAL
+
+
+def outer_network(problem: Problem) -> Problem | None:
+    """The problem over the vertices of a line or network, which every mechanism solves that is
+    private at every point of it; None where it is the problem itself.
+
+    What is promised along the roads is promised between vertices, for distances along the roads,
+    which are rounded up. Where nothing else is asked for, vertices without prior weight are left
+    out.
+    """
+    network, worst = problem.mesh, problem.statement.segments is not None
+    assert isinstance(network, Network)
+    metric = [
+        isinstance(c, MetricPrivacy) and c.everywhere is not None for c in problem.constraints
+    ]
+    if not worst and not any(metric):
+        return None
+    secrets, kept = problem.secrets, np.arange(len(problem.secrets))
+    if all(metric) and problem.objective == "expected_loss":
+        kept = np.flatnonzero(problem.prior.weights)
+        labels = [secrets.labels[k] for k in kept.tolist()]
+        points = secrets.require_points("bound")[kept]
+        secrets = Domain(labels, points, secrets.unit, coordinates=secrets.coordinates)
+    apart = distances.matrix(network.apart[np.ix_(kept, kept)])
+    constraints: list[Constraint] = [
+        MetricPrivacy(stated.epsilon, apart)
+        if isinstance(stated, MetricPrivacy) and stated.everywhere is not None
+        else DifferentialPrivacy(stated.epsilon, delta=stated.delta)
+        if isinstance(stated, DifferentialPrivacy) and stated.everywhere is not None
+        else stated
+        for stated in problem.constraints
+    ]
+    return Problem(
+        Prior(secrets, problem.prior.weights[kept]),
+        problem.loss_matrix[kept],
+        problem.observables,
+        objective=problem.objective,
+        constraints=constraints,
+    )
 
 
 def outer_problem(

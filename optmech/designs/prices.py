@@ -33,7 +33,7 @@ from optmech.certificate.families import (
 from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
-from optmech.problem import Constraint, DistributionPrivacy
+from optmech.problem import Constraint, DistributionPrivacy, MetricPrivacy
 from optmech.spaces.arguments import checked_arguments
 
 __all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
@@ -201,6 +201,7 @@ class _Rates:
         assert design.exact is not None
         self.rows = design.exact.matrix
         self.statement = design.problem.statement
+        self.constraints = design.problem.constraints
         multipliers = design.certificate.multipliers
         self.sign = -1.0 if self.statement.objective == "maximize_distortion" else 1.0
         self.scale = _objective_weight(self.statement, multipliers)
@@ -232,7 +233,7 @@ class _Rates:
                 if family.window is not None:
                     inside = given.take(family.window[given.i, given.o])
                     pairs = self._charged(inside, family.log_ratio)
-                    yield "epsilon", -_spent(pairs, family)
+                    yield "epsilon", -_spent(pairs, family, stated)
             case LiftedRatio():
                 # else pairs of scale 0, whatever ε is
                 if getattr(stated, "divergence", "max") == "max":
@@ -279,7 +280,8 @@ class _Rates:
         self.pairs = PairMultipliers(pairs.i, pairs.j, pairs.o, pairs.value / self.scale)
         binding = np.argmin([part.log_ratio[pairs.i, pairs.j] for part in plain], axis=0)
         for k, part in enumerate(plain):
-            yield part.index, ("epsilon", -_spent(pairs.take(binding == k), part))
+            own = pairs.take(binding == k)
+            yield part.index, ("epsilon", -_spent(own, part, self.constraints[part.index]))
 
     def _charged(self, pairs: PairMultipliers, log_ratio: Floats) -> PairMultipliers:
         """z e^r p(o|j) in place of z, through logarithms as e^r alone may overflow."""
@@ -298,8 +300,12 @@ class _Rates:
         return float(part.scale[used] @ power)
 
 
-def _spent(pairs: PairMultipliers, part: Ratio) -> float:
-    return float(pairs.value @ part.distance[pairs.i, pairs.j])
+def _spent(pairs: PairMultipliers, part: Ratio, stated: Constraint) -> float:
+    growth = part.distance[pairs.i, pairs.j]
+    if isinstance(stated, MetricPrivacy) and stated.everywhere is not None:
+        # the derivative of ln(1 + εℓ), which is what stands there
+        growth = -np.expm1(-growth) / float(stated.epsilon)
+    return float(pairs.value @ growth)
 
 
 def _objective_weight(statement: Statement, multipliers: Multipliers) -> float:

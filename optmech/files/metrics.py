@@ -30,6 +30,7 @@ from optmech.spaces import distances, losses
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Grid
 from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.network import Network
 from optmech.spaces.observables import Subsets, Suppressible
 from optmech.spaces.tabulated import NAMED
 
@@ -243,6 +244,24 @@ class AroundMesh(Section):
         )
 
 
+class LineMesh(Section):
+    """The interval from the first secret to the last, in segments between neighbours; the secrets
+    are numbers in increasing order."""
+
+    kind: Literal["line"]
+
+    def build(self, place: Place) -> Mesh:
+        """The mesh, with the labels and the unit of the secrets."""
+        domain = place.secrets
+        points = domain.require_points("lie on a line")
+        if points.shape[1] != 1:
+            raise ProblemError(
+                "the secrets are no numbers", remedy='Use secrets of kind = "line", for example'
+            )
+        roads = [range(len(domain))]
+        return Network(points, roads, labels=domain.labels, unit=domain.unit)
+
+
 SORTS |= {
     "distance": DistanceSection,
     "loss": LossSection,
@@ -250,5 +269,5 @@ SORTS |= {
     "goal": Annotated[
         Literal["identity", "maximal", "additive"] | GainTable, ByKind(table_or_name)
     ],
-    "mesh": Annotated[GridMesh | AroundMesh, ByKind()],
+    "mesh": Annotated[GridMesh | AroundMesh | LineMesh, ByKind()],
 }

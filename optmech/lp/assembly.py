@@ -94,6 +94,16 @@ class Assembly:
         shape = (self.secrets if per_secret else 1, self.secrets * self.blocks)
         return sp.coo_array((weighted[s, o], (row, s * self.blocks + o)), shape=shape)
 
+    def crossed_rows(self, costs: Floats, pairs: Ints) -> sp.coo_array:
+        """Σ_o (costs[j,o] P[i,o] + costs[i,o] P[j,o]) / 2 for every pair i, j of (k, 2)."""
+        found = []
+        for own, other in (pairs.T, pairs.T[::-1]):
+            row, o = np.nonzero(costs[other])
+            places = (row, own[row] * self.blocks + o)
+            shape = (len(pairs), self.secrets * self.blocks)
+            found.append(sp.coo_array((costs[other[row], o] / 2, places), shape=shape))
+        return sp.coo_array(found[0] + found[1])
+
     def extreme_rows(self, weighted: Floats, cost: float, sign: float = 1.0) -> tuple[int, int]:
         """x_o <= Σ_s weighted[t,s] v_s for every estimate t (PG 21b), or >= for every guess where
         ``sign`` is -1: the local index of x, and the place of the rows."""

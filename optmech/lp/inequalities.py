@@ -203,11 +203,15 @@ def _objective(given: Inequalities, lp: Assembly) -> Callable[[Point], Floats | 
         lp.cost = statement.cost
         return _nothing
     if statement.objective == "worst_loss":
-        column, secrets = lp.shared(1.0), lp.secrets
+        column, terms = lp.shared(1.0), statement.loss_terms
         rows = lp.weighted_rows(statement.loss, per_secret=True)
-        places = (np.arange(secrets), np.full(secrets, column))
-        level = sp.coo_array((-np.ones(secrets), places))
-        worst = lp.link(Sense.AT_MOST, np.zeros(secrets), rows, level)
+        if statement.segments is not None:
+            rows = sp.coo_array(
+                sp.vstack([rows, lp.crossed_rows(statement.loss, statement.segments)])
+            )
+        places = (np.arange(terms), np.full(terms, column))
+        level = sp.coo_array((-np.ones(terms), places))
+        worst = lp.link(Sense.AT_MOST, np.zeros(terms), rows, level)
         return lambda point: point.links[worst]
     assert statement.target is not None
     if statement.objective == "minimize_leakage":

@@ -34,6 +34,7 @@ from optmech.repair.gradients import few_bits_inside
 from optmech.repair.mixing import constant_anchors
 from optmech.spaces.domain import Domain, Grid, great_circle
 from optmech.spaces.mesh.mechanism import MeshMechanism
+from optmech.spaces.mesh.network import refuse_network
 
 QUANTILE = 0.95
 """Of the accuracy that goes with a report; what the Geolocation API means by the word."""
@@ -48,6 +49,7 @@ class Stated:
 
     def __init__(self, design: Design) -> None:
         assert design.exact is not None
+        refuse_network(design.mesh, "packed files are")
         self.design, self.problem, self.exact = design, design.problem, design.exact
         self.statement, self.mesh = design.problem.statement, design.mesh
         # the objective is maximised: its negative is what the certificate minimises

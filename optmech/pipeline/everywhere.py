@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,6 +25,7 @@ from optmech.designs.outer import (
     has_outer,
     limits_in,
     middles_of,
+    outer_network,
     outer_problem,
     witnessed_by,
 )
@@ -72,6 +74,43 @@ def solve_everywhere(
     clock = Clock(profile.time_limit, progress)
     with clock.interruptible():
         return _solved(problem, profile, clock)
+
+
+def solve_network(
+    problem: Problem,
+    profile: Profile,
+    progress: Progress | None = None,
+    start: Design | None = None,
+    device: str | None = None,
+) -> Design:
+    """The best mechanism on a line or network, with what is proved about it: a program over its
+    vertices, and another for the bound of every mechanism that is private at every point."""
+    outer = outer_network(problem)
+    limit = profile.time_limit
+    begun = time.monotonic()
+    own = (
+        profile if outer is None or limit is None else profile.with_limits(None, _MESH_TIME * limit)
+    )
+    design = solve(problem, own, progress=progress, start=start, device=device)
+    if outer is None or design.exact is None:
+        return design
+    left = None if limit is None else max(limit - (time.monotonic() - begun), 0.0)
+    second = profile.with_limits(min(profile.gap, _BESIDE_GAP), left)
+    proof, lower = None, 0.0
+    found, notes = attempted(
+        lambda: solve(outer, second, progress=progress, device=device),
+        "the lower bound for every mechanism",
+    )
+    if found is not None and found.exact is not None:
+        proof = OuterProof(None, outer.statement, found.certificate.multipliers)
+        lower = claimable(found.bound)
+    return replace(
+        design,
+        figures=design.figures._replace(lower_bound=lower),
+        certificate=replace(design.certificate, outer=proof),
+        seconds=time.monotonic() - begun,
+        notes=(*design.notes, *notes),
+    )
 
 
 def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:

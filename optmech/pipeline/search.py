@@ -449,4 +449,5 @@ def _fitting(multipliers: Multipliers, old: Statement, new: Statement) -> Multip
     families = tuple(parts.pop(0) if parts else None for parts in fitting)
     shapes = [None if stated.target is None else stated.target.shape for stated in (old, new)]
     same = old.objective == new.objective and shapes[0] == shapes[1]
+    same = same and old.loss_terms == new.loss_terms
     return Multipliers(families, multipliers.objective if same else None)

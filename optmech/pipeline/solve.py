@@ -88,7 +88,7 @@ def solve(
     >>> print(round(om.measures.epsilon(design.mechanism, km), 4))  # recomputed: ln 2 per km
     0.6931
     """
-    if gradient_of(problem.statement.families) is None:
+    if problem.mesh is None:
         chosen = load_profile(profile).with_limits(gap, time_limit).at_resolution(resolution)
         if start is None and not device:
             cells, why = resolution_for(problem, chosen, asked=resolution is not None)
@@ -102,13 +102,16 @@ def solve(
                 "is not used with a start or a device", where="resolution", remedy="Leave it out"
             )
         return search.solve(problem, chosen, progress=progress, start=start, device=device)
+    network = gradient_of(problem.statement.families) is None
     for name, given in (("start", start), ("device", device), ("resolution", resolution)):
-        if given:
+        if given and (name == "resolution" or not network):
             raise ProblemError(
                 "is not used for privacy at every point", where=name, remedy="Leave it out"
             )
     # nearly all problems do without what this loads
-    from optmech.pipeline.everywhere import solve_everywhere
+    from optmech.pipeline.everywhere import solve_everywhere, solve_network
 
     chosen = load_profile(profile).with_limits(gap, time_limit)
+    if network:
+        return solve_network(problem, chosen, progress, start, device)
     return solve_everywhere(problem, chosen, progress)

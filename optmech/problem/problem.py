@@ -21,12 +21,14 @@ from optmech.exact.checked import text
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Record, idle_notes, kinds
 from optmech.problem.gains import PRIOR_FREE, Gain, as_goal, gain_matrix
-from optmech.problem.regions import gradient_of, require_joint
+from optmech.problem.regions import gradient_of, mesh_of, require_joint
 from optmech.problem.space import Space
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.network import Network
 from optmech.spaces.prior import Prior
 
 
@@ -126,8 +128,8 @@ class Problem(ReadOnly):
     observables:
         Domain of o; default the secrets.
     objective:
-        ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12), ``MaximizeDistortion`` or
-        ``MinimizeLeakage``.
+        ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12; with a promise for every point of a
+        line that of all its points), ``MaximizeDistortion`` or ``MinimizeLeakage``.
     constraints:
         Any combination of the classes of ``optmech.problem.constraints``.
     title:
@@ -190,10 +192,12 @@ class Problem(ReadOnly):
                 remedy="Give a list, of one constraint too",
             )
         stated = tuple(constraints)
-        everywhere = any(getattr(c, "everywhere", None) is not None for c in stated)
+        mesh = mesh_of(stated)
+        everywhere = mesh is not None and mesh.is_region
         # what is promised for the vertices of a mesh has no table of pairs of places
         tables = any(
-            not getattr(c, "limits_loss", True) and getattr(c, "everywhere", None) is None
+            not getattr(c, "limits_loss", True)
+            and (getattr(c, "everywhere", None) is None or not everywhere)
             for c in stated
         )
         rows = 1 if everywhere and not tables else len(prior)
@@ -217,7 +221,7 @@ class Problem(ReadOnly):
         values = loss_matrix(given, prior.domain, outputs, where="loss")
         space = Space(prior, outputs, read_only(values))
         statement = make_statement(space, objective, stated)
-        require_joint(statement, [c.kind for c in stated])
+        require_joint(statement, [c.kind for c in stated], mesh)
         vars(self).update(
             prior=prior,
             loss=given,
@@ -280,6 +284,12 @@ class Problem(ReadOnly):
     def secrets(self) -> Domain:
         """The domain of the secrets."""
         return self.prior.domain
+
+    @cached_property
+    def mesh(self) -> Mesh | None:
+        """The region, line or network at every point of which something is promised; None where
+        all promises are about the secrets."""
+        return mesh_of(self.constraints)
 
     @property
     def loss_matrix(self) -> Floats:
@@ -356,7 +366,13 @@ def make_statement(
             name, factors = objective.kind, objective.factors(space)
     else:
         name = objective
-    statement = Statement(space.prior.weights, space.loss, name, tuple(families), factors)
+    segments = None
+    mesh = mesh_of(constraints)
+    # distances along roads may be larger between two crossings than at both
+    if isinstance(mesh, Network) and mesh.is_line and name == "worst_loss":
+        segments = mesh.segments
+    own = tuple(families)
+    statement = Statement(space.prior.weights, space.loss, name, own, factors, segments)
     if gradient_of(statement.families) is None:
         known(statement)
     return statement

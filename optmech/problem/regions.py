@@ -1,7 +1,8 @@
-"""Metric privacy at every point of a meshed region, as a part of a problem over places.
+"""Privacy at every point of a meshed region, line or network, as a part of a problem over places.
 
-The places of such a problem are what the prior and the loss speak of. What is promised is not about
-them: the mechanism has a row for every control point of the mesh.
+The places of such a problem are what the prior and the loss speak of. In a region what is promised
+is not about them: the mechanism has a row for every control point of the mesh. Of a mesh of
+dimension one they are its vertices, and the promise is one about ratios of neighbouring rows.
 """
 
 from __future__ import annotations
@@ -22,10 +23,27 @@ from optmech.exact.number import Exact
 from optmech.problem.constraint import Kept
 from optmech.problem.space import Space
 from optmech.spaces.arguments import taken
-from optmech.spaces.distances import Distance, euclidean, haversine
+from optmech.spaces.distances import Distance, euclidean, haversine, manhattan
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.mechanism import MeshMechanism
+from optmech.spaces.mesh.network import Network
+
+
+def mesh_of(constraints: Sequence[object]) -> Mesh | None:
+    """The mesh at every point of which constraints promise something; None without one. Raises
+    ProblemError where they name two."""
+    found: Mesh | None = None
+    for k, stated in enumerate(constraints):
+        mesh = getattr(stated, "everywhere", None)
+        if found is not None and mesh is not None and mesh != found:
+            raise ProblemError(
+                "another mesh than that of a constraint before",
+                where=f"constraints[{k}].everywhere",
+                remedy="State all promises for every point on one mesh",
+            )
+        found = mesh if found is None else found
+    return found
 
 
 def gradient_of(families: tuple[Family, ...]) -> Gradient | None:
@@ -60,12 +78,18 @@ def over_places(statement: Statement) -> Statement:
     return statement.once(over_places, made)
 
 
-def require_joint(statement: Statement, kinds: Sequence[str]) -> None:
+def require_joint(statement: Statement, kinds: Sequence[str], mesh: Mesh | None) -> None:
     """Raise ProblemError where what stands beside a promise at every point cannot be kept with it,
     or the expected loss is not what is minimised; VerificationError where the certificate cannot
     decide it. ``kinds`` are those of all constraints."""
     promise = gradient_of(statement.families)
     if promise is None:
+        if isinstance(mesh, Network) and statement.target_factors is not None:
+            raise ProblemError(
+                "privacy at every point of a line or network needs a loss as objective",
+                where="objective",
+                remedy='Use objective="expected_loss" or objective="worst_loss"',
+            )
         return
     for family in statement.families:
         if family is not promise and getattr(family, "alone", True):
@@ -84,8 +108,8 @@ def require_joint(statement: Statement, kinds: Sequence[str]) -> None:
     known(statement)
 
 
-def require_distance(epsilon: Exact, distance: Distance, mesh: object) -> Mesh:
-    """The mesh, where the distance is the one that it measures.
+def require_distance(epsilon: Exact, distance: Distance | None, mesh: object) -> Distance:
+    """The distance that the mesh measures, which is meant where there is none.
 
     Raises
     ------
@@ -100,17 +124,64 @@ def require_distance(epsilon: Exact, distance: Distance, mesh: object) -> Mesh:
             remedy="With ε = 0 a mechanism that always reports the same is all there is",
         )
     name, proper = measure_of(own)
-    if distance != proper:
+    straight = isinstance(own, Network) and own.is_line and distance == manhattan()
+    if distance is None or distance == proper or straight:
+        return proper
+    raise ProblemError(
+        f"privacy at every point of this mesh is measured by the {name} distance",
+        where="distance",
+        remedy="Leave it out, as a mesh knows its own"
+        if name == "roads"
+        else f"Use om.distances.{name}()",
+    )
+
+
+def require_network(mesh: object) -> Network:
+    """The mesh, where it is a line or a network. Raises ProblemError where it is another."""
+    own: Mesh = taken(mesh, "Mesh", "everywhere")
+    if not isinstance(own, Network):
         raise ProblemError(
-            f"privacy at every point of this mesh is measured by the {name} distance",
-            where="distance",
-            remedy=f"Use om.distances.{name}()",
+            "differential privacy at every point is stated on lines and networks",
+            where="everywhere",
+            remedy="Use om.Mesh.line(low, high, cells), or MetricPrivacy for a region",
         )
     return own
 
 
+def require_vertices(network: Network, space: Space) -> None:
+    """Raise ProblemError unless the secrets are the vertices of the line or network."""
+    secrets, own = space.secrets, network.domain
+    same = secrets.labels == own.labels and secrets.coordinates == own.coordinates
+    if not same or not np.array_equal(secrets.require_points("lie on it"), network.vertices):
+        raise ProblemError(
+            f"the {len(secrets)} secrets are not the {len(own)} vertices of {network.words}",
+            where="everywhere",
+            remedy="State the prior over them: om.Prior(line.domain, weights)",
+        )
+    if "" not in (secrets.unit, own.unit) and secrets.unit != own.unit:
+        raise ProblemError(
+            f"the places are in {secrets.unit} and the mesh in {own.unit}", where="everywhere"
+        )
+
+
+def measured_slope(m: Mechanism, network: Network, epsilon: Exact) -> Kept | None:
+    """The largest |p − p'| / (ℓ min(p, p')) of two neighbouring rows, which is an ε that all points
+    of the roads keep; None of mechanisms that are not on this network."""
+    if not isinstance(m, MeshMechanism) or m.mesh != network:
+        return None
+    one, other = (m.rows.matrix[ends] for ends in network.segments.T)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rise = np.where(one == other, 0.0, np.abs(one - other) / np.minimum(one, other))
+    found = float((rise.max(axis=1) / network.widths).max())
+    # what keeps ε exactly may seem to exceed it by a rounding
+    stated = float(epsilon)
+    return Kept("epsilon", stated, stated if 0 < found / stated - 1 < 1e-12 else found)
+
+
 def measure_of(mesh: Mesh) -> tuple[str, Distance]:
     """The distance between the points of a mesh, and its name."""
+    if isinstance(mesh, Network) and not mesh.is_line:
+        return "roads", mesh.distance
     if mesh.coordinates == "lonlat":
         return "haversine", haversine()
     return "euclidean", euclidean()

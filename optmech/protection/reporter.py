@@ -20,6 +20,7 @@ from optmech.protection.places import (
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism, mechanism_from
 from optmech.spaces.mesh.mechanism import MeshMechanism
+from optmech.spaces.mesh.network import Network, refuse_network
 from optmech.spaces.sphere import FAR, is_position
 
 Outside = Literal["refuse", "nearest", "drop"]
@@ -87,6 +88,9 @@ class Reporter:
                 where="key",
                 remedy=f"Make one with secrets.token_bytes({LEAST_KEY}), and keep it secret",
             )
+        mesh = getattr(self.mechanism, "mesh", None)
+        if isinstance(mesh, Network) and not mesh.is_line:
+            refuse_network(mesh, "tables of coordinates are")
         if self.key is not None and isinstance(self.mechanism, MeshMechanism):
             raise ProblemError(
                 "the design is private at every point: two fixes of one place are two points, "
@@ -114,7 +118,7 @@ class Reporter:
     def dimensions(self) -> int | None:
         """Coordinates that a point has; None where secrets have none."""
         if isinstance(self.mechanism, MeshMechanism):
-            return 2
+            return int(self.mechanism.mesh.vertices.shape[1])
         points = self.mechanism.secrets.points
         return None if points is None else points.shape[1]
 
@@ -150,7 +154,12 @@ class Reporter:
         if isinstance(self.mechanism, MeshMechanism):
             out = ~inside[kept]
             if out.any():
-                used[out] = nearest_of_region(self.mechanism.mesh, used[out])
+                mesh = self.mechanism.mesh
+                used[out] = (
+                    mesh.nearest(used[out])
+                    if isinstance(mesh, Network)
+                    else nearest_of_region(mesh, used[out])
+                )
             drawn = self.mechanism.draws_at(used, self._source(kept, [], by))
         else:
             secrets = self.mechanism.secrets
@@ -200,6 +209,8 @@ class Reporter:
     def _inside(self, points: Floats) -> Bools:
         if isinstance(self.mechanism, MeshMechanism):
             mesh = self.mechanism.mesh
+            if isinstance(mesh, Network):
+                return mesh.holds(points)
             found = mesh.locate(points)[0] >= 0
             # floats find what is next to the border on either side of it: decided exactly there
             for k in np.flatnonzero(_next_to_the_border(mesh, points)).tolist():

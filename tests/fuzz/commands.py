@@ -17,7 +17,8 @@ from .mutate import NUMBERS, TEXTS, garble
 from .pool import Case
 from .samples import CITY, MAP, POINTS, SPOTS, SWEEP, document_of, made, packed_as, written
 
-DESIGNS = ("metric", "grid", "zones", "city", "mesh", "everywhere", "beside", "targets")
+DESIGNS = ("metric", "grid", "zones", "city", "mesh", "line", "everywhere", "beside",
+           "targets")  # fmt: skip
 PACKED = ("metric.omm", "city.omm", "mesh.omm", "everywhere.omm")
 NAMES = (
     "caf\udce9", "a\nb", "a b", "-x", "n" * 300, "é", "$(x)", "a'b\"", "%s", "[red]a[/]", "~",
@@ -148,7 +149,7 @@ def _options() -> dict[str, list[argparse.Action]]:
 
 SOUND: dict[str, list[list[str]]] = {
     "init": [["city.csv", "-o", "new.toml"], ["points.csv", "--label", "name", "-o", "new.toml"]],
-    "solve": [["metric"], ["city-asked.json"], ["mesh-asked.json"]],
+    "solve": [["metric"], ["city-asked.json"], ["mesh-asked.json"], ["line-asked.json"]],
     "show": [["metric.json"], ["city.omm"], ["additive.json"], ["run"]],
     "redesign": [["metric.json", "metric"], ["city.json", "city-asked.json"]],
     "compare": [["metric.json", "metric.json"], ["city.json", "grid.json"],

@@ -249,7 +249,7 @@ def design(rng: random.Random) -> Case:
     """A saved design or family: changed and sealed again, or with changed bytes."""
     name = rng.choice(["metric.json", "approximate.json", "grid.json", "targets.json",
                        "additive.json", "staircase.json", "together.json", "renyi.json",
-                       "pair.json", "everywhere.json", "beside.json", "mesh.json",
+                       "pair.json", "everywhere.json", "beside.json", "mesh.json", "line.json",
                        "city.json"])  # fmt: skip
     content = made().files[name]
     if rng.random() < 0.8:

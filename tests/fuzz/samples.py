@@ -83,6 +83,14 @@ MESH = {
     "constraints": [{"kind": "metric_privacy", "epsilon": 0.02, "distance": "haversine",
                      "everywhere": {"kind": "grid", "width": 100, "bounds": [0, 45, 4, 46]}}],
 }  # fmt: skip
+LINE = {
+    "format": 1, "loss": "euclidean", "prior": "uniform", "objective": "worst_loss",
+    "secrets": {"kind": "line", "count": 4},
+    "constraints": [
+        {"kind": "metric_privacy", "epsilon": 1, "everywhere": {"kind": "line"}},
+        {"kind": "differential_privacy", "epsilon": 2, "everywhere": {"kind": "line"}},
+    ],
+}  # fmt: skip
 SWEEP: dict[str, Any] = {
     "format": 1,
     "problem": {
@@ -156,16 +164,19 @@ def write_samples(place: Path) -> None:
     asked = {
         "city": secrets_file(OVER, "uniform").replace(b'"epsilon": 1', b'"epsilon": 0.02'),
         "mesh": written(MESH),
+        "line": written(LINE),
         "run": written(SWEEP),
     }
     for name, content in asked.items():
         (place / f"{name}-asked.json").write_bytes(content)
     gallery = {"everywhere": "square-everywhere", "beside": "square-everywhere-joint"}
-    named = gallery | {name: str(place / f"{name}-asked.json") for name in ("city", "mesh")}
+    own = ("city", "mesh", "line")
+    named = gallery | {name: str(place / f"{name}-asked.json") for name in own}
     for name, problem in named.items():
         saved = str(place / f"{name}.json")
         orders += [["solve", problem, "-q", "-o", saved]]
-        orders += [["pack", saved, "-o", str(place / f"{name}.omm"), "--bits", "32"]]
+        if name != "line":
+            orders += [["pack", saved, "-o", str(place / f"{name}.omm"), "--bits", "32"]]
     orders += [["pack", design, "-o", str(place / "metric.omm")]]
     orders += [["sweep", str(place / "run-asked.json"), "-o", str(place / "run"), "-q",
                 "--workers", "1"]]  # fmt: skip

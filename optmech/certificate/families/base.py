@@ -121,6 +121,9 @@ def _known(statement: Statement) -> tuple[Trusted, ...]:
     ]
     if statement.objective not in _OBJECTIVES:
         unknown.append(f"objective: {statement.objective!r}")
+    segments = statement.segments
+    if segments is not None and not _joins(segments, statement):
+        unknown.append("segments")
     if unknown:
         raise _unknown(unknown)
     families = cast(tuple[Trusted, ...], statement.families)
@@ -135,6 +138,17 @@ def _known(statement: Statement) -> tuple[Trusted, ...]:
                 remedy="Give its fields the types, shapes and ranges that its class describes",
             )
     return families
+
+
+def _joins(segments: Ints, statement: Statement) -> bool:
+    """Whether they are pairs of secrets, of a statement about the worst loss."""
+    return (
+        statement.objective == "worst_loss"
+        and segments.ndim == 2
+        and segments.shape[1] == 2
+        and segments.dtype == np.int64
+        and bool(((segments >= 0) & (segments < statement.secrets)).all())
+    )
 
 
 def _fitting(family: Trusted, statement: Statement) -> dict[str, bool]:

@@ -103,7 +103,8 @@ class Statement(ReadOnly):
 
     ``prior`` (S,) and ``loss`` (S, O). ``target_factors`` are, for maximize_distortion, d(t,s)
     (estimates, S) and the adversary's π(s) (S,); for minimize_leakage g(w,s) (guesses, S) and
-    weights (S,).
+    weights (S,). ``segments`` (E, 2) are pairs of secrets between which the mechanism is linear:
+    where there are some, the worst loss is at most that of every point between them.
     """
 
     prior: Floats
@@ -111,6 +112,7 @@ class Statement(ReadOnly):
     objective: Objective
     families: tuple[Family, ...] = ()
     target_factors: tuple[Floats, Floats] | None = None
+    segments: Ints | None = None
 
     @cached_property
     def _known(self) -> dict[object, Any]:
@@ -130,6 +132,11 @@ class Statement(ReadOnly):
     def rows(self) -> int:
         """Rows of a released matrix."""
         return self.secrets if self.spread is None else self.spread.rows
+
+    @property
+    def loss_terms(self) -> int:
+        """How many losses the worst one is the largest of: one for every secret and segment."""
+        return self.secrets + (0 if self.segments is None else len(self.segments))
 
     @property
     def observables(self) -> int:

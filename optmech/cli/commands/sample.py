@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> Answer:
     if mechanism is None:
         drawn = _noisy(args.design, shown, args.n, args.seed)
     elif isinstance(mechanism, MeshMechanism):
-        drawn = mechanism.sample_at(point(shown), args.n, args.seed)
+        drawn = mechanism.sample_at(point(shown, mechanism.mesh), args.n, args.seed)
     elif args.at is not None:
         shown = _place_at(mechanism, args.at)
         drawn = mechanism.sample(shown, size=args.n, seed=args.seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from attrs import field, frozen
@@ -15,10 +15,13 @@ from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.ratios import delta_words, measured_ratio, ratio_families
+from optmech.problem.regions import require_network, require_vertices
 from optmech.problem.space import Bools, Place, Space
 from optmech.spaces.distances import Distance, DistanceLike, as_distance, dimensions
 from optmech.spaces.labels import find_index
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.network import Network
 
 Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
 
@@ -129,6 +132,10 @@ class DifferentialPrivacy(Constraint):
     sequence of index pairs (each taken in both directions), or ``(distance, radius)`` for
     d(s,s') <= radius.
 
+    With ``everywhere``, a line or network such as ``Mesh.line``, it holds for **all** points of it,
+    all of which are adjacent: the mechanism reports from any point, and the secrets are the
+    vertices.
+
     Examples
     --------
     >>> coin = om.Domain(["yes", "no"])
@@ -141,6 +148,32 @@ class DifferentialPrivacy(Constraint):
     epsilon: Exact = field(converter=fields.number)
     adjacency: Adjacency = field(default="all", converter=as_adjacency)
     delta: Exact = field(default=fields.ZERO, converter=fields.delta)
+    everywhere: Mesh | None = field(default=None, converter=fields.mesh)
+
+    def __attrs_post_init__(self) -> None:
+        if self.everywhere is not None:
+            require_network(self.everywhere)
+            if self.adjacency != "all":
+                raise ProblemError(
+                    "all points are adjacent", where="adjacency", remedy="Leave one of the two out"
+                )
+
+    def plain(self, space: Space) -> dict[str, Plain]:
+        """As of all fields; without the mesh where there is none."""
+        found = super().plain(space)
+        if self.everywhere is None:
+            del found["everywhere"]
+        else:
+            found["everywhere"] = self.everywhere.to_dict()
+        return found
+
+    @classmethod
+    def load(cls, plain: Plain, space: Space) -> Self:
+        """The inverse of ``plain``."""
+        if "everywhere" in plain:
+            mesh = Mesh.from_dict(plain["everywhere"], "everywhere")
+            return cls(plain["epsilon"], plain["adjacency"], plain["delta"], mesh)
+        return super().load({**plain, "everywhere": None}, space)
 
     def adjacent(self, space: Space) -> Bools:
         """The adjacent pairs of different secrets, shape (S, S)."""
@@ -162,11 +195,15 @@ class DifferentialPrivacy(Constraint):
         return found
 
     def families(self, index: int, space: Space) -> Iterator[Ratio | Approximate]:
+        if isinstance(self.everywhere, Network):
+            require_vertices(self.everywhere, space)
         distance = np.where(self.adjacent(space), 1.0, np.inf)
         yield from ratio_families(index, self.epsilon, distance, self.delta)
 
     def promise(self, space: Space) -> str:
-        if self.adjacency == "all":
+        if self.everywhere is not None:
+            pairs = f"all points of {self.everywhere.words}"
+        elif self.adjacency == "all":
             pairs = "all pairs"
         elif callable(self.adjacency[0]):
             pairs = f"pairs up to {self.adjacency[1]:g} apart"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 from attrs import field, frozen
 
 from optmech.certificate.families import Approximate, Gradient, Ratio
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, parse_exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import Plain
@@ -18,13 +18,18 @@ from optmech.problem.ratios import delta_words, measured_ratio, ratio_families, 
 from optmech.problem.regions import (
     measure_of,
     measured_gradient,
+    measured_slope,
     require_distance,
     require_places,
+    require_vertices,
 )
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.network import Network
+
+ONE = parse_exact(1, where="")
 
 
 @constraint("metric_privacy")
@@ -41,7 +46,9 @@ class MetricPrivacy(Constraint):
     With ``everywhere``, a ``Mesh``, the promise is p(o|x) <= exp(ε d(x,y)) p(o|y) at **all** points
     x, y of the mesh's region, for the Euclidean distance (great-circle on a mesh in degrees). The
     secrets of the problem are then places of the region that the prior and the loss speak of, and
-    the design is a mechanism that reports from any point.
+    the design is a mechanism that reports from any point. On a line or a network
+    (``Mesh.line``, ``Mesh.roads``) d is the distance along it, and the secrets are its vertices.
+    Beside ``everywhere`` the distance may be left out.
 
     Examples
     --------
@@ -56,7 +63,7 @@ class MetricPrivacy(Constraint):
     """
 
     epsilon: Exact = field(converter=fields.number)
-    distance: Distance = field(converter=fields.distance)
+    distance: Distance = field(default=cast(Distance, None), converter=fields.optional_distance)
     threshold: float | None = field(default=None, converter=fields.limit)
     observable_threshold: float | None = field(default=None, converter=fields.limit)
     delta: Exact = field(default=fields.ZERO, converter=fields.delta)
@@ -64,7 +71,8 @@ class MetricPrivacy(Constraint):
 
     def __attrs_post_init__(self) -> None:
         if self.everywhere is not None:
-            require_distance(self.epsilon, self.distance, self.everywhere)
+            measured = require_distance(self.epsilon, self.distance, self.everywhere)
+            object.__setattr__(self, "distance", measured)
             for name in ("threshold", "observable_threshold", "delta"):
                 if getattr(self, name):
                     raise ProblemError(
@@ -72,6 +80,10 @@ class MetricPrivacy(Constraint):
                         where=name,
                         remedy="Drop it, or leave everywhere out",
                     )
+        elif self.distance is None:
+            raise ProblemError(
+                "is missing", where="distance", remedy="Give one, such as om.distances.hamming()"
+            )
         if self.observable_threshold is not None and self.delta > 0:
             raise ProblemError(
                 "an observable threshold has no meaning together with delta > 0",
@@ -106,6 +118,11 @@ class MetricPrivacy(Constraint):
         return cls(plain["epsilon"], distance, everywhere=mesh)
 
     def families(self, index: int, space: Space) -> Iterator[Ratio | Approximate | Gradient]:
+        if isinstance(self.everywhere, Network):
+            # what holds between neighbours holds along all paths
+            require_vertices(self.everywhere, space)
+            yield Ratio(index, ONE, self.everywhere.log_ratios(self.epsilon))
+            return
         if self.everywhere is not None:
             points = require_places(self.everywhere, space)
             yield Gradient(index, self.epsilon, self.everywhere, points)
@@ -120,6 +137,9 @@ class MetricPrivacy(Constraint):
 
     def promise(self, space: Space) -> str:
         text = f"ε = {self.epsilon.words} per {space.per(self.distance)}"
+        if isinstance(self.everywhere, Network):
+            unit = self.everywhere.unit or "unit of length"
+            text = f"ε = {self.epsilon.words} per {unit}"
         if self.everywhere is not None:
             text += f", at every point of {self.everywhere.words}"
         if self.threshold is not None:
@@ -129,6 +149,8 @@ class MetricPrivacy(Constraint):
         return text + delta_words(self.delta)
 
     def measured(self, m: Mechanism, space: Space) -> Kept | None:
+        if isinstance(self.everywhere, Network):
+            return measured_slope(m, self.everywhere, self.epsilon)
         if self.everywhere is not None:
             return measured_gradient(m, self.everywhere, self.epsilon)
         if self.observable_threshold is not None:

@@ -55,7 +55,7 @@ def mechanism_picture(design: Design, path: str | Path, *, backdrop: Source | No
     b'\x89PNG'
     """
     require_matplotlib(path)
-    if design.mesh is not None:
+    if design.gradient is not None:
         from optmech.show.plots.region import region_picture
 
         region_picture(design, path, backdrop=backdrop)

@@ -115,7 +115,7 @@ def report(
         or (f"design {k}" if len(chosen) > 1 else domain(design.problem.secrets))
         for k, design in enumerate(chosen, start=1)
     ]
-    finite = [design for design in chosen if design.mesh is None]
+    finite = [design for design in chosen if design.gradient is None]
     store = Store(sum(design.problem.loss_matrix.size for design in finite) <= _DOUBLE)
     store.light = len(chosen) > _MOST
     listed = [_payload(*named, store) for named in zip(chosen, titles, strict=True)]
@@ -139,7 +139,7 @@ def report(
 
 
 def _payload(design: Design, name: str, store: Store) -> Plain:
-    if design.mesh is not None:
+    if design.gradient is not None:
         return region_payload(design, name, store)
     return design_payload(design, name, store)
 

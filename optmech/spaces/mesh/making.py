@@ -80,7 +80,7 @@ def rational(value: float | Fraction) -> Fraction:
         return Fraction(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise ProblemError(
-            f"{value!r} is no finite number", where="point", remedy="Give two coordinates"
+            f"{value!r} is no finite number", where="point", remedy="Give a number or a fraction"
         ) from error
 
 

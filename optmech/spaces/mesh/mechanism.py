@@ -29,9 +29,9 @@ from optmech.exact.sampler import (
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.mesh.covering import Corners
 from optmech.spaces.mesh.elements import indices, whole_basis
 from optmech.spaces.mesh.mesh import Mesh
+from optmech.spaces.mesh.network import Network
 from optmech.spaces.rationals import RationalRows, composed, lowest_terms
 
 
@@ -73,6 +73,8 @@ class MeshMechanism(Mechanism):
                 f"{len(observables)} observables",
                 where="matrix",
             )
+        if isinstance(mesh, Network):
+            secrets = mesh.domain
         if secrets is not None:
             secrets.require_points("report from them")
         vars(self).update(mesh=mesh, observables=observables, rows=rows, places=secrets)
@@ -80,21 +82,21 @@ class MeshMechanism(Mechanism):
     @cached_property
     def secrets(self) -> Domain:
         """The places that its matrix has rows for."""
-        if self.places is not None:
-            return self.places
-        mesh = self.mesh
-        labels = range(len(mesh))
-        return Domain(labels, mesh.vertices, mesh.unit, coordinates=mesh.coordinates)
+        return self.mesh.domain if self.places is None else self.places
 
     @cached_property
     def matrix(self) -> Floats:
         """Probabilities at the places, as floats of shape (secrets, observables)."""
+        if isinstance(self.mesh, Network):
+            return self.rows.matrix
         out = self.at(self.secrets.require_points("report from them"))
         return locked(out)
 
     @cached_property
-    def exact(self) -> RationalRows:
+    def exact(self) -> RationalRows | Numerators:
         """Probabilities at the places, exactly."""
+        if isinstance(self.mesh, Network):
+            return self.rows
         places = self.secrets.require_points("report from them").tolist()
         return RationalRows(tuple(self._row(place) for place in places))
 
@@ -172,8 +174,10 @@ class MeshMechanism(Mechanism):
         ProblemError
             On a point outside of the region, or without finite coordinates.
         """
-        places = finite_array(coordinate_rows(points, 2), where="points")
         each = fresh() if source is None else source
+        if isinstance(self.mesh, Network):
+            return draw_each(self.rows.table, draw_ends(self.mesh, points, each), each)
+        places = finite_array(coordinate_rows(points, 2), where="points")
         rows = draw_control_points(self.mesh, places, each, lambda k: self._within(places[k]))
         return draw_each(self.rows.table, rows, each)
 
@@ -203,16 +207,23 @@ class MeshMechanism(Mechanism):
         triangle, weights = self._within(point)
         return self.mesh.control[triangle].tolist(), whole_basis(weights, self.mesh.degree)
 
-    def _within(self, point: Sequence[float | Fraction]) -> tuple[int, Corners]:
+    def _within(self, point: Sequence[float | Fraction]) -> tuple[int, tuple[int, ...]]:
         """The triangle around a point and the weights of its corners there, in whole numbers."""
         found = self.mesh.locate_exactly(point)
         if found is None:
             raise ProblemError(
-                f"({', '.join(map(str, point))}) lies outside of the region",
+                f"{_shown(point)} lies outside of the region",
                 where="point",
                 remedy="Choose a point of the mesh, or a larger mesh",
             )
         return found
+
+
+def _shown(point: Any) -> str:
+    try:
+        return f"({', '.join(map(str, point))})"
+    except TypeError:
+        return str(point)
 
 
 _BITS = 53
@@ -221,7 +232,7 @@ _ROUNDING = 2.0**-53
 _SLACK = 64.0
 """Units of rounding that are charged; 26 are used up."""
 
-Around = Callable[[int], tuple[int, Corners]]
+Around = Callable[[int], tuple[int, tuple[int, ...]]]
 
 
 def draw_control_points(mesh: Mesh, points: Floats, source: EachBytes, around: Around) -> Ints:
@@ -260,7 +271,20 @@ def draw_control_points(mesh: Mesh, points: Floats, source: EachBytes, around: A
     return mesh.control[triangle, place[times[:, 1], times[:, 2]]].astype(np.int64)
 
 
-def _decided(weights: Corners, number: int, more: Iterator[bytes]) -> int:
+def draw_ends(network: Network, points: Any, source: EachBytes) -> Ints:
+    """For every point of a network the index of an end of its segment, with exactly the
+    probabilities that are its weights there."""
+    found = [network.inside(point, k) for k, point in enumerate(network.listed(points))]
+    words = np.frombuffer(source(np.arange(len(found)), 8, -1), dtype=">u8").astype(np.uint64)
+    numbers = (words >> np.uint64(64 - _BITS)).tolist()
+    out = np.zeros(len(found), dtype=np.int64)
+    for n, (segment, weights) in enumerate(found):
+        more = (source(np.array([n]), 8, again) for again in count(-2, -1))
+        out[n] = network.segments[segment, _decided(weights, numbers[n], more)]
+    return out
+
+
+def _decided(weights: Sequence[int], number: int, more: Iterator[bytes]) -> int:
     """The part of the unit interval, cut by the weights, that holds a number of which ``number``
     are the first bits: bits are added until only one does."""
     total, bits = sum(weights), _BITS

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +33,9 @@ from optmech.spaces.mesh.covering import (
 )
 from optmech.spaces.mesh.location import Locator
 from optmech.spaces.mesh.making import both_rational, corners_of, kilometres, weights_of, widths_of
+
+if TYPE_CHECKING:
+    from optmech.spaces.mesh.network import Network
 
 _REFINED = 0.3
 """Share of the indicator's sum that the triangles refined at a time hold."""
@@ -195,6 +198,30 @@ class Mesh(ReadOnly):
             mass = weights_of(weights, len(places), "weights", "a point")
         return making.by_mass(found, places, mass, whole(vertices, "vertices", least=3))
 
+    @staticmethod
+    @checked_arguments
+    def line(low: Number, high: Number, cells: int, *, unit: str = "") -> Network:
+        """The interval from ``low`` to ``high`` in ``cells`` equal segments: a mesh of dimension
+        one, whose points are numbers.
+
+        Its vertices are the places of a problem, ``line.domain``. Reports are drawn from any number
+        in between, and ``om.DifferentialPrivacy`` and ``om.MetricPrivacy`` hold for all of them.
+
+        >>> import optmech as om
+        >>> line = om.Mesh.line(0, 1, 20, unit="km")
+        >>> line
+        Mesh(the line from 0 to 1 km in 20 segments)
+
+        Raises
+        ------
+        ProblemError
+            Where ``low`` is not below ``high``, or there is no segment, or there are more than
+            numbers of this size can tell apart.
+        """
+        from optmech.spaces.mesh.network import line
+
+        return line(low, high, cells, unit)
+
     def refine(self, indicator: ArrayLike, most: int | None = None) -> Mesh:
         """Halve the longest edges of the triangles with the largest ``indicator`` (T,), as many as
         hold 30 % of its sum and at most ``most``, and triangulate again."""
@@ -213,6 +240,12 @@ class Mesh(ReadOnly):
 
     # -- what it is --------------------------------------------------------------------------
 
+    @cached_property
+    def domain(self) -> Domain:
+        """The vertices as a domain, named by their numbers."""
+        places = self.vertices, self.unit
+        return Domain(range(len(self)), *places, coordinates=self.coordinates)
+
     def __len__(self) -> int:
         """The number of vertices."""
         return len(self.vertices)
@@ -222,6 +255,11 @@ class Mesh(ReadOnly):
         degrees = ", longitude and latitude" if self.coordinates == "lonlat" else ""
         degree = f" of degree {self.degree}" if self.degree > 1 else ""
         return f"Mesh({len(self)} vertices, {len(self.triangles)} triangles{degree}{unit}{degrees})"
+
+    @property
+    def is_region(self) -> bool:
+        """Whether it is of triangles; a line or network is of dimension one."""
+        return True
 
     @property
     def words(self) -> str:
@@ -389,6 +427,10 @@ class Mesh(ReadOnly):
     def from_dict(cls, content: object, where: str = "mesh") -> Mesh:
         """The mesh of ``to_dict``; ProblemError, at ``where``, on anything else."""
         try:
+            if isinstance(content, dict) and "roads" in content:
+                from optmech.spaces.mesh.network import Network
+
+                return Network.of_dict(content)
             return cls._of(files.parts(content))
         except ProblemError as error:
             raise error.at(where) from error

@@ -1,0 +1,152 @@
+"""Mechanisms that are private at every point of a line or of roads (theory, "Privacy at every point
+of a line or a road").
+
+p_o is linear on every segment, between the rows of its ends. |p' - p| <= ε ℓ min(p, p') at the two
+ends of every segment of length ℓ is all that metric privacy asks for, along all paths; differential
+privacy asks for ratios between all vertices.
+"""
+
+from __future__ import annotations
+
+import copy
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from optmech.audit.document import Body, Matrix, keys, listing, reals, text, whole
+from optmech.audit.inequalities import Ratios
+from optmech.audit.numbers import ZERO, Interval, Real, need
+from optmech.audit.statements import Statement
+
+Step = tuple[int, int, Fraction]
+
+
+class Roads:
+    """Chains of vertices, proved to be one connected network in which no two steps join the same
+    vertices, or the whole of a line."""
+
+    def __init__(self, plain: object, stated: Statement) -> None:
+        optional = [k for k in ("labels", "lengths") if isinstance(plain, dict) and k in plain]
+        body = keys(plain, " ".join(["vertices roads unit coordinates", *optional]))
+        secrets = stated.secrets
+        given = [reals(v) for v in listing(body["vertices"], stated.n)]
+        need(given == secrets.points and secrets.bounds is None, "the secrets are not the vertices")
+        globe = body["coordinates"] == "lonlat"
+        need(globe or body["coordinates"] == "plane", "the system of coordinates is unknown")
+        units = secrets.unit, text(body["unit"], "the unit")
+        fits = "km" in units and "" not in units if globe else "" in units or units[0] == units[1]
+        need(globe is secrets.globe and fits, "the network is in another unit than the secrets")
+        self.line = len(given[0]) == 1
+        roads = [[whole(k, stated.n) for k in listing(road)] for road in listing(body["roads"])]
+        pairs = [pair for road in roads for pair in pairwise(road)]
+        if self.line:
+            need(roads == [list(range(stated.n))] and "lengths" not in body, "no line")
+            need(all(given[a][0] < given[b][0] for a, b in pairs), "the line turns back")
+            lengths = [Fraction(given[b][0]) - Fraction(given[a][0]) for a, b in pairs]
+        else:
+            lengths = [Fraction(v) for v in reals(body["lengths"], len(pairs))]
+        need(all(v > 0 for v in lengths), "a segment has no length")
+        need(all(a != b for a, b in pairs), "a segment joins a vertex with itself")
+        distinct = {frozenset(pair) for pair in pairs}
+        need(len(distinct) == len(pairs) > 0, "two segments join the same vertices")
+        self.steps: list[Step] = [(a, b, v) for (a, b), v in zip(pairs, lengths, strict=True)]
+        self.beside: list[list[tuple[int, int]]] = [[] for _ in range(stated.n)]
+        self.unit = max(v.denominator for v in lengths)
+        for a, b, v in self.steps:
+            length = int(v * self.unit)
+            self.beside[a].append((b, length))
+            self.beside[b].append((a, length))
+        need(None not in self.away(0), "the network is not connected")
+
+    def away(self, start: int) -> list[Fraction | None]:
+        """The distance from one vertex to every one, exactly (Dijkstra)."""
+        found: dict[int, int] = {}
+        waiting = [(0, start)]
+        while waiting:
+            so_far, a = heapq.heappop(waiting)
+            if a not in found:
+                found[a] = so_far
+                for b, length in self.beside[a]:
+                    if b not in found:
+                        heapq.heappush(waiting, (so_far + length, b))
+        count = range(len(self.beside))
+        return [Fraction(found[b], self.unit) if b in found else None for b in count]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """1 + ε ℓ in the place of e^{ε d}."""
+
+    epsilon: Real
+
+    @property
+    def nearest(self) -> float:
+        return self.epsilon.nearest
+
+    def exp(self, d: Fraction, bits: int) -> tuple[Fraction, Fraction | None]:
+        low, high = self.epsilon.times(d, bits)
+        return 1 + low, 1 + high
+
+    def above(self, d: Fraction) -> Fraction | None:
+        return self.exp(d, 256)[1]
+
+    def times(self, d: Fraction, bits: int) -> Interval:
+        """ε ℓ is not below ln(1 + εℓ)."""
+        return self.epsilon.times(d, bits)
+
+
+def roads_of(plain: object, stated: Statement) -> Roads:
+    """The network of a promise for every point, which is that of all such promises."""
+    if stated.roads is None:
+        stated.roads = plain, Roads(plain, stated)
+        if stated.objective == "worst_loss" and stated.roads[1].line:
+            stated.segments = [(a, b) for a, b, _ in stated.roads[1].steps]
+    need(plain == stated.roads[0], "another mesh than that of a constraint before")
+    return stated.roads[1]
+
+
+def along_segments(stated: Statement, c: Body) -> Ratios:
+    """|p' - p| <= ε ℓ min(p, p') at the ends of every segment."""
+    keys(c, "kind epsilon distance everywhere")
+    roads = roads_of(c["everywhere"], stated)
+    need(c["distance"] == ("euclidean" if roads.line else "roads"), "another distance")
+    epsilon = Real.read(c["epsilon"])
+    need(not epsilon.zero, "ε is zero")
+    d: list[list[Fraction | None]] = [[None] * stated.n for _ in range(stated.n)]
+    for a, b, length in roads.steps:
+        d[a][b] = d[b][a] = length
+    stated.say(f"{len(roads.steps)} segments, whose ends imply all points between them")
+    stated.metric.append(stated.index)
+    return Ratios(Linear(epsilon), d, None, None)
+
+
+def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Body]) -> Fraction:
+    """A lower bound of every mechanism that is private at every point: that of the program over the
+    vertices, with distances along the roads."""
+    assert stated.roads is not None
+    worst = stated.objective == "worst_loss"
+    if stated.segments is None and not stated.metric:
+        need(outer is None, "a bound that is that of the mesh")
+        return own
+    if outer is None:
+        return ZERO
+    body = keys(outer, "cells multipliers")
+    need(body["cells"] is None, "cells of a network")
+    kept, inner = list(range(stated.n)), copy.copy(stated)
+    if not worst and len(stated.metric) == len(bodies):
+        kept = [s for s in kept if stated.prior[s] > 0]
+    away = {k: stated.roads[1].away(k) for k in kept}
+    apart = [[None if s == t else away[s][t] for t in kept] for s in kept]
+    inner.n, inner.segments = len(kept), None
+    inner.prior = [stated.prior[s] for s in kept]
+    inner.loss = Matrix([stated.loss[s] for s in kept])
+    inner.allowed = [stated.allowed[s] for s in kept]
+    inner.parts = [
+        (k, Ratios(Real.read(bodies[k]["epsilon"]), apart, None, None))
+        if k in stated.metric
+        else (k, part)
+        for k, part in stated.parts
+    ]
+    return max(inner.lagrangian(body["multipliers"]).value(), ZERO)

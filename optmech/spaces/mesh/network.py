@@ -1,0 +1,455 @@
+"""Meshes of dimension one: vertices joined by segments, as on an interval or along roads.
+
+On a segment of length ℓ a mechanism is linear between the rows of its ends. It is private at every
+point of all segments where the rows of neighbours are within the factor 1 + εℓ of each other
+(theory: "Privacy at every point of a line or a road").
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable, Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Any
+
+import flint
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import record
+from optmech.errors import ProblemError
+from optmech.exact.checked import whole
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact, Number, parse_signed
+from optmech.exact.rounding import below
+from optmech.spaces.distances import Distance
+from optmech.spaces.domain import Coordinates, Domain
+from optmech.spaces.domain_arguments import require_lonlat, unit_text
+from optmech.spaces.labels import decode_label, encode_label, label_text
+from optmech.spaces.mesh import making
+from optmech.spaces.mesh.mesh import Mesh
+
+Position = Sequence[Any]
+"""Coordinates of a point of a line, or (u, v, share): so far along the road from u to v."""
+Within = tuple[int, tuple[int, int]]
+"""A segment, and whole numbers that its two ends count for, over their sum."""
+_KEYS = {"vertices", "roads", "unit", "coordinates"}
+
+
+@record
+class Network(Mesh):
+    """Vertices, and roads that are chains of them; every step of a road is a segment.
+
+    ``Mesh.line`` and ``Mesh.roads`` make them. A mechanism on it is linear on every segment, and
+    distances are measured along the roads.
+
+    Parameters
+    ----------
+    vertices:
+        Coordinates, shape (V, 1) for a line, which is one road through all vertices in increasing
+        order, and (V, 2) otherwise.
+    roads:
+        Indices of two or more vertices for every road, in the order in which it meets them.
+    lengths:
+        Of every step of every road, > 0, in ``unit``; in km with ``coordinates="lonlat"``. None for
+        a line, whose coordinates say them. They count as the binary fractions that they are.
+    labels:
+        Names of the vertices; their numbers by default.
+    unit, coordinates:
+        As of a ``Domain``.
+
+    Raises
+    ------
+    ProblemError
+        Where a step joins a vertex with itself, two steps join the same vertices, a vertex is on no
+        road, the roads are not connected, or anything has another shape.
+    """
+
+    roads: tuple[tuple[int, ...], ...] = ()
+    lengths: Floats | None = None
+    labels: tuple[Hashable, ...] = ()
+
+    def __init__(
+        self,
+        vertices: ArrayLike,
+        roads: Iterable[Sequence[int]],
+        *,
+        lengths: ArrayLike | None = None,
+        labels: Iterable[Hashable] | None = None,
+        unit: str = "",
+        coordinates: Coordinates = "plane",
+    ) -> None:
+        places = finite_array(vertices, where="vertices", ndim=2)
+        making.refuse_more(len(places))
+        if coordinates == "lonlat":
+            require_lonlat(places)
+        chains = tuple(_chain(road, len(places), k) for k, road in enumerate(roads))
+        steps = [step for chain in chains for step in pairwise(chain)]
+        known = None if lengths is None else finite_array(lengths, where="lengths", ndim=1)
+        named = unit_text(unit, coordinates)
+        listed = range(len(places)) if labels is None else labels
+        known_as = Domain(listed, places, named, coordinates=coordinates)
+        vars(self).update(
+            vertices=places, unit=named, coordinates=coordinates, degree=1, roads=chains,
+            triangles=np.array(steps, dtype=np.int64).reshape(-1, 2), lengths=known,
+            labels=known_as.labels,
+        )  # fmt: skip
+        flaw = self.flaw()
+        if flaw:
+            raise ProblemError(
+                flaw, where="mesh", remedy="Join distinct vertices, in one connected part"
+            )
+
+    # -- what it is --------------------------------------------------------------------------
+
+    @property
+    def segments(self) -> Ints:
+        """The two ends of every segment, (E, 2)."""
+        return self.triangles
+
+    @property
+    def is_region(self) -> bool:
+        return False
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is an interval, whose points are numbers."""
+        return bool(self.vertices.shape[1] == 1)
+
+    def __repr__(self) -> str:
+        return f"Mesh({self.words})"
+
+    @property
+    def words(self) -> str:
+        """What it is, in a few words."""
+        unit = f" {self.unit}" if self.unit else ""
+        if self.is_line:
+            low, high = self.vertices[[0, -1], 0].tolist()
+            return f"the line from {low:g} to {high:g}{unit} in {len(self.segments)} segments"
+        return f"a network of {len(self.segments)} segments between {len(self)} vertices"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mesh):
+            return NotImplemented
+        if not isinstance(other, Network) or self.roads != other.roads:
+            return False
+        own, theirs = (np.zeros(0) if m.lengths is None else m.lengths for m in (self, other))
+        return self.domain == other.domain and np.array_equal(own, theirs)
+
+    def __hash__(self) -> int:
+        return hash((self.vertices.tobytes(), self.roads))
+
+    def flaw(self) -> str:
+        """Why it is no network; empty where it is one."""
+        return network_flaw(self.vertices.tolist(), self.roads, self._stated)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The vertices by their labels: the places of a problem."""
+        return Domain(self.labels, self.vertices, self.unit, coordinates=self.coordinates)
+
+    @cached_property
+    def _stated(self) -> list[float] | None:
+        return None if self.lengths is None else self.lengths.tolist()
+
+    @cached_property
+    def exact_lengths(self) -> tuple[Fraction, ...]:
+        """The length of every segment, exactly."""
+        return lengths_of(self.vertices.tolist(), self.segments.tolist(), self._stated)
+
+    @cached_property
+    def control(self) -> Ints:
+        """The two vertices of every segment."""
+        return self.segments
+
+    @property
+    def rows(self) -> int:
+        """The number of vertices, each of which has a row of a mechanism's matrix."""
+        return len(self)
+
+    @cached_property
+    def widths(self) -> Floats:
+        """The length of every segment, (E,)."""
+        return np.array([float(length) for length in self.exact_lengths])
+
+    @cached_property
+    def along(self) -> Floats:
+        """Distances between vertices along the roads, (V, V)."""
+        from scipy.sparse.csgraph import dijkstra
+
+        ends = self.segments.T
+        graph = sp.csr_array((self.widths, (ends[0], ends[1])), shape=(len(self),) * 2)
+        return np.asarray(dijkstra(graph, directed=False))
+
+    @property
+    def apart(self) -> Floats:
+        """Floats that are not below them: lengths and sums of up to V of these are rounded."""
+        return np.asarray(self.along * (1 + 2.0**-52 * (len(self) + 8)))
+
+    @cached_property
+    def distance(self) -> Distance:
+        """The distance between vertices along the roads, for losses and measures."""
+        return Along(self)
+
+    def log_ratios(self, epsilon: Exact) -> Floats:
+        """Floats that are not above ln(1 + εℓ) for the ends of every segment, (V, V); inf
+        elsewhere."""
+        rate = bracket(epsilon)[0]
+        out = np.full((len(self), len(self)), np.inf)
+        with flint.ctx.workprec(128):
+            for (a, b), length in zip(self.segments.tolist(), self.exact_lengths, strict=True):
+                step = rate * length
+                ball = flint.arb(flint.fmpq(step.numerator, step.denominator)).log1p()
+                out[a, b] = out[b, a] = max(0.0, below(ball))
+        return out
+
+    # -- where points are --------------------------------------------------------------------
+
+    def position(self, point: Any) -> Within | None:
+        """The segment with a point, and what its two ends count for there, exactly; None beyond a
+        line's ends. The point of a line is its coordinate; of roads it is (u, v, share): the share,
+        from 0 to 1, of the way along the road from u to v.
+
+        Raises
+        ------
+        ProblemError
+            Where it is no such point, or no road joins u and v.
+        """
+        if self.is_line:
+            value = point
+            if not isinstance(point, int | float | Fraction | np.number):
+                value = point[0] if len(point) == 1 else point
+            return self._on_road(0, making.rational(value) - Fraction(self.vertices[0, 0]))
+        try:
+            start, end, given = point
+        except (TypeError, ValueError) as error:
+            raise ProblemError(
+                f"{point!r} is no point of a road",
+                where="point",
+                remedy="Give (u, v, share): the share of the way along the road from u to v",
+            ) from error
+        known = self._between.get((start, end))
+        if known is None:
+            raise ProblemError(
+                f"no road joins {label_text(start)} and {label_text(end)}", where="point"
+            )
+        share = making.rational(given)
+        if not 0 <= share <= 1:
+            raise ProblemError(f"the share {given!r} is not between 0 and 1", where="point")
+        road, forward = known
+        return self._on_road(road, (share if forward else 1 - share) * self._at[road][-1])
+
+    def _on_road(self, road: int, along: Fraction) -> Within | None:
+        marks = self._at[road]
+        if not 0 <= along <= marks[-1]:
+            return None
+        k = min(bisect_right(marks, along), len(marks) - 1) - 1
+        before, whole = along - marks[k], marks[k + 1] - marks[k]
+        share = before / whole
+        return self._first[road] + k, (share.denominator - share.numerator, share.numerator)
+
+    @cached_property
+    def _at(self) -> list[list[Fraction]]:
+        """How far along its road every vertex of it is."""
+        lengths = iter(self.exact_lengths)
+        return [
+            list(accumulate((next(lengths) for _ in road[1:]), initial=Fraction(0)))
+            for road in self.roads
+        ]
+
+    @cached_property
+    def _first(self) -> list[int]:
+        """The number of every road's first segment."""
+        return list(accumulate((len(road) - 1 for road in self.roads), initial=0))
+
+    @cached_property
+    def _between(self) -> dict[tuple[Hashable, Hashable], tuple[int, bool]]:
+        """The shortest road between two labels, and whether it runs from the first to the other."""
+        labels, out = self.labels, {}
+        order = sorted(range(len(self.roads)), key=lambda k: self._at[k][-1], reverse=True)
+        for k in order:
+            start, end = labels[self.roads[k][0]], labels[self.roads[k][-1]]
+            out[end, start], out[start, end] = (k, False), (k, True)
+        return out
+
+    def locate_exactly(self, point: Any) -> Within | None:  # type: ignore[override]
+        return self.position(point)
+
+    def interpolation(self, points: Any) -> sp.csr_array:
+        """What every row of a mechanism's matrix counts for at points, shape (n, V)."""
+        found = [self.inside(point, k) for k, point in enumerate(self.listed(points))]
+        ends = self.segments[[segment for segment, _ in found]].ravel()
+        shares = [w / (first + other) for _, (first, other) in found for w in (first, other)]
+        rows = np.repeat(np.arange(len(found)), 2)
+        return sp.csr_array((shares, (rows, ends)), shape=(len(found), len(self)))
+
+    def holds(self, points: Floats) -> NDArray[np.bool_]:
+        """Which of the numbers (k, 1) lie on the line, exactly; none that is not finite."""
+        low, high = self.vertices[[0, -1], 0]
+        return np.asarray((points[:, 0] >= low) & (points[:, 0] <= high))
+
+    def nearest(self, points: Floats) -> Floats:
+        """The numbers of the line that are nearest to ``points`` (k, 1)."""
+        return np.clip(points, *self.vertices[[0, -1], 0])
+
+    def listed(self, points: Any) -> list[Any]:
+        """Points one by one: the rows of an array, or the entries of a list; one may come alone."""
+        try:
+            found = points.tolist() if isinstance(points, np.ndarray) else list(points)
+        except TypeError:
+            found = [points]
+        alone = len(found) == 3 and not self.is_line and not isinstance(found[0], tuple | list)
+        return [tuple(found)] if alone else found
+
+    def inside(self, point: Any, k: int) -> Within:
+        """``position`` of the point of number ``k``; ProblemError where it has none."""
+        found = self.position(point)
+        if found is None:
+            raise ProblemError(
+                f"{point} lies beyond the ends of the line",
+                where=f"points[{k}]",
+                remedy="Use a longer line",
+            )
+        return found
+
+    # -- files -------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as design files hold them; the numbers read back as they were."""
+        out: dict[str, Any] = {
+            "vertices": self.vertices.tolist(),
+            "roads": [list(road) for road in self.roads],
+            "unit": self.unit,
+            "coordinates": self.coordinates,
+        }
+        if self.labels != tuple(range(len(self))):
+            out["labels"] = [encode_label(label) for label in self.labels]
+        return out if self.lengths is None else {**out, "lengths": self._stated}
+
+    @classmethod
+    def of_dict(cls, content: dict[str, Any]) -> Network:
+        """The inverse; ProblemError on anything else."""
+        unknown = sorted(map(str, content.keys() - _KEYS - {"labels", "lengths"}))
+        missing = sorted(_KEYS - content.keys())
+        if unknown or missing:
+            name, what = (missing[0], "is missing") if missing else (unknown[0], "is unknown")
+            raise ProblemError(f"{name[:40]!r} {what}", where="")
+        labels = content.get("labels")
+        return cls(
+            content["vertices"],
+            content["roads"],
+            lengths=content.get("lengths"),
+            labels=None if labels is None else [decode_label(label) for label in labels],
+            unit=content["unit"],
+            coordinates=content["coordinates"],
+        )
+
+
+@record
+class Along:
+    """The length of the shortest way along the roads of a network between vertices, which domains
+    name by their labels."""
+
+    network: Network
+    name = "roads"
+
+    def __repr__(self) -> str:
+        return f"distances along {self.network.words}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Along) and self.network == other.network
+
+    def __hash__(self) -> int:
+        return hash(self.network)
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        index = self.network.domain.index
+        rows, columns = ([index(label) for label in d.labels] for d in (a, b))
+        return np.asarray(self.network.along[rows][:, columns])
+
+
+def line(low: Number, high: Number, cells: int, unit: str) -> Network:
+    """The interval in ``cells`` equal segments."""
+    start, end = (float(parse_signed(v, where=w)) for v, w in ((low, "low"), (high, "high")))
+    whole(cells, "cells", least=1)
+    if not start < end:
+        raise ProblemError(f"{start:g} is not below {end:g}", where="low")
+    making.refuse_more(cells + 1)
+    vertices = start + (end - start) * (np.arange(cells + 1) / cells)
+    vertices[-1] = end
+    if not (np.diff(vertices) > 0).all():
+        raise ProblemError("are too many for numbers of this size", where="cells")
+    return Network(vertices[:, None], [range(cells + 1)], unit=unit)
+
+
+def _chain(road: object, count: int, k: int) -> tuple[int, ...]:
+    values = tuple(road) if isinstance(road, Iterable) and not isinstance(road, str) else ()
+    whole = all(isinstance(v, int | np.integer) and 0 <= v < count for v in values)
+    if len(values) < 2 or not whole:
+        raise ProblemError(
+            f"{str(road)[:60]} are not two or more of the {count} vertices", where=f"roads[{k}]"
+        )
+    return tuple(map(int, values))
+
+
+def network_flaw(
+    vertices: Sequence[Sequence[float]],
+    roads: Sequence[Sequence[int]],
+    lengths: Sequence[float] | None,
+) -> str:
+    """Why roads over vertices with coordinates are no network; empty where they are one: a line, or
+    connected segments of positive length, none of which joins what another joins."""
+    steps = [step for road in roads for step in pairwise(road)]
+    if not steps:
+        return "there are no segments"
+    if len(vertices[0]) == 1:
+        rising = all(a[0] < b[0] for a, b in pairwise(vertices))
+        straight = [list(road) for road in roads] == [list(range(len(vertices)))]
+        if lengths is None and rising and straight:
+            return ""
+        return "a line is one road through increasing numbers, without lengths of its own"
+    if lengths is None or len(lengths) != len(steps):
+        return "there is not one length for every segment"
+    joined: set[tuple[int, int]] = set()
+    beside: dict[int, list[int]] = {}
+    for k, ((a, b), length) in enumerate(zip(steps, lengths, strict=True)):
+        pair = (min(a, b), max(a, b))
+        if a == b or not length > 0 or pair in joined:
+            what = "joins a vertex with itself" if a == b else "has no length"
+            return f"segment {k} {'joins what another joins' if pair in joined else what}"
+        joined.add(pair)
+        beside.setdefault(a, []).append(b)
+        beside.setdefault(b, []).append(a)
+    reached, waiting = {0}, [0]
+    while waiting:
+        for other in beside.get(waiting.pop(), ()):
+            if other not in reached:
+                reached.add(other)
+                waiting.append(other)
+    missed = len(vertices) - len(reached)
+    return f"{missed} of the {len(vertices)} vertices cannot be reached along it" if missed else ""
+
+
+def refuse_network(mesh: object, what: str) -> None:
+    """Raise ProblemError where a mesh is a line or network, and what is asked for is not."""
+    if isinstance(mesh, Network):
+        raise ProblemError(
+            f"is for {mesh.words}, and {what} for regions and places only",
+            where="design",
+            remedy="Draw reports with design.mechanism.sample_at, or draws_at for many points",
+        )
+
+
+def lengths_of(
+    vertices: Sequence[Sequence[float]],
+    segments: Sequence[Sequence[int]],
+    lengths: Sequence[float] | None,
+) -> tuple[Fraction, ...]:
+    """The length of every segment, exactly: as given, or between the numbers of a line."""
+    if lengths is not None:
+        return tuple(map(Fraction, lengths))
+    return tuple(Fraction(vertices[b][0]) - Fraction(vertices[a][0]) for a, b in segments)
