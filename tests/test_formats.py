@@ -42,6 +42,7 @@ def every_sort() -> dict[str, Proved]:
         ),
         "noise": om.noise.optimal(1, gap=1e-3),
         "rényi": om.noise.optimal(renyi=(2, 1), gap=1e-2),
+        "real": om.noise.real(1, "1e-3", cells=4),
         "pair": om.noise.optimal(2, 0.01, dimensions=2, gap=0.5),
         "coupling": om.mechanisms.coupling_design(
             [[1, 1, 1], [1, 2, 3]], [1, 1, 2], distance, secrets=domain

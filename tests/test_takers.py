@@ -143,6 +143,7 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "design for a line": INTERVAL,
         "noise": om.noise.optimal(epsilon=1, sensitivity=1, gap=1e-2),
         "Rényi noise": om.noise.optimal(renyi=(2, 0.5), sensitivity=1, gap=1e-1),
+        "real noise": om.noise.real(1, 0.01, cells=4),
         "noise of pairs": om.noise.optimal(epsilon=1, sensitivity=1, dimensions=2, gap=0.3),
         "coupling": om.mechanisms.coupling_design([PRIOR], PRIOR, E),
         "packed": om.pack(design, folder / "design.omm"),

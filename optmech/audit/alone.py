@@ -8,8 +8,8 @@ from pathlib import Path
 
 CHAPTERS = (
     "numbers", "document", "places", "mechanisms", "inequalities", "statements", "networks",
-    "constraints", "cells", "designs", "couplings", "globe", "regions", "losses", "noise", "pairs",
-    "cbor", "promises", "packed", "verdict",
+    "constraints", "cells", "designs", "couplings", "globe", "regions", "losses", "noise", "line",
+    "pairs", "cbor", "promises", "packed", "verdict",
 )  # fmt: skip
 
 

@@ -33,11 +33,11 @@ class Noise:
     each geometric from period to period; what it promises, its loss, and what all noise loses."""
 
     numbers = "whole numbers"
+    entries = "digest format epsilon delta sensitivity loss law multipliers claims seconds"
     alike = ""
 
     def __init__(self, body: Body) -> None:
-        entries = "digest format epsilon delta sensitivity loss law multipliers claims seconds"
-        keys(body, entries, "releases")
+        keys(body, self.entries, "releases")
         self.epsilon, self.delta = Real.read(body["epsilon"]), Real.read(body["delta"])
         self.releases, self.lattice = 1, 0
         if "releases" in body:
@@ -58,9 +58,7 @@ class Noise:
 
     def read_law(self, body: Body) -> None:
         """The sensitivity, the loss, the law and the claims."""
-        self.sensitivity = whole(body["sensitivity"], 1001)
-        need(self.sensitivity > 0, "the sensitivity is 0")
-        self.loss = read_noise_loss(body["loss"])
+        self.read_scale(body)
         law = keys(body["law"], LAW)
         self.bits = whole(law["bits"], 4097)
         self.window, self.tails = wholes(law["window"]), wholes(law["tails"])
@@ -73,16 +71,28 @@ class Noise:
         need(self.ratio <= SLOWEST, "the tails hardly fall")
         need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
         self.n, self.period = len(self.window) - 1, len(self.tails)
-        terms = (self.n + self.period + self.sensitivity) * self.sensitivity
+        # of noise that falls from the centre the largest shift is the worst
+        last = self.n + 2 * self.period + 1
+        falls = all(self.z(k) >= self.z(k + 1) for k in range(last))
+        self.worst = range(self.sensitivity if falls else 1, self.sensitivity + 1)
+        terms = (self.n + self.period + self.sensitivity) * len(self.worst)
         need(terms <= 4_000_000, "too many places for the sensitivity")
         need(not 0 < self.period < self.sensitivity, "fewer tails than the sensitivity")
         self.claims = keys(body["claims"], "status loss lower_bound")
         real(body["seconds"], 0)
 
+    def read_scale(self, body: Body) -> None:
+        self.sensitivity = whole(body["sensitivity"], 1001)
+        need(self.sensitivity > 0, "the sensitivity is 0")
+        self.span = f"{self.sensitivity}"
+        self.loss = read_noise_loss(body["loss"])
+        self.below = self.loss.below
+
     def check(self) -> Verdict:
         power = self.each.exp(ONE, 192)
         if self.releases == 1 or self.delta.zero:
-            worst = max(self.excess(s, power[0]) for s in range(1, self.sensitivity + 1))
+            shifts = self.worst if power[0] >= 1 else range(1, self.sensitivity + 1)
+            worst = max(self.excess(s, power[0]) for s in shifts)
         else:
             worst = Releases(self).delta()
         need(worst <= self.delta.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
@@ -90,7 +100,7 @@ class Noise:
         return self.verdict(
             self.lower_bound(power[1]),
             f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}){together} at every shift up to "
-            f"{self.sensitivity}: δ is {float(worst):.9g}",
+            f"{self.span}: δ is {float(worst):.9g}",
         )
 
     def verdict(self, least: Fraction, promise: str) -> Verdict:
@@ -165,9 +175,9 @@ class Noise:
         assert power is not None
         n = len(rows[0][1]) // 2
         need(all(len(inner) == 2 * n + 1 for _, inner, _, _ in rows), "windows differ")
-        last = max(n + max(s for s, *_ in rows), len(self.loss.values) - 1)
+        last = max(n + max(s for s, *_ in rows), len(self.below.values) - 1)
         a, b = power.numerator, power.denominator
-        below = self.loss.below
+        below = self.below
         inside = [below.at(k) * unit * b for k in range(last + 1)]
         # beyond: C(last + j) is a polynomial in j, known from three places
         beyond = [below.at(last + j) * unit * b for j in (1, 2, 3)]
@@ -196,10 +206,10 @@ class Noise:
         s, inner, tail = whole(body["shift"], 1001), wholes(body["inner"]), wholes(body["tail"])
         limit = integer(body["limit"], 0)
         need(0 < s <= self.sensitivity and len(tail) == 3 and len(inner) % 2 == 1, "a bad shift")
-        bent = self.loss.below.curvature > 0
+        bent = self.below.curvature > 0
         need(bent or tail[2] == 0, "multipliers grow faster than the loss")
         need(
-            bent or self.loss.below.slope > 0 or tail[1] == 0,
+            bent or self.below.slope > 0 or tail[1] == 0,
             "multipliers grow faster than the loss",
         )
         if not self.delta.zero:

@@ -8,6 +8,7 @@ import sys
 from optmech.audit.couplings import Family
 from optmech.audit.designs import Verdict, judge_design, promises_of
 from optmech.audit.document import FAMILY, NOISE, read
+from optmech.audit.line import RealNoise
 from optmech.audit.noise import Noise, PowerNoise
 from optmech.audit.numbers import Fault
 from optmech.audit.packed import judge_packed
@@ -31,6 +32,8 @@ def judge(path: str, design: str | None = None) -> Verdict:
         if body["format"] == NOISE:
             if "norm" in body:
                 return PlanarNoise(body).check()
+            if "cells" in body:
+                return RealNoise(body).check()
             return (PowerNoise if "renyi" in body else Noise)(body).check()
         if body["format"] == FAMILY:
             return Family(body).check()

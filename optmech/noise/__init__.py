@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from optmech.noise.additive.composition import ComposedPrivacy as ComposedPrivacy
     from optmech.noise.additive.design import NoiseDesign as NoiseDesign
     from optmech.noise.additive.law import Law as Law
+    from optmech.noise.additive.line import RealLoss as RealLoss, RealNoise as RealNoise
     from optmech.noise.additive.loss import NoiseLoss as NoiseLoss
     from optmech.noise.additive.planar import PlanarNoise as PlanarNoise
     from optmech.noise.additive.renyi import RenyiNoise as RenyiNoise
     from optmech.noise.known import NoisePeer as NoisePeer, peers as peers
+    from optmech.noise.line import real as real
     from optmech.noise.optimum import optimal as optimal
     from optmech.noise.releases import ReleaseNoise as ReleaseNoise, for_releases as for_releases
 else:

@@ -191,25 +191,7 @@ def optimal(
         if not 0 <= gap < 1:
             raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
         return best_renyi(renyi, steps, loss, width, gap, note or (lambda _: None))
-    if epsilon is None:
-        raise ProblemError("is missing", where="epsilon", remedy="Give ε, or renyi=(order, ε)")
-    rate, part = parse_exact(epsilon, where="epsilon"), probability(delta)
-    if rate > LARGEST_EPSILON or 0 < rate < _LEAST_EPSILON:
-        raise ProblemError(
-            f"{float(rate):g} is out of range",
-            where="epsilon",
-            remedy=f"Give 0, or {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
-        )
-    if bracket(part)[1] > 0 and part < _LEAST_DELTA:
-        raise ProblemError(
-            f"is below {_LEAST_DELTA:g}", where="delta", remedy="Give 0, or more than that"
-        )
-    if not rate > 0 and not part > 0:
-        raise InfeasibleError(
-            "with ε = δ = 0 all shifts of the noise would be the same distribution",
-            where="epsilon",
-            remedy="Allow some ε or δ",
-        )
+    rate, part = stated_promise(epsilon, delta)
     steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
     if not 0 <= gap < 1:
         raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
@@ -236,7 +218,33 @@ def optimal(
         return _anything(measure, rate, part, steps, count)
     if count > 1:
         return _several(rate, part, count, steps, measure, gap, note)
-    return Search(measure, rate, part, steps, gap, note or (lambda _: None)).best()
+    design = NoiseDesign(Law(1, (2,)), measure, rate, part, steps)
+    return Search(design, gap, note or (lambda _: None)).best()
+
+
+def stated_promise(epsilon: Number | None, delta: Number) -> tuple[Exact, Exact]:
+    """ε and δ as they are searched for; raises ProblemError for what is none or out of range,
+    InfeasibleError where both are 0."""
+    if epsilon is None:
+        raise ProblemError("is missing", where="epsilon", remedy="Give ε, or renyi=(order, ε)")
+    rate, part = parse_exact(epsilon, where="epsilon"), probability(delta)
+    if rate > LARGEST_EPSILON or 0 < rate < _LEAST_EPSILON:
+        raise ProblemError(
+            f"{float(rate):g} is out of range",
+            where="epsilon",
+            remedy=f"Give 0, or {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
+        )
+    if bracket(part)[1] > 0 and part < _LEAST_DELTA:
+        raise ProblemError(
+            f"is below {_LEAST_DELTA:g}", where="delta", remedy="Give 0, or more than that"
+        )
+    if not rate > 0 and not part > 0:
+        raise InfeasibleError(
+            "with ε = δ = 0 all shifts of the noise would be the same distribution",
+            where="epsilon",
+            remedy="Allow some ε or δ",
+        )
+    return rate, part
 
 
 def _anything(loss: NoiseLoss, rate: Exact, part: Exact, steps: int, count: int) -> NoiseDesign:

@@ -48,6 +48,10 @@ class Window:
     joined: bool = True
     """Whether the tails must keep the ratio among themselves. Without that the value is less, but
     the multipliers need none beyond the window."""
+    near: int | None = None
+    """Up to where there are rows of shifts below the sensitivity: elsewhere too where None."""
+    falling: bool = False
+    """Whether z(0) >= z(1) >= …, as rows of their own."""
 
     @property
     def has_far(self) -> bool:
@@ -112,6 +116,8 @@ class _Rows:
         inner = np.arange(-self.window.n if inward else -((shift - 1) // 2), last + 1)
         near, far = np.abs(inner), np.abs(inner + shift)
         known = (far < len(self.columns)) & (near != far)
+        if self.window.near is not None and shift < self.window.sensitivity:
+            known &= near <= self.window.near
         return inner[known], near[known], far[known]
 
     def cost(self) -> Floats:
@@ -186,6 +192,13 @@ def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
             uppers.append(np.ones(1))
             budgets[shift] = start
             columns, start = columns + len(used), start + 1
+    if window.falling:
+        count = window.n
+        index, inner = start + np.arange(count), np.arange(count)
+        entries.append((-np.ones(count), index, inner))
+        entries.append((rows.scales[1 : count + 1] / rows.scales[:count], index, inner + 1))
+        uppers.append(np.zeros(count))
+        start += count
     mass, cost, heavy = rows.mass(), np.zeros(columns), np.arange(base)
     cost[:base] = rows.cost()
     if window.has_far:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import TooLargeError
 from optmech.exact.exponentials import exp_bounds
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, rounded_up
 from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
-from optmech.noise.additive.design import NoiseDesign
+from optmech.noise.additive.design import ApproximateNoise
 from optmech.noise.additive.law import MOST_ENTRIES, Law
-from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.privacy import BITS, largest_delta
 from optmech.noise.program import Solution, Window, solve_window
 from optmech.noise.proposals import (
@@ -31,6 +31,8 @@ from optmech.noise.proposals import (
     with_tails,
 )
 from optmech.noise.session import Note, Session
+
+D = TypeVar("D", bound=ApproximateNoise)
 
 MOST_PLACES = 12_000
 """The widest window that is searched."""
@@ -53,30 +55,21 @@ _NEARLY = 1.01
 """Up to so many times δ a solution that lacks shifts is looked at all the same."""
 
 
-class Search(Session[NoiseDesign]):
-    """Windows that grow, and shifts that are added."""
+class Search(Session[D]):
+    """Windows that grow, and shifts that are added; ``stated`` has the promise and the loss."""
 
-    def __init__(
-        self,
-        loss: NoiseLoss,
-        epsilon: Exact,
-        delta: Exact,
-        sensitivity: int,
-        gap: float,
-        note: Note,
-    ) -> None:
-        self.loss, self.epsilon, self.delta = loss, epsilon, delta
-        nothing = Law(1, (2,))
-        super().__init__(NoiseDesign(nothing, loss, epsilon, delta, sensitivity), gap, note)
-        self.sensitivity = sensitivity
+    def __init__(self, stated: D, gap: float, note: Note) -> None:
+        super().__init__(stated, gap, note)
+        self.loss, self.epsilon, self.delta = stated.charged, stated.epsilon, stated.delta
+        self.sensitivity = sensitivity = stated.steps
         first = {1, 2, sensitivity - 1, sensitivity} & set(range(1, sensitivity + 1))
         self.shifts = dict.fromkeys(sorted(first), False)
         self.places: Floats | None = None
-        ratio, bits = tail_ratio(epsilon) if epsilon > 0 else (0, 0)
+        ratio, bits = tail_ratio(self.epsilon) if self.epsilon > 0 else (0, 0)
         self.ratio = ratio / 2**bits
         self.tails = (sensitivity, ratio, bits)
 
-    def best(self) -> NoiseDesign:
+    def best(self) -> D:
         """The design: the best law with the best multipliers that were found."""
         if self.epsilon > 0 and self.loss.is_less_far_out:
             self._far_out()
@@ -127,10 +120,9 @@ class Search(Session[NoiseDesign]):
             ]
             self._keep(NoiseMultipliers(known.bits, tuple(limited)))
 
-    def _pure(self) -> Search:
+    def _pure(self) -> Search[D]:
         """The same search for δ = 0."""
-        none = Exact(Fraction(0))
-        return Search(self.loss, self.epsilon, none, self.sensitivity, self.gap, lambda _: None)
+        return Search(self._with(delta=Exact(Fraction(0))), self.gap, lambda _: None)
 
     def _plain(self) -> None:
         """Geometric noise from sensitivity to sensitivity: private whatever the loss is."""
@@ -208,7 +200,7 @@ class Search(Session[NoiseDesign]):
         most = min(MOST_ENTRIES // 2, MOST_ROWS // self.sensitivity)
         return max(self._least(), int(min(self.loss.last + self.sensitivity * (falls + 2), most)))
 
-    def _joined(self) -> NoiseDesign:
+    def _joined(self) -> D:
         if self.law is None and self.epsilon > 0:
             self._plain()
         if self.law is None and float(self.epsilon) * self.loss.last > _DEEPEST * self.sensitivity:
@@ -375,8 +367,10 @@ class Search(Session[NoiseDesign]):
         return made, float(sums.max())
 
     def _prove(self, window: Window, solution: Solution) -> None:
-        least = solution.value if self.law is None else self.law.loss
-        below = replace(window, loss=self.loss.minorant)
+        below = replace(window, loss=self.stated.minorant)
+        least = solution.value
+        if self.law is not None:
+            least = rounded_up(self.law.law.expected(below.loss))
         power = exp_bounds(self.epsilon, BITS)[1]
         self._keep(Dual(below, solution, power).best(least))
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class ProvedNoise(ProvedLoss):
     formats = (NOISE,)
     heading = "Noise"
     epsilon: Exact
-    sensitivity: int
+    sensitivity: Any
     numbers = "whole numbers"
     """What the noise is added to."""
     _apart = frozenset({"multipliers", "tangents", "seconds"})
@@ -47,6 +47,11 @@ class ProvedNoise(ProvedLoss):
     def compared(self) -> str:
         """What the lower bound is of, in words."""
         return "all noise that is as private"
+
+    @property
+    def steps(self) -> int:
+        """The largest shift, in steps of the lattice that the law is on."""
+        return int(self.sensitivity)
 
     @property
     @abstractmethod
@@ -91,7 +96,7 @@ class ProvedNoise(ProvedLoss):
         if not passed:
             words += f", above what is promised: {self.promise}"
         yield Check("distribution", None, count, True, 0.0, detail)
-        yield Check("privacy", 0, 2 * self.sensitivity, passed, worst, words)
+        yield Check("privacy", 0, 2 * self.steps, passed, worst, words)
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -127,6 +132,7 @@ class CertifiedNoise(ProvedNoise):
 
     law: Law
     measure: NoiseLoss
+    sensitivity: int
 
     @property
     def measured(self) -> str:

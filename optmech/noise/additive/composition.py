@@ -26,7 +26,7 @@ from optmech.exact.number import Interval, Number, parse_exact, rounded_down, ro
 from optmech.exact.rounding import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, chernoff, fourier_error, reach, spread_reach
 from optmech.noise.additive.law import Law
-from optmech.noise.additive.pairs import Pair, dominating, falls, single
+from optmech.noise.additive.pairs import Pair, dominating, single
 from optmech.noise.additive.privacy import largest_delta
 
 MOST_RELEASES = 100_000
@@ -102,7 +102,7 @@ class ComposedPrivacy(Shown):
     @cached_property
     def _below(self) -> list[_Sums]:
         """Sums of losses of single shifts, which a person can cause."""
-        if self.sensitivity == 1 or falls(self.law):
+        if self.sensitivity == 1 or self.law.falls:
             return [self._above]
         shifts = {self.sensitivity, self.sensitivity - 1}
         pairs = [single(self.law, shift) for shift in shifts]

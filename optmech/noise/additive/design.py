@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from optmech.base.read_only import record
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 from optmech.noise.additive.bound import NoiseMultipliers, proved_bound
-from optmech.noise.additive.certified import CertifiedNoise
+from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.privacy import largest_delta
 
 
 @record
-class NoiseDesign(CertifiedNoise):
-    """The result of ``om.noise.optimal``: noise Z on the integers, to be added to a number that one
-    person changes by at most ``sensitivity``, or to each of ``releases`` such numbers.
-
-    Everything is proved by exact arithmetic from ``law`` and ``multipliers``: that the noise is
-    (ε, δ)-differentially private, its loss E c(Z), and that no noise whatsoever that is as private
-    has a loss below ``lower_bound``, of any support; of several releases without δ no noise with
-    the same law in every release.
-
-    Examples
-    --------
-    >>> design = om.noise.optimal(epsilon="ln 2")
-    >>> print(design.status, round(design.loss, 4), round(design.lower_bound, 4))
-    optimal 1.3333 1.3333
-    >>> 41 + design.sample(seed=1)  # a count, as it is released
-    48
-    """
+class ApproximateNoise(ProvedNoise):
+    """Noise with a law on the integers that promises (ε, δ) for shifts up to ``sensitivity``, alone
+    or of several releases together, and multipliers that bound the loss of all noise that does."""
 
     law: Law
-    measure: NoiseLoss
+    measure: Any
     epsilon: Exact
     delta: Exact
-    sensitivity: int
+    sensitivity: Any
     multipliers: NoiseMultipliers | None = None
     seconds: float = 0.0
     releases: int = 1
@@ -51,18 +39,29 @@ class NoiseDesign(CertifiedNoise):
         """The promise in words."""
         stated = f"(ε, δ) = ({self.epsilon.words}, {self.delta.words})"
         if self.releases == 1:
-            return f"{stated} at sensitivity {self.sensitivity}"
+            return f"{stated} at sensitivity {float(self.sensitivity):.9g}"
         return (
             f"{stated} of {self.releases:,} releases together, each at sensitivity "
-            f"{self.sensitivity}"
+            f"{float(self.sensitivity):.9g}"
         )
+
+    @property
+    @abstractmethod
+    def minorant(self) -> NoiseLoss:
+        """The least that the loss may be on the lattice of the law, of which bounds are."""
+
+    @property
+    def charged(self) -> NoiseLoss:
+        """The loss on the lattice for which laws are searched."""
+        return self.minorant
 
     @property
     def compared(self) -> str:
         """What the lower bound is of, in words."""
         if self.releases > 1 and not self.delta > 0:
             return "all noise that is as private, with the same law in every release"
-        if self.measure.is_less_far_out and not self.measure.values[-1] and self.loss > 0:
+        least = self.minorant
+        if least.is_less_far_out and not least.values[-1] and self.loss > 0:
             return f"{super().compared}; noise farther out may lose less still"
         return super().compared
 
@@ -77,17 +76,20 @@ class NoiseDesign(CertifiedNoise):
     @cached_property
     def exact_bound(self) -> Fraction:
         """The lower bound that the multipliers prove, exactly; 0 without any."""
+        return max(Fraction(0), self._bound())
+
+    def _bound(self) -> Fraction:
         if self.multipliers is None:
             return Fraction(0)
         # what several releases keep together each keeps by itself
-        stated = (self.measure.minorant, self.each, self.delta, self.sensitivity, self.multipliers)
-        return max(Fraction(0), proved_bound(*stated))
+        stated = (self.minorant, self.each, self.delta, self.steps, self.multipliers)
+        return proved_bound(*stated)
 
     @cached_property
     def largest_delta(self) -> tuple[Fraction, int]:
         """The largest δ of one release over all shifts up to the sensitivity, and the shift it is
         at: at ε, or of several releases without δ at an equal part of it."""
-        return largest_delta(self.law, self.each, self.sensitivity)
+        return largest_delta(self.law, self.each, self.steps)
 
     @cached_property
     def proved_delta(self) -> Fraction:
@@ -98,7 +100,7 @@ class NoiseDesign(CertifiedNoise):
 
         return composed_delta(
             self.law,
-            self.sensitivity,
+            self.steps,
             self.releases,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -127,3 +129,34 @@ class NoiseDesign(CertifiedNoise):
             "sensitivity": self.sensitivity,
             "releases": self.releases,
         }
+
+
+@record
+class NoiseDesign(ApproximateNoise, CertifiedNoise):
+    """The result of ``om.noise.optimal``: noise Z on the integers, to be added to a number that one
+    person changes by at most ``sensitivity``, or to each of ``releases`` such numbers.
+
+    Everything is proved by exact arithmetic from ``law`` and ``multipliers``: that the noise is
+    (ε, δ)-differentially private, its loss E c(Z), and that no noise whatsoever that is as private
+    has a loss below ``lower_bound``, of any support; of several releases without δ no noise with
+    the same law in every release.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal(epsilon="ln 2")
+    >>> print(design.status, round(design.loss, 4), round(design.lower_bound, 4))
+    optimal 1.3333 1.3333
+    >>> 41 + design.sample(seed=1)  # a count, as it is released
+    48
+    """
+
+    measure: NoiseLoss
+    sensitivity: int
+
+    @property
+    def minorant(self) -> NoiseLoss:
+        return self.measure.minorant
+
+    @property
+    def charged(self) -> NoiseLoss:
+        return self.measure

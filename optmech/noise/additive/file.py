@@ -17,9 +17,17 @@ from optmech.exact.checked import probability, require_keys
 from optmech.exact.codec import Codec, digits, exact, listing, optional, record, within
 from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
 from optmech.noise.additive.certified import ProvedNoise
-from optmech.noise.additive.design import NoiseDesign
+from optmech.noise.additive.design import ApproximateNoise, NoiseDesign
 from optmech.noise.additive.lattice import MOST_EXPONENT
 from optmech.noise.additive.law import MOST_ENTRIES, Law
+from optmech.noise.additive.line import (
+    MOST_CELLS,
+    MOST_CORNERS,
+    RealLoss,
+    RealNoise,
+    rational,
+    require_corners,
+)
 from optmech.noise.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
 from optmech.noise.additive.planar import PlanarMultipliers, PlanarNoise, PlanarShift, shape_of
 from optmech.noise.additive.planar_law import PlanarLaw, shifts_within
@@ -54,19 +62,25 @@ MOST_PLANAR_DIGITS = 4 * 10**8
 
 def encode(design: ProvedNoise) -> dict[str, Any]:
     """The object of a file."""
-    codec = _codec(getattr(design, "norm", None), isinstance(design, RenyiNoise))
+    norm = getattr(design, "norm", None)
+    codec = _codec(norm, isinstance(design, RenyiNoise), isinstance(design, RealNoise))
     return design.enclosed(codec.write(design))
 
 
 def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
     """Noise from a file's object, and every claim of it recomputed."""
-    return ProvedNoise.opened(_codec(body.get("norm"), "renyi" in body), body, where)
+    return ProvedNoise.opened(
+        _codec(body.get("norm"), "renyi" in body, "cells" in body), body, where
+    )
 
 
-def _codec(norm: str | None, renyi: bool) -> Codec[Any]:
+def _codec(norm: str | None, renyi: bool, real: bool) -> Codec[Any]:
     if norm is not None:
         return _planar(norm)
-    return Codec(_encode_renyi, _decode_renyi) if renyi else Codec(_encode_noise, _decode_noise)
+    if renyi:
+        return Codec(_encode_renyi, _decode_renyi)
+    made, parts = (RealNoise, _REAL) if real else (NoiseDesign, _NOISE)
+    return Codec(partial(_encode_noise, parts), partial(_decode_noise, made, parts))
 
 
 def _require(condition: bool, message: str, where: str) -> None:
@@ -120,25 +134,28 @@ def _losses(plain: Plain) -> tuple[Fraction, ...]:
     return tuple(map(Fraction, plain))
 
 
-def _require_decidable(design: NoiseDesign | RenyiNoise, most: int) -> None:
+def _require_decidable(design: ApproximateNoise | RenyiNoise, most: int, shifts: int) -> None:
     """What can be decided in little time, and has tails that are of one kind after a shift."""
-    law, sensitivity = design.law, design.sensitivity
-    terms = (law.n + len(law.tails) + sensitivity) * sensitivity
+    law, sensitivity = design.law, design.steps
+    terms = (law.n + len(law.tails) + sensitivity) * shifts
     _require(design.epsilon <= LARGEST_EPSILON, f"is above {LARGEST_EPSILON}", "epsilon")
     _require(terms <= most, "has too many places for its sensitivity", "law")
     few = 0 < len(law.tails) < sensitivity
     _require(not few, "has fewer tails than the sensitivity", "law")
 
 
-def _encode_noise(design: NoiseDesign) -> Plain:
+def _encode_noise(parts: Codec[Any], design: ApproximateNoise) -> Plain:
     several = {"releases": _RELEASES.write(design)} if design.releases > 1 else {}
-    return _NOISE.write(design) | several
+    return parts.write(design) | several
 
 
-def _decode_noise(plain: Plain) -> NoiseDesign:
+def _decode_noise(
+    made: type[ApproximateNoise], entries: Codec[Any], plain: Plain
+) -> ApproximateNoise:
     several = _RELEASES.read(plain.pop("releases")) if "releases" in plain else {}
-    design = NoiseDesign(**_NOISE.read(plain), **several)
-    _require_decidable(design, MOST_TERMS)
+    design = made(**entries.read(plain), **several)
+    # where it falls from the centre only the largest shift is looked at
+    _require_decidable(design, MOST_TERMS, 1 if design.law.falls else design.steps)
     places = design.law.n + len(design.law.tails)
     few = design.releases == 1 or places <= MOST_TOGETHER
     _require(few, "has too many places for several releases", "law")
@@ -155,7 +172,7 @@ def _encode_renyi(design: RenyiNoise) -> Plain:
 def _decode_renyi(plain: Plain) -> RenyiNoise:
     stated = _RENYI_PROMISE.read(plain.pop("renyi"))
     design = RenyiNoise(**stated, **_RENYI.read(plain))
-    _require_decidable(design, MOST_POWERS)
+    _require_decidable(design, MOST_POWERS, design.sensitivity)
     law, order, sensitivity = design.law, design.order, design.sensitivity
     growth = float(order - 1) * design.epsilon
     _require(growth <= MOST_GROWTH, "is too large", "epsilon")
@@ -172,6 +189,36 @@ def _decode_renyi(plain: Plain) -> RenyiNoise:
         few = longest * order.numerator <= MOST_DIGITS
         _require(few, "have too many digits for the order", "tangents")
     return design
+
+
+def _encode_real_loss(loss: RealLoss) -> Plain:
+    plain: dict[str, Any] = {"name": loss.name}
+    if loss.name == "threshold":
+        plain["width"] = str(loss.width)
+    if loss.name == "corners":
+        plain["corners"] = [list(map(str, corner)) for corner in loss.corners]
+    return plain
+
+
+def _decode_real_loss(plain: Plain) -> RealLoss:
+    name = plain["name"]
+    if name == "threshold":
+        require_keys(plain, {"name", "width"}, "loss")
+        return RealLoss(name, _decode_fraction(plain["width"]))
+    if name == "corners":
+        require_keys(plain, {"name", "corners"}, "loss")
+        corners = tuple((x, y) for x, y in _CORNERS.read(plain["corners"]))
+        require_corners(corners)
+        return RealLoss(name, corners=corners)
+    require_keys(plain, {"name"}, "loss")
+    _require(name in NAMES, "is no loss of noise", "loss")
+    return RealLoss(name)
+
+
+def _decode_fraction(plain: Plain, positive: bool = False) -> Fraction:
+    found = rational(plain, "the file", positive=positive)
+    _require(plain == str(found), "is not written as it must be", "the file")
+    return found
 
 
 def _decode_order(plain: Plain) -> Fraction:
@@ -264,6 +311,18 @@ _MULTIPLIERS = record(
     NoiseMultipliers, "multipliers", bits=_FEW_BITS, shifts=listing(_SHIFT_MULTIPLIERS)
 )
 _NOISE = record(dict, "the file", **_PROMISE, **_LINE, multipliers=optional(_MULTIPLIERS))
+_FRACTION: Codec[Fraction] = Codec(str, _decode_fraction)
+_CORNERS = listing(listing(_FRACTION, 2), most=MOST_CORNERS)
+_REAL = record(
+    dict,
+    "the file",
+    **_PROMISE,
+    sensitivity=Codec(str, partial(_decode_fraction, positive=True)),
+    cells=within("cells", 1, MOST_CELLS),
+    loss=("measure", Codec(_encode_real_loss, _decode_real_loss)),
+    law=_LINE["law"],
+    multipliers=optional(_MULTIPLIERS),
+)
 _RELEASES = record(
     dict,
     "releases",

@@ -22,7 +22,7 @@ from optmech.errors import TooLargeError
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
 from optmech.noise.additive.law import Law, Places
-from optmech.noise.additive.pairs import falls, logarithm, masses
+from optmech.noise.additive.pairs import logarithm, masses
 
 MOST_NODES = 1 << 16
 """Places of sums of losses."""
@@ -142,7 +142,7 @@ def _exp_low(x: Fraction) -> Fraction:
 
 def _single(law: Law, sensitivity: int, exponent: int) -> Losses:
     """The losses of one release, of a pair that dominates all shifts."""
-    several = sensitivity > 1 and not falls(law)
+    several = sensitivity > 1 and not law.falls
     shifts = range(1, sensitivity + 1) if several else (sensitivity,)
     laws = [masses(law, shift) for shift in shifts]
     far = max(

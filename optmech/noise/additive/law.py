@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from attrs import frozen
@@ -105,6 +106,12 @@ class Law(SameFields, ReadOnly):
             [(values[abs(i)], values[abs(i + shift)]) for i in places] for places in (inner, outer)
         )
         return near, far, bits
+
+    @cached_property
+    def falls(self) -> bool:
+        """Whether z(0) >= z(1) >= z(2) >= …, tails included."""
+        values, _ = self.whole(self.n + 2 * len(self.tails) + 1)
+        return all(a >= b for a, b in pairwise(values))
 
     def expected(self, loss: NoiseLoss) -> Fraction:
         """E c(Z), exactly. The window must reach to where the loss is a polynomial."""

@@ -35,12 +35,6 @@ class Pair(ReadOnly):
     error: float
 
 
-def falls(law: Law) -> bool:
-    """Whether z(0) >= z(1) >= z(2) >= …, tails included."""
-    values, _ = law.whole(law.n + 2 * len(law.tails) + 1)
-    return all(a >= b for a, b in itertools.pairwise(values))
-
-
 def masses(law: Law, shift: int) -> tuple[list[Places], int]:
     """Weights (P, Q) of all that is told apart, as whole numbers over the second."""
     near, far, bits = law.pairs(shift)
@@ -69,7 +63,7 @@ def dominating(law: Law, sensitivity: int) -> Pair:
     them, and is the curve of a pair again (Zhu, Dong and Wang, Optimal accounting of differential
     privacy via characteristic function, AISTATS 2022, Proposition 8).
     """
-    if sensitivity == 1 or falls(law):
+    if sensitivity == 1 or law.falls:
         return single(law, sensitivity)
     if 2 * sensitivity * law.n > MOST_RATIOS:
         raise TooLargeError(

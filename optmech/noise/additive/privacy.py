@@ -29,9 +29,11 @@ def hockey_stick(law: Law, shift: int, power: Fraction) -> Fraction:
 
 def largest_delta(law: Law, epsilon: Exact, sensitivity: int) -> tuple[Fraction, int]:
     """A number at or above δ(ε), the largest of the sums over all shifts up to ``sensitivity``, and
-    the shift of it. It is above only by what e^ε is known to (2^-192, relatively)."""
+    a shift of it. It is above only by what e^ε is known to (2^-192, relatively)."""
     power = exp_bounds(epsilon, BITS)[0]
-    found = ((hockey_stick(law, shift, power), shift) for shift in range(1, sensitivity + 1))
+    # noise that falls from the centre loses most at the largest shift
+    first = sensitivity if power >= 1 and law.falls else 1
+    found = ((hockey_stick(law, shift, power), shift) for shift in range(first, sensitivity + 1))
     return max(found, key=lambda pair: (pair[0], -pair[1]))
 
 

@@ -1,0 +1,236 @@
+"""``om.noise.real``: the best noise on the real line, with a bound of all noise there is."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Literal
+
+from optmech.errors import ProblemError, TooLargeError
+from optmech.exact.checked import whole
+from optmech.exact.exponentials import exp_bounds
+from optmech.exact.number import Number
+from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.noise.additive.file import MOST_SENSITIVITY
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.line import (
+    MOST_CELLS,
+    RealLoss,
+    RealNoise,
+    rational,
+    staircase_bound,
+    staircase_loss,
+)
+from optmech.noise.additive.privacy import BITS
+from optmech.noise.optimum import stated_promise
+from optmech.noise.program import Window
+from optmech.noise.proposals import KEPT, tidied
+from optmech.noise.search import MOST_PLACES, Search, truncated_end
+from optmech.noise.session import Note
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_FEW = 8
+_SMALL = 16
+"""Up to twice as many cells all shifts are searched where the gap asks for it."""
+_LITTLE = 6000
+"""Places times cells."""
+_HELPED = 0.9
+_MOST_AUTO = 512
+_SHARP = Fraction(1, 5 * 10**9)
+"""What the step of a staircase may cost for lying between cells, relatively."""
+_WIDEST = 1.05
+_NARROW = 160
+"""Bits of a staircase's ratio, beyond those that a small one takes."""
+_SLACK = Fraction(1, 1 << 120)
+"""By how much that is larger than it need be, relatively: enclosures of e^ε differ."""
+
+
+def real(
+    epsilon: Number,
+    delta: Number = 0,
+    *,
+    loss: object = "absolute",
+    sensitivity: Number = 1,
+    cells: int | Literal["auto"] = 16,
+    width: Number | None = None,
+    gap: float = 1e-3,
+    note: Note | None = None,
+) -> RealNoise:
+    """The noise of least expected loss for a real number that one person changes by at most
+    ``sensitivity``, nearly: (ε, δ)-differentially private at every real shift, with a bound of all
+    noise on the real line.
+
+    The density is constant on cells of width ``sensitivity / cells``. The lower bound is of every
+    real noise, whatever its law: rounding to the lattice of the cells commutes with shifts by its
+    steps. Without δ the optimum for "absolute" and "square" is a staircase (Geng and Viswanath, The
+    optimal noise-adding mechanism in differential privacy, IEEE Transactions on Information Theory
+    2016), which bound and density meet to 1e-9.
+
+    Parameters
+    ----------
+    loss:
+        "absolute", "square", "threshold" (the probability of noise beyond ±``width``), or corners
+        [(0, c), (x, c), …]: a loss of the noise's size that is straight between them and goes on
+        with its last slope.
+    cells:
+        Cells of one sensitivity. The gap falls with their square (with their number, for
+        thresholds), and time grows. "auto" doubles them from 16 until the gap is met, up to 512.
+        Staircases without δ take the number, from this on, at which their step lies between two
+        cells.
+    gap:
+        The certified relative gap at which the search ends.
+    note:
+        Called with a line of progress now and then.
+
+    Raises
+    ------
+    ProblemError
+        For arguments that are not as said.
+    InfeasibleError
+        For ε = δ = 0: no such noise exists.
+    TooLargeError
+        Where the noise spreads over more cells than are searched.
+
+    Examples
+    --------
+    >>> noise = om.noise.real(1, "1e-5", sensitivity=2.5)
+    >>> print(f"{noise.lower_bound:.5f} {noise.loss:.5f}")
+    2.39827 2.39950
+    >>> staircase = om.noise.real("ln 3")
+    >>> print(staircase.status, round(staircase.loss, 6))  # √3/2
+    optimal 0.866025
+    """
+    rate, part = stated_promise(epsilon, delta)
+    span = rational(sensitivity, "sensitivity")
+    measure = RealLoss.of(loss, width)
+    if not 0 <= gap < 1:
+        raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+    say = note or (lambda _: None)
+    first = _SMALL if cells == "auto" else whole(cells, "cells", 1, MOST_SENSITIVITY)
+    last = _MOST_AUTO if cells == "auto" else first
+    best: RealNoise | None = None
+    deep = True
+    while True:
+        stated = RealNoise(Law(1, (2,)), measure, rate, part, span, cells=first)
+        search = LineSearch(stated, gap, say, deep)
+        found, deep = search.best(), search.deep
+        best = found if best is None or found.gap < best.gap else best
+        say(f"{found.cells} cells: gap {found.gap:.2g}")
+        if best.gap <= gap or 2 * first > last:
+            return best
+        first *= 2
+
+
+class LineSearch(Search[RealNoise]):
+    """Noise that falls from the centre, for which one shift is enough, and bounds from few shifts;
+    all of them where that is not enough and ``deep``, which then says whether they helped."""
+
+    def __init__(self, stated: RealNoise, gap: float, note: Note, deep: bool) -> None:
+        super().__init__(stated, gap, note)
+        self.deep = deep
+
+    def best(self) -> RealNoise:
+        stated = self.stated
+        degree = {"absolute": 1, "square": 2}.get(stated.measure.name)
+        if not self.delta > 0 and degree is not None:
+            self._staircase(degree)
+            return self._joined()
+        if self.delta >= 1:
+            self._nothing()
+            return self._joined()
+        if self.delta > 0 and self.epsilon > 0 and not self.loss.is_bounded:
+            with self._stopping():
+                self._falling()
+                self._few()
+            self.note(f"falling noise, few shifts: gap {self._gap():.2g}")
+            if self.law is not None and self._is_enough():
+                return self._joined()
+        return super().best()
+
+    def _is_enough(self) -> bool:
+        """Whether nothing more is searched: where it is little work, all shifts are looked at."""
+        if not self.deep or self._end() * self.sensitivity > _LITTLE:
+            return not self.deep or self._gap() <= self.gap or self.sensitivity > 2 * _SMALL
+        wanted, self.gap, before = self.gap, 0.0, self._gap()
+        with self._stopping():
+            self._window(self._first_window())
+        self.gap, self.deep = wanted, self._gap() < _HELPED * before
+        return True
+
+    def _nothing(self) -> None:
+        """Where all noise is private: even on the cheapest cell."""
+        values = self.stated.costs.above.values
+        cheapest = values.index(min(values))
+        self._take(Law(1, (*(0,) * cheapest, 1)) if cheapest else Law(1, (2,)))
+        none = ShiftMultipliers(self.sensitivity, (0,), (0, 0, 0), 0)
+        self._keep(NoiseMultipliers(0, (none,)))
+
+    def _staircase(self, degree: int) -> None:
+        """The staircase, on cells between two of which its step lies nearly."""
+        low, high = exp_bounds(self.stated.each, BITS)
+        best, width = staircase_bound(high, degree)
+        step = 1 - width
+        for cells in range(self.sensitivity, MOST_CELLS + 1):
+            inner = max(1, round(cells * step - Fraction(1, 2)))
+            near = Fraction(2 * inner + 1, 2 * cells)
+            if abs(near - step) < step / 1000:
+                dearer = staircase_loss(high, degree, near) / best - 1
+                if dearer <= _SHARP:
+                    break
+        self.stated = self._with(cells=cells)
+        self._take(_stairs(inner, cells, (1 + _SLACK) / low))
+        self._keep(None)
+
+    def _falling(self) -> None:
+        """The best noise that falls from the centre."""
+        stated = self.stated
+        n = int(_WIDEST * truncated_end(float(self.epsilon), float(self.delta), self.sensitivity))
+        part = float(self.delta) * (1 - KEPT)
+        above = stated.costs.above
+        window = Window(
+            above, float(self.epsilon), part, self.sensitivity,
+            self._places(n + above.last + 2), 0.0, falling=True,
+        )  # fmt: skip
+        kept, self.shifts = self.shifts, {self.sensitivity: False}
+        solution = self._solved(window)
+        self.shifts = kept
+        self._repaired(tidied(solution, window))
+
+    def _few(self) -> None:
+        """A bound from few shifts, and of them but for the largest only near the centre, where
+        noise that need not fall would gather."""
+        rate, cells = float(self.epsilon), self.sensitivity
+        count = min(cells, _FEW + math.ceil(1.2 * (1 + math.exp(rate / 2))))
+        spread = (round(cells * (_GOLDEN * j % 1)) or 1 for j in range(1, count + 1))
+        n = int(truncated_end(rate, float(self.delta), cells)) + 2 + self.loss.last
+        near = math.ceil(cells * min(0.75, 3 / (1 + math.exp(rate / 3))))
+        part = float(self.delta) * (1 - KEPT)
+        window = Window(self.loss, rate, part, cells, self._places(n), self.ratio, near=near)
+        kept, self.shifts = self.shifts, dict.fromkeys(sorted({1, cells, *spread}), False)
+        self._prove(window, self._solved(window))
+        self.shifts = kept
+
+    def _places(self, count: int) -> int:
+        """The width of a window with rows for few shifts; raises TooLargeError beyond what is
+        searched."""
+        if count > MOST_PLACES:
+            raise TooLargeError(
+                f"such noise spreads over about {count:,} cells to either side",
+                where="cells",
+                remedy=f"Take fewer cells, or allow a larger ε or δ: {MOST_PLACES:,} are searched",
+            )
+        return count
+
+
+def _stairs(inner: int, cells: int, ratio: Fraction) -> Law:
+    """Even on |k| <= inner, and then from ``cells`` to ``cells`` by a ratio of at least this."""
+    bits = _NARROW + max(0, int(-3 * math.log2(ratio)))
+    fall = math.ceil(ratio * (1 << bits))
+    r = Fraction(fall, 1 << bits)
+    wide = 2 * bits
+    level = math.floor((1 << wide) * (1 - r) / ((2 * inner + 1) * (1 - r) + 2 * cells * r))
+    tail = math.ceil(level * r / (1 - r))
+    while (rest := (1 << wide) - (2 * inner + 1) * level - 2 * cells * tail) < 0:
+        level -= 1
+        tail = math.ceil(level * r / (1 - r))
+    return Law(wide, (level + rest, *(level,) * inner), (tail,) * cells, fall, bits)
