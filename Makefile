@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint wheel docs axe check clean
+.PHONY: setup demo test lint wheel docs axe proofs check clean
 
 setup: .venv/installed
 
@@ -27,6 +27,15 @@ docs: .venv/installed
 # The checker of accessibility (MPL-2.0) that tests of pages run where it is.
 axe:
 	npm install --silent --no-audit --no-fund --no-save --prefix build/node axe-core@4.14.1
+
+# The checker that is itself proved: its proof, the axioms that this rests on, and its verdict on the
+# gallery. LARGEST=100 leaves out what takes minutes to solve.
+DEBIAN := coq ocaml-nox ocaml-findlib libzarith-ocaml-dev
+proofs: .venv/installed
+	@ocamlfind query zarith >/dev/null 2>&1 && coqc --version >/dev/null 2>&1 \
+		|| $(if $(filter 0,$(shell id -u)),,sudo) apt-get install -y --no-install-recommends $(DEBIAN)
+	$(MAKE) -C proofs
+	$(BIN)/python proofs/gallery.py $(if $(LARGEST),--largest $(LARGEST))
 
 check: lint wheel docs test
 

@@ -25,6 +25,7 @@ SKIPS = (
     r"could not import '(torch|cupy|qif)(\.\w+)*'",
     r"no Chromium with its driver",
     r"no Node",
+    r"no Coq or OCaml",
     r"no axe-core",
     r"no package index can be reached",
     r"the real location data \(\.\./shared/data\) is not at hand",

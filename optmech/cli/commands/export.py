@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "problem FILE|NAME",
-        "a problem file, or a gallery name; for --format matrix or geojson a saved design",
+        "a problem file, or a gallery name; for --format matrix, geojson or checked a saved design",
     )
     argument(
         parser,
@@ -22,8 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "mps (default) or lp: the linear program; matrix: p(o|s) of a design, as .csv, .npy, "
         ".nc (NetCDF) or .parquet, whatever OUT ends in; geojson: the cells of a design over "
         "places with longitude and latitude, with prior and losses, or the triangles of one for "
-        "every point, with the probabilities of reports",
-        choices=("mps", "lp", "matrix", "geojson"),
+        "every point, with the probabilities of reports; checked: a design in whole numbers, for "
+        "the checker that is itself proved",
+        choices=("mps", "lp", "matrix", "geojson", "checked"),
         default="mps",
     )
     argument(
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> Answer:
             where="--reports",
             remedy="Use it with --format geojson, without --report",
         )
-    size, text = {"matrix": _matrix, "geojson": _cells}.get(args.format, _program)(args)
+    size, text = _WRITERS.get(args.format, _program)(args)
     return Answer({"format": args.format, **size}, files={"output": text})
 
 
@@ -80,6 +81,18 @@ def _matrix(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     return {"rows": rows, "columns": columns}, f"matrix ({rows:,} secrets, {columns:,} observables)"
 
 
+def _checked(args: argparse.Namespace) -> tuple[dict[str, int], str]:
+    from optmech.designs.file import read_with_digest
+    from optmech.exchange.checked import write_checked
+
+    claim_outputs(args, [args.problem])
+    size = write_checked(*read_with_digest(args.problem), args.output)
+    return size, (
+        f"design in whole numbers ({size['secrets']:,} secrets, {size['observables']:,} "
+        f"observables, {size['promises']} promises) for the proved checker"
+    )
+
+
 def _cells(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     from optmech.designs.cells import write_geojson
     from optmech.designs.design import Design
@@ -95,3 +108,6 @@ def _cells(args: argparse.Namespace) -> tuple[dict[str, int], str]:
             raise error.at("--report") from error
     count = write_geojson(design, args.output, report, reports=args.reports)
     return {"features": count}, f"map ({count:,} features in longitude and latitude)"
+
+
+_WRITERS = {"matrix": _matrix, "geojson": _cells, "checked": _checked}
