@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from optmech.spaces.domain import Domain as Domain, Grid as Grid
     from optmech.spaces.mechanism import Mechanism as Mechanism
     from optmech.spaces.mesh import Mesh as Mesh
+    from optmech.spaces.mesh.network import Network as Network
     from optmech.spaces.prior import Prior as Prior
     from optmech.sweeps import SweepResult as SweepResult, frontier as frontier, sweep as sweep
 else:

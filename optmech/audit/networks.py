@@ -21,6 +21,7 @@ from optmech.audit.numbers import ZERO, Interval, Real, need
 from optmech.audit.statements import Statement
 
 Step = tuple[int, int, Fraction]
+FEW_VERTICES = 400  # up to which those without prior weight count in the lower bound, too
 
 
 class Roads:
@@ -29,7 +30,7 @@ class Roads:
 
     def __init__(self, plain: object, stated: Statement) -> None:
         optional = [k for k in ("labels", "lengths") if isinstance(plain, dict) and k in plain]
-        body = keys(plain, " ".join(["vertices roads unit coordinates", *optional]))
+        body = keys(plain, " ".join(["vertices ways unit coordinates", *optional]))
         secrets = stated.secrets
         given = [reals(v) for v in listing(body["vertices"], stated.n)]
         need(given == secrets.points and secrets.bounds is None, "the secrets are not the vertices")
@@ -39,7 +40,7 @@ class Roads:
         fits = "km" in units and "" not in units if globe else "" in units or units[0] == units[1]
         need(globe is secrets.globe and fits, "the network is in another unit than the secrets")
         self.line = len(given[0]) == 1
-        roads = [[whole(k, stated.n) for k in listing(road)] for road in listing(body["roads"])]
+        roads = [[whole(k, stated.n) for k in listing(road)] for road in listing(body["ways"])]
         pairs = [pair for road in roads for pair in pairwise(road)]
         if self.line:
             need(roads == [list(range(stated.n))] and "lengths" not in body, "no line")
@@ -135,7 +136,7 @@ def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Bo
     body = keys(outer, "cells multipliers")
     need(body["cells"] is None, "cells of a network")
     kept, inner = list(range(stated.n)), copy.copy(stated)
-    if not worst and len(stated.metric) == len(bodies):
+    if not worst and len(stated.metric) == len(bodies) and stated.n > FEW_VERTICES:
         kept = [s for s in kept if stated.prior[s] > 0]
     away = {k: stated.roads[1].away(k) for k in kept}
     apart = [[None if s == t else away[s][t] for t in kept] for s in kept]

@@ -20,6 +20,8 @@ from optmech.errors import ProblemError
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.labels import label_text
 from optmech.spaces.layout import closed, geometries, plane_of
+from optmech.spaces.mesh.mechanism import MeshMechanism
+from optmech.spaces.mesh.network import Network
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -47,7 +49,8 @@ def features(
 
     Of a design for every point of a region there is a feature for every triangle of its mesh, with
     what holds at its middle: ``likeliest``, the likeliest report, its ``probability``, and for each
-    of up to 64 reports ``p_`` and its label; with a ``report`` for this one alone.
+    of up to 64 reports ``p_`` and its label; with a ``report`` for this one alone. Of a design for
+    roads there is one for every segment.
 
     Parameters
     ----------
@@ -82,7 +85,7 @@ def features(
         if report is not None:
             raise ProblemError("one report and all of them", where="report", remedy="Give one")
         return list(_reports(design, degrees))
-    if design.mesh is not None:
+    if design.mesh is not None and design.mesh.vertices.shape[1] == 2:
         return list(_triangles(design, report, degrees))
     return list(_cells(design, report, degrees))
 
@@ -235,9 +238,15 @@ def _reports(design: Design, degrees: bool) -> Iterator[Feature]:
 
 
 def _triangles(design: Design, report: Hashable | None, degrees: bool) -> Iterator[Feature]:
-    mesh, reports = design.region.mesh, design.problem.observables
+    mesh, reports = design.mesh, design.problem.observables
+    mechanism = design.mechanism
+    assert mesh is not None
+    assert isinstance(mechanism, MeshMechanism)
     corners = mesh.vertices[mesh.triangles]
-    values = design.region.at(corners.mean(axis=1))
+    if isinstance(mesh, Network):
+        values = mechanism.matrix[mesh.segments].mean(axis=1)
+    else:
+        values = mechanism.at(corners.mean(axis=1))
     if mesh.coordinates == "plane" and degrees:
         plane = plane_of(design.problem.secrets)
         if plane.degrees is None:
@@ -258,10 +267,12 @@ def _triangles(design: Design, report: Hashable | None, degrees: bool) -> Iterat
     for t, (ring, row) in enumerate(zip(corners, values, strict=True)):
         best = int(row.argmax())
         properties: Feature = {
-            "triangle": t,
+            "triangle" if mesh.is_region else "segment": t,
             "likeliest": names[best],
             "probability": float(row[best]),
             **{f"p_{names[o]}": float(row[o]) for o in chosen},
         }
-        geometry = {"type": "Polygon", "coordinates": [closed(ring)]}
+        geometry: Feature = {"type": "LineString", "coordinates": ring.tolist()}
+        if mesh.is_region:
+            geometry = {"type": "Polygon", "coordinates": [closed(ring)]}
         yield {"type": "Feature", "properties": properties, "geometry": geometry}

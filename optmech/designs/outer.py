@@ -90,8 +90,8 @@ def outer_network(problem: Problem) -> Problem | None:
     private at every point of it; None where it is the problem itself.
 
     What is promised along the roads is promised between vertices, for distances along the roads,
-    which are rounded up. Where nothing else is asked for, vertices without prior weight are left
-    out.
+    which are rounded up. Of many vertices those without prior weight are left out, where nothing
+    else is asked for: what they add to the bound takes longer than it is worth.
     """
     network, worst = problem.mesh, problem.statement.segments is not None
     assert isinstance(network, Network)
@@ -101,7 +101,7 @@ def outer_network(problem: Problem) -> Problem | None:
     if not worst and not any(metric):
         return None
     secrets, kept = problem.secrets, np.arange(len(problem.secrets))
-    if all(metric) and problem.objective == "expected_loss":
+    if all(metric) and problem.objective == "expected_loss" and len(secrets) > FEW_BESIDE:
         kept = np.flatnonzero(problem.prior.weights)
         labels = [secrets.labels[k] for k in kept.tolist()]
         points = secrets.require_points("bound")[kept]

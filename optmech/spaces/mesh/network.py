@@ -12,14 +12,14 @@ from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flint
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
@@ -29,15 +29,21 @@ from optmech.exact.rounding import below
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
-from optmech.spaces.labels import decode_label, encode_label, label_text
+from optmech.spaces.labels import decode_label, encode_label
 from optmech.spaces.mesh import making
 from optmech.spaces.mesh.mesh import Mesh
 
+if TYPE_CHECKING:
+    from optmech.spaces.prior import Prior
+
+_AT_A_TIME = 2**22
+"""Points times segments."""
 Position = Sequence[Any]
-"""Coordinates of a point of a line, or (u, v, share): so far along the road from u to v."""
+"""Of a line its number, of roads (u, v, share): so far along the shortest road from u to v; or
+(k, share) for the road of number k."""
 Within = tuple[int, tuple[int, int]]
 """A segment, and whole numbers that its two ends count for, over their sum."""
-_KEYS = {"vertices", "roads", "unit", "coordinates"}
+_KEYS = {"vertices", "ways", "unit", "coordinates"}
 
 
 @record
@@ -52,7 +58,7 @@ class Network(Mesh):
     vertices:
         Coordinates, shape (V, 1) for a line, which is one road through all vertices in increasing
         order, and (V, 2) otherwise.
-    roads:
+    ways:
         Indices of two or more vertices for every road, in the order in which it meets them.
     lengths:
         Of every step of every road, > 0, in ``unit``; in km with ``coordinates="lonlat"``. None for
@@ -67,16 +73,24 @@ class Network(Mesh):
     ProblemError
         Where a step joins a vertex with itself, two steps join the same vertices, a vertex is on no
         road, the roads are not connected, or anything has another shape.
+
+    Examples
+    --------
+    >>> roads = om.Network([[0, 0], [1, 0], [1, 1]], [[0, 1, 2]], lengths=[1.5, 1])
+    >>> roads
+    Mesh(a network of 2 segments between 3 vertices)
+    >>> roads.along[0].tolist()
+    [0.0, 1.5, 2.5]
     """
 
-    roads: tuple[tuple[int, ...], ...] = ()
+    ways: tuple[tuple[int, ...], ...] = ()
     lengths: Floats | None = None
     labels: tuple[Hashable, ...] = ()
 
     def __init__(
         self,
         vertices: ArrayLike,
-        roads: Iterable[Sequence[int]],
+        ways: Iterable[Sequence[int]],
         *,
         lengths: ArrayLike | None = None,
         labels: Iterable[Hashable] | None = None,
@@ -87,14 +101,14 @@ class Network(Mesh):
         making.refuse_more(len(places))
         if coordinates == "lonlat":
             require_lonlat(places)
-        chains = tuple(_chain(road, len(places), k) for k, road in enumerate(roads))
+        chains = tuple(_chain(road, len(places), k) for k, road in enumerate(ways))
         steps = [step for chain in chains for step in pairwise(chain)]
         known = None if lengths is None else finite_array(lengths, where="lengths", ndim=1)
         named = unit_text(unit, coordinates)
         listed = range(len(places)) if labels is None else labels
         known_as = Domain(listed, places, named, coordinates=coordinates)
         vars(self).update(
-            vertices=places, unit=named, coordinates=coordinates, degree=1, roads=chains,
+            vertices=places, unit=named, coordinates=coordinates, degree=1, ways=chains,
             triangles=np.array(steps, dtype=np.int64).reshape(-1, 2), lengths=known,
             labels=known_as.labels,
         )  # fmt: skip
@@ -117,7 +131,7 @@ class Network(Mesh):
 
     @property
     def is_line(self) -> bool:
-        """Whether it is an interval, whose points are numbers."""
+        """Whether its points are numbers."""
         return bool(self.vertices.shape[1] == 1)
 
     def __repr__(self) -> str:
@@ -135,17 +149,17 @@ class Network(Mesh):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):
             return NotImplemented
-        if not isinstance(other, Network) or self.roads != other.roads:
+        if not isinstance(other, Network) or self.ways != other.ways:
             return False
         own, theirs = (np.zeros(0) if m.lengths is None else m.lengths for m in (self, other))
         return self.domain == other.domain and np.array_equal(own, theirs)
 
     def __hash__(self) -> int:
-        return hash((self.vertices.tobytes(), self.roads))
+        return hash((self.vertices.tobytes(), self.ways))
 
     def flaw(self) -> str:
         """Why it is no network; empty where it is one."""
-        return network_flaw(self.vertices.tolist(), self.roads, self._stated)
+        return network_flaw(self.vertices.tolist(), self.ways, self._stated)
 
     @cached_property
     def domain(self) -> Domain:
@@ -212,7 +226,7 @@ class Network(Mesh):
     def position(self, point: Any) -> Within | None:
         """The segment with a point, and what its two ends count for there, exactly; None beyond a
         line's ends. The point of a line is its coordinate; of roads it is (u, v, share): the share,
-        from 0 to 1, of the way along the road from u to v.
+        from 0 to 1, of the way along the shortest road from u to v, or (k, share) for ``ways[k]``.
 
         Raises
         ------
@@ -224,24 +238,26 @@ class Network(Mesh):
             if not isinstance(point, int | float | Fraction | np.number):
                 value = point[0] if len(point) == 1 else point
             return self._on_road(0, making.rational(value) - Fraction(self.vertices[0, 0]))
-        try:
-            start, end, given = point
-        except (TypeError, ValueError) as error:
-            raise ProblemError(
-                f"{point!r} is no point of a road",
-                where="point",
-                remedy="Give (u, v, share): the share of the way along the road from u to v",
-            ) from error
-        known = self._between.get((start, end))
-        if known is None:
-            raise ProblemError(
-                f"no road joins {label_text(start)} and {label_text(end)}", where="point"
-            )
+        road, forward, given = self._road_of(point)
         share = making.rational(given)
         if not 0 <= share <= 1:
             raise ProblemError(f"the share {given!r} is not between 0 and 1", where="point")
-        road, forward = known
         return self._on_road(road, (share if forward else 1 - share) * self._at[road][-1])
+
+    def _road_of(self, point: Any) -> tuple[int, bool, Any]:
+        """The road of a position, whether it is counted from its first end, and the share."""
+        try:
+            *ends, given = point
+            known = self._between[tuple(ends)] if len(ends) == 2 else (int(*ends), True)
+            if not 0 <= known[0] < len(self.ways) or (len(ends) == 1 and ends[0] != known[0]):
+                raise KeyError(point)
+        except (TypeError, ValueError, KeyError) as error:
+            raise ProblemError(
+                f"{point!r} is no point of a road",
+                where="point",
+                remedy="Give (u, v, share): the share of the way along a road from u to v",
+            ) from error
+        return *known, given
 
     def _on_road(self, road: int, along: Fraction) -> Within | None:
         marks = self._at[road]
@@ -258,21 +274,21 @@ class Network(Mesh):
         lengths = iter(self.exact_lengths)
         return [
             list(accumulate((next(lengths) for _ in road[1:]), initial=Fraction(0)))
-            for road in self.roads
+            for road in self.ways
         ]
 
     @cached_property
     def _first(self) -> list[int]:
         """The number of every road's first segment."""
-        return list(accumulate((len(road) - 1 for road in self.roads), initial=0))
+        return list(accumulate((len(road) - 1 for road in self.ways), initial=0))
 
     @cached_property
     def _between(self) -> dict[tuple[Hashable, Hashable], tuple[int, bool]]:
         """The shortest road between two labels, and whether it runs from the first to the other."""
         labels, out = self.labels, {}
-        order = sorted(range(len(self.roads)), key=lambda k: self._at[k][-1], reverse=True)
+        order = sorted(range(len(self.ways)), key=lambda k: self._at[k][-1], reverse=True)
         for k in order:
-            start, end = labels[self.roads[k][0]], labels[self.roads[k][-1]]
+            start, end = labels[self.ways[k][0]], labels[self.ways[k][-1]]
             out[end, start], out[start, end] = (k, False), (k, True)
         return out
 
@@ -286,6 +302,95 @@ class Network(Mesh):
         shares = [w / (first + other) for _, (first, other) in found for w in (first, other)]
         rows = np.repeat(np.arange(len(found)), 2)
         return sp.csr_array((shares, (rows, ends)), shape=(len(found), len(self)))
+
+    def match(self, points: ArrayLike, within: float | None = None) -> list[tuple[Any, ...]]:
+        """The positions on roads that are nearest to points (k, 2), in the coordinates of the
+        vertices, by straight lines.
+
+        What is reported from a matched position is private for distances along the roads between
+        the positions, not between the points: two points next to each other may be matched to roads
+        that are far apart along the network.
+
+        Parameters
+        ----------
+        within:
+            Points farther from every road than this, in ``unit`` (km for degrees), are refused.
+
+        Raises
+        ------
+        ProblemError
+            On points without two finite coordinates, on one beyond ``within``, and on a line, whose
+            points need no match.
+
+        Examples
+        --------
+        >>> roads = om.Network([[0, 0], [4, 0]], [[0, 1]], lengths=[4])
+        >>> roads.match([[1, 0.2]])
+        [(0, 1, Fraction(1, 4))]
+        """
+        if self.is_line:
+            raise ProblemError("points of a line are numbers", where="points")
+        places = finite_array(coordinate_rows(points, 2), where="points")
+        scale = making.kilometres(self.vertices) if self.coordinates == "lonlat" else np.ones(2)
+        start, end = (self.vertices[k] * scale for k in self.segments.T)
+        along = end - start
+        square = np.maximum((along * along).sum(axis=1), np.finfo(float).tiny)
+        step = max(1, _AT_A_TIME // len(start))
+        out: list[tuple[Any, ...]] = []
+        for begin in range(0, len(places), step):
+            away = places[begin : begin + step, None] * scale - start
+            share = np.clip((away * along).sum(axis=2) / square, 0.0, 1.0)
+            far = np.linalg.norm(away - share[..., None] * along, axis=2)
+            best = far.argmin(axis=1)
+            for k, s in enumerate(best.tolist()):
+                if within is not None and far[k, s] > within:
+                    raise ProblemError(
+                        f"is {far[k, s]:.4g} from the nearest road",
+                        where=f"points[{begin + k}]",
+                        remedy="Leave it out, or use a network around it",
+                    )
+                out.append(self._position_of(s, Fraction(float(share[k, s]))))
+        return out
+
+    def _position_of(self, segment: int, share: Fraction) -> tuple[Any, ...]:
+        """The position at a share of a segment."""
+        road = bisect_right(self._first, segment) - 1
+        marks, k = self._at[road], segment - self._first[road]
+        along = (marks[k] + share * (marks[k + 1] - marks[k])) / marks[-1]
+        ends = self.labels[self.ways[road][0]], self.labels[self.ways[road][-1]]
+        known = self._between.get(ends)
+        return (*ends, along) if known == (road, True) else (road, along)
+
+    def prior(self, of: str | Iterable[Position]) -> Prior:
+        """A prior over the vertices.
+
+        Parameters
+        ----------
+        of:
+            "crossings" for the ends of roads, all as likely; "length" for a point of all roads
+            chosen at random, half of each segment counted at either end; or positions, such as
+            ``match`` returns, each counted at the ends of its segment by its weights there.
+
+        Examples
+        --------
+        >>> roads = om.Network([[0, 0], [4, 0], [4, 3]], [[0, 1], [1, 2]], lengths=[4, 3])
+        >>> roads.prior("length").weights.round(3).tolist()
+        [0.286, 0.5, 0.214]
+        """
+        from optmech.spaces.prior import Prior
+
+        mass = np.zeros(len(self))
+        if of == "crossings":
+            mass[[end for road in self.ways for end in (road[0], road[-1])]] = 1.0
+        elif of == "length":
+            np.add.at(mass, self.segments.T, np.broadcast_to(self.widths, (2, len(self.segments))))
+        elif isinstance(of, str):
+            raise ProblemError(
+                f"{of!r} is unknown", where="of", remedy='Use "crossings", "length" or positions'
+            )
+        else:
+            mass += np.asarray(self.interpolation(of).sum(axis=0)).ravel()
+        return Prior(self.domain, mass)
 
     def holds(self, points: Floats) -> NDArray[np.bool_]:
         """Which of the numbers (k, 1) lie on the line, exactly; none that is not finite."""
@@ -302,7 +407,7 @@ class Network(Mesh):
             found = points.tolist() if isinstance(points, np.ndarray) else list(points)
         except TypeError:
             found = [points]
-        alone = len(found) == 3 and not self.is_line and not isinstance(found[0], tuple | list)
+        alone = len(found) in (2, 3) and not self.is_line and not isinstance(found[0], tuple | list)
         return [tuple(found)] if alone else found
 
     def inside(self, point: Any, k: int) -> Within:
@@ -322,7 +427,7 @@ class Network(Mesh):
         """Plain values, as design files hold them; the numbers read back as they were."""
         out: dict[str, Any] = {
             "vertices": self.vertices.tolist(),
-            "roads": [list(road) for road in self.roads],
+            "ways": [list(road) for road in self.ways],
             "unit": self.unit,
             "coordinates": self.coordinates,
         }
@@ -341,7 +446,7 @@ class Network(Mesh):
         labels = content.get("labels")
         return cls(
             content["vertices"],
-            content["roads"],
+            content["ways"],
             lengths=content.get("lengths"),
             labels=None if labels is None else [decode_label(label) for label in labels],
             unit=content["unit"],
@@ -391,7 +496,7 @@ def _chain(road: object, count: int, k: int) -> tuple[int, ...]:
     whole = all(isinstance(v, int | np.integer) and 0 <= v < count for v in values)
     if len(values) < 2 or not whole:
         raise ProblemError(
-            f"{str(road)[:60]} are not two or more of the {count} vertices", where=f"roads[{k}]"
+            f"{str(road)[:60]} are not two or more of the {count} vertices", where=f"ways[{k}]"
         )
     return tuple(map(int, values))
 
