@@ -90,6 +90,21 @@ def test_every_public_callable_has_an_example() -> None:
     assert sorted(shown | WITHOUT) == CALLABLE
 
 
+def test_sources_are_named_in_words() -> None:
+    """A paper by its authors and year: nothing that ``help`` does not explain."""
+    short = re.compile(r"\b(PG (eq|section|Appendix|\d)|DP19|CM19|TP19)")
+    told = [(name, inspect.getdoc(found(name)) or "") for name in PUBLIC]
+    for name in CALLABLE:
+        members = vars(found(name)).items() if inspect.isclass(found(name)) else ()
+        told += [
+            (f"{name}.{part}", inspect.getdoc(member) or "")
+            for part, member in members
+            if not part.startswith("_")
+        ]
+    assert len(told) > 500
+    assert [name for name, text in told if short.search(text)] == []
+
+
 @pytest.mark.parametrize("name", [name for name in CALLABLE if name not in WITHOUT])
 def test_examples_print_what_they_show(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -75,9 +75,10 @@ class Attack(Shown):
     """q(t|o), shape (observables, secrets), rows sum to one."""
     error: float
     """Σ_s π(s) E_s, in the unit of the distance: with the optimal attack, the user's distortion
-    privacy (PG 7). Where an attack has no prior and none is given, π is uniform."""
+    privacy (Shokri, PETS 2015, eq. 7). Where an attack has no prior and none is given, π is
+    uniform."""
     error_per_secret: Floats
-    """E_s = Σ_o p(o|s) Σ_t q(t|o) d(t,s), shape (secrets,) (PG 6, 26)."""
+    """E_s = Σ_o p(o|s) Σ_t q(t|o) d(t,s), shape (secrets,) (Shokri, PETS 2015, eq. 6, 26)."""
     value: float | None = None
     """For ``minimax``: the maximum that the attack minimises, recomputed from ``strategy``."""
     lower_bound: float | None = None
@@ -97,13 +98,15 @@ def optimal(
     *,
     evaluated_under: Prior | None = None,
 ) -> Attack:
-    """The attack of least expected error for an adversary who holds ``prior`` (PG 19).
+    """The attack of least expected error for an adversary who holds ``prior`` (Shokri, PETS 2015,
+    eq. 19).
 
     In closed form: for every o the first estimate t that minimises Σ_s π(s) p(o|s) d(t,s). For an
     observable that ``prior`` makes impossible it is the best blind guess.
 
-    ``evaluated_under`` is the prior that secrets really follow, default the same. With another
-    one, ``error`` is that of a misinformed or better-informed adversary (PG section 9.2).
+    ``evaluated_under`` is the prior that secrets really follow, default the same. With another one,
+    ``error`` is that of a misinformed or better-informed adversary (Shokri, PETS 2015, section
+    9.2).
 
     Examples
     --------
@@ -126,7 +129,7 @@ def bayesian(
     *,
     evaluated_under: Prior | None = None,
 ) -> Attack:
-    """The attack that draws its estimate from the posterior π(s|o) (PG 25).
+    """The attack that draws its estimate from the posterior π(s|o) (Shokri, PETS 2015, eq. 25).
 
     Examples
     --------
@@ -144,7 +147,8 @@ def bayesian(
 def prior_free(
     m: Mechanism, distance: DistanceLike, *, evaluated_under: Prior | None = None
 ) -> Attack:
-    """The attack that minimises Σ_s E_s, every secret weighing the same (PG 27).
+    """The attack that minimises Σ_s E_s, every secret weighing the same (Shokri, PETS 2015, eq.
+    27).
 
     In closed form: for every o the first t that minimises Σ_s p(o|s) d(t,s). ``error`` is the mean
     over the secrets, or that under ``evaluated_under``.
@@ -169,11 +173,11 @@ def minimax(
 ) -> Attack:
     """The attack that minimises the largest error, by linear programming.
 
-    ``over="secrets"`` minimises max_s E_s (PG 28), ``over="pairs"`` the largest
-    Pr{t|s} d(t,s) over secrets and estimates (PG 29). ``value`` is that maximum, recomputed from
-    the returned strategy. ``lower_bound`` follows from the dual solution: for weights w(t,s) >= 0
-    that sum to one (for secrets: w(s), the prior that favours the user most) every strategy has
-    value >= Σ_o min_t Σ_s w(t,s) p(o|s) d(t,s).
+    ``over="secrets"`` minimises max_s E_s (Shokri, PETS 2015, eq. 28), ``over="pairs"`` the largest
+    Pr{t|s} d(t,s) over secrets and estimates (Shokri, PETS 2015, eq. 29). ``value`` is that
+    maximum, recomputed from the returned strategy. ``lower_bound`` follows from the dual solution:
+    for weights w(t,s) >= 0 that sum to one (for secrets: w(s), the prior that favours the user
+    most) every strategy has value >= Σ_o min_t Σ_s w(t,s) p(o|s) d(t,s).
 
     Raises
     ------
@@ -232,7 +236,8 @@ def evaluate(
     distance: DistanceLike,
     name: str = "given",
 ) -> Attack:
-    """The error of any strategy q(t|o), shape (observables, secrets) (PG 6, 7, 18).
+    """The error of any strategy q(t|o), shape (observables, secrets) (Shokri, PETS 2015, eq. 6, 7,
+    18).
 
     Raises
     ------
@@ -266,7 +271,8 @@ def evaluate(
 
 @checked_arguments
 def sharpened(prior: Prior, top: int = 2, evidence: float = 0.5) -> Prior:
-    """The prior of an adversary who knows more about the most frequent secrets (PG section 9.2).
+    """The prior of an adversary who knows more about the most frequent secrets (Shokri, PETS 2015,
+    section 9.2).
 
     (1 - evidence) π + evidence π(·|the ``top`` most likely secrets): at 0 the prior itself, at 1
     the adversary believes in these secrets only (home and work, say). The result majorises π, so

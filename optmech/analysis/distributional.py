@@ -1,4 +1,5 @@
-"""What a mechanism tells about the distribution of its input (DP19 §3, §7.3, App. B.6).
+"""What a mechanism tells about the distribution of its input (Kawamoto and Murakami, ESORICS 2019,
+§3, §7.3, App. B.6).
 
 All pairs of a set at once, per unit of a distance between distributions, with probability, as
 Bayes factors, and as the success of the attack that the Bayes decision rule makes. For a single
@@ -70,7 +71,9 @@ class Pairwise(Shown):
 
     @property
     def worst(self) -> float:
-        """The largest: what the set as a whole enjoys (DP19 Def. 8, w.r.t. Λ)."""
+        """The largest: what the set as a whole enjoys (Kawamoto and Murakami, ESORICS 2019, Def. 8,
+        w.r.t. Λ).
+        """
         return float(self.values.max())
 
     @property
@@ -82,7 +85,8 @@ class Pairwise(Shown):
 
 @checked_arguments
 def pairwise_epsilon(m: Mechanism, lams: Sequence[Distribution], delta: Number = 0.0) -> Pairwise:
-    """The least ε of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8).
+    """The least ε of (ε, δ)-distribution privacy for every pair of ``lams`` (Kawamoto and Murakami,
+    ESORICS 2019, Def. 8).
 
     Examples
     --------
@@ -99,7 +103,8 @@ def pairwise_epsilon(m: Mechanism, lams: Sequence[Distribution], delta: Number =
 
 @checked_arguments
 def pairwise_delta(m: Mechanism, lams: Sequence[Distribution], epsilon: Number) -> Pairwise:
-    """The least δ of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8).
+    """The least δ of (ε, δ)-distribution privacy for every pair of ``lams`` (Kawamoto and Murakami,
+    ESORICS 2019, Def. 8).
 
     Examples
     --------
@@ -122,10 +127,12 @@ def extended_epsilon(
     *,
     delta: Number = 0.0,
 ) -> float:
-    """The least ε of (ε, W, δ)-extended distribution privacy (DP19 Def. 9) for all pairs.
+    """The least ε of (ε, W, δ)-extended distribution privacy (Kawamoto and Murakami, ESORICS 2019,
+    Def. 9) for all pairs.
 
     ``distance`` holds W(λ_i, λ_j), shape (k, k); or it is a distance between secrets, and W its W_∞
-    (DP19 Theorem 2). inf where distributions at distance 0 are told apart.
+    (Kawamoto and Murakami, ESORICS 2019, Theorem 2). inf where distributions at distance 0 are told
+    apart.
 
     Examples
     --------
@@ -150,12 +157,14 @@ def extended_epsilon(
 def probabilistic_delta(
     m: Mechanism, lam0: Distribution, lam1: Distribution, epsilon: Number
 ) -> float:
-    """The least δ of (ε, δ)-probabilistic distribution privacy (DP19 Def. 16), both ways.
+    """The least δ of (ε, δ)-probabilistic distribution privacy (Kawamoto and Murakami, ESORICS
+    2019, Def. 16), both ways.
 
-    The exceptional set must hold every observable with a likelihood ratio beyond e^ε, and need
-    hold no other; δ is the larger of its two probabilities. Never below ``distribution_delta``
-    (DP19 Prop. 9). It jumps where ε is the logarithm of a ratio: a ratio that exceeds e^ε by no
-    more than the sums over the secrets may be rounded does not count as beyond it.
+    The exceptional set must hold every observable with a likelihood ratio beyond e^ε, and need hold
+    no other; δ is the larger of its two probabilities. Never below ``distribution_delta`` (Kawamoto
+    and Murakami, ESORICS 2019, Prop. 9). It jumps where ε is the logarithm of a ratio: a ratio that
+    exceeds e^ε by no more than the sums over the secrets may be rounded does not count as beyond
+    it.
 
     Examples
     --------
@@ -176,7 +185,8 @@ def probabilistic_delta(
 def probabilistic_epsilon(
     m: Mechanism, lam0: Distribution, lam1: Distribution, delta: Number
 ) -> float:
-    """The least ε of (ε, δ)-probabilistic distribution privacy (DP19 Def. 16), both ways.
+    """The least ε of (ε, δ)-probabilistic distribution privacy (Kawamoto and Murakami, ESORICS
+    2019, Def. 16), both ways.
 
     0 or one of the log-likelihood ratios, less the rounding that ``probabilistic_delta`` allows:
     observables leave the exceptional set as ε grows past theirs.
@@ -202,7 +212,8 @@ def probabilistic_epsilon(
 @checked_arguments
 def bayes_factors(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Floats:
     """K(λ0, λ1, o) = (λ0P)(o) / (λ1P)(o), shape (n_o,): how observing o moves the odds of λ0
-    against λ1 (DP19 §3.3). inf where only λ1 excludes o, nan where both do.
+    against λ1 (Kawamoto and Murakami, ESORICS 2019, §3.3). inf where only λ1 excludes o, nan where
+    both do.
 
     Examples
     --------
@@ -218,7 +229,8 @@ def bayes_factors(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Float
 
 @record
 class AttackSuccess(Shown):
-    """What the Bayes decision rule guesses, and how often it is right (DP19 §7.3).
+    """What the Bayes decision rule guesses, and how often it is right (Kawamoto and Murakami,
+    ESORICS 2019, §7.3).
 
     Examples
     --------

@@ -64,7 +64,7 @@ IndexPairs = Sequence[Sequence[int]] | NDArray[np.int64]
 
 @checked_arguments
 def expected_loss(m: Mechanism, prior: Prior, loss: DistanceLike) -> float:
-    """Σ_s π(s) Σ_o p(o|s) c(s,o) (PG 3), in the unit of the loss.
+    """Σ_s π(s) Σ_o p(o|s) c(s,o) (Shokri, PETS 2015, eq. 3), in the unit of the loss.
 
     ``loss`` is a distance, or a non-negative array or table of shape (secrets, observables).
 
@@ -80,7 +80,8 @@ def expected_loss(m: Mechanism, prior: Prior, loss: DistanceLike) -> float:
 
 @checked_arguments
 def worst_loss(m: Mechanism, loss: DistanceLike) -> float:
-    """max_s Σ_o p(o|s) c(s,o) (PG 4), in the unit of the loss; over all secrets of the domain.
+    """max_s Σ_o p(o|s) c(s,o) (Shokri, PETS 2015, eq. 4), in the unit of the loss; over all secrets
+    of the domain.
 
     Examples
     --------
@@ -94,7 +95,8 @@ def worst_loss(m: Mechanism, loss: DistanceLike) -> float:
 
 @checked_arguments
 def distortion(m: Mechanism, prior: Prior, distance: DistanceLike) -> float:
-    """Σ_o min_t Σ_s π(s) p(o|s) d(t,s), the error of the optimal attack (PG 7, 21).
+    """Σ_o min_t Σ_s π(s) p(o|s) d(t,s), the error of the optimal attack (Shokri, PETS 2015, eq. 7,
+    21).
 
     Estimates t range over the secrets. ``attacks.optimal`` gives the attack itself.
 
@@ -148,9 +150,10 @@ def tightest(
 ) -> Tightest:
     """The least ε that ``m`` gives, with the secrets and the observable that need it.
 
-    With ``distance``, of metric privacy: the largest ln(p(o|s)/p(o|s')) / d(s,s') (PG 10, 15;
-    DP19 Def. 4). Secrets at distance 0 must have equal rows. Without, of differential privacy:
-    the largest ln(p(o|s)/p(o|s')) (PG 14; DP19 Def. 1). ``pairs`` limits either to index pairs,
+    With ``distance``, of metric privacy: the largest ln(p(o|s)/p(o|s')) / d(s,s') (Shokri, PETS
+    2015, eq. 10, 15; Kawamoto and Murakami, ESORICS 2019, Def. 4). Secrets at distance 0 must have
+    equal rows. Without, of differential privacy: the largest ln(p(o|s)/p(o|s')) (Shokri, PETS 2015,
+    eq. 14; Kawamoto and Murakami, ESORICS 2019, Def. 1). ``pairs`` limits either to index pairs,
     each in both directions; the default is all pairs. inf where a zero faces a positive entry.
 
     Raises
@@ -207,7 +210,7 @@ def delta(
     pairs: IndexPairs | None = None,
 ) -> float:
     """The least δ for which ``m`` is (ε, δ)-private: max over s, s' of
-    Σ_o max(0, p(o|s) - e^{ε d(s,s')} p(o|s')) (DP19 Def. 1, 4).
+    Σ_o max(0, p(o|s) - e^{ε d(s,s')} p(o|s')) (Kawamoto and Murakami, ESORICS 2019, Def. 1, 4).
 
     ``epsilon`` is a number >= 0 or an exact string; ``distance`` (default: d = 1) and ``pairs``
     as in ``tightest``.
@@ -279,7 +282,7 @@ def distributions(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
 
 def hockey_stick_curve(p: Distribution, q: Distribution) -> HockeyStick:
     """δ(ε) = Σ_o max(0, p_o - e^ε q_o) for two distributions of shape (m,), exactly: its
-    breakpoints, values and inverse (DP19 Def. 1).
+    breakpoints, values and inverse (Kawamoto and Murakami, ESORICS 2019, Def. 1).
 
     Raises
     ------
@@ -299,7 +302,8 @@ def hockey_stick_curve(p: Distribution, q: Distribution) -> HockeyStick:
 def distribution_epsilon(
     m: Mechanism, lam0: Distribution, lam1: Distribution, delta: Number = 0.0
 ) -> float:
-    """The least ε of (ε, δ)-distribution privacy for the pair, both ways (DP19 Def. 8).
+    """The least ε of (ε, δ)-distribution privacy for the pair, both ways (Kawamoto and Murakami,
+    ESORICS 2019, Def. 8).
 
     ``lam0`` and ``lam1`` are distributions over the secrets, shape (n_s,), normalised here.
 
@@ -321,7 +325,8 @@ def distribution_epsilon(
 def distribution_delta(
     m: Mechanism, lam0: Distribution, lam1: Distribution, epsilon: Number
 ) -> float:
-    """The least δ of (ε, δ)-distribution privacy for the pair, both ways (DP19 Def. 8).
+    """The least δ of (ε, δ)-distribution privacy for the pair, both ways (Kawamoto and Murakami,
+    ESORICS 2019, Def. 8).
 
     Examples
     --------
@@ -337,7 +342,8 @@ def distribution_delta(
 
 @checked_arguments
 def posterior(m: Mechanism, prior: Prior) -> Floats:
-    """π(s|o) by Bayes' rule, shape (observables, secrets); rows sum to one (PG 25).
+    """π(s|o) by Bayes' rule, shape (observables, secrets); rows sum to one (Shokri, PETS 2015, eq.
+    25).
 
     An observable of probability 0 teaches nothing: its row is the prior.
 

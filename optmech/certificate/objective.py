@@ -21,7 +21,9 @@ from optmech.exact.numerators import Numerators
 
 
 def objective_value(statement: Statement, matrix: Floats) -> float:
-    """Expected loss (PG 3), worst loss (PG 4), minus the distortion (PG 21), or the gain."""
+    """Expected loss (Shokri, PETS 2015, eq. 3), worst loss (Shokri, PETS 2015, eq. 4), minus the
+    distortion (Shokri, PETS 2015, eq. 21), or the gain.
+    """
     if statement.objective == "maximize_distortion":
         assert statement.target is not None
         return -float((statement.target @ matrix).min(axis=0).sum())

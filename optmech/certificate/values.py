@@ -56,7 +56,7 @@ def product(left: Floats, released: Scaled) -> tuple[list[list[Any]], int]:
 
 
 def distortion(distance: Floats, prior: Floats, released: Scaled) -> Fraction:
-    """The error of the best attack (PG 7): Σ_o min_t Σ_s π(s) d(t,s) p(o|s)."""
+    """The error of the best attack (Shokri, PETS 2015, eq. 7): Σ_o min_t Σ_s π(s) d(t,s) p(o|s)."""
     weights, scale = _weighted(distance, prior)
     rows = flint.fmpz_mat(weights) * flint.fmpz_mat([list(row) for row in released.rows])
     total = sum(min(column) for column in rows.transpose().table())

@@ -26,7 +26,7 @@ MEASURED = ("constraint", "promised_epsilon", "epsilon", "repaired_loss")
 
 @record
 class Approximation:
-    """What a thresholded problem leaves out (PG Appendix C).
+    """What a thresholded problem leaves out (Shokri, PETS 2015, Appendix C).
 
     ``epsilon`` is the least ε of metric privacy that the released matrix really has (possibly
     inf). ``repaired`` keeps the promised ε for all pairs; ``repaired_loss`` is its loss.

@@ -104,7 +104,9 @@ class Transport(Section):
 
 @record
 class TransportTask:
-    """Mechanisms with an auxiliary input, with the loss of a problem as distance (CM19 §VI)."""
+    """Mechanisms with an auxiliary input, with the loss of a problem as distance (Kawamoto and
+    Murakami, Allerton 2019, §VI).
+    """
 
     problem: Problem
     asked: Transport

@@ -105,8 +105,8 @@ class Assembly:
         return sp.coo_array(found[0] + found[1])
 
     def extreme_rows(self, weighted: Floats, cost: float, sign: float = 1.0) -> tuple[int, int]:
-        """x_o <= Σ_s weighted[t,s] v_s for every estimate t (PG 21b), or >= for every guess where
-        ``sign`` is -1: the local index of x, and the place of the rows."""
+        """x_o <= Σ_s weighted[t,s] v_s for every estimate t (Shokri, PETS 2015, eq. 21b), or >= for
+        every guess where ``sign`` is -1: the local index of x, and the place of the rows."""
         (column,) = self.auxiliary(1, cost).tolist()
         count = len(weighted)
         t, s = np.nonzero(weighted)

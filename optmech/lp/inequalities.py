@@ -164,7 +164,9 @@ class Compiled:
 
 
 def compile_lp(given: Inequalities) -> Compiled:
-    """Write a design problem as a BlockLP (PG 21, 22, 24; DP19 Def. 8, 9)."""
+    """Write a design problem as a BlockLP (Shokri, PETS 2015, eq. 21, 22, 24; Kawamoto and
+    Murakami, ESORICS 2019, Def. 8, 9).
+    """
     return _compiled(given, elastic=False)
 
 

@@ -1,5 +1,6 @@
-"""Known mechanisms as matrices on finite domains, the tupling mechanism (DP19 §5, §6), coupling
-mechanisms and optimal targets (CM19 §VI).
+"""Known mechanisms as matrices on finite domains, the tupling mechanism (Kawamoto and Murakami,
+ESORICS 2019, §5, §6), coupling mechanisms and optimal targets (Kawamoto and Murakami, Allerton
+2019, §VI).
 
 Each docstring says what the mechanism promises; ``om.measures`` says what a matrix really gives.
 """

@@ -32,7 +32,8 @@ _FARTHEST = 700.0
 @checked_arguments
 def randomized_response(secrets: Domain, epsilon: Number) -> Mechanism:
     """k-ary randomised response: the truth with probability e^ε / (e^ε + n - 1), else any other
-    secret (DP19 Example 2). ε-differentially private for all pairs, tightly for n > 1.
+    secret (Kawamoto and Murakami, ESORICS 2019, Example 2). ε-differentially private for all pairs,
+    tightly for n > 1.
 
     Examples
     --------
@@ -50,8 +51,9 @@ def randomized_response(secrets: Domain, epsilon: Number) -> Mechanism:
 
 @checked_arguments
 def rappor(secrets: Domain, epsilon: Number) -> Mechanism:
-    """One-time RAPPOR (DP19 Example 2): the secret as a unit vector of n bits, each flipped with
-    probability 1 / (1 + e^{ε/2}). ε-differentially private for all pairs, tightly for n > 1.
+    """One-time RAPPOR (Kawamoto and Murakami, ESORICS 2019, Example 2): the secret as a unit vector
+    of n bits, each flipped with probability 1 / (1 + e^{ε/2}). ε-differentially private for all
+    pairs, tightly for n > 1.
 
     Observables are the 2^n tuples of bits.
 
@@ -119,7 +121,8 @@ def exponential(
     *,
     observables: Domain | None = None,
 ) -> Mechanism:
-    """Exponential mechanism: p(o|s) ∝ e^{-ε d(s,o)/2} (DP19 §2.3, §5.2).
+    """Exponential mechanism: p(o|s) ∝ e^{-ε d(s,o)/2} (Kawamoto and Murakami, ESORICS 2019, §2.3,
+    §5.2).
 
     ε-private per unit of d by the triangle inequality: one half for the weight, one for the
     normalisation. ``distance`` is Euclidean unless given, ``observables`` are the secrets.
@@ -148,7 +151,8 @@ def restricted_laplace(
     observables: Domain | None = None,
 ) -> Mechanism:
     """(ε, r)-restricted Laplace mechanism: p(o|s) ∝ e^{-ε d(s,o)} where d(s,o) <= r, else 0
-    (DP19 Def. 12). The loss never exceeds r; it is not differentially private by itself.
+    (Kawamoto and Murakami, ESORICS 2019, Def. 12). The loss never exceeds r; it is not
+    differentially private by itself.
 
     Raises
     ------

@@ -45,7 +45,8 @@ _TERMS = 14
 
 
 def planar_laplace(cells: Grid | Regions, epsilon: Number) -> Mechanism:
-    """Planar Laplace noise of rate ε > 0 per unit, on cells (DP19 §5.2, §7.4).
+    """Planar Laplace noise of rate ε > 0 per unit, on cells (Kawamoto and Murakami, ESORICS 2019,
+    §5.2, §7.4).
 
     ε-private per unit of Euclidean distance of the centres: the density is, and reporting cells
     is post-processing. Masses are accurate to 10⁻¹² relative, and those below 10⁻²⁵⁰ count as that;
@@ -73,7 +74,8 @@ def planar_laplace(cells: Grid | Regions, epsilon: Number) -> Mechanism:
 
 
 def planar_gaussian(cells: Grid | Regions, sigma: float) -> Mechanism:
-    """Gaussian noise of standard deviation ``sigma`` > 0 per coordinate, on cells (DP19 §7.4).
+    """Gaussian noise of standard deviation ``sigma`` > 0 per coordinate, on cells (Kawamoto and
+    Murakami, ESORICS 2019, §7.4).
 
     Never private with δ = 0 in the plane; ``measures.delta`` gives its (ε, δ) on the cells. Masses
     are products of differences of the normal distribution function; tails go to the nearest cell.

@@ -1,4 +1,6 @@
-"""The tupling mechanism: the output of a base mechanism hidden among random dummies (DP19 §6)."""
+"""The tupling mechanism: the output of a base mechanism hidden among random dummies (Kawamoto and
+Murakami, ESORICS 2019, §6).
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ _LARGEST_LOG = 600.0
 
 @record
 class Tupling(Shown):
-    """Q(k, ν, A): the output of A at a random place among k dummies drawn from ν (DP19 Alg. 1).
+    """Q(k, ν, A): the output of A at a random place among k dummies drawn from ν (Kawamoto and
+    Murakami, ESORICS 2019, Alg. 1).
 
     Make it with ``tupling``.
 
@@ -83,7 +86,8 @@ class Tupling(Shown):
 
     @checked_arguments
     def expected_loss(self, prior: Prior, distance: DistanceLike) -> float:
-        """Σ λ(x) E[min_i d(x, y_i)], exactly (DP19 Def. 11), in the unit of the distance.
+        """Σ λ(x) E[min_i d(x, y_i)], exactly (Kawamoto and Murakami, ESORICS 2019, Def. 11), in the
+        unit of the distance.
 
         The truth and the dummies are independent, so that P(min > t) is the product of
         P(d(x, A(x)) > t) and ν(d(x,·) > t)^k; its integral over t is the mean.
@@ -240,7 +244,8 @@ class Tupling(Shown):
         self, lam0: Distribution, lam1: Distribution, *, nodes: int = _NODES
     ) -> tuple[Interval, Interval]:
         """How often the Bayes rule for two equally likely attributes is right about a user of each,
-        between bounds that cover any choice where both are as likely (DP19 §7.3: ASR).
+        between bounds that cover any choice where both are as likely (Kawamoto and Murakami,
+        ESORICS 2019, §7.3: ASR).
 
         With p, q the laws of the tuples, H(t) = Σ max(0, p - t q) is convex in t with slopes
         -q(p >= q) and -q(p > q) to both sides of 1, which chords bound; H(1) = p(p > q) - q(p > q)
@@ -263,7 +268,8 @@ class Tupling(Shown):
         )
 
     def theorem3(self, lam0: Distribution, lam1: Distribution, delta: Number) -> float:
-        """DP19 Theorem 3's ε for this δ, with η = 0 and β = max_y max_b (λ_bA)(y).
+        """Kawamoto and Murakami, ESORICS 2019, Theorem 3's ε for this δ, with η = 0 and β = max_y
+        max_b (λ_bA)(y).
 
         inf where the theorem says nothing (α >= k/|Y|).
 
@@ -339,7 +345,8 @@ class Tupling(Shown):
 
 @checked_arguments
 def tupling(base: Mechanism, dummies: int, dummy_weights: Distribution | None = None) -> Tupling:
-    """The tupling mechanism with ``dummies`` = k >= 0 dummies around ``base`` (DP19 Alg. 1).
+    """The tupling mechanism with ``dummies`` = k >= 0 dummies around ``base`` (Kawamoto and
+    Murakami, ESORICS 2019, Alg. 1).
 
     ``dummy_weights`` is ν over the observables, any weights >= 0, shape (n_o,); uniform unless
     given.
@@ -368,7 +375,8 @@ def tupling(base: Mechanism, dummies: int, dummy_weights: Distribution | None = 
 
 
 def theorem3_epsilon(dummies: int, outputs: int, beta: float, *, delta: Number) -> float:
-    """ε = ln((k + (α + β)|Y|) / (k - α|Y|)) with δ = 2 e^{-2α²/(kβ²)} (DP19 Theorem 3, η = 0).
+    """ε = ln((k + (α + β)|Y|) / (k - α|Y|)) with δ = 2 e^{-2α²/(kβ²)} (Kawamoto and Murakami,
+    ESORICS 2019, Theorem 3, η = 0).
 
     ``beta`` bounds every (λA)(y); ``outputs`` is |Y|. inf where α >= k/|Y|.
 

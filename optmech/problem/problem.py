@@ -117,7 +117,8 @@ _DIFFERENT = 0.75
 
 @record
 class Problem(ReadOnly):
-    """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
+    """Find p(o|s) that minimises ``objective`` under ``constraints`` (Shokri, PETS 2015, sections 4
+    to 8).
 
     Parameters
     ----------
@@ -128,8 +129,9 @@ class Problem(ReadOnly):
     observables:
         Domain of o; default the secrets.
     objective:
-        ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12; with a promise for every point of a
-        line that of all its points), ``MaximizeDistortion`` or ``MinimizeLeakage``.
+        ``"expected_loss"`` (Shokri, PETS 2015, eq. 11), ``"worst_loss"`` (eq. 12; with a promise
+        for every point of a line that of all its points), ``MaximizeDistortion`` or
+        ``MinimizeLeakage``.
     constraints:
         Any combination of the classes of ``optmech.problem.constraints``.
     title:

@@ -44,12 +44,11 @@ def dominators(features: Floats) -> Ints:
 class DominatedEstimates:
     """Drop the adversary's estimates that another one is never worse than.
 
-    Source: a row x <= Σ_s w[t,s] v_s for every estimate t, in every block (PG 21b). Target: the
-    rows of estimates t for which no other t' has w[t',s] <= w[t,s] for all s. Equivalent, because
-    v >= 0 makes the row of t' the stronger one. With w[t,s] = π(s) d(t,s) these are places farther
-    from every place that the prior visits than another one is. Duals: dropped rows get multiplier
-    zero.
-    """
+    Source: a row x <= Σ_s w[t,s] v_s for every estimate t, in every block (Shokri, PETS 2015, eq.
+    21b). Target: the rows of estimates t for which no other t' has w[t',s] <= w[t,s] for all s.
+    Equivalent, because v >= 0 makes the row of t' the stronger one. With w[t,s] = π(s) d(t,s) these
+    are places farther from every place that the prior visits than another one is. Duals: dropped
+    rows get multiplier zero."""
 
     def apply(self, lp: BlockLP) -> tuple[Reduced, ...]:
         kept = tuple(_kept(rows, lp.secrets) for rows in lp.local)

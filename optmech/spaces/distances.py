@@ -231,7 +231,7 @@ def manhattan() -> Distance:
 
 
 def hamming() -> Distance:
-    """0 where the labels are equal, 1 elsewhere (PG section 9).
+    """0 where the labels are equal, 1 elsewhere (Shokri, PETS 2015, section 9).
 
     Examples
     --------

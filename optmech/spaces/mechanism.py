@@ -1,4 +1,4 @@
-"""A mechanism: the row-stochastic matrix p(o|s) with its two domains (PG eq. 2)."""
+"""A mechanism: the row-stochastic matrix p(o|s) with its two domains (Shokri, PETS 2015, eq. 2)."""
 
 from __future__ import annotations
 

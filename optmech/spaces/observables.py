@@ -26,7 +26,7 @@ def __dir__() -> list[str]:
 
 @record
 class Subsets(Domain):
-    """Observables that stand for sets of elements of ``base`` (PG section 3.1).
+    """Observables that stand for sets of elements of ``base`` (Shokri, PETS 2015, section 3.1).
 
     Where the base has coordinates, a subset lies at the mean of its members.
 

@@ -1,4 +1,4 @@
-"""Prior distributions over a domain (PG eq. 1)."""
+"""Prior distributions over a domain (Shokri, PETS 2015, eq. 1)."""
 
 from __future__ import annotations
 

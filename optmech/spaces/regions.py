@@ -1,4 +1,6 @@
-"""Population-balanced regions: a grid refined by recursive quadrisection (DP19 §7.1)."""
+"""Population-balanced regions: a grid refined by recursive quadrisection (Kawamoto and Murakami,
+ESORICS 2019, §7.1).
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,7 @@ class Regions(Domain):
 @checked_arguments
 def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
     """Split the cell with the most points into four, again and again, while at most ``regions``
-    remain (DP19 §7.1: 11 × 10 squares become 276 regions).
+    remain (Kawamoto and Murakami, ESORICS 2019, §7.1: 11 × 10 squares become 276 regions).
 
     ``xy`` are observations, shape (m, 2), as ``grid.locate`` reads them; those outside are
     ignored. A cell is split at most 12 times, and only where it holds more than one point.
@@ -149,7 +151,8 @@ def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
 def attribute_distributions(
     domain: Domain, xy: ArrayLike, attribute: ArrayLike
 ) -> dict[str, Prior]:
-    """λ_t for every value t of an attribute: where its observations lie (DP19 §7.1).
+    """λ_t for every value t of an attribute: where its observations lie (Kawamoto and Murakami,
+    ESORICS 2019, §7.1).
 
     ``xy`` as ``domain.locate`` reads it, shape (m, 2); ``attribute`` m values, named by ``str``.
     Observations outside the domain are counted in each prior's ``binning``.

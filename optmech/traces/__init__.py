@@ -1,4 +1,6 @@
-"""Location traces: privacy under conditional priors (TP19). Every name is imported on first use."""
+"""Location traces: privacy under conditional priors (Meehan and Chaudhuri 2021). Every name is
+imported on first use.
+"""
 
 from __future__ import annotations
 

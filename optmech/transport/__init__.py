@@ -1,4 +1,5 @@
-"""Optimal transport between finite distributions: W_p, W_∞, lifted relations (DP19 §2.5, §5).
+"""Optimal transport between finite distributions: W_p, W_∞, lifted relations (Kawamoto and
+Murakami, ESORICS 2019, §2.5, §5).
 
 All of it rests on one transportation simplex with whole-number flows; optimality is settled in
 exact arithmetic. Distributions are balanced as ``Masses`` says: counts exactly, weights up to
@@ -61,7 +62,7 @@ def wasserstein(
     a: Distribution, b: Distribution, distance: DistanceLike, p: float | str = 1
 ) -> Coupling:
     """W_p(a, b) with an optimal plan: (Σ γ d^p)^{1/p} for p >= 1, and for p = inf the least
-    longest move (DP19 Def. 6).
+    longest move (Kawamoto and Murakami, ESORICS 2019, Def. 6).
 
     Parameters
     ----------
@@ -107,7 +108,8 @@ def wasserstein(
 
 
 def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | Violation:
-    """Decide (a, b) ∈ Φ# (DP19 Def. 7): a coupling inside Φ, or a set violating Hall's condition.
+    """Decide (a, b) ∈ Φ# (Kawamoto and Murakami, ESORICS 2019, Def. 7): a coupling inside Φ, or a
+    set violating Hall's condition.
 
     ``relation`` is a boolean array of shape (n, m). By the max-flow min-cut theorem exactly one of
     the two exists.
@@ -139,7 +141,8 @@ def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | 
 
 
 def diameter(a: Distribution, b: Distribution, distance: DistanceLike) -> float:
-    """diam(a, b): the largest distance between points with mass (DP19 §5.2); at least W_∞.
+    """diam(a, b): the largest distance between points with mass (Kawamoto and Murakami, ESORICS
+    2019, §5.2); at least W_∞.
 
     Examples
     --------

@@ -257,7 +257,8 @@ class Violation(Shown):
 
 @record
 class Coupling(Shown):
-    """A joint distribution of two given ones (DP19 Def. 5), and what it attains.
+    """A joint distribution of two given ones (Kawamoto and Murakami, ESORICS 2019, Def. 5), and
+    what it attains.
 
     Examples
     --------
@@ -361,7 +362,8 @@ def inside(masses: Masses, relation: Relation) -> Coupling | Violation:
 
 
 def bottleneck(masses: Masses, distance: Floats) -> Coupling:
-    """W_∞ of the points with mass (DP19 Def. 6), with a plan and the proof from below.
+    """W_∞ of the points with mass (Kawamoto and Murakami, ESORICS 2019, Def. 6), with a plan and
+    the proof from below.
 
     A search among the distances that occur. A feasible threshold falls to the longest move of
     its plan; an infeasible one rises to the shortest way out of its violating set.

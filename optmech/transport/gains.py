@@ -2,7 +2,8 @@
 
 If p(o|i) <= e^{r_ij} p(o|j) for all i, j and o, then (aP)(o) <= Λ(a, b) (bP)(o), and Λ(a, b), the
 largest a·v / b·v over v >= 0 with v_i <= e^{r_ij} v_j, is the least such factor: some mechanism
-that keeps r attains it. DP19 Theorem 2 has e^{ε W_∞(a, b)} in its place, which is never smaller.
+that keeps r attains it. Kawamoto and Murakami, ESORICS 2019, Theorem 2 has e^{ε W_∞(a, b)} in its
+place, which is never smaller.
 
 Mass a_i is sent to places j, where it counts e^{r_ij} times; the least λ with no more than λ b_j
 arriving anywhere is that largest ratio (docs/theory.md, "Carrying a guarantee over to

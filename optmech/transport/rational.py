@@ -203,7 +203,8 @@ def cheapest_plan(
 
 
 def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCasePlan:
-    """A plan whose longest move is W_∞ (DP19 Def. 6, CM19 §VI-D), of least Σ γ d among those.
+    """A plan whose longest move is W_∞ (Kawamoto and Murakami, ESORICS 2019, Def. 6, Kawamoto and
+    Murakami, Allerton 2019, §VI-D), of least Σ γ d among those.
 
     Moves beyond a threshold cost more than any detour within it could (a cycle of the difference
     of two plans has at most n + m arcs), so that they are used only where no plan does without.

@@ -1,5 +1,5 @@
 """f-divergences for any convex function given as a function, and what coupling mechanisms keep when
-their inputs are only approximately known (CM19 Theorem 3).
+their inputs are only approximately known (Kawamoto and Murakami, Allerton 2019, Theorem 3).
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def f_divergence(
     at_zero: float | None = None,
     recession: float | None = None,
 ) -> float:
-    """Σ q f(p/q) for a convex f with f(1) = 0 (CM19 Def. 6), zero masses included.
+    """Σ q f(p/q) for a convex f with f(1) = 0 (Kawamoto and Murakami, Allerton 2019, Def. 6), zero
+    masses included.
 
     Parameters
     ----------
@@ -192,8 +193,9 @@ def misestimated(divergence: str, closeness: Number, promised: Number = 0.0) -> 
     ``closeness`` of the assumed one, both ways, and the assumed outputs within ``promised``.
 
     "max": 2ε + promised. The others: the chord bound (see ``chord``) at that log ratio, which for
-    "kl" and equal outputs is 2ε tanh ε (CM19 has 2ε e^ε). Where the assumed outputs are equal, less
-    still: times (1 + e^{-2ε}) / (1 + e^{-ε}), and that is attained (docs/theory.md).
+    "kl" and equal outputs is 2ε tanh ε (Kawamoto and Murakami, Allerton 2019, have 2ε e^ε). Where
+    the assumed outputs are equal, less still: times (1 + e^{-2ε}) / (1 + e^{-ε}), and that is
+    attained (docs/theory.md).
 
     Examples
     --------
@@ -253,8 +255,9 @@ def chord(f: Function, log_ratio: Number) -> float:
     """((b−1) f(a) + (1−a) f(b)) / (b−a) with b = e^r, a = 1/b and r = ``log_ratio``: the largest
     f-divergence of two distributions with likelihood ratios in [a, b], for convex f, f(1) = 0.
 
-    With r = 2ε it bounds the outputs of a coupling mechanism. CM19 Theorem 3.3 has e^ε f(e^{2ε}) in
-    its place, which looks at f above 1 only and is false (docs/theory.md).
+    With r = 2ε it bounds the outputs of a coupling mechanism. Kawamoto and Murakami, Allerton 2019,
+    Theorem 3.3 has e^ε f(e^{2ε}) in its place, which looks at f above 1 only and is false
+    (docs/theory.md).
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The divergences that have a name, and Rényi divergences of every order. Those of CM19 Table I,
-with two of its entries put right: the reverse Kullback-Leibler divergence has f(t) = -ln t
-(printed: -t log t, which is not convex), and functions f may be negative somewhere, as t ln t is.
-"""
+"""The divergences that have a name, and Rényi divergences of every order. Those of Kawamoto and
+Murakami, Allerton 2019, Table I, with two of its entries put right: the reverse Kullback-Leibler
+divergence has f(t) = -ln t (printed: -t log t, which is not convex), and functions f may be
+negative somewhere, as t ln t is."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def both(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
 
 
 def kl(p: Distribution, q: Distribution) -> float:
-    """Σ p ln(p/q), in nats; inf where p > 0 = q somewhere (CM19 Table I, f = t ln t).
+    """Σ p ln(p/q), in nats; inf where p > 0 = q somewhere (Kawamoto and Murakami, Allerton 2019,
+    Table I, f = t ln t).
 
     Examples
     --------
@@ -49,7 +50,8 @@ def kl(p: Distribution, q: Distribution) -> float:
 
 
 def reverse_kl(p: Distribution, q: Distribution) -> float:
-    """Σ q ln(q/p), in nats: ``kl(q, p)`` (CM19 Table I, where f should read -ln t).
+    """Σ q ln(q/p), in nats: ``kl(q, p)`` (Kawamoto and Murakami, Allerton 2019, Table I, where f
+    should read -ln t).
 
     Examples
     --------
@@ -62,7 +64,8 @@ def reverse_kl(p: Distribution, q: Distribution) -> float:
 
 
 def chi_squared(p: Distribution, q: Distribution) -> float:
-    """Σ (p - q)²/q; inf where p > 0 = q somewhere (CM19 Table I, f = (t - 1)²).
+    """Σ (p - q)²/q; inf where p > 0 = q somewhere (Kawamoto and Murakami, Allerton 2019, Table I, f
+    = (t - 1)²).
 
     Examples
     --------
@@ -73,7 +76,8 @@ def chi_squared(p: Distribution, q: Distribution) -> float:
 
 
 def squared_hellinger(p: Distribution, q: Distribution) -> float:
-    """½ Σ (√p - √q)² = 1 - Σ √(pq), between 0 and 1 (CM19 Table I, f = ½(√t - 1)²).
+    """½ Σ (√p - √q)² = 1 - Σ √(pq), between 0 and 1 (Kawamoto and Murakami, Allerton 2019, Table I,
+    f = ½(√t - 1)²).
 
     Examples
     --------
@@ -86,7 +90,8 @@ def squared_hellinger(p: Distribution, q: Distribution) -> float:
 
 
 def total_variation(p: Distribution, q: Distribution) -> float:
-    """½ Σ |p - q| = max_R p(R) - q(R), between 0 and 1 (CM19 Table I, f = ½|t - 1|).
+    """½ Σ |p - q| = max_R p(R) - q(R), between 0 and 1 (Kawamoto and Murakami, Allerton 2019, Table
+    I, f = ½|t - 1|).
 
     Examples
     --------
@@ -99,7 +104,8 @@ def total_variation(p: Distribution, q: Distribution) -> float:
 
 def hockey_stick(p: Distribution, q: Distribution, epsilon: Number) -> float:
     """Σ max(0, p - e^ε q), ε >= 0 (or an exact string): the least δ for which p and q are (ε, δ)
-    close in this direction; total variation at ε = 0 (CM19 Def. 1; f = max(0, t - e^ε)).
+    close in this direction; total variation at ε = 0 (Kawamoto and Murakami, Allerton 2019, Def. 1;
+    f = max(0, t - e^ε)).
 
     Examples
     --------
@@ -111,7 +117,8 @@ def hockey_stick(p: Distribution, q: Distribution, epsilon: Number) -> float:
 
 
 def max_divergence(p: Distribution, q: Distribution, delta: Number = 0.0) -> float:
-    """max over sets R with p(R) > δ of ln((p(R) - δ) / q(R)), and at least 0 (CM19 Def. 5).
+    """max over sets R with p(R) > δ of ln((p(R) - δ) / q(R)), and at least 0 (Kawamoto and
+    Murakami, Allerton 2019, Def. 5).
 
     The least ε >= 0 with ``hockey_stick(p, q, ε) <= δ``, from the sorted likelihood ratios without
     iteration; inf where p gives more than δ to what q excludes. (The printed maximum is ln(1 - δ)
@@ -177,9 +184,9 @@ _HUGE = 1e10
 def renyi(p: Distribution, q: Distribution, order: float) -> float:
     """ln(Σ p^α q^(1-α)) / (α - 1), in nats, for ``order`` α from 0 to ``math.inf``.
 
-    By its limits: Kullback-Leibler at 1, -ln q(p > 0) at 0, max divergence at infinity. inf where
-    p > 0 = q somewhere (α >= 1), or everywhere on p's support (α < 1). It grows with α. (CM19 §VII
-    points to it; Mironov, CSF 2017; van Erven and Harremoës 2014.)
+    By its limits: Kullback-Leibler at 1, -ln q(p > 0) at 0, max divergence at infinity. inf where p
+    > 0 = q somewhere (α >= 1), or everywhere on p's support (α < 1). It grows with α. (Kawamoto and
+    Murakami, Allerton 2019, §VII points to it; Mironov, CSF 2017; van Erven and Harremoës 2014.)
 
     Raises
     ------

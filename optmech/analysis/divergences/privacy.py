@@ -1,7 +1,6 @@
-"""The privacy of a mechanism under any divergence: of points, and of distributions (CM19 §III); and
-what its points tell of distributions without any metric (docs/theory.md, "Transport between rows,
-and populations known roughly").
-"""
+"""The privacy of a mechanism under any divergence: of points, and of distributions (Kawamoto and
+Murakami, Allerton 2019, §III); and what its points tell of distributions without any metric
+(docs/theory.md, "Transport between rows, and populations known roughly")."""
 
 from __future__ import annotations
 
@@ -44,7 +43,8 @@ def point_epsilon(
     *,
     pairs: IndexPairs | None = None,
 ) -> float:
-    """The least ε with D(p(·|s) ‖ p(·|s')) <= ε d(s, s'), both ways (CM19 Def. 9, 10).
+    """The least ε with D(p(·|s) ‖ p(·|s')) <= ε d(s, s'), both ways (Kawamoto and Murakami,
+    Allerton 2019, Def. 9, 10).
 
     ``divergence`` is "kl", "reverse_kl", "tv", "chi2", "hellinger", "max", or a function of two
     arrays, such as ``lambda p, q: om.divergences.renyi(p, q, 2)``. Without ``distance`` d = 1;
@@ -75,7 +75,8 @@ def distribution_epsilon(
     *,
     scale: ArrayLike | None = None,
 ) -> float:
-    """The least ε with D(λP ‖ λ'P) <= ε · scale for every pair, both ways (CM19 Def. 11, 12).
+    """The least ε with D(λP ‖ λ'P) <= ε · scale for every pair, both ways (Kawamoto and Murakami,
+    Allerton 2019, Def. 11, 12).
 
     ``pairs`` holds (λ, λ'), distributions over the secrets, normalised here; ``scale`` one number
     >= 0 per pair (W_1(λ, λ') for the extended form), default 1. inf where a pair of scale 0 is told
@@ -104,7 +105,8 @@ def distribution_epsilon(
 
 @checked_arguments
 def pairwise(m: Mechanism, lams: Sequence[Distribution], divergence: Divergence) -> Pairwise:
-    """D(λP ‖ λ'P) for every pair of ``lams``, the larger of both ways (CM19 Def. 11).
+    """D(λP ‖ λ'P) for every pair of ``lams``, the larger of both ways (Kawamoto and Murakami,
+    Allerton 2019, Def. 11).
 
     Examples
     --------
@@ -157,11 +159,12 @@ def by_transport(
     """What the rows of a mechanism say of two distributions of its secret: at most the least
     Σ γ D(P_s ‖ P_s') over couplings γ of the two, for every jointly convex D.
 
-    No metric is involved, and the bound is at most that of a coupling within a relation (DP19 and
-    CM19 Theorem 1) and of ε W_1 (CM19 Theorem 2). For "max" it is (ε, δ): the least mean of the δ
-    that each pair of points needs at ``epsilon``, so that one call for each ε draws a curve. To
-    measure the pair itself look at the outputs: ``distribution_epsilon``, ``hockey_stick``. This
-    is what looking at points alone can tell.
+    No metric is involved, and the bound is at most that of a coupling within a relation (Kawamoto
+    and Murakami, ESORICS 2019, and Kawamoto and Murakami, Allerton 2019, Theorem 1) and of ε W_1
+    (Kawamoto and Murakami, Allerton 2019, Theorem 2). For "max" it is (ε, δ): the least mean of the
+    δ that each pair of points needs at ``epsilon``, so that one call for each ε draws a curve. To
+    measure the pair itself look at the outputs: ``distribution_epsilon``, ``hockey_stick``. This is
+    what looking at points alone can tell.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What follows for several outputs, for what is made of inputs and outputs, for other beliefs (DP19
-§3.4, §4, §5, App. B; CM19 §V), for populations that are known roughly, and for their mixtures
-(docs/theory.md, "Transport between rows, and populations known roughly").
-"""
+"""What follows for several outputs, for what is made of inputs and outputs, for other beliefs
+(Kawamoto and Murakami, ESORICS 2019, §3.4, §4, §5, App. B; Kawamoto and Murakami, Allerton 2019,
+§V), for populations that are known roughly, and for their mixtures (docs/theory.md, "Transport
+between rows, and populations known roughly")."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def compose_shared(first: Guarantee, second: Guarantee) -> Guarantee:
 
     (ε₀ + ε₁, δ₀ + δ₁) for "max", the sum for "kl" and "reverse_kl", 1 - (1 - ε₀)(1 - ε₁) for "tv"
     and "hellinger", (1 + ε₀)(1 + ε₁) - 1 for "chi2"; all attained by independent noise. ``lift``
-    afterwards gives DP19 Prop. 3, 4 (without |Φ|) and CM19 Prop. 3, 4, which are about Φ#. For
-    given pairs of distributions alone nothing composes (docs/theory.md has two bits and their
-    exclusive or): hence points.
+    afterwards gives Kawamoto and Murakami, ESORICS 2019, Prop. 3, 4 (without |Φ|) and Kawamoto and
+    Murakami, Allerton 2019, Prop. 3, 4, which are about Φ#. For given pairs of distributions alone
+    nothing composes (docs/theory.md has two bits and their exclusive or): hence points.
 
     Examples
     --------
@@ -62,7 +62,8 @@ def compose_shared(first: Guarantee, second: Guarantee) -> Guarantee:
 @checked_arguments
 def compose_independent(first: Guarantee, second: Guarantee) -> Guarantee:
     """Outputs on *independent* inputs from the same unknown λ, with the constants of
-    ``compose_shared`` (DP19 Prop. 5; CM19 Prop. 5, 6, where they are given for "kl").
+    ``compose_shared`` (Kawamoto and Murakami, ESORICS 2019, Prop. 5; Kawamoto and Murakami,
+    Allerton 2019, Prop. 5, 6, where they are given for "kl").
 
     Examples
     --------
@@ -78,7 +79,8 @@ def compose_independent(first: Guarantee, second: Guarantee) -> Guarantee:
 
 @checked_arguments
 def post_process(premise: Guarantee) -> Guarantee:
-    """Whatever is computed from the output alone keeps the guarantee (DP19 Prop. 6, CM19 Prop. 7).
+    """Whatever is computed from the output alone keeps the guarantee (Kawamoto and Murakami,
+    ESORICS 2019, Prop. 6, Kawamoto and Murakami, Allerton 2019, Prop. 7).
 
     Raises
     ------
@@ -98,7 +100,8 @@ def post_process(premise: Guarantee) -> Guarantee:
 
 @checked_arguments
 def with_dummies(premise: Guarantee) -> Guarantee:
-    """The tupling mechanism around a mechanism with this guarantee (DP19 Prop. 10).
+    """The tupling mechanism around a mechanism with this guarantee (Kawamoto and Murakami, ESORICS
+    2019, Prop. 10).
 
     Dummies and places are drawn without a look at the input, so this is post-processing: it holds
     for any law of the dummies, any δ, and for points as well, where the paper has uniform dummies,
@@ -122,14 +125,15 @@ def with_dummies(premise: Guarantee) -> Guarantee:
 
 @checked_arguments
 def pre_process(premise: Guarantee, stability: int) -> Guarantee:
-    """After a c-stable transformation of the input distribution (DP19 Def. 10, Prop. 7; CM19 Def.
-    13, Prop. 8).
+    """After a c-stable transformation of the input distribution (Kawamoto and Murakami, ESORICS
+    2019, Def. 10, Prop. 7; Kawamoto and Murakami, Allerton 2019, Def. 13, Prop. 8).
 
     Per unit of a distance between distributions: cε, and δ stays. For an adjacency that is walked c
-    steps: cε for "tv" and "max", c²ε for "hellinger", whose root is a metric; δ grows to
-    (1 + e^ε + … + e^{(c-1)ε}) δ (DP19 writes δ, which its proof does not give for δ > 0). Refused
-    for the others: CM19 Prop. 8 (1) states cε for every divergence, but two steps of "kl" or "chi2"
-    can be as far apart as one likes (docs/theory.md).
+    steps: cε for "tv" and "max", c²ε for "hellinger", whose root is a metric; δ grows to (1 + e^ε +
+    … + e^{(c-1)ε}) δ (Kawamoto and Murakami, ESORICS 2019, write δ, which its proof does not give
+    for δ > 0). Refused for the others: Kawamoto and Murakami, Allerton 2019, Prop. 8 (1) states cε
+    for every divergence, but two steps of "kl" or "chi2" can be as far apart as one likes
+    (docs/theory.md).
 
     Examples
     --------
@@ -160,7 +164,7 @@ def pre_process(premise: Guarantee, stability: int) -> Guarantee:
 @checked_arguments
 def close_beliefs(premise: Guarantee) -> Guarantee:
     """Against beliefs λ̃ such that (λ̃0, λ0) and (λ1, λ̃1) are themselves pairs of the premise:
-    (3ε, (1 + e^ε + e^{2ε}) δ) (DP19 Prop. 2).
+    (3ε, (1 + e^ε + e^{2ε}) δ) (Kawamoto and Murakami, ESORICS 2019, Prop. 2).
 
     Examples
     --------
@@ -181,7 +185,7 @@ def close_beliefs(premise: Guarantee) -> Guarantee:
 @checked_arguments
 def close_beliefs_metric(premise: Guarantee, distance: Number, closeness: Number) -> Guarantee:
     """Against beliefs with W(λ, λ̃) <= c = ``closeness``, for a pair at W = ``distance``:
-    e^{ε(W + 2c)} (DP19 Prop. 1), and δ (1 + e^{εc} + e^{ε(c + W)}).
+    e^{ε(W + 2c)} (Kawamoto and Murakami, ESORICS 2019, Prop. 1), and δ (1 + e^{εc} + e^{ε(c + W)}).
 
     Examples
     --------
@@ -204,8 +208,8 @@ def close_beliefs_metric(premise: Guarantee, distance: Number, closeness: Number
 
 @checked_arguments
 def from_probabilistic(premise: Guarantee) -> Guarantee:
-    """Probabilistic distribution privacy is distribution privacy, with the same ε and δ (DP19
-    Prop. 9; Prop. 8 for δ = 0).
+    """Probabilistic distribution privacy is distribution privacy, with the same ε and δ (Kawamoto
+    and Murakami, ESORICS 2019, Prop. 9; Prop. 8 for δ = 0).
 
     Examples
     --------
@@ -219,9 +223,9 @@ def from_probabilistic(premise: Guarantee) -> Guarantee:
 
 @checked_arguments
 def to_probabilistic(premise: Guarantee, epsilon: Number | None = None) -> Guarantee:
-    """Distribution privacy as the probabilistic one: the same ε for δ = 0 (DP19 Prop. 8), else at a
-    larger ε' = ``epsilon`` with δ (1 + e^{-ε'}) / (1 - e^{ε-ε'}) (docs/theory.md). The premise has
-    to hold both ways.
+    """Distribution privacy as the probabilistic one: the same ε for δ = 0 (Kawamoto and Murakami,
+    ESORICS 2019, Prop. 8), else at a larger ε' = ``epsilon`` with δ (1 + e^{-ε'}) / (1 - e^{ε-ε'})
+    (docs/theory.md). The premise has to hold both ways.
 
     Raises
     ------
@@ -392,14 +396,14 @@ def estimated_pair(
 def misestimated_inputs(
     premise: Guarantee, first: tuple[Number, Number], second: tuple[Number, Number]
 ) -> Guarantee:
-    """What coupling mechanisms keep that were chosen for estimates λ̂0, λ̂1 of their inputs, and any
-    mechanism: where λ0(S) <= e^{ε₁} λ̂0(S) + δ₁ and λ̂1(S) <= e^{ε₂} λ1(S) + δ₂ for all S, with
+    """What coupling mechanisms keep that were chosen for estimates λ̂0, λ̂1 of their inputs, and
+    any mechanism: where λ0(S) <= e^{ε₁} λ̂0(S) + δ₁ and λ̂1(S) <= e^{ε₂} λ1(S) + δ₂ for all S, with
     ``first`` = (ε₁, δ₁) and ``second`` = (ε₂, δ₂), and (ε₀, δ₀) for the outputs of the estimates,
     the outputs of λ0 and λ1 are (ε₁ + ε₀ + ε₂, δ₁ + e^{ε₁} δ₀ + e^{ε₁ + ε₀} δ₂)-close.
 
-    With ε₁ = ε₂ = 0 the δ are total variations, which are finite on any data; CM19 Theorem 3 needs
-    finite max divergences, see ``om.divergences.misestimated``. ``om.divergences.hockey_stick``
-    gives the least δ for an ε.
+    With ε₁ = ε₂ = 0 the δ are total variations, which are finite on any data; Kawamoto and
+    Murakami, Allerton 2019, Theorem 3 needs finite max divergences, see
+    ``om.divergences.misestimated``. ``om.divergences.hockey_stick`` gives the least δ for an ε.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """What is guaranteed, under which divergence, how guarantees of that divergence behave, and what a
-bound of one divergence says of another (CM19 Prop. 10, Fig. 4; proofs are in docs/theory.md).
-"""
+bound of one divergence says of another (Kawamoto and Murakami, Allerton 2019, Prop. 10, Fig. 4;
+proofs are in docs/theory.md)."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ class Guarantee:
     """D(μ ‖ μ') <= ε for the outputs of certain pairs of inputs.
 
     Of the max divergence this is (ε, δ)-indistinguishability, with δ the mass that is set aside:
-    between points differential privacy (DP19 Def. 1, 4), between distributions distribution privacy
-    (Def. 8, 9). Of the others it is divergence privacy (CM19 Def. 9 to 12), and δ is 0. Where
-    ``per`` names a distance, ε is per unit of it.
+    between points differential privacy (Kawamoto and Murakami, ESORICS 2019, Def. 1, 4), between
+    distributions distribution privacy (Def. 8, 9). Of the others it is divergence privacy (Kawamoto
+    and Murakami, Allerton 2019, Def. 9 to 12), and δ is 0. Where ``per`` names a distance, ε is per
+    unit of it.
 
     Raises
     ------
@@ -78,7 +79,8 @@ class Guarantee:
     theorem: str
     """Why: the theorem, and what it was applied to."""
     of: str = "distributions"
-    """ "points", "distributions" or "probabilistic" (DP19 Def. 16)."""
+    """ "points", "distributions" or "probabilistic" (Kawamoto and Murakami, ESORICS 2019, Def. 16).
+    """
     per: str = ""
     """The distance that ε is per unit of; "" for none."""
     divergence: str = "max"
@@ -100,7 +102,9 @@ class Guarantee:
         return RULES[self.divergence]
 
     def cited(self, dp19: str, cm19: str) -> str:
-        """The theorem that is meant: of DP19 for the max divergence, of CM19 for the others."""
+        """The theorem that is meant: of Kawamoto and Murakami, ESORICS 2019, for the max
+        divergence, of Kawamoto and Murakami, Allerton 2019, for the others.
+        """
         return f"DP19 {dp19}" if self.divergence == "max" else f"CM19 {cm19}"
 
     def capped(self, epsilon: float) -> float:
@@ -128,9 +132,9 @@ def points(
     per: str = "",
     divergence: str = "max",
 ) -> Guarantee:
-    """The premise of the others: (ε, δ)-privacy of points for ``pairs`` (DP19 Def. 1, 4), or
-    D(p(·|s) ‖ p(·|s')) <= ε for another divergence (CM19 Def. 9, 10), known from a mechanism's
-    construction or measured.
+    """The premise of the others: (ε, δ)-privacy of points for ``pairs`` (Kawamoto and Murakami,
+    ESORICS 2019, Def. 1, 4), or D(p(·|s) ‖ p(·|s')) <= ε for another divergence (Kawamoto and
+    Murakami, Allerton 2019, Def. 9, 10), known from a mechanism's construction or measured.
 
     Examples
     --------
@@ -143,8 +147,9 @@ def points(
 def distributions(
     epsilon: Number, delta: Number, pairs: str, *, per: str = "", divergence: str = "max"
 ) -> Guarantee:
-    """A premise: (ε, δ)-distribution privacy for ``pairs`` (DP19 Def. 8, 9), or D(λP ‖ λ'P) <= ε
-    for another divergence (CM19 Def. 11, 12).
+    """A premise: (ε, δ)-distribution privacy for ``pairs`` (Kawamoto and Murakami, ESORICS 2019,
+    Def. 8, 9), or D(λP ‖ λ'P) <= ε for another divergence (Kawamoto and Murakami, Allerton 2019,
+    Def. 11, 12).
 
     Examples
     --------
@@ -156,8 +161,9 @@ def distributions(
 
 
 def probabilistic(epsilon: Number, delta: Number, pairs: str) -> Guarantee:
-    """A premise: (ε, δ)-probabilistic distribution privacy for ``pairs``, both ways (DP19 Def. 16):
-    outside a set of reports of probability at most δ under either, ratios are at most e^ε.
+    """A premise: (ε, δ)-probabilistic distribution privacy for ``pairs``, both ways (Kawamoto and
+    Murakami, ESORICS 2019, Def. 16): outside a set of reports of probability at most δ under
+    either, ratios are at most e^ε.
 
     Examples
     --------
@@ -240,7 +246,8 @@ _BOUNDS: dict[tuple[str, str], _Bound] = {
 
 @checked_arguments
 def weaken(premise: Guarantee, divergence: str) -> Guarantee:
-    """What a bound of one divergence says of another, pair by pair (CM19 Prop. 10, Fig. 4).
+    """What a bound of one divergence says of another, pair by pair (Kawamoto and Murakami, Allerton
+    2019, Prop. 10, Fig. 4).
 
     Beyond D <= D', of which the paper has kl <= max: the largest D that D' <= ε leaves, attained
     for all but "tv" from "kl" and "reverse_kl" (docs/theory.md). Rounded up. Bounds of "max" both

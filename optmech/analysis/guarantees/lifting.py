@@ -1,4 +1,6 @@
-"""From points to distributions and back (DP19 Theorems 1, 2, 4; CM19 Theorems 1, 2, 4)."""
+"""From points to distributions and back (Kawamoto and Murakami, ESORICS 2019, Theorems 1, 2, 4;
+Kawamoto and Murakami, Allerton 2019, Theorems 1, 2, 4).
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,11 @@ _MOST_CARRIED = 1000
 
 @checked_arguments
 def lift(premise: Guarantee) -> Guarantee:
-    """From points to distributions with the same ε and δ: Φ gives Φ# (DP19 Theorem 1 without its
-    factor |Φ|, CM19 Theorem 1), and a distance d gives W_∞,d for the max divergence (DP19 Theorem
-    2, for which W_1 is false) and W_1,d for the others (CM19 Theorem 2).
+    """From points to distributions with the same ε and δ: Φ gives Φ# (Kawamoto and Murakami,
+    ESORICS 2019, Theorem 1 without its factor |Φ|, Kawamoto and Murakami, Allerton 2019, Theorem
+    1), and a distance d gives W_∞,d for the max divergence (Kawamoto and Murakami, ESORICS 2019,
+    Theorem 2, for which W_1 is false) and W_1,d for the others (Kawamoto and Murakami, Allerton
+    2019, Theorem 2).
 
     Examples
     --------
@@ -57,7 +61,7 @@ def lift_pair(
     premise: Guarantee, lam0: Distribution, lam1: Distribution, relation: ArrayLike
 ) -> Guarantee | Violation:
     """``lift`` for one pair: the guarantee where a coupling inside the relation Φ exists, else the
-    set that shows that there is none (DP19 Def. 7).
+    set that shows that there is none (Kawamoto and Murakami, ESORICS 2019, Def. 7).
 
     ``relation`` is Φ as a boolean array of shape (n, n), the pairs that the premise is about.
     Weights count as what they are (floats as binary fractions, texts such as ``"1/3"`` exactly),
@@ -100,9 +104,10 @@ def lift_pair(
 def lift_metric_pair(
     premise: Guarantee, lam0: Distribution, lam1: Distribution, distance: DistanceLike
 ) -> Guarantee:
-    """What ε per unit of d is worth for one pair, both ways: the larger of ln Λ(λ0, λ1) and
-    ln Λ(λ1, λ0) for the max divergence (``carry_over``), which is at most ε W_∞ (DP19 Theorem 2),
-    and ε W_1 for the others (CM19 Theorem 2).
+    """What ε per unit of d is worth for one pair, both ways: the larger of ln Λ(λ0, λ1) and ln
+    Λ(λ1, λ0) for the max divergence (``carry_over``), which is at most ε W_∞ (Kawamoto and
+    Murakami, ESORICS 2019, Theorem 2), and ε W_1 for the others (Kawamoto and Murakami, Allerton
+    2019, Theorem 2).
 
     ``distance`` is as in ``transport.wasserstein``, and symmetric. Weights count as what they are,
     as in ``lift_pair``. With more than 1,000 places of mass on a side W_∞ takes the place of ln Λ,
@@ -131,7 +136,8 @@ def lift_metric_pair(
 @checked_arguments
 def restrict(premise: Guarantee) -> Guarantee:
     """From distributions back to points, ``lift`` undone: point masses are distributions, couple
-    within Φ where their points are in it, and are W_p = d apart (DP19 and CM19 Theorem 4).
+    within Φ where their points are in it, and are W_p = d apart (Kawamoto and Murakami, ESORICS
+    2019, and Kawamoto and Murakami, Allerton 2019, Theorem 4).
 
     Raises
     ------
@@ -154,7 +160,8 @@ def restrict(premise: Guarantee) -> Guarantee:
 
 @checked_arguments
 def weaken_metric(premise: Guarantee) -> Guarantee:
-    """From ε per unit of W_1 to the same per unit of W_∞, which is never smaller (CM19 Prop. 9).
+    """From ε per unit of W_1 to the same per unit of W_∞, which is never smaller (Kawamoto and
+    Murakami, Allerton 2019, Prop. 9).
 
     Examples
     --------

@@ -84,8 +84,8 @@ class _Reports(Shown):
 
     @checked_arguments
     def error(self, prior: Prior, distance: DistanceLike) -> Interval:
-        """The expected error of the optimal attack that sees all reports (PG 7), in the unit of the
-        distance d(t, s); estimates range over the secrets."""
+        """The expected error of the optimal attack that sees all reports (Shokri, PETS 2015, eq.
+        7), in the unit of the distance d(t, s); estimates range over the secrets."""
         secrets = self._mechanism.secrets
         found = self._earned(prior, -evaluate(distance, secrets, secrets, where="distance"))
         return Interval(0.0 - found.upper, 0.0 - found.lower)
@@ -172,10 +172,9 @@ class Repeated(_Reports):
         self, first: Distribution, second: Distribution, epsilon: Number, *, points: int = 4096
     ) -> Interval:
         """Bounds of the least δ of (ε, δ)-distribution privacy, both ways, of k reports about k
-        independent members of a population whose secrets follow ``first`` or ``second`` (DP19 Def.
-        8): Σ max(0, (λP)^k - e^ε (λ'P)^k) over the sequences of reports. ``points`` as in
-        ``delta``.
-        """
+        independent members of a population whose secrets follow ``first`` or ``second`` (Kawamoto
+        and Murakami, ESORICS 2019, Def. 8): Σ max(0, (λP)^k - e^ε (λ'P)^k) over the sequences of
+        reports. ``points`` as in ``delta``."""
         rate = parse_exact(epsilon, where="epsilon")
         fine = whole(points, "points", least=16, most=2**17)
         found = probabilities(self.mechanism)

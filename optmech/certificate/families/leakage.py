@@ -1,5 +1,5 @@
-"""The best guess: errors that it makes at least (PG 7), and what an adversary gains by it from a
-report at most (g-leakage)."""
+"""The best guess: errors that it makes at least (Shokri, PETS 2015, eq. 7), and what an adversary
+gains by it from a report at most (g-leakage)."""
 
 from __future__ import annotations
 

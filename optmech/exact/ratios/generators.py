@@ -1,4 +1,5 @@
-"""Smooth convex generators f of f-divergences D_f(p ‖ q) = Σ_o q_o f(p_o / q_o) (CM19 Def. 6).
+"""Smooth convex generators f of f-divergences D_f(p ‖ q) = Σ_o q_o f(p_o / q_o) (Kawamoto and
+Murakami, Allerton 2019, Def. 6).
 
 Every f here is normalised by a multiple of t - 1, which changes no divergence of distributions, to
 f(1) = f'(1) = 0: all terms q f(p/q) are then >= 0, and sums of them cancel nothing.

@@ -1,9 +1,8 @@
 """Likelihood ratios of two distributions, and their hockey-stick curve, exactly.
 
-δ(ε) = Σ_o max(0, p_o - e^ε q_o) is what (ε, δ)-privacy bounds (DP19 Def. 1). In t = e^ε it is
-convex and piecewise linear with a breakpoint at every likelihood ratio p_o / q_o, so that both
-δ(ε) and its inverse have closed forms.
-"""
+δ(ε) = Σ_o max(0, p_o - e^ε q_o) is what (ε, δ)-privacy bounds (Kawamoto and Murakami, ESORICS 2019,
+Def. 1). In t = e^ε it is convex and piecewise linear with a breakpoint at every likelihood ratio
+p_o / q_o, so that both δ(ε) and its inverse have closed forms."""
 
 from __future__ import annotations
 
@@ -126,7 +125,8 @@ def _least_exactly(p: Floats, q: Floats, delta: float) -> float:
 
 @record
 class HockeyStick(Shown):
-    """δ(ε) = Σ_o max(0, p_o - e^ε q_o) for ε >= 0, one direction of one pair (DP19 Def. 1).
+    """δ(ε) = Σ_o max(0, p_o - e^ε q_o) for ε >= 0, one direction of one pair (Kawamoto and
+    Murakami, ESORICS 2019, Def. 1).
 
     ``p`` and ``q`` are non-negative arrays of shape (m,).
 

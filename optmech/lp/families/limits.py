@@ -1,5 +1,5 @@
 """Limits on losses and biases, rows across blocks; on what an adversary gains or misses by the best
-guess in every block (PG 21b), and its total."""
+guess in every block (Shokri, PETS 2015, eq. 21b), and its total."""
 
 from __future__ import annotations
 

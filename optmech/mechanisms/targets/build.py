@@ -1,6 +1,6 @@
-"""Making coupling mechanisms and optimal targets (CM19 §VI; mathematics of the joint program in
-docs/theory.md), and optimal targets under any divergence (Def. 15): one mechanism on pairs of an
-auxiliary input and a secret.
+"""Making coupling mechanisms and optimal targets (Kawamoto and Murakami, Allerton 2019, §VI;
+mathematics of the joint program in docs/theory.md), and optimal targets under any divergence (Def.
+15): one mechanism on pairs of an auxiliary input and a secret.
 
 A family C(t, ·) of mechanisms is one mechanism P[(t,x), y] = C(t,x)[y] on the pairs, and its output
 under t is the push of λ_t written on the pairs of t: closeness of outputs is distribution privacy
@@ -51,7 +51,8 @@ def coupling(
     secrets: Domain | None = None,
     observables: Domain | None = None,
 ) -> list[Mechanism]:
-    """The coupling mechanisms C(t,x)[y] = γ_t[x,y] / λ̂_t[x] (CM19 Def. 16), one for every input.
+    """The coupling mechanisms C(t,x)[y] = γ_t[x,y] / λ̂_t[x] (Kawamoto and Murakami, Allerton 2019,
+    Def. 16), one for every input.
 
     Parameters
     ----------
@@ -65,11 +66,13 @@ def coupling(
         d(x,y) >= 0: an array of shape (n, m), or, where the domains are known, a function of the
         two or a table with their labels.
     p:
-        1: γ_t of least mean move, so that the expected loss is W_1(λ̂_t, μ) (CM19 Def. 18, Prop.
-        2). ``math.inf``: of least longest move W_∞(λ̂_t, μ), and least mean among those.
+        1: γ_t of least mean move, so that the expected loss is W_1(λ̂_t, μ) (Kawamoto and Murakami,
+        Allerton 2019, Def. 18, Prop. 2). ``math.inf``: of least longest move W_∞(λ̂_t, μ), and
+        least mean among those.
     outside:
-        The row of an x with λ̂_t[x] = 0, which CM19 leaves open: a draw from μ ("target": nothing
-        is revealed by unforeseen inputs), or the nearest point with mass under μ ("nearest").
+        The row of an x with λ̂_t[x] = 0, which Kawamoto and Murakami, Allerton 2019, leave open: a
+        draw from μ ("target": nothing is revealed by unforeseen inputs), or the nearest point with
+        mass under μ ("nearest").
     secrets, observables:
         Domains of the mechanisms; default: those of priors, else 0, 1, 2, ...
 
@@ -166,9 +169,9 @@ def optimal_target(
     """The mechanisms of least average loss whose outputs are pairwise (ε, δ)-close.
 
     Minimises Σ_t w_t Σ γ_t d over all families of mechanisms, one for every auxiliary input, with
-    Σ_y max(0, μ_t[y] − e^ε μ_t'[y]) <= δ for all t, t': the best that any mechanism with
-    auxiliary input can do under (ε, δ)-distribution privacy (CM19 Def. 15). At ε = δ = 0 the
-    outputs are one distribution, a Wasserstein barycentre.
+    Σ_y max(0, μ_t[y] − e^ε μ_t'[y]) <= δ for all t, t': the best that any mechanism with auxiliary
+    input can do under (ε, δ)-distribution privacy (Kawamoto and Murakami, Allerton 2019, Def. 15).
+    At ε = δ = 0 the outputs are one distribution, a Wasserstein barycentre.
 
     Arguments as in ``coupling``; ``weights`` w_t are divided by their sum (default: equal),
     ``epsilon`` and ``delta`` numbers >= 0 or exact strings such as "ln 2".
@@ -372,7 +375,8 @@ def target_problem(
     title: str = "",
 ) -> Problem:
     """The problem whose designs are families of mechanisms, one for every auxiliary input, with
-    D(μ_t ‖ μ_t') <= ε for all t, t' (CM19 Def. 15) and the least average loss Σ_t w_t Σ γ_t d.
+    D(μ_t ‖ μ_t') <= ε for all t, t' (Kawamoto and Murakami, Allerton 2019, Def. 15) and the least
+    average loss Σ_t w_t Σ γ_t d.
 
     ``om.solve`` of it is a certified design over the pairs (name of t, label of x) with
     λ_t[x] > 0, and ``target_mechanisms`` takes the family out of it. ``divergence`` and ``delta``
@@ -436,7 +440,7 @@ def target_mechanisms(design: Design, secrets: Domain | None = None) -> dict[str
 
     ``secrets`` are all that may be asked for, by default those that the input has. One of
     probability 0 under an input is answered there with a draw from the output of that input:
-    unforeseen inputs reveal nothing (CM19 leaves them open).
+    unforeseen inputs reveal nothing (Kawamoto and Murakami, Allerton 2019, leave them open).
 
     Raises
     ------

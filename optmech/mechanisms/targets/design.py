@@ -1,6 +1,6 @@
 """A designed family of mechanisms, one for every auxiliary input, with its proof; and what it
-really gives away when it was made for λ̂_t and is used on λ_t (CM19 Theorem 3).
-"""
+really gives away when it was made for λ̂_t and is used on λ_t (Kawamoto and Murakami, Allerton
+2019, Theorem 3)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class Misestimation:
     exact_outputs: tuple[Shares, ...]
     """Σ_x λ_t[x] C(t,x), exactly."""
     closeness: float
-    """max_t max(D_∞(λ̂_t ‖ λ_t), D_∞(λ_t ‖ λ̂_t)), rounded upwards: the ε of CM19 Theorem 3."""
+    """max_t max(D_∞(λ̂_t ‖ λ_t), D_∞(λ_t ‖ λ̂_t)), rounded upwards: the ε of Kawamoto and Murakami,
+    Allerton 2019, Theorem 3.
+    """
     promised: float
     """max_{t,t'} D_∞ between the outputs under λ̂, rounded upwards."""
     divergences: dict[str, float]
@@ -105,7 +107,8 @@ NAMELESS = "matrix"
 
 @record
 class TargetDesign(ProvedLoss):
-    """A mechanism for every auxiliary input t, with exact rational probabilities (CM19 Def. 16).
+    """A mechanism for every auxiliary input t, with exact rational probabilities (Kawamoto and
+    Murakami, Allerton 2019, Def. 16).
 
     ``task`` is "coupling" where the common output distribution was given, and "target" where the
     outputs were optimised too.
@@ -208,7 +211,9 @@ class TargetDesign(ProvedLoss):
 
     @cached_property
     def exact_losses(self) -> tuple[Fraction, ...]:
-        """Σ γ_t d, the expected loss under λ_t (CM19 Def. 17), exactly."""
+        """Σ γ_t d, the expected loss under λ_t (Kawamoto and Murakami, Allerton 2019, Def. 17),
+        exactly.
+        """
         return tuple(plan.cost(self.distance) for plan in self.plans)
 
     @property
@@ -292,7 +297,8 @@ class TargetDesign(ProvedLoss):
 
     def under(self, actual: Sequence[Distribution]) -> Misestimation:
         """What the outputs really are when inputs are drawn from ``actual`` and not from the λ_t
-        that the mechanisms were made for: measured exactly, beside the bounds of CM19 Theorem 3."""
+        that the mechanisms were made for: measured exactly, beside the bounds of Kawamoto and
+        Murakami, Allerton 2019, Theorem 3."""
         return measure(self, actual)
 
     def summary(self) -> dict[str, Any]:

@@ -126,7 +126,8 @@ FIELDS[as_adjacency] = Field(_key, _write, _read, _build)
 @constraint("differential_privacy")
 @frozen(repr=False, field_transformer=fields.placed)
 class DifferentialPrivacy(Constraint):
-    """p(o|s) <= e^ε p(o|s') for adjacent s, s', all o (PG 14, 23; DP19 Def. 1).
+    """p(o|s) <= e^ε p(o|s') for adjacent s, s', all o (Shokri, PETS 2015, eq. 14, 23; Kawamoto and
+    Murakami, ESORICS 2019, Def. 1).
 
     With ``delta`` > 0: Σ_o max(0, p(o|s) - e^ε p(o|s')) <= δ. ``adjacency`` is ``"all"``, a
     sequence of index pairs (each taken in both directions), or ``(distance, radius)`` for

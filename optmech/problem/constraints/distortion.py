@@ -53,7 +53,7 @@ FIELDS[as_minimum] = Field(_key, plain=lambda value, _: value.text)
 @constraint("distortion_privacy")
 @frozen(repr=False, field_transformer=fields.placed)
 class DistortionPrivacy(Constraint):
-    """The error of the best attack is at least ``minimum`` (PG 13, 20, 21).
+    """The error of the best attack is at least ``minimum`` (Shokri, PETS 2015, eq. 13, 20, 21).
 
     Σ_o min_ŝ Σ_s π(s) p(o|s) d(ŝ,s) >= d_m, with π the adversary's ``prior`` (default: the
     problem's). Several constraints with different priors make the design robust against all.

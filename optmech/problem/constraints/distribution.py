@@ -121,17 +121,18 @@ FIELDS[as_scale] = Field("bounds", plain=lambda value, _: value and list(value))
 @constraint("distribution_privacy")
 @frozen(eq=False, repr=False, field_transformer=fields.placed)
 class DistributionPrivacy(Constraint):
-    """(λP)(o) <= e^ε (λ'P)(o) for every pair, in both directions, all o (DP19 Def. 8, 9).
+    """(λP)(o) <= e^ε (λ'P)(o) for every pair, in both directions, all o (Kawamoto and Murakami,
+    ESORICS 2019, Def. 8, 9).
 
     ``pairs`` holds (λ, λ'): distributions in the order of the secrets, normalised here.
     ``scale`` multiplies ε per pair (a Wasserstein distance, for XDistP). ``delta`` as in
     ``MetricPrivacy``.
 
     With another ``divergence`` than "max": D(λP ‖ λ'P) <= ε · scale for every pair, in both
-    directions (CM19 Def. 11, 12), in nats where there is a logarithm. "kl" (or "reverse_kl", which
-    is the same in both directions), "tv" total variation, "chi2" Σ (p - q)²/q, "hellinger"
-    ½ Σ (√p - √q)²; also by their long names in ``om.divergences``; "renyi:3/2" the Rényi divergence
-    of an order other than 1, in nats. δ is then 0.
+    directions (Kawamoto and Murakami, Allerton 2019, Def. 11, 12), in nats where there is a
+    logarithm. "kl" (or "reverse_kl", which is the same in both directions), "tv" total variation,
+    "chi2" Σ (p - q)²/q, "hellinger" ½ Σ (√p - √q)²; also by their long names in ``om.divergences``;
+    "renyi:3/2" the Rényi divergence of an order other than 1, in nats. δ is then 0.
 
     Examples
     --------

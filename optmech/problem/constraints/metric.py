@@ -35,13 +35,14 @@ ONE = parse_exact(1, where="")
 @constraint("metric_privacy")
 @frozen(repr=False, field_transformer=fields.placed)
 class MetricPrivacy(Constraint):
-    """p(o|s) <= exp(ε d(s,s')) p(o|s') for all s, s', o (PG 10, 15, 22; DP19 Def. 4).
+    """p(o|s) <= exp(ε d(s,s')) p(o|s') for all s, s', o (Shokri, PETS 2015, eq. 10, 15, 22;
+    Kawamoto and Murakami, ESORICS 2019, Def. 4).
 
     With ``delta`` > 0: Σ_o max(0, p(o|s) - exp(ε d(s,s')) p(o|s')) <= δ for all s, s'.
 
     ``threshold`` and ``observable_threshold`` keep only the inequalities with d(s,s') <= τ and
-    d(s,o) <= τ_o (PG Appendix C). That weakens what is promised: the design then reports the ε
-    that really holds.
+    d(s,o) <= τ_o (Shokri, PETS 2015, Appendix C). That weakens what is promised: the design then
+    reports the ε that really holds.
 
     With ``everywhere``, a ``Mesh``, the promise is p(o|x) <= exp(ε d(x,y)) p(o|y) at **all** points
     x, y of the mesh's region, for the Euclidean distance (great-circle on a mesh in degrees). The

@@ -77,8 +77,8 @@ FIELDS[booleans] = Field(_key)
 @constraint("support")
 @frozen(eq=False, repr=False, field_transformer=fields.placed)
 class Support(Constraint):
-    """p(o|s) = 0 outside ``mask``, a boolean S x O array in the order of the labels (PG Appendix C;
-    DP19 Def. 12).
+    """p(o|s) = 0 outside ``mask``, a boolean S x O array in the order of the labels (Shokri, PETS
+    2015, Appendix C; Kawamoto and Murakami, ESORICS 2019, Def. 12).
 
     ``Support.within(distance, radius)`` allows d(s,o) <= radius instead.
 

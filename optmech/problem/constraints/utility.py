@@ -28,7 +28,8 @@ from optmech.spaces.mechanism import Mechanism
 @frozen(eq=False, repr=False, field_transformer=fields.placed)
 class LossBound(Constraint):
     """Expected loss Σ π(s) p(o|s) c(s,o) <= q, or with ``worst_case`` Σ_o p(o|s) c(s,o) <= q for
-    every s (PG 3, 4). ``loss`` is a distance or an S x O array, by default the problem's.
+    every s (Shokri, PETS 2015, eq. 3, 4). ``loss`` is a distance or an S x O array, by default the
+    problem's.
 
     Examples
     --------

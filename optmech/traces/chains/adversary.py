@@ -2,7 +2,7 @@
 
 The filtering adversary estimates X_t from the releases up to time t, the smoothing adversary from
 all of them (forward-backward). Estimates are the optimal ones: they minimise the expected distance
-under the posterior (PG 19 for traces).
+under the posterior (Shokri, PETS 2015, eq. 19 for traces).
 """
 
 from __future__ import annotations

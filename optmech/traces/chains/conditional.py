@@ -1,5 +1,6 @@
-"""Constraints on one release for the sake of the location at another time (TP19 with a finite
-domain): distribution privacy of the rows of P(X_t | X_t' = x), and distortion about X_t'."""
+"""Constraints on one release for the sake of the location at another time (Meehan and Chaudhuri
+2021 with a finite domain): distribution privacy of the rows of P(X_t | X_t' = x), and distortion
+about X_t'."""
 
 from __future__ import annotations
 
@@ -56,9 +57,9 @@ class ConditionalPrivacy:
     """What z_t tells about X_t': P(z_t | X_t' = x, earlier releases) <= e^ε P(z_t | X_t' = x', ...)
     for all x, x' that are possible, and all z_t.
 
-    This is distribution privacy (DP19 Def. 8) with the rows of P(X_t | X_t' = ·, earlier releases)
-    as the distributions. Over the releases of a trace the ε add up to a bound for everything
-    that is learnt of X_t' (docs/theory.md, "Discrete traces").
+    This is distribution privacy (Kawamoto and Murakami, ESORICS 2019, Def. 8) with the rows of
+    P(X_t | X_t' = ·, earlier releases) as the distributions. Over the releases of a trace the ε add
+    up to a bound for everything that is learnt of X_t' (docs/theory.md, "Discrete traces").
 
     Parameters
     ----------
@@ -140,9 +141,9 @@ class ConditionalDistortion:
     """The error of the best attack on X_t' is at least ``minimum`` after the release of time t too.
 
     Σ_o min_ŝ Σ_s π_t(s) p(o|s) E[d(ŝ, X_t') | X_t = s, earlier releases] >= d_m: distortion privacy
-    (PG 21) with the distance from the estimate to where the user was. With lag 0 it is the usual
-    one against the filtering adversary; with lags 0 to L nobody who waits for up to L further
-    releases errs by less, in expectation.
+    (Shokri, PETS 2015, eq. 21) with the distance from the estimate to where the user was. With lag
+    0 it is the usual one against the filtering adversary; with lags 0 to L nobody who waits for up
+    to L further releases errs by less, in expectation.
 
     Examples
     --------

@@ -80,7 +80,8 @@ def updated(
 class FixedPolicy(Shown):
     """The same mechanism at every time, or one per time, whatever was released before.
 
-    This is how mechanisms for single locations are used on traces (TP19 section 1).
+    This is how mechanisms for single locations are used on traces (Meehan and Chaudhuri 2021,
+    section 1).
 
     Examples
     --------

@@ -1,5 +1,5 @@
 """Sequential design: after every release the prior is updated by Bayes and the chain, and the next
-mechanism is designed on it (PG sections 2 and 3).
+mechanism is designed on it (Shokri, PETS 2015, sections 2 and 3).
 
 The policy reads the earlier releases and never the trace, so that whoever knows the policy and
 sees the releases can redo every design, and gains nothing by it.

@@ -1,8 +1,9 @@
 """The worst length scale of an interval, found by search and bounded by proof, and noise that keeps
 its promise for every length scale.
 
-TP19 says that privacy at the largest length scale implies privacy at every smaller one. That is
-not proved there, and not true in general (docs/theory.md), so nothing here relies on it.
+Meehan and Chaudhuri 2021 says that privacy at the largest length scale implies privacy at every
+smaller one. That is not proved there, and not true in general (docs/theory.md), so nothing here
+relies on it.
 
 Matrices that depend on the length scale are enclosed by polynomials with a rigorous remainder. A
 model of degree p on |δ| ≤ w is a list of p + 1 matrices of balls, and stands for every matrix
@@ -409,10 +410,10 @@ def robust_noise(
 ) -> RobustNoise:
     """Noise with loss ≤ ε (ball bound) for every length scale between two.
 
-    TP19's class of priors has every length scale up to a largest one, which is not enough to
-    look at. Here the worst length scale of the interval is found, added to those that the noise is
-    designed for, and so on until interval arithmetic proves the promise for all. ``margin`` is what
-    the proof may cost: noise is designed for ε/(1 + margin).
+    Meehan and Chaudhuri 2021's class of priors has every length scale up to a largest one, which is
+    not enough to look at. Here the worst length scale of the interval is found, added to those that
+    the noise is designed for, and so on until interval arithmetic proves the promise for all.
+    ``margin`` is what the proof may cost: noise is designed for ε/(1 + margin).
 
     Raises
     ------
