@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,13 +64,46 @@ def test_python_of_the_guides_runs(guide: str, tmp_path: Path) -> None:
 
 
 def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
-    assert len(COMMANDS) >= 5
+    """On a table of somebody's own, with more columns than are used."""
+    assert len(COMMANDS) == 5
+    rng = np.random.default_rng(3)
+    rows = np.column_stack([rng.normal(8.54, 0.03, 400), rng.normal(47.37, 0.02, 400)])
+    lines = [f"{k % 9},{k},{x:.5f},{y:.5f}" for k, (x, y) in enumerate(rows.tolist())]
+    (tmp_path / "fixes.csv").write_text("\n".join(["user,time,lon,lat", *lines, ""]))
     for line in COMMANDS:
         module, arguments = "optmech", shlex.split(line)
         if arguments[0] == "audit":
             module, arguments = "optmech.audit", arguments[1:]
         done = run_module(module, arguments, tmp_path)
         assert done.returncode == 0, (line, done.stderr)
+    protected = (tmp_path / "protected.csv").read_text().split()
+    assert protected[0] == "lon,lat"
+    assert len(protected) == 401
+    assert not set(protected) & {line.split(",", 2)[2] for line in lines}
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    assert (tmp_path / "city.omm").stat().st_size < 10_000
+
+
+def test_the_readme_is_short_and_leads_to_six_places() -> None:
+    assert len(README.splitlines()) <= 90
+    ways = README.partition("## Where to go on\n")[2].partition("\n\n")[0].splitlines()
+    assert len(ways) == 6
+    for place in re.findall(r"\]\(([^)#]+)[^)]*\)", README):
+        assert (ROOT / place).is_file(), place
+    assert README.count("![") == 1
+
+
+def test_the_picture_of_the_readme_is_what_its_script_draws(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    people = pytest.importorskip("benchmarks.people")
+    with pytest.warns(UserWarning, match="seed"):
+        drawn = people.drawn()
+    shown = people.FIGURE.read_text(encoding="utf-8")
+    # which person gets which report may differ with the last bits of a design
+    assert drawn.count("<circle") == pytest.approx(shown.count("<circle"), abs=10)
+    assert re.findall("<text.*?</text>", drawn) == re.findall("<text.*?</text>", shown)
 
 
 def test_the_demonstration_prints_and_draws(tmp_path: Path) -> None:
@@ -105,6 +139,20 @@ def test_seconds_of_the_readme_are_those_that_were_measured() -> None:
     assert f"300 (27 million inequalities) {seconds} (median of {row[1]} problems" in plain
     assert f"| 300 | {seconds} (median of {row[1]} problems)" in guide
     assert round(2 * float(small[1])) == 1
+    # what is said of the comparison beside its tables
+    peers = {
+        name: row.split(" | ")
+        for name, row in re.findall(r"^\| (optmech|HiGHS simplex) \| (.*) \|$", tables, re.M)
+    }
+    ours, simplex = peers["optmech"], peers["HiGHS simplex"]
+    kept = ours[6].split(" of ")
+    assert kept[0] == kept[1]
+    assert f"all {kept[0]} designs of the comparison below keep their ε" in plain
+    assert f"where HiGHS simplex keeps it in {simplex[6].partition(';')[0]}." in plain
+    digit, power = ours[5].split("e−")
+    superscript = power.translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    largest = int(ours[2].split()[0])
+    assert f"{digit}·10⁻{superscript} for the {largest:,} places below" in plain
     assert "64 places take half a second" in plain
 
 

@@ -120,7 +120,7 @@ def test_tables_come_from_the_result_file_and_cannot_drift(tmp_path: Path) -> No
     (into / "docs").mkdir(parents=True)
     mark = "before <!-- begin benchmarks:{0} -->old<!-- end benchmarks:{0} --> after"
     (into / "README.md").write_text(mark.format("readme"))
-    (into / "docs" / "benchmarks.md").write_text(mark.format("sizes"))
+    (into / "docs" / "benchmarks.md").write_text(mark.format("sizes") + mark.format("peers"))
     rows = [
         made_up("auto", 8, process_seconds=1.25, loss=2.0, lower_bound=1.999999, gap=5e-7),
         made_up("libqif", 8, process_seconds=43.2, loss=2.002),
@@ -136,7 +136,11 @@ def test_tables_come_from_the_result_file_and_cannot_drift(tmp_path: Path) -> No
     text = (into / "README.md").read_text()
     assert text.startswith("before ")
     assert text.endswith(" after")
-    row = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in text.splitlines()}
+    assert "|  | optmech | libqif, default (CLP) |" in text
+    assert "| 64 places, s | 1.25 | 43.2 |" in text
+    assert "| private, of those solved | 1 of 1 | 1 of 1 |" in text
+    page = (into / "docs" / "benchmarks.md").read_text()
+    row = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in page.splitlines()}
     assert row["optmech"][1] == "1.25"
     assert row["optmech"][6] == "5e−7"
     assert row["libqif, default (CLP)"][3:7] == ["64 in 43.2 s", "81: not tried", "0.5", "1e−3"]
