@@ -55,15 +55,15 @@ def judge(design: om.Design, words: str, path: Path) -> None:
 @pytest.mark.parametrize(
     "where",
     [
-        "optmech.pipeline.everywhere.counts_of",
-        "optmech.pipeline.everywhere.outer_problem",
-        "optmech.pipeline.everywhere.solve",
-        "optmech.pipeline.everywhere.bound_by_cells",
-        "optmech.pipeline.everywhere.cells_of",
-        "optmech.pipeline.everywhere.witnessed_by",
+        "optmech.pipeline.meshes.counts_of",
+        "optmech.pipeline.meshes.outer_problem",
+        "optmech.pipeline.meshes.solve",
+        "optmech.pipeline.meshes.bound_by_cells",
+        "optmech.pipeline.meshes.cells_of",
+        "optmech.pipeline.meshes.witnessed_by",
         "optmech.engines.pairs.solve",
         "optmech.certificate.families.gradient.Gradient._least",
-        "optmech.pipeline.everywhere.cones.solve",
+        "optmech.pipeline.meshes.cones.solve",
     ],
 )
 def test_a_bound_at_every_point(
@@ -101,7 +101,7 @@ def test_a_finer_bound_that_fails_leaves_the_coarser(
 ) -> None:
     for number, value in (("FEW", 0), ("_CELLS", 3), ("_MEMBERS", 1)):
         monkeypatch.setattr(f"optmech.designs.outer.{number}", value)
-    from optmech.pipeline import everywhere
+    from optmech.pipeline import meshes as everywhere
 
     proved, times = everywhere._proved, []
 

@@ -21,6 +21,7 @@ from test_line_design import own_program
 
 import optmech as om
 from optmech import audit
+from optmech.cli.main import main
 from optmech.spaces.domain import great_circle
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -393,3 +394,43 @@ def test_one_quarter_of_rome(rome: Any) -> None:
     problem = om.Problem(roads.prior("crossings"), roads.distance, some, constraints=[promise])
     found = om.solve(problem, gap=1e-3)
     assert found.loss <= 1.03 * found.lower_bound
+
+
+def test_a_table_of_places_is_protected_from_the_nearest_roads(roads: Any, design: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(rng.uniform(0, 4, (50, 2)), columns=["x", "y"])
+    out = om.protect(design, table, x="x", y="y")
+    assert len(out) == 50
+    assert set(out.iloc[:, 0]) <= set(design.problem.observables.labels)
+    p = design.mechanism.at(table.to_numpy())
+    assert p == pytest.approx(design.mechanism.at(roads.match(table.to_numpy())))
+
+
+def test_problem_files_and_the_command_line(tmp_path: Path, capsys: Any) -> None:
+    text = """
+    format = 1
+    loss = "graph"
+    prior = "uniform"
+    [secrets]
+    kind = "graph"
+    nodes = ["a", "b", "c"]
+    points = [[0, 0], [1, 0], [1, 2]]
+    edges = [["a", "b", 1], ["b", "c", 2], ["a", "c", 2.5]]
+    unit = "km"
+    [[constraints]]
+    kind = "metric_privacy"
+    epsilon = 1
+    everywhere = { kind = "roads" }
+    """
+    file, saved = tmp_path / "p.toml", str(tmp_path / "d.json")
+    file.write_text(text)
+    assert main(["solve", str(file), "-q", "-o", saved]) == 0
+    assert main(["sample", saved, "--at", "a,b,1/3", "-n", "4"]) == 0
+    assert set(capsys.readouterr().out.split()[-4:]) <= {"a", "b", "c"}
+    assert main(["sample", saved, "--at", "a,z,1/3"]) == 2
+    assert main(["show", saved]) == 0
+    assert "d apart along it" in " ".join(capsys.readouterr().out.split())
+    assert main(["report", saved, "-o", str(tmp_path / "d.html")]) == 0
+    found = om.load(saved)
+    assert found.mesh.along[0].tolist() == [0, 1, 2.5]

@@ -20,7 +20,6 @@ from optmech.designs.promise import Promise, promise_of
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
-from optmech.problem.regions import gradient_of
 from optmech.reading.sealed import DESIGN
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
@@ -201,7 +200,7 @@ class Design(Proved):
     @property
     def gradient(self) -> Gradient | None:
         """The promise at every point of a region; None where there is none."""
-        return gradient_of(self.problem.statement.families)
+        return next(iter(self.problem.statement.of_kind(Gradient)), None)
 
     @property
     def mesh(self) -> Mesh | None:

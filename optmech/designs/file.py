@@ -20,6 +20,7 @@ from optmech.certificate import Bound, check_exact, lower_bound
 from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.check import CheckReport
 from optmech.certificate.claims import Claim, bounded, report_on
+from optmech.certificate.families import Gradient
 from optmech.certificate.objective import Figures, figures_of, relative_gap
 from optmech.designs.approximation import claims_of, measure_approximations
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
@@ -42,7 +43,6 @@ from optmech.exact.codec import listing, within
 from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
 from optmech.problem.given_rows import GivenRows
-from optmech.problem.regions import gradient_of
 from optmech.reading.sealed import DESIGN, FORMATS, decoding, read_sealed
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.network import Network
@@ -248,7 +248,8 @@ def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
         refusal,
     )
 
-    gradient, count = gradient_of(problem.statement.families), len(problem.secrets)
+    gradient = next(iter(problem.statement.of_kind(Gradient)), None)
+    count = len(problem.secrets)
     cells, witness, more = plain["cells"], None, _WITNESS & plain.keys()
     require_keys(plain, {"cells", "multipliers"} | (_WITNESS if more else set()), _OUTER)
     if isinstance(problem.mesh, Network):

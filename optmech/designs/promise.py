@@ -18,6 +18,7 @@ from optmech.base.shown import Shown
 from optmech.problem import Constraint, MetricPrivacy, Problem
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh import Mesh
 from optmech.spaces.regions import Regions, grid_boxes
 from optmech.spaces.tabulated import distance_words
 
@@ -89,7 +90,8 @@ class Promise(Shown):
         where = {"every point": "at every point", "cells": "between centres of cells",
                  "places": "between places", "secrets": "between secrets"}  # fmt: skip
         if self.epsilon is None:
-            return "no promise" if self.scope == "nothing" else "private between secrets"
+            told = "at every point" if self.scope == "every point" else "between secrets"
+            return "no promise" if self.scope == "nothing" else f"private {told}"
         per = f" per {self.unit[:40]!s}" if self.unit.isprintable() and self.unit else ""
         return f"ε = {self.epsilon:.4g}{per} {where[self.scope]}"
 
@@ -141,15 +143,21 @@ def promise_of(problem: Problem, mechanism: Mechanism | None = None) -> Promise:
     if stated.epsilon.log_of is not None:
         rate += f", {epsilon:.4g}"
     if stated.everywhere is not None:
-        return at_every_point(epsilon, rate, unit)
+        return at_every_point(epsilon, rate, unit, mesh=stated.everywhere)
     return between(problem.secrets, name, (epsilon, rate, unit), mechanism)
 
 
-def at_every_point(epsilon: float, rate: str, unit: str, slack: float = 0.0) -> Promise:
-    """That of a region, ε in words being the ``rate``; ``slack`` counts on top of a distance."""
+def at_every_point(
+    epsilon: float, rate: str, unit: str, slack: float = 0.0, mesh: Mesh | None = None
+) -> Promise:
+    """That of a region, a line or roads, ε in words being the ``rate``; ``slack`` counts on top of
+    a distance."""
     more = f" + {slack:.2g}" if slack else ""
+    where, apart = "the region", "d apart"
+    if mesh is not None and not mesh.is_region:
+        where, apart = mesh.words, "d apart along it"
     sentence = (
-        f"At every point of the region: from any two points d apart a report is at most "
+        f"At every point of {where}: from any two points {apart} a report is at most "
         f"e^(ε (d{more})) times as likely from one as from the other ({rate})."
     )
     plain = sentence.replace("(ε (d))", "(ε d)")
@@ -180,6 +188,8 @@ def _of_others(problem: Problem, constraint: Constraint | None) -> Promise:
     more = len(problem.constraints) - 1
     others = f", and {more} more" if more else ""
     where = "between the secrets"
+    if getattr(constraint, "everywhere", None) is not None:
+        return Promise("every point", f"{constraint.title}: {told}{others}.")
     if problem.secrets.points is not None:
         where += "; a position counts as the secret that it is taken to"
     return Promise("secrets", f"{constraint.title}: {told}{others}, {where}.")

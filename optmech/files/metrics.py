@@ -262,6 +262,31 @@ class LineMesh(Section):
         return Network(points, roads, labels=domain.labels, unit=domain.unit)
 
 
+class RoadMesh(Section):
+    """The edges of the secrets' graph as roads, whose crossings the secrets are."""
+
+    kind: Literal["roads"]
+
+    def build(self, place: Place) -> Mesh:
+        """The network, with the labels, coordinates and unit of the secrets."""
+        domain, graph = place.secrets, place.listed.network
+        if graph is None:
+            raise ProblemError(
+                "there is no graph whose edges are roads",
+                remedy='Use secrets of kind = "graph" with points, or of an osm file',
+            )
+        points = domain.require_points("lie on roads")
+        edges = list(graph.edges(data="weight", default=1.0))
+        return Network(
+            points,
+            [(domain.index(a), domain.index(b)) for a, b, _ in edges],
+            lengths=[length for *_, length in edges],
+            labels=domain.labels,
+            unit=domain.unit,
+            coordinates=domain.coordinates,
+        )
+
+
 SORTS |= {
     "distance": DistanceSection,
     "loss": LossSection,
@@ -269,5 +294,5 @@ SORTS |= {
     "goal": Annotated[
         Literal["identity", "maximal", "additive"] | GainTable, ByKind(table_or_name)
     ],
-    "mesh": Annotated[GridMesh | AroundMesh | LineMesh, ByKind()],
+    "mesh": Annotated[GridMesh | AroundMesh | LineMesh | RoadMesh, ByKind()],
 }

@@ -34,7 +34,6 @@ from optmech.pipeline.session import (
     told,
 )
 from optmech.problem import Problem
-from optmech.problem.regions import gradient_of
 from optmech.reductions import Reduced
 from optmech.repair import Implied
 from optmech.repair.mixing import constant_anchors
@@ -77,7 +76,7 @@ def solve(
     SolverError
         When the search ended without any verified mechanism and without a proof that none exists.
     """
-    if gradient_of(problem.statement.families) is not None:
+    if problem.mesh is not None and problem.mesh.is_region:
         raise ProblemError(
             "privacy at every point is solved for by om.solve and optmech solve only",
             where="constraints",

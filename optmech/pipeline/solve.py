@@ -9,7 +9,6 @@ from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import Progress
 from optmech.pipeline.sizes import resolution_for
 from optmech.problem import Problem
-from optmech.problem.regions import gradient_of
 from optmech.spaces.arguments import checked_arguments
 
 
@@ -102,14 +101,14 @@ def solve(
                 "is not used with a start or a device", where="resolution", remedy="Leave it out"
             )
         return search.solve(problem, chosen, progress=progress, start=start, device=device)
-    network = gradient_of(problem.statement.families) is None
+    network = not problem.mesh.is_region
     for name, given in (("start", start), ("device", device), ("resolution", resolution)):
         if given and (name == "resolution" or not network):
             raise ProblemError(
                 "is not used for privacy at every point", where=name, remedy="Leave it out"
             )
     # nearly all problems do without what this loads
-    from optmech.pipeline.everywhere import solve_everywhere, solve_network
+    from optmech.pipeline.meshes import solve_everywhere, solve_network
 
     chosen = load_profile(profile).with_limits(gap, time_limit)
     if network:

@@ -14,14 +14,14 @@ from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, read_only, record
 from optmech.base.shown import card, short
-from optmech.certificate.families import Ratio, known
+from optmech.certificate.families import Gradient, Ratio, known
 from optmech.certificate.statement import Family, Objective, Statement
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import text
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Record, idle_notes, kinds
 from optmech.problem.gains import PRIOR_FREE, Gain, as_goal, gain_matrix
-from optmech.problem.regions import gradient_of, mesh_of, require_joint
+from optmech.problem.regions import mesh_of, require_joint
 from optmech.problem.space import Space
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance
@@ -375,7 +375,7 @@ def make_statement(
         segments = mesh.segments
     own = tuple(families)
     statement = Statement(space.prior.weights, space.loss, name, own, factors, segments)
-    if gradient_of(statement.families) is None:
+    if not statement.of_kind(Gradient):
         known(statement)
     return statement
 

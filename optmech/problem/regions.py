@@ -17,7 +17,7 @@ from optmech.certificate.families import (
     known,
 )
 from optmech.certificate.families.gradient import check_gradients
-from optmech.certificate.statement import Family, Statement
+from optmech.certificate.statement import Statement
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
 from optmech.problem.constraint import Kept
@@ -46,16 +46,9 @@ def mesh_of(constraints: Sequence[object]) -> Mesh | None:
     return found
 
 
-def gradient_of(families: tuple[Family, ...]) -> Gradient | None:
-    """The promise at every point among the families of a statement; None without one."""
-    return next((f for f in families if type(f) is Gradient), None)
-
-
 def gradient_in(statement: Statement) -> Gradient:
-    """The promise at every point that a statement has; AssertionError where it has none."""
-    found = gradient_of(statement.families)
-    assert found is not None
-    return found
+    """The promise at every point of a region that a statement has; IndexError where it has none."""
+    return statement.of_kind(Gradient)[0]
 
 
 def measured_gradient(m: Mechanism, mesh: Mesh, epsilon: Exact) -> Kept | None:
@@ -82,7 +75,7 @@ def require_joint(statement: Statement, kinds: Sequence[str], mesh: Mesh | None)
     """Raise ProblemError where what stands beside a promise at every point cannot be kept with it,
     or the expected loss is not what is minimised; VerificationError where the certificate cannot
     decide it. ``kinds`` are those of all constraints."""
-    promise = gradient_of(statement.families)
+    promise = next(iter(statement.of_kind(Gradient)), None)
     if promise is None:
         if isinstance(mesh, Network) and statement.target_factors is not None:
             raise ProblemError(

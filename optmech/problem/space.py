@@ -68,7 +68,7 @@ class Space(ReadOnly):
         """The unit of a distance called so; empty where it has none."""
         if distance == "haversine":
             return "km"
-        return self.secrets.unit if distance in ("euclidean", "manhattan", "graph") else ""
+        return self.secrets.unit if distance in ("euclidean", "manhattan", "graph", "roads") else ""
 
     def per(self, distance: object) -> str:
         """The unit that ε is per, in words."""

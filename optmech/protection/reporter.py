@@ -20,7 +20,7 @@ from optmech.protection.places import (
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism, mechanism_from
 from optmech.spaces.mesh.mechanism import MeshMechanism
-from optmech.spaces.mesh.network import Network, refuse_network
+from optmech.spaces.mesh.network import Network
 from optmech.spaces.sphere import FAR, is_position
 
 Outside = Literal["refuse", "nearest", "drop"]
@@ -88,9 +88,6 @@ class Reporter:
                 where="key",
                 remedy=f"Make one with secrets.token_bytes({LEAST_KEY}), and keep it secret",
             )
-        mesh = getattr(self.mechanism, "mesh", None)
-        if isinstance(mesh, Network) and not mesh.is_line:
-            refuse_network(mesh, "tables of coordinates are")
         if self.key is not None and isinstance(self.mechanism, MeshMechanism):
             raise ProblemError(
                 "the design is private at every point: two fixes of one place are two points, "

@@ -17,7 +17,7 @@ from .mutate import NUMBERS, TEXTS, garble
 from .pool import Case
 from .samples import CITY, MAP, POINTS, SPOTS, SWEEP, document_of, made, packed_as, written
 
-DESIGNS = ("metric", "grid", "zones", "city", "mesh", "line", "everywhere", "beside",
+DESIGNS = ("metric", "grid", "zones", "city", "mesh", "line", "streets", "everywhere", "beside",
            "targets")  # fmt: skip
 PACKED = ("metric.omm", "city.omm", "mesh.omm", "everywhere.omm")
 NAMES = (
@@ -149,7 +149,8 @@ def _options() -> dict[str, list[argparse.Action]]:
 
 SOUND: dict[str, list[list[str]]] = {
     "init": [["city.csv", "-o", "new.toml"], ["points.csv", "--label", "name", "-o", "new.toml"]],
-    "solve": [["metric"], ["city-asked.json"], ["mesh-asked.json"], ["line-asked.json"]],
+    "solve": [["metric"], ["city-asked.json"], ["mesh-asked.json"], ["line-asked.json"],
+              ["streets-asked.json"]],
     "show": [["metric.json"], ["city.omm"], ["additive.json"], ["run"]],
     "redesign": [["metric.json", "metric"], ["city.json", "city-asked.json"]],
     "compare": [["metric.json", "metric.json"], ["city.json", "grid.json"],
@@ -157,6 +158,7 @@ SOUND: dict[str, list[list[str]]] = {
     "estimate": [["metric.json", "seen.csv"]],
     "compare-coarsening": [["grid-4x4"], ["metric"]],
     "sample": [["metric.json", "station"], ["everywhere.json", "--at", "1,1"], ["metric.omm"],
+               ["line.json", "--at", "1/3"], ["streets.json", "--at", "a,b,1/3"],
                ["targets.json", "home"], ["additive.json", "3"], ["pair.json", "1,2"]],
     "protect": [["city.json", "city.csv"], ["mesh.json", "city.csv"], ["mesh.omm", "city.csv"],
                 ["metric.json", "points.csv"], ["everywhere.json", "points.csv"]],

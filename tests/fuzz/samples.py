@@ -91,6 +91,12 @@ LINE = {
         {"kind": "differential_privacy", "epsilon": 2, "everywhere": {"kind": "line"}},
     ],
 }  # fmt: skip
+STREETS = {
+    "format": 1, "loss": "graph", "prior": "uniform",
+    "secrets": {"kind": "graph", "nodes": ["a", "b", "c"], "points": [[0, 0], [1, 0], [1, 2]],
+                "edges": [["a", "b", 1], ["b", "c", 2], ["a", "c", 2.5]]},
+    "constraints": [{"kind": "metric_privacy", "epsilon": 1, "everywhere": {"kind": "roads"}}],
+}  # fmt: skip
 SWEEP: dict[str, Any] = {
     "format": 1,
     "problem": {
@@ -165,17 +171,18 @@ def write_samples(place: Path) -> None:
         "city": secrets_file(OVER, "uniform").replace(b'"epsilon": 1', b'"epsilon": 0.02'),
         "mesh": written(MESH),
         "line": written(LINE),
+        "streets": written(STREETS),
         "run": written(SWEEP),
     }
     for name, content in asked.items():
         (place / f"{name}-asked.json").write_bytes(content)
     gallery = {"everywhere": "square-everywhere", "beside": "square-everywhere-joint"}
-    own = ("city", "mesh", "line")
+    own = ("city", "mesh", "line", "streets")
     named = gallery | {name: str(place / f"{name}-asked.json") for name in own}
     for name, problem in named.items():
         saved = str(place / f"{name}.json")
         orders += [["solve", problem, "-q", "-o", saved]]
-        if name != "line":
+        if name not in ("line", "streets"):
             orders += [["pack", saved, "-o", str(place / f"{name}.omm"), "--bits", "32"]]
     orders += [["pack", design, "-o", str(place / "metric.omm")]]
     orders += [["sweep", str(place / "run-asked.json"), "-o", str(place / "run"), "-q",

@@ -1,7 +1,7 @@
 """What a mesh promises at every point rests on: whether its triangles tile a convex region, decided
-in whole numbers, and how many kilometres a degree counts for at most: distances on the globe along
-straight lines of the map of longitudes and latitudes, with all that is lost charged (theory:
-"Privacy at every point").
+in whole numbers, or its segments are a line or a connected network; and how many kilometres a
+degree counts for at most: distances on the globe along straight lines of the map of longitudes and
+latitudes, with all that is lost charged (theory: "Privacy at every point").
 
 This is trusted. Nothing here searches.
 """
@@ -9,6 +9,8 @@ This is trusted. Nothing here searches.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import flint
@@ -76,6 +78,55 @@ def _border_flaw(places: Sequence[Place], border: list[tuple[int, int]]) -> str:
     if sum(up and not upward[k - 1] for k, up in enumerate(upward)) != 1:
         return "the border goes around more than once"
     return ""
+
+
+def network_flaw(
+    vertices: Sequence[Sequence[float]],
+    roads: Sequence[Sequence[int]],
+    lengths: Sequence[float] | None,
+) -> str:
+    """Why roads over vertices with coordinates are no network; empty where they are one: a line, or
+    connected segments of positive length, none of which joins what another joins."""
+    steps = [step for road in roads for step in pairwise(road)]
+    if not steps:
+        return "there are no segments"
+    if len(vertices[0]) == 1:
+        rising = all(a[0] < b[0] for a, b in pairwise(vertices))
+        straight = [list(road) for road in roads] == [list(range(len(vertices)))]
+        if lengths is None and rising and straight:
+            return ""
+        return "a line is one road through increasing numbers, without lengths of its own"
+    if lengths is None or len(lengths) != len(steps):
+        return "there is not one length for every segment"
+    joined: set[tuple[int, int]] = set()
+    beside: dict[int, list[int]] = {}
+    for k, ((a, b), length) in enumerate(zip(steps, lengths, strict=True)):
+        pair = (min(a, b), max(a, b))
+        if a == b or not length > 0 or pair in joined:
+            what = "joins a vertex with itself" if a == b else "has no length"
+            return f"segment {k} {'joins what another joins' if pair in joined else what}"
+        joined.add(pair)
+        beside.setdefault(a, []).append(b)
+        beside.setdefault(b, []).append(a)
+    reached, waiting = {0}, [0]
+    while waiting:
+        for other in beside.get(waiting.pop(), ()):
+            if other not in reached:
+                reached.add(other)
+                waiting.append(other)
+    missed = len(vertices) - len(reached)
+    return f"{missed} of the {len(vertices)} vertices cannot be reached along it" if missed else ""
+
+
+def lengths_of(
+    vertices: Sequence[Sequence[float]],
+    segments: Sequence[Sequence[int]],
+    lengths: Sequence[float] | None,
+) -> tuple[Fraction, ...]:
+    """The length of every segment, exactly: as given, or between the numbers of a line."""
+    if lengths is not None:
+        return tuple(map(Fraction, lengths))
+    return tuple(Fraction(vertices[b][0]) - Fraction(vertices[a][0]) for a, b in segments)
 
 
 _BITS = 128

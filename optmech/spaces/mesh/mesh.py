@@ -219,7 +219,7 @@ class Mesh(ReadOnly):
         >>> line
         Mesh(the line from 0 to 1 km in 20 segments)
         """
-        from optmech.spaces.mesh.network import line
+        from optmech.spaces.mesh.roads import line
 
         return line(low, high, cells, unit)
 

@@ -19,25 +19,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
+from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact, Number, parse_signed
+from optmech.exact.number import Exact
 from optmech.exact.rounding import below
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
 from optmech.spaces.labels import decode_label, encode_label
 from optmech.spaces.mesh import making
+from optmech.spaces.mesh.covering import lengths_of, network_flaw
 from optmech.spaces.mesh.mesh import Mesh
 
 if TYPE_CHECKING:
     from optmech.spaces.prior import Prior
 
-_AT_A_TIME = 2**22
-"""Points times segments."""
 Position = Sequence[Any]
 """Of a line its number, of roads (u, v, share): so far along the shortest road from u to v; or
 (k, share) for the road of number k."""
@@ -328,32 +326,12 @@ class Network(Mesh):
         >>> roads.match([[1, 0.2]])
         [(0, 1, Fraction(1, 4))]
         """
-        if self.is_line:
-            raise ProblemError("points of a line are numbers", where="points")
-        places = finite_array(coordinate_rows(points, 2), where="points")
-        scale = making.kilometres(self.vertices) if self.coordinates == "lonlat" else np.ones(2)
-        start, end = (self.vertices[k] * scale for k in self.segments.T)
-        along = end - start
-        square = np.maximum((along * along).sum(axis=1), np.finfo(float).tiny)
-        step = max(1, _AT_A_TIME // len(start))
-        out: list[tuple[Any, ...]] = []
-        for begin in range(0, len(places), step):
-            away = places[begin : begin + step, None] * scale - start
-            share = np.clip((away * along).sum(axis=2) / square, 0.0, 1.0)
-            far = np.linalg.norm(away - share[..., None] * along, axis=2)
-            best = far.argmin(axis=1)
-            for k, s in enumerate(best.tolist()):
-                if within is not None and far[k, s] > within:
-                    raise ProblemError(
-                        f"is {far[k, s]:.4g} from the nearest road",
-                        where=f"points[{begin + k}]",
-                        remedy="Leave it out, or use a network around it",
-                    )
-                out.append(self._position_of(s, Fraction(float(share[k, s]))))
-        return out
+        from optmech.spaces.mesh.roads import matched
 
-    def _position_of(self, segment: int, share: Fraction) -> tuple[Any, ...]:
-        """The position at a share of a segment."""
+        return matched(self, points, within)
+
+    def position_at(self, segment: int, share: Fraction) -> tuple[Any, ...]:
+        """The position, as ``position`` takes it, at a share of a segment."""
         road = bisect_right(self._first, segment) - 1
         marks, k = self._at[road], segment - self._first[road]
         along = (marks[k] + share * (marks[k + 1] - marks[k])) / marks[-1]
@@ -393,7 +371,10 @@ class Network(Mesh):
         return Prior(self.domain, mass)
 
     def holds(self, points: Floats) -> NDArray[np.bool_]:
-        """Which of the numbers (k, 1) lie on the line, exactly; none that is not finite."""
+        """Which of the numbers (k, 1) lie on the line, exactly; of roads, whose points (k, 2) are
+        matched, all that are finite."""
+        if not self.is_line:
+            return np.asarray(np.isfinite(points).all(axis=1))
         low, high = self.vertices[[0, -1], 0]
         return np.asarray((points[:, 0] >= low) & (points[:, 0] <= high))
 
@@ -402,7 +383,10 @@ class Network(Mesh):
         return np.clip(points, *self.vertices[[0, -1], 0])
 
     def listed(self, points: Any) -> list[Any]:
-        """Points one by one: the rows of an array, or the entries of a list; one may come alone."""
+        """Points one by one: the rows of an array, or the entries of a list; one may come alone. An
+        array (k, 2) beside roads has coordinates, which are matched."""
+        if isinstance(points, np.ndarray) and not self.is_line and points.dtype.kind in "fi":
+            return self.match(points)
         try:
             found = points.tolist() if isinstance(points, np.ndarray) else list(points)
         except TypeError:
@@ -477,20 +461,6 @@ class Along:
         return np.asarray(self.network.along[rows][:, columns])
 
 
-def line(low: Number, high: Number, cells: int, unit: str) -> Network:
-    """The interval in ``cells`` equal segments."""
-    start, end = (float(parse_signed(v, where=w)) for v, w in ((low, "low"), (high, "high")))
-    whole(cells, "cells", least=1)
-    if not start < end:
-        raise ProblemError(f"{start:g} is not below {end:g}", where="low")
-    making.refuse_more(cells + 1)
-    vertices = start + (end - start) * (np.arange(cells + 1) / cells)
-    vertices[-1] = end
-    if not (np.diff(vertices) > 0).all():
-        raise ProblemError("are too many for numbers of this size", where="cells")
-    return Network(vertices[:, None], [range(cells + 1)], unit=unit)
-
-
 def _chain(road: object, count: int, k: int) -> tuple[int, ...]:
     values = tuple(road) if isinstance(road, Iterable) and not isinstance(road, str) else ()
     whole = all(isinstance(v, int | np.integer) and 0 <= v < count for v in values)
@@ -501,44 +471,6 @@ def _chain(road: object, count: int, k: int) -> tuple[int, ...]:
     return tuple(map(int, values))
 
 
-def network_flaw(
-    vertices: Sequence[Sequence[float]],
-    roads: Sequence[Sequence[int]],
-    lengths: Sequence[float] | None,
-) -> str:
-    """Why roads over vertices with coordinates are no network; empty where they are one: a line, or
-    connected segments of positive length, none of which joins what another joins."""
-    steps = [step for road in roads for step in pairwise(road)]
-    if not steps:
-        return "there are no segments"
-    if len(vertices[0]) == 1:
-        rising = all(a[0] < b[0] for a, b in pairwise(vertices))
-        straight = [list(road) for road in roads] == [list(range(len(vertices)))]
-        if lengths is None and rising and straight:
-            return ""
-        return "a line is one road through increasing numbers, without lengths of its own"
-    if lengths is None or len(lengths) != len(steps):
-        return "there is not one length for every segment"
-    joined: set[tuple[int, int]] = set()
-    beside: dict[int, list[int]] = {}
-    for k, ((a, b), length) in enumerate(zip(steps, lengths, strict=True)):
-        pair = (min(a, b), max(a, b))
-        if a == b or not length > 0 or pair in joined:
-            what = "joins a vertex with itself" if a == b else "has no length"
-            return f"segment {k} {'joins what another joins' if pair in joined else what}"
-        joined.add(pair)
-        beside.setdefault(a, []).append(b)
-        beside.setdefault(b, []).append(a)
-    reached, waiting = {0}, [0]
-    while waiting:
-        for other in beside.get(waiting.pop(), ()):
-            if other not in reached:
-                reached.add(other)
-                waiting.append(other)
-    missed = len(vertices) - len(reached)
-    return f"{missed} of the {len(vertices)} vertices cannot be reached along it" if missed else ""
-
-
 def refuse_network(mesh: object, what: str) -> None:
     """Raise ProblemError where a mesh is a line or network, and what is asked for is not."""
     if isinstance(mesh, Network):
@@ -547,14 +479,3 @@ def refuse_network(mesh: object, what: str) -> None:
             where="design",
             remedy="Draw reports with design.mechanism.sample_at, or draws_at for many points",
         )
-
-
-def lengths_of(
-    vertices: Sequence[Sequence[float]],
-    segments: Sequence[Sequence[int]],
-    lengths: Sequence[float] | None,
-) -> tuple[Fraction, ...]:
-    """The length of every segment, exactly: as given, or between the numbers of a line."""
-    if lengths is not None:
-        return tuple(map(Fraction, lengths))
-    return tuple(Fraction(vertices[b][0]) - Fraction(vertices[a][0]) for a, b in segments)

@@ -1,5 +1,5 @@
-"""Road networks as meshes of dimension one: from graphs, tables and files, checked, connected and
-divided.
+"""Lines and road networks as meshes of dimension one: roads from graphs, tables and files, checked,
+connected and divided.
 
 Lengths are those that are given, and not below the straight line between the ends; where none are
 given they are those of the lines. Roads are used both ways: the distance between two points is that
@@ -12,18 +12,21 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, coordinate_rows, finite_array
 from optmech.base.labelled import label_text
 from optmech.base.paths import path_of
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.checked import whole
+from optmech.exact.number import Number, parse_exact, parse_signed
 from optmech.reading.bounded import expanded, translated
 from optmech.reading.columns import read_features
 from optmech.spaces.domain import Coordinates, great_circle
@@ -53,6 +56,20 @@ class Road(ReadOnly):
     end: Hashable
     length: float
     line: Floats
+
+
+def line(low: Number, high: Number, cells: int, unit: str) -> Network:
+    """The interval in ``cells`` equal segments."""
+    start, end = (float(parse_signed(v, where=w)) for v, w in ((low, "low"), (high, "high")))
+    whole(cells, "cells", least=1)
+    if not start < end:
+        raise ProblemError(f"{start:g} is not below {end:g}", where="low")
+    making.refuse_more(cells + 1)
+    vertices = start + (end - start) * (np.arange(cells + 1) / cells)
+    vertices[-1] = end
+    if not (np.diff(vertices) > 0).all():
+        raise ProblemError("are too many for numbers of this size", where="cells")
+    return Network(vertices[:, None], [range(cells + 1)], unit=unit)
 
 
 def build(
@@ -205,6 +222,37 @@ def _along(line: Floats, shares: Floats) -> Floats:
     """The points at these shares of the way along a line, about."""
     at = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
     return np.column_stack([np.interp(shares * at[-1], at, column) for column in line.T])
+
+
+_AT_A_TIME = 2**22
+"""Points times segments."""
+
+
+def matched(network: Network, points: ArrayLike, within: float | None) -> list[tuple[Any, ...]]:
+    """What ``Network.match`` returns."""
+    if network.is_line:
+        raise ProblemError("points of a line are numbers", where="points")
+    places = finite_array(coordinate_rows(points, 2), where="points")
+    scale = making.kilometres(network.vertices) if network.coordinates == "lonlat" else np.ones(2)
+    start, end = (network.vertices[k] * scale for k in network.segments.T)
+    along = end - start
+    square = np.maximum((along * along).sum(axis=1), np.finfo(float).tiny)
+    step = max(1, _AT_A_TIME // len(start))
+    out: list[tuple[Any, ...]] = []
+    for begin in range(0, len(places), step):
+        away = places[begin : begin + step, None] * scale - start
+        share = np.clip((away * along).sum(axis=2) / square, 0.0, 1.0)
+        far = np.linalg.norm(away - share[..., None] * along, axis=2)
+        best = far.argmin(axis=1)
+        for k, s in enumerate(best.tolist()):
+            if within is not None and far[k, s] > within:
+                raise ProblemError(
+                    f"is {far[k, s]:.4g} from the nearest road",
+                    where=f"points[{begin + k}]",
+                    remedy="Leave it out, or use a network around it",
+                )
+            out.append(network.position_at(s, Fraction(float(share[k, s]))))
+    return out
 
 
 # -- where they come from ------------------------------------------------------------------------
