@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,29 @@ def regions() -> dict[str, bytes]:
             design.save(path)
             found[name] = path.read_bytes()
     return found
+
+
+def networks() -> dict[str, bytes]:
+    """Designs for every point of a line and of roads, alone and beside other constraints."""
+    line = om.Mesh.line(0, 2, 3, unit="km")
+    given = om.Prior(line.domain, [1, 2, 1, 3])
+    nodes = {"node": ["a", "b", "c"], "x": [0, 3, 3], "y": [0, 0, 4]}
+    edges = {"source": ["a", "b", "a"], "target": ["b", "c", "c"], "length": [3.0, 4.5, 5.5]}
+    roads = om.Mesh.roads((nodes, edges), divide=3, coordinates="plane", unit="km")
+    metric, same = (
+        om.MetricPrivacy("1/2", everywhere=line),
+        om.DifferentialPrivacy("ln 3", everywhere=line),
+    )
+    some = om.DifferentialPrivacy("1/2", delta="1/20", everywhere=line)
+    along = om.MetricPrivacy("ln 2", everywhere=roads)
+    ends, places = roads.prior("crossings"), om.Domain(["a", "b", "c"])
+    stated = {
+        "line": om.Problem(given, E, constraints=[metric]),
+        "worst": om.Problem(given, E, constraints=[metric, same], objective="worst_loss"),
+        "delta": om.Problem(given, E, constraints=[some, om.LossBound(1.2, worst_case=True)]),
+        "roads": om.Problem(ends, roads.distance, places, constraints=[along]),
+    }
+    return {name: om.solve(problem).document() for name, problem in stated.items()}
 
 
 # ---------------------------------------------------------------- mutations
@@ -485,8 +509,11 @@ def falsehood(content: bytes, original: Body) -> str:
     if body["mechanism"] is None:
         same = json.dumps(problem) == json.dumps(original["problem"])
         return "" if not same or original["mechanism"] is None else "feasible after all"
-    if any(stated.get("everywhere") for stated in problem["constraints"]):
+    meshes = [c["everywhere"] for c in problem["constraints"] if c.get("everywhere")]
+    if any("triangles" in mesh for mesh in meshes):
         return _falsehood_of_region(content, original)
+    if meshes:
+        return _falsehood_of_network(body, meshes[0], original)
     unit = 1 << body["mechanism"]["bits"]
     p = np.zeros((len(problem["prior"]), len(problem["loss"][0])))
     for s, (columns, texts) in enumerate(body["mechanism"]["rows"]):
@@ -508,6 +535,69 @@ def falsehood(content: bytes, original: Body) -> str:
         wrong = _broken(constraint, problem, p)
         if wrong:
             return wrong
+    return ""
+
+
+def _falsehood_of_network(body: Any, mesh: Any, original: Body) -> str:
+    """The same of a design for a line or roads, at points of all segments."""
+    result, problem = body["result"], body["problem"]
+    unit, n = 1 << body["mechanism"]["bits"], len(problem["prior"])
+    rows = np.zeros((n, len(problem["loss"][0])))
+    for s, (columns, texts) in enumerate(body["mechanism"]["rows"]):
+        for o, text in zip(columns, texts, strict=True):
+            rows[s, o] = int(text, 16) / unit
+    steps = [step for way in mesh["ways"] for step in pairwise(way)]
+    places = np.array(mesh["vertices"])
+    lengths = mesh.get("lengths") or [float(places[b, 0] - places[a, 0]) for a, b in steps]
+    far = np.full((n, n), np.inf)
+    np.fill_diagonal(far, 0.0)
+    for (a, b), length in zip(steps, lengths, strict=True):
+        far[a, b] = far[b, a] = min(far[a, b], length)
+    for k in range(n):
+        far = np.minimum(far, far[:, k, None] + far[None, k])
+    gap = abs(result["loss"] - result["bound"]) / (abs(result["loss"]) or 1.0)
+    if result["status"] == "optimal" and gap > 1.0001e-6:
+        return "not optimal"
+    loss = np.array(problem["loss"])
+    paid = (rows * loss).sum(axis=1)
+    value = paid @ problem["prior"]
+    if problem["objective"] == "worst_loss":
+        value = paid.max()
+        for a, b in steps if places.shape[1] == 1 else ():
+            value = max(value, (rows[a] @ loss[b] + rows[b] @ loss[a]) / 2)
+    if not math.isclose(result["loss"], value, rel_tol=1e-9):
+        return "another loss"
+    if json.dumps(problem) == json.dumps(original["problem"]):
+        for name in ("bound", "lower_bound"):
+            if result[name] > original["result"]["loss"] + 1e-12:
+                return f"a {name} beyond what is attained"
+    # points of all segments: ends, weights and distances to all vertices
+    at = [(a, b, length, t) for (a, b), length in zip(steps, lengths, strict=True)
+          for t in (0.0, 1e-6, 0.3, 0.5, 1.0)]  # fmt: skip
+    p = np.array([(1 - t) * rows[a] + t * rows[b] for a, b, _, t in at])
+    to = np.array([np.minimum(far[a] + t * m, far[b] + (1 - t) * m) for a, b, m, t in at])
+    apart = np.array(
+        [
+            [
+                min(to[i][c] + s * m, to[i][d] + (1 - s) * m, abs(t - s) * m if i // 5 == j // 5
+                    else np.inf)
+                for j, (c, d, m, s) in enumerate(at)
+            ]
+            for i, (_, _, _, t) in enumerate(at)
+        ]
+    )  # fmt: skip
+    for constraint in problem["constraints"]:
+        if not constraint.get("everywhere"):
+            if wrong := _broken(constraint, problem, rows):
+                return wrong
+            continue
+        metric = constraint["kind"] == "metric_privacy"
+        epsilon = _value(constraint["epsilon"])
+        ratio = np.exp(np.minimum(epsilon * (apart if metric else np.ones_like(apart)), 600))
+        spent = np.maximum(p[:, None] - ratio[:, :, None] * p[None] * (1 + 1e-9), 0).sum(axis=2)
+        allowed = 1e-300 if metric else _value(constraint["delta"]) * (1 + 1e-9) + 1e-12
+        if (spent > allowed).any():
+            return "more than the promised ratio"
     return ""
 
 

@@ -35,10 +35,11 @@ def test_max_times_is_the_largest_product(shape: tuple[int, int]) -> None:
     assert (max_times(factor, matrix) == expected).all()
 
 
-@pytest.mark.parametrize("count", [1, 7, 40])
-def test_shortest_paths_are_those_of_scipy(count: int) -> None:
+@pytest.mark.parametrize(("count", "share"), [(1, 0.3), (7, 0.3), (40, 0.3), (300, 0.01)])
+def test_shortest_paths_are_those_of_scipy(count: int, share: float) -> None:
     rng = np.random.default_rng(count)
-    length = np.where(rng.random((count, count)) < 0.3, rng.uniform(0.1, 2, (count, count)), np.inf)
+    some = rng.random((count, count)) < share
+    length = np.where(some, rng.uniform(0.1, 2, (count, count)), np.inf)
     found = shortest_paths(length)
     np.fill_diagonal(found, 0.0)
     np.testing.assert_allclose(found, dijkstra(sp.csr_array(np.where(length < 9, length, 0))))
@@ -48,6 +49,18 @@ def test_steps_of_length_zero_count() -> None:
     inf = np.inf
     found = shortest_paths(np.array([[inf, 0.0, inf], [inf, inf, 0.5], [inf, inf, inf]]))
     assert found[0].tolist() == [inf, 0.0, 0.5]
+
+
+def test_along_few_steps_paths_are_those_along_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    length = np.where(rng.random((300, 300)) < 0.02, rng.uniform(0, 2, (300, 300)), np.inf)
+    length[rng.random((300, 300)) < 0.001] = 0.0
+    few = shortest_paths(length)
+    monkeypatch.setattr(minplus, "_SPARSE", 1000)
+    every = shortest_paths(length)
+    for found in (few, every):
+        np.fill_diagonal(found, 0.0)
+    np.testing.assert_allclose(few, every, rtol=1e-12)
 
 
 def test_of_many_points_detours_are_detours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from mutations import designs, falsehood, judge, regions, run
+from mutations import designs, falsehood, judge, networks, regions, run
 
 from optmech.reading.sealed import seal
 
@@ -72,6 +72,26 @@ def test_the_checkers_agree_on_regions_and_cells(
     tally = run({name: of_regions[name]}, count, 14, tmp_path)
     assert not tally.wrong, "\n".join(tally.wrong)
     assert tally.counts["refused"] >= count // 2
+
+
+@pytest.fixture(scope="module")
+def of_networks() -> dict[str, bytes]:
+    return networks()
+
+
+@pytest.mark.parametrize("name", ["line", "worst", "delta", "roads"])
+def test_the_checkers_agree_on_lines_and_roads(
+    of_networks: dict[str, bytes], name: str, tmp_path: Path
+) -> None:
+    content = of_networks[name]
+    (tmp_path / "d.json").write_bytes(content)
+    verdict = judge(tmp_path / "d.json")
+    assert not verdict.check
+    assert not verdict.audit
+    assert not falsehood(content, json.loads(content))
+    tally = run({name: content}, 200, 15, tmp_path)
+    assert not tally.wrong, "\n".join(tally.wrong)
+    assert tally.counts["refused"] >= 100
 
 
 @pytest.mark.parametrize("name", ["every point", "cubic", "degrees", "beside", "cells"])

@@ -18,6 +18,7 @@ from itertools import pairwise
 from optmech.audit.document import Body, Matrix, keys, listing, reals, text, whole
 from optmech.audit.inequalities import Ratios
 from optmech.audit.numbers import ZERO, Interval, Real, need
+from optmech.audit.places import label
 from optmech.audit.statements import Statement
 
 Step = tuple[int, int, Fraction]
@@ -34,6 +35,8 @@ class Roads:
         secrets = stated.secrets
         given = [reals(v) for v in listing(body["vertices"], stated.n)]
         need(given == secrets.points and secrets.bounds is None, "the secrets are not the vertices")
+        named = [label(v) for v in listing(body["labels"])] if "labels" in body else None
+        need((named or list(range(stated.n))) == list(secrets.labels), "the labels are others")
         globe = body["coordinates"] == "lonlat"
         need(globe or body["coordinates"] == "plane", "the system of coordinates is unknown")
         units = secrets.unit, text(body["unit"], "the unit")

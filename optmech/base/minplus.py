@@ -18,6 +18,8 @@ _LOOKED_AT = 8
 _CLOSED = 1e-12
 _FEW = 64
 """Steps from a point up to which paths are looked for along them."""
+_SPARSE = 256
+"""Points from which on that pays."""
 
 
 def shortest_detour(length: Floats) -> Floats:
@@ -39,16 +41,29 @@ def shortest_detour(length: Floats) -> Floats:
 
 
 def shortest_paths(length: Floats) -> Floats:
-    """Lengths of the shortest paths between different points (Floyd and Warshall), over steps of
-    ``length`` >= 0, inf where there is none; what comes out on the diagonal means nothing. (m, m).
+    """Lengths of the shortest paths between different points (Floyd and Warshall, or Dijkstra where
+    steps are few), over steps of ``length`` >= 0, inf where there is none; what comes out on the
+    diagonal means nothing. (m, m).
     Of ``MANY`` points and more, steps that no detour over near points shortens count as paths.
     """
+    count = len(length)
+    if count >= _SPARSE and np.count_nonzero(np.isfinite(length)) <= _FEW * count:
+        return _along_few(length)
     if is_closed(length):
         return length.copy()
     path = length.copy()
     for k in range(len(path)):
         np.minimum(path, path[:, k, None] + path[k], out=path)
     return path
+
+
+def _along_few(length: Floats) -> Floats:
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    steps_from, to = np.nonzero(np.isfinite(length))
+    graph = csr_array((length[steps_from, to], (steps_from, to)), shape=length.shape)
+    return np.asarray(dijkstra(graph))
 
 
 def is_closed(length: Floats) -> bool:
@@ -77,12 +92,7 @@ def filled(length: Floats) -> Floats:
     if steps >= count * (count - 1):
         return path
     if steps <= _FEW * count:
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import dijkstra
-
-        steps_from, to = np.nonzero(np.isfinite(length))
-        graph = csr_array((length[steps_from, to], (steps_from, to)), shape=length.shape)
-        return np.asarray(dijkstra(graph))
+        return _along_few(length)
     near = np.argpartition(length, min(_NEAREST, count - 1), axis=1)[:, :_NEAREST]
     missing = [np.flatnonzero(~np.isfinite(own)) for own in length]
     order, changed = np.arange(count), True
