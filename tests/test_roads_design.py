@@ -24,7 +24,6 @@ from optmech import audit
 from optmech.cli.main import main
 from optmech.spaces.domain import great_circle
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 Edge = tuple[Any, Any, float]
 
 
@@ -359,13 +358,10 @@ def test_the_worst_loss_of_roads_is_that_of_the_vertices(roads: Any) -> None:
     assert found.lower_bound == found.bound
 
 
-@pytest.fixture(scope="module")
-def rome() -> Any:
-    if not (DATA / "rome_osm_edges.csv.gz").is_file():
-        pytest.skip("the road network of Rome is not beside the checkout")
-
+@pytest.fixture
+def rome(shared_data: Path) -> Any:
     def columns(name: str) -> dict[str, np.ndarray]:
-        with gzip.open(DATA / name, "rt") as stream:
+        with gzip.open(shared_data / name, "rt") as stream:
             rows = list(csv.DictReader(stream))
         return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
 
