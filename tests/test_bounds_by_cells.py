@@ -14,7 +14,7 @@ import optmech as om
 from optmech import audit
 from optmech.base.interrupts import noticed
 from optmech.designs import outer
-from optmech.pipeline import everywhere
+from optmech.pipeline import meshes as everywhere
 
 E = om.distances.euclidean()
 

@@ -250,6 +250,26 @@ def test_prices_are_the_slope_of_the_loss() -> None:
     assert price.rate == pytest.approx((loss(4.001) - loss(3.999)) / 0.002, rel=1e-3)
 
 
+def test_a_start_and_a_mechanism_of_others_are_taken(tmp_path: Path) -> None:
+    stated = problem(om.MetricPrivacy(4, everywhere=LINE))
+    first = om.solve(stated)
+    again = om.solve(problem(om.MetricPrivacy("21/5", everywhere=LINE)), start=first)
+    assert again.loss < first.loss
+    assert again.lower_bound < again.loss
+    equal = om.Mechanism(LINE.domain, LINE.domain, np.full((21, 21), 1 / 21))
+    adopted = om.exchange.adopt(equal, stated)
+    adopted.save(tmp_path / "d.json")
+    assert (om.load(tmp_path / "d.json").lower_bound, adopted.verified) == (0.0, True)
+
+
+def test_what_no_mechanism_can_is_proved(tmp_path: Path) -> None:
+    design = om.solve(problem(om.MetricPrivacy(1, everywhere=LINE), om.LossBound(0.05)))
+    assert design.status == "infeasible"
+    design.save(tmp_path / "d.json")
+    assert om.load(tmp_path / "d.json").status == "infeasible"
+    assert "nothing is feasible" in " ".join(audit.audit(str(tmp_path / "d.json")))
+
+
 def test_limits_beside_it_are_kept() -> None:
     promise = om.MetricPrivacy(6, everywhere=LINE)
     free = om.solve(problem(promise))

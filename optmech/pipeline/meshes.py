@@ -33,7 +33,7 @@ from optmech.engines import cones, pairs
 from optmech.lp.gradients import row_costs
 from optmech.pipeline.mesh_search import SLACK, Found, Infeasible, Stop, solve_beside, with_vectors
 from optmech.pipeline.profiles import Profile
-from optmech.pipeline.search import NoMechanismError, solve
+from optmech.pipeline.search import NoMechanismError, over_secrets, solve
 from optmech.pipeline.session import Clock, Progress, attempted, ending, infeasible_design
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_in
@@ -91,7 +91,7 @@ def solve_network(
     own = (
         profile if outer is None or limit is None else profile.with_limits(None, _MESH_TIME * limit)
     )
-    design = solve(problem, own, progress=progress, start=start, device=device)
+    design = over_secrets(problem, own, progress, start, device)
     if outer is None or design.exact is None:
         return design
     left = None if limit is None else max(limit - (time.monotonic() - begun), 0.0)

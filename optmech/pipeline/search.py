@@ -76,13 +76,26 @@ def solve(
     SolverError
         When the search ended without any verified mechanism and without a proof that none exists.
     """
-    if problem.mesh is not None and problem.mesh.is_region:
+    if problem.mesh is not None:
         raise ProblemError(
             "privacy at every point is solved for by om.solve and optmech solve only",
             where="constraints",
             remedy="Leave everywhere out for what works on finitely many secrets",
         )
-    chosen = load_profile(profile).with_limits(gap, time_limit).on_device(device)
+    chosen = load_profile(profile).with_limits(gap, time_limit)
+    return over_secrets(problem, chosen, progress, start, device)
+
+
+def over_secrets(
+    problem: Problem,
+    profile: Profile,
+    progress: Progress | None = None,
+    start: Design | None = None,
+    device: str | None = None,
+) -> Design:
+    """The same also where a line or network is promised something at every point, but for the
+    lower bound, which is one about its own mechanisms."""
+    chosen = profile.on_device(device)
     if chosen.device:
         from optmech.engines.structured.arrays import open_device
 
@@ -399,7 +412,7 @@ def _chained(outer: Reduced, inner: Reduced) -> Reduced:
 def require_fit(problem: Problem, start: Design) -> Design:
     """``start``, whose matrix has the problem's shape. Raises ProblemError where it is one over
     other numbers of secrets or observables, or for every point of a region."""
-    if start.mesh is not None:
+    if start.mesh is not None and start.mesh.is_region:
         raise ProblemError(
             "is a design for every point of a region, whose rows are not those of secrets",
             where="start",

@@ -117,7 +117,7 @@ def _solved(job: Job) -> Outcome:
     from optmech.pipeline.solve import solve
 
     problem = job.source.build()
-    if problem.statement.spread is None:
+    if problem.mesh is None:
         design = search.solve(problem, profile=job.profile, start=_start(job.start))
     else:
         # a task about every point of a region, which nothing can start from

@@ -46,7 +46,7 @@ def test_a_run_goes_on_and_is_checked_again(
     problem: om.Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = run(problem, {EPSILON: [0.5, 1]}, tmp_path / "run")
-    from optmech.pipeline import everywhere
+    from optmech.pipeline import meshes as everywhere
 
     monkeypatch.setattr(everywhere, "solve_everywhere", None)
     again = run(problem, {EPSILON: [0.5, 1]}, tmp_path / "run")
@@ -97,3 +97,14 @@ def test_the_command_varies_the_width(tmp_path: Path) -> None:
     assert [row["vertices"] for row in rows] == [4, 9]
     assert main(["report", *(str(out / str(row["design"])) for row in rows),
                  "-o", str(tmp_path / "p.html")]) == 0  # fmt: skip
+
+
+def test_a_line_has_the_bound_of_every_mechanism(tmp_path: Path) -> None:
+    line = om.Mesh.line(0, 1, 4)
+    promise = om.MetricPrivacy(1, everywhere=line)
+    stated = om.Problem(om.Prior.uniform(line.domain), E, constraints=[promise])
+    found = run(stated, {EPSILON: [2, 4]}, tmp_path / "run")
+    assert not found.failed
+    for row in found.rows:
+        design = found.design(row["task"])
+        assert design.lower_bound == row["lower_bound"] < design.bound <= design.loss
