@@ -266,6 +266,19 @@ def test_lines_of_geojson_meet_where_they_share_a_corner(tmp_path: Path) -> None
         roads.match([[12.5, 41.9]], within=1)
 
 
+def test_a_network_is_written_and_read(roads: Any, tmp_path: Path) -> None:
+    for mesh in (roads, om.Mesh.line(0, 3, 5, unit="km")):
+        mesh.write(tmp_path / "mesh.json")
+        assert om.Mesh.read(tmp_path / "mesh.json") == mesh
+        with pytest.raises(om.ProblemError, match="written as JSON"):
+            mesh.write(tmp_path / "mesh.geojson")
+        with pytest.raises(om.ProblemError, match="smaller divide"):
+            mesh.refine(np.ones(3))
+        with pytest.raises(om.ProblemError, match="degree: 2 is not 1"):
+            mesh.with_degree(2)
+    assert om.Mesh.line(0, 1, 2).locate([0.25, 1.5])[0].tolist() == [0, -1]
+
+
 def test_points_are_matched_and_found_again(roads: Any) -> None:
     rng = np.random.default_rng(2)
     for k in rng.integers(0, len(roads.segments), 40).tolist():

@@ -43,15 +43,16 @@ def parts(content: object) -> Parts:
     return (*own, content.get("degree", 1))
 
 
-def read(path: str | Path, unit: str, coordinates: Coordinates | None) -> Parts:
-    """The arguments of a ``Mesh`` in a file, by its ending."""
+def read(path: str | Path, unit: str, coordinates: Coordinates | None) -> Parts | dict[str, Any]:
+    """The arguments of a ``Mesh`` in a file, by its ending; the plain values of a network."""
     suffix = path_of(path).suffix.lower()
     if suffix == ".json":
         text = read_text(path)
         with translated(path, "is not JSON"):
             content = json.loads(text)
         if not isinstance(content, dict) or content.get("type") != "FeatureCollection":
-            return parts(content)
+            network = isinstance(content, dict) and "ways" in content
+            return content if network else parts(content)
     if suffix in (".json", ".geojson"):
         vertices, triangles = _from_features(path)
         return vertices, triangles, unit, coordinates or "lonlat", 1
@@ -62,6 +63,10 @@ def read(path: str | Path, unit: str, coordinates: Coordinates | None) -> Parts:
 def write(path: str | Path, content: dict[str, Any]) -> None:
     """Write the plain values of a mesh, by the path's ending."""
     suffix = ending(path, ".json")
+    if "ways" in content and suffix != ".json":
+        raise ProblemError(
+            "a line or network is written as JSON", where=str(path), remedy="Use the ending .json"
+        )
     if suffix == ".geojson":
         content = _features(content)
     elif suffix != ".json":

@@ -508,7 +508,8 @@ class Mesh(ReadOnly):
         from the JSON that ``write`` makes, or from a format of meshio (.vtk, .vtu, .msh,
         .obj, .off, .ply, .mesh, .inp) with triangles."""
         try:
-            return cls._of(files.read(path, unit, coordinates))
+            found = files.read(path, unit, coordinates)
+            return cls.from_dict(found, "") if isinstance(found, dict) else cls._of(found)
         except ProblemError as error:
             raise error if error.where.startswith(str(path)) else error.at(str(path)) from error
 

@@ -394,6 +394,37 @@ class Network(Mesh):
         alone = len(found) in (2, 3) and not self.is_line and not isinstance(found[0], tuple | list)
         return [tuple(found)] if alone else found
 
+    def locate(self, points: Any) -> tuple[Ints, Floats]:
+        """The segment of every point, -1 beyond the ends of a line, and the point's weights at the
+        two ends, (k, 2), which are >= 0 and sum to one."""
+        found = [self.position(point) or (-1, (0, 1)) for point in self.listed(points)]
+        shares = [[w / sum(own) for w in own] for _, own in found]
+        segments = np.array([segment for segment, _ in found], dtype=np.int64)
+        return segments, np.array(shares, dtype=np.float64).reshape(-1, 2)
+
+    @property
+    def distortion(self) -> float:
+        """0: lengths are those that are given."""
+        return 0.0
+
+    def with_degree(self, degree: int) -> Network:
+        """Itself for degree 1, of which its mechanisms are. Raises ProblemError otherwise."""
+        if degree != 1:
+            raise ProblemError(
+                f"{degree} is not 1, as on every segment",
+                where="degree",
+                remedy="Use shorter segments: they come nearer to the bound, too",
+            )
+        return self
+
+    def refine(self, indicator: ArrayLike, most: int | None = None) -> Network:
+        """Raises ProblemError: shorter segments are asked for when a network is made."""
+        raise ProblemError(
+            "a line or network is not refined",
+            where="indicator",
+            remedy="Make it with more cells, or with a smaller divide",
+        )
+
     def inside(self, point: Any, k: int) -> Within:
         """``position`` of the point of number ``k``; ProblemError where it has none."""
         found = self.position(point)
