@@ -329,6 +329,8 @@ REFUSED = {
         [[0, 0], [1, 0]], [[0, 1], [1, 0]], lengths=[1, 1]
     ),
     "cannot be reached": lambda: om.Network(np.eye(4)[:, :2], [[0, 1], [2, 3]], lengths=[1, 1]),
+    "is no list of roads": lambda: om.Network([[0, 0], [1, 0]], 3),  # type: ignore[arg-type]
+    "is not (V, 1) or (V, 2)": lambda: om.Network([[0, 0, 0], [1, 0, 0]], [[0, 1]], lengths=[1]),
     "one length for every segment": lambda: om.Network([[0, 0], [1, 0]], [[0, 1]]),
 }
 

@@ -96,6 +96,14 @@ class Network(Mesh):
         coordinates: Coordinates = "plane",
     ) -> None:
         places = finite_array(vertices, where="vertices", ndim=2)
+        if places.shape[1] not in (1, 2) or not len(places):
+            raise ProblemError(f"shape {places.shape} is not (V, 1) or (V, 2)", where="vertices")
+        if not hasattr(ways, "__iter__"):
+            raise ProblemError(
+                f"{type(ways).__name__} is no list of roads",
+                where="ways",
+                remedy="Give two or more vertices for every road",
+            )
         making.refuse_more(len(places))
         if coordinates == "lonlat":
             require_lonlat(places)
