@@ -103,8 +103,10 @@ class Linear:
 
 def roads_of(plain: object, stated: Statement) -> Roads:
     """The network of a promise for every point, which is that of all such promises."""
+    # read each time: equal numbers may be of two types
+    made = Roads(plain, stated)
     if stated.roads is None:
-        stated.roads = plain, Roads(plain, stated)
+        stated.roads = plain, made
         if stated.objective == "worst_loss" and stated.roads[1].line:
             stated.segments = [(a, b) for a, b, _ in stated.roads[1].steps]
     need(plain == stated.roads[0], "another mesh than that of a constraint before")
