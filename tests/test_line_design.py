@@ -262,6 +262,20 @@ def test_a_start_and_a_mechanism_of_others_are_taken(tmp_path: Path) -> None:
     assert (om.load(tmp_path / "d.json").lower_bound, adopted.verified) == (0.0, True)
 
 
+def test_without_time_for_the_bound_the_mechanism_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from optmech.pipeline import meshes
+
+    now = [0.0]
+    monkeypatch.setattr(meshes.time, "monotonic", lambda: now.append(now[-1] + 1e6) or now[-1])
+    design = om.solve(problem(om.MetricPrivacy(4, everywhere=LINE)), time_limit=60)
+    assert design.lower_bound == 0
+    assert any("in the time there was" in note for note in design.notes)
+    design.save(tmp_path / "d.json")
+    assert om.load(tmp_path / "d.json").loss == design.loss
+
+
 def test_what_no_mechanism_can_is_proved(tmp_path: Path) -> None:
     design = om.solve(problem(om.MetricPrivacy(1, everywhere=LINE), om.LossBound(0.05)))
     assert design.status == "infeasible"

@@ -55,6 +55,7 @@ _SHARE = 0.8
 """Of the time that is left, for what is begun in it."""
 _WORTH = 1.3
 """Times as many cells as before are worth another program."""
+_LATE = "no lower bound for every mechanism was proved in the time there was"
 _MEMORY = 0.6
 """Share of the available memory that cells may take."""
 
@@ -94,13 +95,15 @@ def solve_network(
     design = over_secrets(problem, own, progress, start, device)
     if outer is None or design.exact is None:
         return design
-    left = None if limit is None else max(limit - (time.monotonic() - begun), 0.0)
-    second = profile.with_limits(min(profile.gap, _BESIDE_GAP), left)
-    proof, lower = None, 0.0
-    found, notes = attempted(
-        lambda: solve(outer, second, progress=progress, device=device),
-        "the lower bound for every mechanism",
-    )
+    left = None if limit is None else limit - (time.monotonic() - begun)
+    proof, lower, found = None, 0.0, None
+    notes: tuple[str, ...] = (_LATE,)
+    if left is None or left > 0:
+        second = profile.with_limits(min(profile.gap, _BESIDE_GAP), left)
+        found, notes = attempted(
+            lambda: solve(outer, second, progress=progress, device=device),
+            "the lower bound for every mechanism",
+        )
     if found is not None and found.exact is not None:
         proof = OuterProof(None, outer.statement, found.certificate.multipliers)
         lower = claimable(found.bound)
@@ -282,8 +285,7 @@ def bound_by_cells(
         count = most if left == math.inf else min(most, int(made * left ** (1 / _POWER)))
         late = count < min(_WORTH * made, most)
     if best[0] is None:
-        late_words = "no lower bound for every mechanism was proved in the time there was"
-        return None, 0.0, said or (late_words,)
+        return None, 0.0, said or (_LATE,)
     by = f"the lower bound is by {made:,} cells, where it may use {wanted:,}"
     if late:
         said = (f"{by}: there was no time for more",)
