@@ -86,6 +86,10 @@ Fixpoint zeros_outside (ok : list bool) (row : list Z) : bool :=
   | x :: row' => match ok with false :: _ => x =? 0 | _ => true end && zeros_outside (tl ok) row'
   end.
 
+(** x / 2^k = y / 2^bits *)
+Definition same_row (m : nat) (k bits : Z) (x y : list Z) : bool :=
+  forallb (fun o => nth o x 0 * 2 ^ bits =? nth o y 0 * 2 ^ k) (seq 0 m).
+
 Definition keeps (n m : nat) (k : Z) (rows : list (list Z)) (p : promise_of_file) : bool :=
   match p with
   | FRatios r bits d window =>
@@ -117,6 +121,11 @@ Definition keeps (n m : nat) (k : Z) (rows : list (list Z)) (p : promise_of_file
         (seq 0 n)
   | FSupport ok =>
       forallb (fun s => zeros_outside (nth s ok []) (nth s rows [])) (seq 0 n)
+  | FFixed bits given =>
+      (0 <=? bits) &&
+      forallb (fun s => match nth s given None with
+                        | None => true
+                        | Some row => same_row m k bits (nth s rows []) row end) (seq 0 n)
   end.
 
 Definition is_mechanism (n m : nat) (k : Z) (rows : list (list Z)) : bool :=
@@ -294,6 +303,14 @@ Definition of_support (ok : list (list bool)) (it : item) : option inequality :=
   | _ => None
   end.
 
+(** And of P[s,o] - R[s,o], where row s is given. *)
+Definition of_fixed (bits : Z) (rows : list (option (list Z))) (it : item) : option inequality :=
+  let '(s, _, o, values) := it in
+  match values, nth s rows None with
+  | [[v]], Some row => Some ([(s, o, v * 2 ^ bits)], - (v * nth o row 0))
+  | _, _ => None
+  end.
+
 Definition inequality_of (n m : nat) (p : promise_of_file) (it : item) : option inequality :=
   match p with
   | FRatios r bits d window => of_ratio r bits d window it
@@ -303,6 +320,7 @@ Definition inequality_of (n m : nat) (p : promise_of_file) (it : item) : option 
   | FMean bits u a b => of_mean n m bits u a b it
   | FMeans bits u a b => of_means n m bits u a b it
   | FSupport ok => of_support ok it
+  | FFixed bits rows => of_fixed bits rows it
   end.
 
 (** Terms of the objective, and what its value is multiplied by in them. *)
@@ -365,6 +383,7 @@ Fixpoint add_promises (n m : nat) (ps : list promise_of_file) (items : list (lis
 Definition rates_ok (p : promise_of_file) : bool :=
   match p with
   | FRatios r bits _ _ | FLifted r bits _ | FApproximate r bits _ _ _ => rate_ok r && (0 <=? bits)
+  | FFixed bits _ => 0 <=? bits
   | _ => true
   end.
 
@@ -384,8 +403,7 @@ Definition bound_holds (f : file) : bool :=
       end
   end.
 
-(** What the audit demands beside that and the theorem does not need: the prior sums to one up to
-    the roundings of n numbers, and no prior or loss is below 0. *)
+(** Is the goal as it should be? *)
 Definition proper (f : file) : bool :=
   match objective f with
   | FExpected a prior b loss =>

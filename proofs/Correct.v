@@ -377,6 +377,23 @@ Section Bound.
     unfold valid. cbn [fst snd value_of_terms fold_right]. rewrite (HK s o Hs Ho Hok). lra.
   Qed.
 
+  Lemma fixed_valid bits rows it q : rates_ok (FFixed bits rows) = true ->
+    of_fixed bits rows it = Some q -> forallb (inside n m) (fst q) = true ->
+    kept n m Q (meant (FFixed bits rows)) -> valid q.
+  Proof.
+    cbn [rates_ok meant kept]. intros Hb Hq Hin HK. apply Z.leb_le in Hb.
+    destruct it as [[[s j] o] values]. unfold of_fixed in Hq.
+    destruct values as [|[|v [|]] [|]]; try discriminate.
+    destruct (nth s rows None) as [row|] eqn:Hrow; [|discriminate]. injection Hq as <-.
+    destruct (inside_ok _ _ _ _ Hin) as (Hs & Ho & _).
+    assert (HR : Q s o = over bits (nth o row 0%Z)).
+    { apply (HK s o (fun o => over bits (nth o row 0%Z)) Hs Ho). now rewrite Hrow. }
+    unfold valid. cbn [fst snd value_of_terms fold_right].
+    rewrite HR, opp_IZR, !mult_IZR. unfold over.
+    assert (Hpow : 0 < IZR (2 ^ bits)) by (apply IZR_lt, pow2_pos; trivial).
+    right. field. lra.
+  Qed.
+
   Lemma inequality_valid p it q : rates_ok p = true -> inequality_of n m p it = Some q ->
     forallb (inside n m) (fst q) = true -> kept n m Q (meant p) -> valid q.
   Proof.
@@ -388,6 +405,7 @@ Section Bound.
     - eapply mean_valid; eauto.
     - eapply means_valid; eauto.
     - eapply support_valid; eauto.
+    - eapply fixed_valid; eauto.
   Qed.
 
   (** *** The table *)
@@ -617,19 +635,62 @@ Proof.
   apply Rmult_le_compat_r; lra.
 Qed.
 
+Theorem proper_ok f : let n := secrets f in let m := observables f in
+  costs n m (matrix_bits f) (matrix f) (objective f) (cost_num f) (cost_den f) = true ->
+  proper f = true ->
+  proper_goal n m (goal_meant (objective f)) (INR n / IZR (2 ^ 52)).
+Proof.
+  intros n m Hcost H. unfold proper in H. unfold costs in Hcost.
+  apply andb_prop in Hcost. destruct Hcost as [_ Hcost].
+  assert (Hlosses : forall b loss, (0 <= b)%Z -> forallb nonnegative loss = true ->
+    forall s o, 0 <= over b (entry loss s o)).
+  { intros b loss Hb Hall s o. unfold over, Rdiv. apply Rmult_le_pos.
+    - apply IZR_le. unfold entry. destruct (Nat.lt_ge_cases s (length loss)) as [Hs|Hs].
+      + rewrite forallb_forall in Hall. apply nonnegative_ok, Hall, nth_In. lia.
+      + rewrite (nth_overflow loss) by lia. destruct o; simpl; lia.
+    - left. apply Rinv_0_lt_compat, IZR_lt, pow2_pos. trivial. }
+  destruct (objective f) as [a prior b loss|b loss|bits w]; cbn [goal_meant proper_goal];
+    [| |exact I].
+  - split_ands.
+    match goal with H : Nat.eqb _ _ = true |- _ => apply Nat.eqb_eq in H; rename H into Hp end.
+    match goal with H : (Z.abs _ * _ <= _)%Z |- _ => rename H into Hsum end.
+    assert (Ha : 0 < IZR (2 ^ a)) by (apply IZR_lt, pow2_pos; trivial).
+    split; [|split].
+    + intros s Hs. unfold over, Rdiv. apply Rmult_le_pos; [|left; now apply Rinv_0_lt_compat].
+      apply IZR_le. now apply nonnegative_ok.
+    + apply IZR_le in Hsum. rewrite !mult_IZR, abs_IZR, minus_IZR in Hsum.
+      rewrite (total_sum prior n) in Hsum by (rewrite Hp; apply Nat.le_refl). fold n in Hsum.
+      rewrite <- INR_IZR_INZ in Hsum.
+      set (t := sum n (fun i => IZR (nth i prior 0%Z))) in *.
+      assert (Ht : sum n (fun s => over a (nth s prior 0%Z)) = t / IZR (2 ^ a)).
+      { unfold t, Rdiv. rewrite (Rmult_comm (sum _ _)), <- sum_scale. apply sum_ext.
+        intros i _. unfold over, Rdiv. ring. }
+      rewrite Ht. set (A := IZR (2 ^ a)) in *.
+      replace (t / A - 1) with ((t - A) * / A) by (field; lra).
+      rewrite Rabs_mult, (Rabs_pos_eq (/ A)) by (left; now apply Rinv_0_lt_compat).
+      assert (H52 : 0 < IZR (2 ^ 52)) by (apply IZR_lt; reflexivity).
+      set (B := IZR (2 ^ 52)) in *. clearbody B A t.
+      apply Rmult_le_reg_r with (A * B); [nra|].
+      replace (Rabs (t - A) * / A * (A * B)) with (Rabs (t - A) * B) by (field; lra).
+      replace (INR n / B * (A * B)) with (INR n * A) by (field; lra). exact Hsum.
+    + intros s o _ _. now apply Hlosses.
+  - split_ands. intros s o _ _. now apply Hlosses.
+Qed.
+
 Theorem correct : forall f, check f = true -> holds f.
 Proof.
   intros f H. unfold check in H.
-  apply andb_prop in H. destruct H as [H _].
+  apply andb_prop in H. destruct H as [H Hproper].
   apply andb_prop in H. destruct H as [H Hbound].
   apply andb_prop in H. destruct H as [H Hkeeps].
   apply andb_prop in H. destruct H as [Hmech Hcost].
-  unfold holds, optimal. split; [|split; [|split]].
+  unfold holds, optimal. split; [split; [|split; [|split]]|].
   - exact (is_mechanism_ok _ _ _ _ Hmech).
   - intros p Hp. apply in_map_iff in Hp. destruct Hp as (q & <- & Hq).
     apply (keeps_ok _ _ _ _ Hmech). rewrite forallb_forall in Hkeeps. now apply Hkeeps.
   - now apply costs_ok.
   - now apply bound_holds_ok.
+  - now apply proper_ok.
 Qed.
 
 Print Assumptions correct.

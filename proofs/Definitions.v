@@ -28,7 +28,8 @@ Definition pushed (n : nat) (a : nat -> R) (P : nat -> nat -> R) (o : nat) : R :
     [Lifted]: the same for distributions over the secrets. [Approximate]: with a δ.
     [Adversary k w d]: whoever sees the report and makes the best of k guesses errs by at least d;
     [w t s] is the prior of s times what guess t costs there. [Mean]: an expectation is at most q.
-    [Means]: that of every secret. [Support ok]: what is not allowed is never reported. *)
+    [Means]: that of every secret. [Support ok]: what is not allowed is never reported. [Fixed rows]: some secrets have
+    given rows. *)
 Inductive promise :=
 | Ratios (limit : nat -> nat -> option R) (seen : nat -> nat -> bool)
 | Lifted (pairs : list ((nat -> R) * (nat -> R) * R))
@@ -36,7 +37,8 @@ Inductive promise :=
 | Adversary (k : nat) (w : nat -> nat -> R) (d : R)
 | Mean (u : nat -> nat -> R) (q : R)
 | Means (u : nat -> nat -> R) (q : nat -> R)
-| Support (ok : nat -> nat -> bool).
+| Support (ok : nat -> nat -> bool)
+| Fixed (rows : nat -> option (nat -> R)).
 
 Definition kept (n m : nat) (P : nat -> nat -> R) (p : promise) : Prop :=
   match p with
@@ -55,6 +57,8 @@ Definition kept (n m : nat) (P : nat -> nat -> R) (p : promise) : Prop :=
   | Means u q => forall s, (s < n)%nat -> sum m (fun o => u s o * P s o) <= q s
   | Support ok =>
       forall s o, (s < n)%nat -> (o < m)%nat -> ok s o = false -> P s o = 0
+  | Fixed rows =>
+      forall s o row, (s < n)%nat -> (o < m)%nat -> rows s = Some row -> P s o = row o
   end.
 
 (** What is to be small. [Expected]: prior(s) c(s,o) on average. [Worst]: the largest of the
@@ -70,6 +74,16 @@ Definition at_most (n m : nat) (g : goal) (P : nat -> nat -> R) (x : R) : Prop :
   | Expected prior c => sum n (fun s => prior s * sum m (fun o => c s o * P s o)) <= x
   | Worst c => forall s, (s < n)%nat -> sum m (fun o => c s o * P s o) <= x
   | Guessed k w => - sum m (fun o => least k (fun t => sum n (fun s => w t s * P s o))) <= x
+  end.
+
+(** A goal as it should be: a prior of numbers >= 0 whose sum is one up to [slack], losses >= 0. *)
+Definition proper_goal (n m : nat) (g : goal) (slack : R) : Prop :=
+  match g with
+  | Expected prior c =>
+      (forall s, (s < n)%nat -> 0 <= prior s) /\ Rabs (sum n prior - 1) <= slack /\
+      (forall s o, (s < n)%nat -> (o < m)%nat -> 0 <= c s o)
+  | Worst c => forall s o, (s < n)%nat -> (o < m)%nat -> 0 <= c s o
+  | Guessed _ _ => True
   end.
 
 (** [x] is a lower bound: whatever mechanism keeps all promises costs at least x. *)

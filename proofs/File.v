@@ -36,7 +36,8 @@ Inductive promise_of_file :=
 | FAdversary (bits : Z) (w : list (list Z)) (d_num d_den : Z)
 | FMean (bits : Z) (u : list (list Z)) (q_num q_den : Z)
 | FMeans (bits : Z) (u : list (list Z)) (q_num : list Z) (q_den : Z)
-| FSupport (ok : list (list bool)).
+| FSupport (ok : list (list bool))
+| FFixed (bits : Z) (rows : list (option (list Z))).
 
 (** A window or a support that is left out allows everything. *)
 Definition meant (p : promise_of_file) : promise :=
@@ -55,6 +56,10 @@ Definition meant (p : promise_of_file) : promise :=
   | FMeans bits u a b =>
       Means (fun s o => over bits (entry u s o)) (fun s => IZR (nth s a 0%Z) / IZR b)
   | FSupport ok => Support (fun s o => nth o (nth s ok []) true)
+  | FFixed bits rows =>
+      Fixed (fun s => match nth s rows None with
+                      | None => None
+                      | Some row => Some (fun o => over bits (nth o row 0%Z)) end)
   end.
 
 Inductive goal_of_file :=
@@ -88,8 +93,10 @@ Record file := {
 
 Definition matrix_meant (f : file) (s o : nat) : R := over (matrix_bits f) (entry (matrix f) s o).
 
-(** What a file claims. *)
+(** What a file claims; its prior sums to one up to a rounding of floats for every secret. *)
 Definition holds (f : file) : Prop :=
   optimal (secrets f) (observables f) (goal_meant (objective f)) (map meant (promises f))
     (matrix_meant f)
-    (IZR (cost_num f) / IZR (cost_den f)) (IZR (least_num f) / IZR (least_den f)).
+    (IZR (cost_num f) / IZR (cost_den f)) (IZR (least_num f) / IZR (least_den f)) /\
+  proper_goal (secrets f) (observables f) (goal_meant (objective f))
+    (INR (secrets f) / IZR (2 ^ 52)).

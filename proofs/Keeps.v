@@ -353,10 +353,25 @@ Section Matrix.
     unfold P, over, entry. rewrite (zeros_outside_ok _ _ (H s Hs) o Hok). unfold Rdiv. lra.
   Qed.
 
+  Lemma fixed_ok bits given :
+    keeps n m k rows (FFixed bits given) = true -> kept n m P (meant (FFixed bits given)).
+  Proof.
+    cbn [keeps meant kept]. intros H s o row Hs Ho Hrow. apply andb_prop in H.
+    destruct H as [Hb H]. apply Z.leb_le in Hb. rewrite forall_seq in H. specialize (H s Hs).
+    cbv beta in H. destruct (nth s given None) as [own|]; [|discriminate].
+    injection Hrow as <-. unfold same_row in H. rewrite forall_seq in H. specialize (H o Ho).
+    cbv beta in H. apply Z.eqb_eq in H. apply (f_equal IZR) in H. rewrite !mult_IZR in H.
+    unfold P, over, entry. fold one. fold one in H. pose proof one_pos' as Hone.
+    assert (H2 : 0 < IZR (2 ^ bits)) by (apply IZR_lt, pow2_pos; trivial).
+    apply Rmult_eq_reg_r with (IZR (2 ^ bits) * one); [|nra].
+    transitivity (IZR (nth o (nth s rows []) 0%Z) * IZR (2 ^ bits)); [field; lra|].
+    rewrite H. field. lra.
+  Qed.
+
   Theorem keeps_ok p : keeps n m k rows p = true -> kept n m P (meant p).
   Proof.
     destruct p; [apply ratios_ok | apply lifted_ok | apply approximate_ok | apply adversary_ok |
-      apply mean_ok | apply means_ok | apply support_ok].
+      apply mean_ok | apply means_ok | apply support_ok | apply fixed_ok].
   Qed.
 
   Theorem costs_ok g x y : costs n m k rows g x y = true ->

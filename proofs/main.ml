@@ -207,6 +207,18 @@ let promise s n m =
   | "support" ->
       let ok = mask s n m in
       (C.FSupport ok, { words = "nothing is reported outside the stated support" })
+  | "fixed" ->
+      let bits = number s in
+      let row () =
+        match word s with
+        | "-" -> None
+        | "row" -> Some (numbers s m)
+        | other -> unread s.line (Printf.sprintf "%S is no row" other)
+      in
+      let rows = many n row in
+      let count = List.length (List.filter (fun row -> row <> None) rows) in
+      ( C.FFixed (bits, rows),
+        { words = Printf.sprintf "%d rows are those that are given, digit by digit" count } )
   | other ->
       unread s.line
         (Printf.sprintf "a promise of the kind %S, which this checker does not cover" other)

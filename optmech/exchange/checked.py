@@ -20,11 +20,12 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.storage import write_atomically
 from optmech.certificate import Multipliers
-from optmech.certificate.bound import pairs_of
+from optmech.certificate.bound import lagrangian_of, pairs_of
 from optmech.certificate.families import (
     Approximate,
     Bias,
     Distortion,
+    Fixed,
     Leakage,
     LiftedRatio,
     LossLimit,
@@ -198,6 +199,8 @@ def _promises(family: object, statement: Statement) -> list[_Promise]:
         return _bias(family, where)
     if isinstance(family, Support):
         return [_support(family)]
+    if isinstance(family, Fixed):
+        return [_fixed(family, statement)]
     raise _uncovered(where, f"a promise of the kind {getattr(family, 'kind', type(family))!r}")
 
 
@@ -367,6 +370,22 @@ def _support(family: Support) -> _Promise:
     return _Promise(["support", *_mask(family.allowed)], items)
 
 
+def _fixed(family: Fixed, statement: Statement) -> _Promise:
+    """Any multiple of the difference to the given row may be added: so much that all of the row
+    cost the same."""
+    rows = dict(zip(family.secrets.tolist(), family.exact.rows, strict=True))
+    every = range(statement.secrets)
+    table = [["row", *rows[s]] if s in rows else ["-"] for s in every]
+
+    def items(costs: Any, scale: int) -> Iterator[Item]:
+        for s, row in costs.items():
+            for o, cost in enumerate(map(Fraction, row)):
+                under = cost.denominator << family.exact.bits
+                yield s, 0, o, [[-(cost.numerator << scale) // under]]
+
+    return _Promise([f"fixed {family.exact.bits}", *_table(table)], items)
+
+
 def _items(
     statement: Statement, given: Multipliers, promises: list[list[_Promise]], scale: int
 ) -> list[list[Item]]:
@@ -374,6 +393,13 @@ def _items(
     parts = [own for _, own in given.of(statement)]
     for place, pairs in shared_out(statement, pairs_of(statement, given)).items():
         parts[place] = pairs
+    total = lagrangian_of(statement, given) if statement.held is not None else None
+    seen: set[int] = set()
+    for k, family in enumerate(statement.families):
+        if isinstance(family, Fixed):  # of a row that is fixed twice the first takes all
+            own = set(family.secrets.tolist()) - seen
+            parts[k] = {} if total is None else {s: total.terms[s].tolist() for s in sorted(own)}
+            seen |= own
     rows = zip(promises, parts, strict=True)
     return [list(each.items(own, scale)) for family, own in rows for each in family]
 
@@ -403,7 +429,8 @@ def _goal_item(statement: Statement, given: Multipliers, unit: int) -> Item:
     if statement.objective == "expected_loss":
         return 0, 0, 0, [[unit]]
     if statement.objective == "worst_loss":
-        weights = np.ones(secrets) if given.objective is None else given.objective
+        equal = np.full(secrets, 1.0 / secrets)
+        weights = equal if given.objective is None else given.objective
         return 0, 0, 0, [[_share(v, unit, 1) for v in np.asarray(weights).tolist()]]
     assert statement.target is not None
     played = given.objective

@@ -88,6 +88,14 @@ def problems() -> dict[str, om.Problem]:
         "nothing": om.Problem(line, TABLE),
         "near": om.Problem(line, TABLE, constraints=[metric(1.0, TABLE, 1.5)]),
         "window": om.Problem(line, TABLE, constraints=[metric(1.0, TABLE, None, 1.5)]),
+        "kept": om.Problem(
+            line,
+            TABLE,
+            constraints=[
+                metric("ln 2", TABLE),
+                om.FixedRows({0: ["1/2", "1/4", "1/8", "1/8"], 3: ["1/8", "1/8", "1/4", "1/2"]}),
+            ],
+        ),
         "policy": om.Problem(
             line, TABLE, constraints=[om.PolicyGraph("1/2", [(0, 1, 1.0), (2, 3, 0.5)])]
         ),
