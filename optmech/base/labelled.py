@@ -177,6 +177,27 @@ def coordinate_names(
     return None
 
 
+def coordinate_pairs(
+    names: Iterable[Hashable], degrees: bool | None = None
+) -> list[tuple[str, str]]:
+    """The pairs of columns that are called longitude and latitude of something, such as start_lon
+    and start_lat beside end_lon and end_lat; or x and y, as ``coordinate_names`` chooses. One pair
+    where there is one."""
+    listed = list(map(str, names))
+    only = coordinate_names(listed, degrees)
+    if only is not None:
+        return [only]
+    groups: dict[str, list[str]] = {}
+    for name in listed:
+        groups.setdefault(name.rpartition("_")[0], []).append(name)
+    for kind in (True, False) if degrees is None else (degrees,):
+        found = [coordinate_names(group, kind) for group in groups.values()]
+        pairs = [pair for pair in found if pair is not None]
+        if pairs:
+            return pairs
+    return []
+
+
 def is_degrees(x: str, y: str) -> bool:
     """Whether two columns are called longitude and latitude."""
     found = coordinate_names([x, y])

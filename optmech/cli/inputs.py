@@ -189,3 +189,15 @@ def point(text: str, mesh: Mesh | None = None) -> Any:
         where="POINT",
         remedy="Give two coordinates, as 1.25,3.5 (-- before them where the first is negative)",
     )
+
+
+def pair_of(text: str) -> tuple[str, str]:
+    """Two names of columns, as --pair has them: ``start_lon,start_lat``."""
+    x, comma, y = text.partition(",")
+    if not (comma and x.strip() and y.strip()) or "," in y:
+        raise ProblemError(
+            f"{text[:60]!r} is no pair of columns",
+            where="--pair",
+            remedy="Give two names with a comma between them, as start_lon,start_lat",
+        )
+    return x.strip(), y.strip()

@@ -183,7 +183,7 @@ def claim_outputs(args: Namespace, inputs: Iterable[str | Path | None]) -> None:
     """
     known: dict[str, str] = {}
     sources = list(inputs)
-    for name in ("output", "picture", "plan", "page"):
+    for name in ("output", "picture", "plan", "page", "summary"):
         option, path = f"--{_OPTION.get(name, name)}", getattr(args, name, None)
         if path is None:
             continue

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, inside
 from optmech.exchange.geo import from_h3, read_geojson
+from optmech.files.lattice import Lattice
 from optmech.files.networks import Network, Tree
 from optmech.files.place import Listed, Place, labels_from, require_room
 from optmech.files.zones import distinct_places, merge
@@ -286,7 +287,17 @@ class LonLatSecrets(LonLat, Rows):
 
 
 Secrets = Annotated[
-    Grid | PointsSecrets | LonLatSecrets | Line | Names | Table | Zones | Hexagons | Network | Tree,
+    Grid
+    | PointsSecrets
+    | LonLatSecrets
+    | Line
+    | Names
+    | Table
+    | Lattice
+    | Zones
+    | Hexagons
+    | Network
+    | Tree,
     ByKind(),
 ]
 
@@ -358,6 +369,10 @@ class LonLatObservables(LonLat, Suppressible):
     """Other points on the globe."""
 
 
+class LatticeObservables(Lattice, Suppressible):
+    """Other places on a lattice."""
+
+
 class LineObservables(Line, Suppressible):
     """Other numbers."""
 
@@ -381,6 +396,7 @@ Observables = Annotated[
     | GridObservables
     | PointsObservables
     | LonLatObservables
+    | LatticeObservables
     | LineObservables
     | NamesObservables
     | ZonesObservables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 
@@ -25,13 +26,17 @@ _LARGEST, _LEAST_PART = 1e100, 1e-9
 """Of coordinates, and of their extent in them: floats compute with these."""
 
 
-def read_points(data: Path, x: str, y: str, degrees: bool) -> tuple[Floats, list[str]]:
-    """The rows with usable coordinates, shape (n, 2), and what is to be said of others; in degrees
-    no farther around the globe than they have to be."""
-    columns = read_columns(data, [x, y])
-    points = np.column_stack([columns[x], columns[y]])
-    points = points[np.isfinite(points).all(axis=1)]
-    notes = [_counted(len(columns[x]) - len(points), len(columns[x]), "have no coordinates")]
+Pair = tuple[str, str]
+
+
+def read_points(data: Path, pairs: Sequence[Pair], degrees: bool) -> tuple[Floats, list[str]]:
+    """The usable coordinates of all rows in one or more ``pairs`` of columns, shape (n, 2), and
+    what is to be said of others; in degrees no farther around the globe than they have to be."""
+    columns = read_columns(data, list(dict.fromkeys(name for pair in pairs for name in pair)))
+    every = np.vstack([np.column_stack([columns[x], columns[y]]) for x, y in pairs])
+    points = every[np.isfinite(every).all(axis=1)]
+    notes = [_counted(len(every) - len(points), len(every), "have no coordinates")]
+    x, y = pairs[0]
     if not len(points):
         raise ProblemError(
             f"no row has numbers in {x!r} and {y!r}",
@@ -93,6 +98,11 @@ def _core(values: Floats) -> tuple[float, float]:
     return float(ordered[first]), float(ordered[first + held - 1])
 
 
+def core_size(points: Floats) -> Floats:
+    """How far most of the rows reach along each axis, (2,); 0 where they are one place."""
+    return np.array([np.subtract(*_core(values)[::-1]) for values in points.T])
+
+
 def _kept(points: Floats) -> Bools:
     """The rows that lie where most do, or beside them; all of them where most are one place."""
     kept = np.ones(len(points), dtype=bool)
@@ -116,7 +126,9 @@ def between(box: Floats, degrees: bool) -> str:
     return f"{names[0]} {west:.6g} to {east:.6g} and {names[1]} {south:.6g} to {north:.6g}"
 
 
-def left_out(points: Floats, box: Floats, degrees: bool, unit: str) -> list[str]:
+def left_out(
+    points: Floats, box: Floats, degrees: bool, unit: str, what: str = "grid"
+) -> list[str]:
     """How many rows lie outside of a box, how far, and whether they look exchanged."""
     outside = points[~_inside(points, box)]
     if not len(outside):
@@ -127,7 +139,7 @@ def left_out(points: Floats, box: Floats, degrees: bool, unit: str) -> list[str]
     far = f"{apart.max():.3g}{f' {unit}' if unit else ''}"
     exchanged = int(_inside(outside[:, ::-1], box).sum())
     notes = [
-        _counted(len(outside), len(points), f"lie outside of the grid, up to {far} away")
+        _counted(len(outside), len(points), f"lie outside of the {what}, up to {far} away")
         + ": look at them, and change its bounds or protect with --outside nearest"
     ]
     if exchanged:

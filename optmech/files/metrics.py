@@ -30,6 +30,7 @@ from optmech.spaces import distances, losses
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Grid
 from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.making import by_mass
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.observables import Subsets, Suppressible
 from optmech.spaces.tabulated import NAMED
@@ -207,24 +208,30 @@ Degree = Annotated[int, Field(ge=1, le=6)]
 
 
 class GridMesh(Section):
-    """A rectangle in squares of at most ``width``, halved; ``degree`` is that of mechanisms in the
-    triangles."""
+    """A rectangle in squares of at most ``width``, halved; with ``vertices`` finer where the prior
+    has mass; ``degree`` is that of mechanisms in the triangles."""
 
     kind: Literal["grid"]
     bounds: Annotated[list[float], Field(min_length=4, max_length=4)]
     width: ExactNumber
+    vertices: Annotated[int, Field(ge=4, le=10**6)] | None = None
     degree: Degree = 1
 
     def build(self, place: Place) -> Mesh:
         """The mesh, in the coordinates and the unit of the secrets."""
         domain = place.secrets
-        return Mesh.grid(
+        mesh = Mesh.grid(
             self.bounds,
             self.width,
             unit=domain.unit if domain.coordinates == "plane" else "",
             coordinates=domain.coordinates,
             degree=self.degree,
         )
+        if self.vertices is None:
+            return mesh
+        points = domain.require_points("make a mesh finer where they are")
+        inside = mesh.locate(points)[0] >= 0
+        return by_mass(mesh, points[inside], place.prior.weights[inside], self.vertices)
 
 
 class AroundMesh(Section):

@@ -36,6 +36,8 @@ class Listed:
     """Index of the secret of every listed row, where rows are listed."""
     table: DataFile | None = None
     network: nx.Graph[Any] | None = None
+    outside: int | None = None
+    """Rows that lie beyond all secrets, where that is counted."""
 
     @property
     def count(self) -> int:

@@ -130,7 +130,8 @@ class Counts(ListedWeights):
                 where="counts",
                 remedy='Give counts, or use secrets of kind = "table", "points" or "lonlat"',
             )
-        return listed.by_secret(np.ones(listed.count)), None
+        beyond = None if listed.outside is None else float(listed.outside)
+        return listed.by_secret(np.ones(listed.count)), beyond
 
 
 class Observations(DataFileKeys, Recipe):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,26 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import few, is_degrees
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
-from optmech.files.extent import between, box_around, by, left_out, read_points, unit_lengths
+from optmech.files.extent import (
+    between,
+    box_around,
+    by,
+    core_size,
+    left_out,
+    read_points,
+    unit_lengths,
+)
+from optmech.files.region import (
+    DEGREE,
+    PLACES,
+    REPORTS,
+    busiest,
+    lattice_over,
+    odds_note,
+    rate_of,
+    vertices_for,
+    whole_bounds,
+)
 from optmech.protection.tables import opened_table
 from optmech.reading.columns import read_text_columns
 from optmech.reading.errors import printable
@@ -22,7 +42,8 @@ from optmech.reading.errors import printable
 MOST_CELLS = 1024
 _MOST_LABELS = 300
 _SHARE = 0.2
-"""Of the box's shorter side: the distance at which places may differ by the factor, by default."""
+"""Of the shorter side of the box, or of what most rows reach over: the distance at which places
+may differ by the factor, by default."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +51,29 @@ class Wanted:
     """What a first problem file is to say.
 
     ``x`` and ``y`` are columns of coordinates, ``label`` one of labels; with all three the secrets
-    are the labelled places, with coordinates alone the cells of a grid, with labels alone the
-    labels. Places ``radius`` apart (km for degrees) may be told apart by a ``factor`` at most.
+    are the labelled places, with labels alone the labels. With coordinates alone privacy is
+    promised at every point of a region, or with ``cells`` between the centres of so many cells of
+    a grid. ``more`` are further pairs of coordinates of a row. Places ``radius`` apart (km for
+    degrees) may be told apart by a ``factor`` at most; ``degrees`` says that coordinates are
+    longitude and latitude, whatever they are called.
     """
 
     data: Path
     x: str | None = None
     y: str | None = None
     label: str | None = None
-    cells: int = 64
+    cells: int | None = None
     radius: float | None = None
     factor: float = 4.0
     unit: str = ""
     uniform: bool = False
+    more: tuple[tuple[str, str], ...] = ()
+    degrees: bool = False
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """All pairs of coordinates."""
+        return [(self.x or "", self.y or ""), *self.more]
 
 
 def first_problem(wanted: Wanted, beside: Path) -> tuple[str, list[str]]:
@@ -60,25 +91,127 @@ def first_problem(wanted: Wanted, beside: Path) -> tuple[str, list[str]]:
             where="factor",
             remedy="Give how many times as likely a report may be, such as 4",
         )
-    whole(wanted.cells, "cells", least=2, most=MOST_CELLS)
+    if wanted.cells is not None:
+        whole(wanted.cells, "cells", least=2, most=MOST_CELLS)
     file = _relative(wanted.data, beside)
     if wanted.x is None or wanted.y is None:
         return _labels(wanted, file)
-    degrees = is_degrees(wanted.x, wanted.y)
-    points, notes = read_points(wanted.data, wanted.x, wanted.y, degrees)
-    text, more = (_grid if wanted.label is None else _places)(wanted, file, points, degrees)
+    degrees = wanted.degrees or is_degrees(wanted.x, wanted.y)
+    points, notes = read_points(wanted.data, wanted.pairs, degrees)
+    made = _grid if wanted.cells is not None else _region
+    if wanted.more and (wanted.cells is not None or wanted.label is not None):
+        raise ProblemError(
+            "a row has several places, which cells and labels are not counted for",
+            where="x",
+            remedy="Give --x and --y of one place, or leave --cells and --label out",
+        )
+    text, more = (made if wanted.label is None else _places)(wanted, file, points, degrees)
     notes = more + notes
     if not degrees and (np.abs(points) <= (180, 90)).all() and (points % 1).any():
         notes.append(
             f"{wanted.x!r} and {wanted.y!r} are taken for the plane. If they are longitude and "
-            "latitude in degrees, call them that, as distances are wrong otherwise"
+            "latitude in degrees, say --degrees, as distances are wrong otherwise"
+        )
+    if not degrees and not wanted.unit and _MAPPED[0] < np.abs(points).max() < _MAPPED[1]:
+        notes.append(
+            "the coordinates look like metres of a projection: with --unit m lengths are said in "
+            "metres and kilometres; the reports will be in the same projection"
         )
     return text, notes
+
+
+_MAPPED = 1e4, 3e7
+"""Of coordinates of projections in metres, such as UTM or a national grid."""
+
+
+def _region(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str, list[str]]:
+    """Privacy at every point."""
+    box = whole_bounds(box_around(wanted.data, points, degrees))
+    lengths = unit_lengths(box, degrees)
+    size = (box[2:] - box[:2]) * lengths
+    unit = "km" if degrees else wanted.unit
+    core = core_size(points) * lengths
+    # of data at one place, or on a line, there is no core to go by
+    radius = _radius(wanted, core if core.min() > _THIN * size.min() else size)
+    lattice = lattice_over(points, box, lengths, degrees)
+    if wanted.uniform:
+        shorter = int(np.sqrt(PLACES * size.min() / size.max()))
+        shape = np.maximum(np.rint(shorter * size / size.min()), 1).astype(int)
+        lattice = lattice.model_copy(update={"columns": int(shape[0]), "rows": int(shape[1])})
+        held = np.arange(lattice.rows * lattice.columns)
+        counts = np.ones(len(held))
+    else:
+        cells = lattice.cells_of(points)
+        held, found = np.unique(cells[cells >= 0], return_counts=True)
+        counts = found.astype(np.float64)
+    places = lattice.place_of(held).require_points("be reported")
+    reports = busiest(places, counts, lengths, REPORTS)
+    cell = size / (lattice.columns, lattice.rows)
+    metric = "haversine" if degrees else "euclidean"
+    lines = _head(f"every point around {wanted.data.name}", metric)
+    lines += [
+        "[secrets]",
+        f"# the loss is counted at the middles of cells of {by(cell, printable(unit))}"
+        + ("" if wanted.uniform else " that hold rows"),
+        'kind = "lattice"',
+        f"bounds = {_listed(box)}" + ("  # west, south, east, north" if degrees else ""),
+        f"rows = {lattice.rows}",
+        f"columns = {lattice.columns}",
+    ]
+    lines += ['coordinates = "lonlat"'] if degrees else []
+    lines += [f"unit = {_text(unit)}"] if unit and not degrees else []
+    if not wanted.uniform:
+        names = (pair[0] for pair in wanted.pairs), (pair[1] for pair in wanted.pairs)
+        lines.append(f"file = {_text(file)}")
+        lines += [f"{key} = {_named(own)}" for key, own in zip("xy", names, strict=True)]
+    lines += ["", "[observables]", f'kind = "{"lonlat" if degrees else "points"}"']
+    lines += [f"unit = {_text(unit)}"] if unit and not degrees else []
+    lines += ["points = [", *(f"  {_listed(place)}," for place in reports), "]", ""]
+    lines += ["[prior]", f'kind = "{"uniform" if wanted.uniform else "counts"}"', ""]
+    rate = rate_of(wanted.factor, radius)
+    vertices = vertices_for(radius, size)
+    width = float(f"{1.01 * size.max():.3g}")
+    shown = printable(unit)
+    lines += [
+        "[[constraints]]",
+        'kind = "metric_privacy"',
+        f"# from points {radius:g}{f' {shown}' if shown else ''} apart a report is at most "
+        f"{wanted.factor:g} times as likely",
+        f"epsilon = {_text(rate)}  # per {shown or 'unit of distance'}",
+        f"distance = {_text(metric)}",
+        f'everywhere = {{ kind = "grid", bounds = {_listed(box)}, width = {width!r}, '
+        f"vertices = {vertices}, degree = {DEGREE} }}",
+    ]
+    epsilon = float(np.log(wanted.factor)) / radius
+    notes = [
+        f"private at every point of {by(size, unit)}, {between(box, degrees)}: a mesh of about "
+        f"{vertices} vertices, finer where people are; {len(reports)} places are reported",
+        *filter(None, [odds_note(epsilon, unit)]),
+        f"{len(held)} cells of {by(cell, unit)} stand for the rows, where the loss is counted",
+        *_of_prior(wanted),
+        *left_out(points, box, degrees, unit, "region"),
+    ]
+    across = float(np.hypot(*size)) / radius
+    if across > _MOST_RADII:
+        notes.append(
+            f"the region is {across:.0f} times the radius across: the loss will be well above the "
+            "least. Give a larger --radius, or the rows of a smaller region"
+        )
+    return "\n".join(lines) + "\n", notes
+
+
+_MOST_RADII, _THIN = 60.0, 0.05
+
+
+def _named(names: Iterable[str]) -> str:
+    listed = [_text(name) for name in names]
+    return listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
 
 
 def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str, list[str]]:
     box = box_around(wanted.data, points, degrees)
     size = (box[2:] - box[:2]) * unit_lengths(box, degrees)
+    assert wanted.cells is not None
     rows, columns = _shape(size, wanted.cells)
     unit = "km" if degrees else wanted.unit
     cell = size / (columns, rows)
@@ -283,8 +416,9 @@ def refuse_unknown(wanted: Wanted, known: list[str]) -> None:
         )
     if wanted.x is not None and wanted.x == wanted.y:
         raise ProblemError(f"{wanted.x!r} is both x and y", where="y", remedy="Name two columns")
-    for key in ("x", "y", "label"):
-        name = getattr(wanted, key)
+    names = [("x", wanted.x), ("y", wanted.y), ("label", wanted.label)]
+    names += [("x", name) for pair in wanted.more for name in pair]
+    for _, name in names:
         if name is not None and name not in known:
             raise ProblemError(
                 f"there is no column {name!r}",

@@ -58,7 +58,11 @@ class Chosen:
         """Reports for rows with these columns, in the order of ``names``."""
         if self.labelled:
             return reporter.at_labels(columns[0], by)
-        return reporter.at_points(_numbers(columns, self.names), by)
+        return reporter.at_points(self.points(columns), by)
+
+    def points(self, columns: Sequence[Any]) -> Floats:
+        """The coordinates of rows, shape (n, k). Raises ProblemError on columns of no numbers."""
+        return _numbers(columns, self.names)
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,8 @@ class Asked:
     keep: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     report: str | None = None
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Coordinates of several places of a row, instead of ``x`` and ``y``."""
 
     def replaced(self, chosen: Chosen, reporter: Reporter, known: Sequence[Hashable]) -> Replaced:
         """What takes the place of the ``chosen`` columns; raises ProblemError where others that are

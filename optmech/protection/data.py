@@ -9,6 +9,7 @@ import numpy as np
 from optmech.base.labelled import refuse_latitude_first
 from optmech.base.machine import needed
 from optmech.designs.design import Design
+from optmech.designs.promise import promise_of
 from optmech.errors import ProblemError
 from optmech.protection.columns import Asked, Chosen, Replaced, column_of
 from optmech.protection.reporter import Missing, Outside, Reporter
@@ -64,8 +65,8 @@ def protect(
     key, by:
         With a key of 32 bytes or more, rows of one place with the same values in the columns
         ``by`` (a user, a day) get the same report, again and again, so that repeating it tells
-        nothing more; without, every row is drawn anew. Refused for a design that is private at
-        every point, where two fixes of one place are two points.
+        nothing more; without, every row is drawn anew. Of a design that is private at every point
+        places are the points of a lattice, for which log ratios grow by at most 0.1.
     report:
         Name of a new column for the report's label.
     seed:
@@ -99,7 +100,9 @@ def protect(
     >>> all(report in cells.points.tolist() for report in reports.tolist())  # centres of cells
     True
     """
-    reporter = Reporter(mechanism_from(design, "design"), outside, max_distance, key, seed, missing)
+    mechanism = mechanism_from(design, "design")
+    rate = _rate_of(design)
+    reporter = Reporter(mechanism, outside, max_distance, key, seed, missing, rate)
     asked = Asked(x, y, label, _listed(keep), _listed(by), report)
     if hasattr(data, "to_crs") and hasattr(data, "geometry"):
         out = _geo(reporter, data, asked)
@@ -113,6 +116,15 @@ def protect(
     for line in reporter.said():
         warnings.warn(line, stacklevel=3)
     return out
+
+
+def _rate_of(design: Any) -> float | None:
+    """The ε of privacy at every point that a design or a packed file states; None without one."""
+    if isinstance(design, Design):
+        return promise_of(design.problem).epsilon
+    stated = getattr(getattr(design, "header", None), "constraints", ())
+    rates = [part["epsilon"] for part in stated if part["kind"] == "metric_privacy"]
+    return next((rate for rate in rates if rate), None)
 
 
 def _refuse_columns(asked: Asked, kind: str, names: str) -> None:

@@ -1,16 +1,21 @@
 """From a file of places to a file of reports, part by part."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
-from optmech.base.labelled import coordinate_names
+import numpy as np
+
+from optmech.base.labelled import coordinate_pairs
 from optmech.errors import ProblemError
 from optmech.protection.columns import Asked, Chosen, Replaced
-from optmech.protection.reporter import Reporter
+from optmech.protection.persons import Persons
+from optmech.protection.reporter import Drawn, Reporter
 from optmech.protection.tables import (
     DEGREES,
+    Part,
     PointTable,
     Table,
     kind_of,
@@ -32,12 +37,14 @@ def protect_file(
     size: int = PART,
     told: Callable[[str], None] = lambda text: None,
     noted: Callable[[str], None] = lambda text: None,
+    persons: Persons | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Write a report for every row of ``source`` to ``target``.
+    """Write a report for every row of ``source`` to ``target``, or for every place of a row.
 
     Returns the names of the columns that were written, and of those that were left out; ``told``
-    hears how far it is. Where no column is asked for, those that are called longitude and latitude
-    (of a design in degrees), or x and y (of any other), say where a row is, and ``noted`` hears
+    hears how far it is, and ``persons`` counts what is said of each. Where no column is asked for,
+    those that are called longitude and latitude (of a design in degrees), or x and y (of any
+    other), say where a row is, of as many places as there are such pairs, and ``noted`` hears
     which they are. Columns stand in the order of the source, that of the reports' labels last. The
     target is there when all rows are done, or not at all; standard output is written as it goes.
 
@@ -48,35 +55,109 @@ def protect_file(
     """
     kind = kind_of(target)
     with opened_table(source, size) as table:
-        chosen = chosen_of(table, _guessed(table, asked, reporter.geographic, noted), source)
+        asked = _guessed(table, asked, reporter.geographic, noted)
+        places = _places_of(table, asked, source, reporter)
         names = list(dict.fromkeys(table.known))
         try:
-            replaced = asked.replaced(chosen, reporter, names)
+            replaced = [own.replaced(chosen, each, names) for own, chosen, each in places]
         except ProblemError as error:
             raise error.moved(str(source)) if error.where == "data" else error from error
-        wanted = (*replaced.names, *asked.keep)
+        _refuse_kept_twice(places)
+        taken = [name for each in replaced for name in each.names]
+        wanted = (*taken, *asked.keep)
         written = [name for name in names if name in wanted]
-        written += [] if replaced.report is None else [replaced.report]
-        points = chosen.names if kind == ".geojson" and _has_degrees(reporter, replaced) else None
+        written += [each.report for each in replaced if each.report is not None]
+        chosen = places[0][1]
+        degrees = kind == ".geojson" and _has_degrees(reporter, replaced[0])
+        points = chosen.names if degrees else None
         labels = reporter.mechanism.observables.labels
-        numbers = () if chosen.labelled else chosen.names
+        own_names = [name for _, each, _ in places for name in each.names]
+        numbers = () if chosen.labelled else tuple(own_names)
+        counted = () if persons is None else persons.columns
         others = list(
-            dict.fromkeys([*asked.keep, *asked.by, *(chosen.names if not numbers else ())])
+            dict.fromkeys([*asked.keep, *asked.by, *counted, *(own_names if not numbers else ())])
         )
         with opened_sink(target, written, points, table.types) as put:
             for part in table.parts(numbers, others):
                 with _numbered(table):
-                    drawn = chosen.draw(
-                        reporter,
-                        [part[name] for name in chosen.names],
-                        [part[name] for name in asked.by],
-                    )
-                rows = drawn[0].tolist()
+                    drawn = _drawn(part, places, asked.by)
+                rows = drawn[0][0].tolist()
                 kept = {name: [part[name][k] for k in rows] for name in asked.keep}
-                put(kept | replaced.columns(labels, drawn))
+                new = [r.columns(labels, each) for r, each in zip(replaced, drawn, strict=True)]
+                put(kept | {name: column for each in new for name, column in each.items()})
+                if persons is not None:
+                    _count(persons, part, places, drawn)
                 told(f"{reporter.rows:,} rows")
     left = [name for name in names if name not in written]
     return written, left
+
+
+Places = list[tuple[Asked, Chosen, Reporter]]
+"""For every place of a row what is asked for, its columns, and what draws its reports."""
+
+
+def _places_of(table: Table, asked: Asked, source: str | Path, reporter: Reporter) -> Places:
+    """One place a row, or those of ``asked.pairs``, each with a reporter that counts its own."""
+    if not asked.pairs:
+        return [(asked, chosen_of(table, asked, source), reporter)]
+    found: Places = []
+    for k, (x, y) in enumerate(asked.pairs):
+        report = None if asked.report is None else f"{asked.report}_{k + 1}"
+        own = replace(asked, x=x, y=y, label=None, report=report, pairs=())
+        each = reporter if not k else copy(reporter)
+        found.append((own, chosen_of(table, own, source), each))
+    reporter.others = [each for _, _, each in found[1:]]
+    return found
+
+
+def _refuse_kept_twice(places: Places) -> None:
+    """Raise ProblemError where a column is of two places, or is kept and says where a row is."""
+    names = [name for _, chosen, _ in places for name in chosen.names]
+    for name in names:
+        if names.count(name) > 1:
+            raise ProblemError(
+                f"{name!r} is a coordinate of two places", where="pair", remedy="Name it once"
+            )
+        if name in places[0][0].keep:
+            raise ProblemError(
+                f"{name!r} says where a row is, and is replaced by the report's",
+                where="keep",
+                remedy="Leave it out",
+            )
+
+
+def _drawn(part: Part, places: Places, by: Sequence[str]) -> list[Drawn]:
+    """The rows that are left, the same for all places, and the reports of each place."""
+    values = [[part[name] for name in chosen.names] for _, chosen, _ in places]
+    keys = [part[name] for name in by]
+    if len(places) == 1:
+        _, chosen, reporter = places[0]
+        return [chosen.draw(reporter, values[0], keys)]
+    # a row is released with all of its places or not at all
+    count = len(values[0][0])
+    kept, usable = np.ones(count, dtype=bool), np.ones(count, dtype=bool)
+    points = [each.points(own) for (_, each, _), own in zip(places, values, strict=True)]
+    for (_, _, reporter), own in zip(places, points, strict=True):
+        mine, sound = reporter.kept_of(own)
+        kept, usable = kept & mine, usable & sound
+    used = np.flatnonzero(kept)
+    left = [[column[k] for k in used.tolist()] for column in keys]
+    out: list[Drawn] = []
+    for (_, _, reporter), own in zip(places, points, strict=True):
+        reporter.drop(count - len(used), int((~usable).sum()))
+        out.append((used, reporter.at_points(own[used], left, judged=True)[1]))
+    return out
+
+
+def _count(persons: Persons, part: Part, places: Places, drawn: Sequence[Drawn]) -> None:
+    """Note the rows of a part for every place of theirs."""
+    for (_, chosen, reporter), (rows, reports) in zip(places, drawn, strict=True):
+        near = None
+        if not chosen.labelled:
+            points = np.column_stack([np.asarray(part[name])[rows] for name in chosen.names])
+            near = reporter.nearest_reports(points)
+        columns = [[part[name][k] for k in rows.tolist()] for name in persons.columns]
+        persons.count(zip(*columns, strict=True), reporter.visited, reports, near)
 
 
 @contextmanager
@@ -99,12 +180,18 @@ def _guessed(table: Table, asked: Asked, degrees: bool, noted: Callable[[str], N
     asked for: metres taken for degrees would all be at the nearest place."""
     if isinstance(table, PointTable) or (asked.x, asked.y, asked.label) != (None, None, None):
         return asked
-    found = coordinate_names(table.known, degrees)
-    if found is None:
+    if asked.pairs:
         return asked
-    x, y = found
-    noted(f"taking {x!r} and {y!r} for the coordinates (--x and --y name others)")
-    return replace(asked, x=x, y=y)
+    found = coordinate_pairs(table.known, degrees)
+    if not found:
+        return asked
+    said = "; ".join(f"{x!r} and {y!r}" for x, y in found)
+    told = f"taking {said} for the coordinates (--x and --y name others)"
+    if len(found) > 1:
+        noted(f"{told}: a row has {len(found)} places, and a report for each")
+        return replace(asked, pairs=tuple(found))
+    noted(told)
+    return replace(asked, x=found[0][0], y=found[0][1])
 
 
 def chosen_of(table: Table, asked: Asked, source: str | Path) -> Chosen:

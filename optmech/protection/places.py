@@ -1,9 +1,12 @@
 """Where domains lie in the coordinates that data have: degrees for what was made over degrees."""
 
+from typing import Self
+
 import numpy as np
 
-from optmech.base.arrays import Floats
-from optmech.spaces.domain import Domain, Grid
+from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.location import border_of
 from optmech.spaces.mesh.mechanism import MeshMechanism
@@ -14,6 +17,8 @@ from optmech.spaces.sphere import Border, squares, turned
 
 _INWARD = 1e-9
 """How far towards its middle a point of a border is led, so that rounding leaves it inside."""
+_WIDEST = 90.0
+"""Kilometres of a lattice's diagonal, for which arcs and chords are as good as equal."""
 _ROUNDING = 2.0**-46
 """Of a corner's weight, beside the square of the region's width over the triangle's area."""
 
@@ -89,6 +94,55 @@ def _box(domain: Domain) -> Floats | None:
         return np.array(domain.bounds)
     corner = np.array(domain.origin)
     return np.concatenate([corner, corner + np.array([domain.columns, domain.rows]) * domain.cell])
+
+
+@record
+class Snap:
+    """A lattice on which fixes of one place are one point: the distance of two of them grows by at
+    most ``slack``, in the mesh's unit, km for degrees."""
+
+    mesh: Mesh
+    step: Floats
+    """Of the lattice, in the mesh's coordinates."""
+    slack: float
+
+    @classmethod
+    def of(cls, mesh: Mesh, slack: float) -> Self:
+        """The widest whose moves add at most ``slack`` to a distance: its diagonal, where the
+        region is a rectangle, whose points stay inside by themselves; twice that elsewhere, where
+        the nearest point of the region is taken."""
+        slack = min(slack, _WIDEST) if mesh.coordinates == "lonlat" else slack
+        low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+        corners = np.array([low, high, [low[0], high[1]], [high[0], low[1]]]).tolist()
+        boxed = all(mesh.locate_exactly(corner) is not None for corner in corners)
+        diagonal = slack if boxed else slack / 2
+        # a little less, for rounding and for what is led inwards from the border
+        side = (1 - 5e-5) * np.array([diagonal, diagonal]) / np.sqrt(2)
+        if mesh.coordinates == "lonlat":
+            # of longitude where a degree is longest: nowhere is the lattice's cell longer
+            near = 0.0 if low[1] <= 0 <= high[1] else float(np.abs([low[1], high[1]]).min())
+            degree = float(np.radians(EARTH_RADIUS_KM))
+            side = side / (degree * np.array([np.cos(np.radians(near)), 1.0]))
+        return cls(mesh, side, slack)
+
+    def __call__(self, points: Floats) -> tuple[Floats, list[bytes], Ints]:
+        """The lattice's points (n, 2) for points of the region, a message for each, and numbers
+        that are equal where these are. -0.0 is 0, and a longitude counts whichever way around the
+        globe it is written."""
+        low, high = self.mesh.vertices.min(axis=0), self.mesh.vertices.max(axis=0)
+        places = np.array(points)
+        if self.mesh.coordinates == "lonlat":
+            places[:, 0] = turned(places[:, 0], float(low[0]), float(high[0]))
+        index = np.rint((places - low) / self.step).astype(np.int64)
+        snapped = np.clip(low + index * self.step, low, high)
+        lost = self.mesh.locate(snapped)[0] < 0
+        if lost.any():
+            snapped[lost] = nearest_of_region(self.mesh, snapped[lost])
+        messages = [
+            b"".join(part.to_bytes(8, "big", signed=True) for part in pair)
+            for pair in index.tolist()
+        ]
+        return snapped, messages, index[:, 0] * 2**31 + index[:, 1]
 
 
 def nearest_of_region(mesh: Mesh, points: Floats) -> Floats:

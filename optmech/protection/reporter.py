@@ -12,6 +12,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.exact.sampler import LEAST_KEY, EachBytes, Keyed, framed, fresh, seeded_bytes
 from optmech.protection.places import (
+    Snap,
     data_coordinates,
     is_geographic,
     nearest_inside,
@@ -23,8 +24,12 @@ from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.sphere import FAR, is_position
 
-Outside = Literal["refuse", "nearest", "drop"]
-Missing = Literal["refuse", "drop"]
+Outside = Literal["refuse", "nearest", "drop", "few"]
+Missing = Literal["refuse", "drop", "few"]
+FEW = 0.05
+"""Of the rows of a part: so many that are wild are nobody's mistake about columns or bounds."""
+STICKY = 0.1
+"""By which log ratios may grow, ε times a diagonal, where points are snapped to repeat reports."""
 Bools = NDArray[np.bool_]
 Drawn = tuple[Ints, Ints]
 """The rows that are kept, and the index of an observable for each of them."""
@@ -40,16 +45,20 @@ class Reporter:
         A design, or its mechanism.
     outside:
         What becomes of a point outside of the domain: ``"refuse"`` raises, ``"nearest"`` takes the
-        nearest point of the domain, ``"drop"`` leaves the row out.
+        nearest point of the domain, ``"drop"`` leaves the row out, ``"few"`` takes the nearest
+        where that are at most one of twenty, and refuses more.
     unusable:
-        What becomes of a row without usable coordinates: ``"refuse"`` or ``"drop"``. By default
-        they are dropped where points outside are, and refused else.
+        What becomes of a row without usable coordinates: ``"refuse"``, ``"drop"``, or ``"few"``,
+        which drops at most one of twenty. By default they are dropped where points outside are,
+        ``"few"`` with that, and refused else.
     max_distance:
         Where a domain is a set of points: a point farther from all of them (in the domain's unit,
         km for degrees) is outside. By default none is.
     key:
         Makes draws repeat: rows of one place with the same ``by`` values get the same report. At
-        least 32 bytes; of a mechanism with places.
+        least 32 bytes. For a mechanism for every point, places are the points of a lattice.
+    rate:
+        The ε of a mechanism for every point, which its lattice is made for.
     seed:
         Makes all draws reproducible, and unfit for release.
     """
@@ -60,6 +69,7 @@ class Reporter:
     key: bytes | None = field(default=None, repr=False)
     seed: int | None = None
     unusable: Missing | None = None
+    rate: float | None = None
     rows: int = 0
     moved: int = 0
     dropped: int = 0
@@ -75,7 +85,7 @@ class Reporter:
                 remedy='Use "refuse", "nearest" or "drop"',
             )
         if self.unusable is None:
-            self.unusable = "drop" if self.outside == "drop" else "refuse"
+            self.unusable = "refuse" if self.outside == "nearest" else self.outside
         if self.unusable not in get_args(Missing):
             raise ProblemError(
                 f"{self.unusable!r} is unknown", where="missing", remedy='Use "refuse" or "drop"'
@@ -88,13 +98,25 @@ class Reporter:
                 where="key",
                 remedy=f"Make one with secrets.token_bytes({LEAST_KEY}), and keep it secret",
             )
-        if self.key is not None and isinstance(self.mechanism, MeshMechanism):
+        mesh = getattr(self.mechanism, "mesh", None)
+        self._snap: Snap | None = None
+        if self.key is not None and isinstance(mesh, Network):
             raise ProblemError(
-                "the design is private at every point: two fixes of one place are two points, "
-                "whose reports would not repeat",
+                "the design is private at every point of a line: two fixes of one place are two "
+                "points, whose reports would not repeat",
                 where="key",
-                remedy="Leave the key out, or use a design for cells or places",
+                remedy="Leave the key out, or use a design for places",
             )
+        if isinstance(self.mechanism, MeshMechanism) and not isinstance(mesh, Network):
+            if self.rate is None and self.key is not None:
+                raise ProblemError(
+                    "reports of a mechanism for every point repeat on a lattice, whose width "
+                    "depends on its ε, and this one states none",
+                    where="key",
+                    remedy="Give the design itself",
+                )
+            if self.rate is not None:
+                self._snap = Snap.of(self.mechanism.mesh, STICKY / self.rate)
         if self.seed is not None:
             whole(self.seed, "seed")
             if self.key is not None:
@@ -105,6 +127,13 @@ class Reporter:
                 )
         self._bytes = None if self.seed is None else seeded_bytes(int(self.seed))
         self._known: dict[object, int] = {}
+        self.visited = np.zeros(0, dtype=np.int64)
+        self.others: list[Reporter] = []
+
+    @property
+    def snap(self) -> float:
+        """By how much the distance of two points may grow before their draws, km for degrees."""
+        return 0.0 if self._snap is None or self.key is None else self._snap.slack
 
     @property
     def places(self) -> Floats | None:
@@ -124,8 +153,11 @@ class Reporter:
         """Whether points are longitude and latitude in degrees."""
         return is_geographic(self.mechanism)
 
-    def at_points(self, points: Floats, by: Sequence[Sequence[object]] = ()) -> Drawn:
-        """Reports for points (n, k) in the coordinates of the data; ``by`` are columns (n,).
+    def at_points(
+        self, points: Floats, by: Sequence[Sequence[object]] = (), *, judged: bool = False
+    ) -> Drawn:
+        """Reports for points (n, k) in the coordinates of the data; ``by`` are columns (n,), and
+        ``judged`` says that nothing is refused any more.
 
         Raises
         ------
@@ -142,11 +174,8 @@ class Reporter:
                 if self.dimensions is None
                 else f"Give {self.dimensions}",
             )
-        usable: Bools = is_position(points, self.geographic)
-        inside = self._inside(points)
-        inside &= usable
-        self._judge(points, usable, inside)
-        kept = np.flatnonzero(usable if self.outside == "nearest" else inside)
+        usable, inside = self._judged(points, judged)
+        kept = self._kept(usable, inside)
         used = points[kept]
         if isinstance(self.mechanism, MeshMechanism):
             out = ~inside[kept]
@@ -157,12 +186,53 @@ class Reporter:
                     if isinstance(mesh, Network)
                     else nearest_of_region(mesh, used[out])
                 )
-            drawn = self.mechanism.draws_at(used, self._source(kept, [], by))
+            messages: list[bytes] = []
+            self.visited = np.arange(self.rows, self.rows + len(kept))
+            if self._snap is not None:
+                snapped, messages, self.visited = self._snap(used)
+                used = used if self.key is None else snapped
+            drawn = self.mechanism.draws_at(used, self._source(kept, messages, by))
         else:
             secrets = self.mechanism.secrets
             indices = secrets.locate(nearest_inside(secrets, used))
             drawn = self._from_secrets(kept, indices, by)
         return self._counted(len(points), inside, usable, (kept, drawn))
+
+    def kept_of(self, points: Floats) -> tuple[Bools, Bools]:
+        """Which of points (n, k) will have a report, and which are usable; what is to be refused
+        is."""
+        usable, inside = self._judged(points)
+        kept = np.zeros(len(points), dtype=bool)
+        kept[self._kept(usable, inside)] = True
+        return kept, usable
+
+    def drop(self, rows: int, missing: int) -> None:
+        """Count rows that are left out before their draws, ``missing`` of them for want of usable
+        coordinates."""
+        self.rows += rows
+        self.dropped += rows
+        self.missing += missing
+
+    def nearest_reports(self, points: Floats) -> Ints | None:
+        """The observable that lies nearest to each point, -1 for none; None where they lie
+        nowhere."""
+        domain = self.mechanism.observables
+        if domain.points is None or domain.points.shape[1] != points.shape[1]:
+            return None
+        return np.asarray(domain.locate(points))
+
+    def _judged(self, points: Floats, judged: bool = False) -> tuple[Bools, Bools]:
+        """Which points are usable, and which of them inside; what is to be refused is, unless it
+        was ``judged`` before."""
+        usable: Bools = is_position(points, self.geographic)
+        inside = self._inside(points)
+        inside &= usable
+        if not judged:
+            self._judge(points, usable, inside)
+        return usable, inside
+
+    def _kept(self, usable: Bools, inside: Bools) -> Ints:
+        return np.flatnonzero(usable if self.outside in ("nearest", "few") else inside)
 
     def at_labels(self, labels: Sequence[object], by: Sequence[Sequence[object]] = ()) -> Drawn:
         """Reports for labels of secrets, as they are or as people write them; labels that there
@@ -222,13 +292,16 @@ class Reporter:
         lost, beyond = np.flatnonzero(~usable), np.flatnonzero(usable & ~inside)
         counts = [(len(lost), "without usable coordinates"), (len(beyond), "outside")]
         among = self._among(len(points), counts)
-        if len(lost) and self.unusable == "refuse":
+        many = FEW * len(points)
+        refused = self.unusable == "refuse" or (self.unusable == "few" and len(lost) > many)
+        if len(lost) and refused:
             raise ProblemError(
                 "is no place" + among,
                 where=f"row {self.rows + int(lost[0]) + 1}",
                 remedy=f'{_mend(points[lost[0]])}, or drop such rows: missing = "drop"',
             )
-        if self.outside != "refuse" or not len(beyond):
+        refused = self.outside == "refuse" or (self.outside == "few" and len(beyond) > many)
+        if not refused or not len(beyond):
             return
         swapped = ""
         if points.shape[1] == 2 and self._inside(points[beyond][:, ::-1]).mean() > 0.5:
@@ -250,6 +323,7 @@ class Reporter:
     # -- draws -----------------------------------------------------------------------------------
 
     def _from_secrets(self, kept: Ints, indices: Ints, by: Sequence[Sequence[object]]) -> Ints:
+        self.visited = indices
         messages = [k.to_bytes(8, "big") for k in indices.tolist()] if self.key else []
         return self.mechanism.draws(indices, self._source(kept, messages, by))
 
@@ -274,7 +348,7 @@ class Reporter:
     def _counted(self, rows: int, inside: Bools, usable: Bools, drawn: Drawn) -> Drawn:
         self.rows += rows
         self.dropped += rows - len(drawn[0])
-        if self.outside == "nearest":
+        if self.outside in ("nearest", "few"):
             self.moved += int((usable & ~inside).sum())
         self.missing += int((~usable).sum())
         return drawn

@@ -17,7 +17,7 @@ from optmech.designs.promise import Promise, at_every_point, between, promise_of
 from optmech.errors import ProblemError
 from optmech.packed.charges import FORMAT as LEDGER, State, written
 from optmech.packed.everywhere import PackedEverywhere
-from optmech.packed.load import is_packed_file, load_packed
+from optmech.packed.load import PackedMechanism, is_packed_file, load_packed
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.recognised import WORDS, by_ending, kind_of
 from optmech.reading.sealed import FORMATS, MAX_BYTES, begins, read_sealed
@@ -100,8 +100,8 @@ def _of_proved(path: str | Path) -> Described:
     )  # fmt: skip
 
 
-def _of_packed(path: str | Path) -> Described:
-    found = load_packed(path)
+def of_packed(found: PackedMechanism | PackedEverywhere) -> Promise:
+    """What a packed file promises about points, by its header."""
     header = found.header
     metric = next((c for c in header.constraints if c["kind"] == "metric_privacy"), None)
     first = header.protects[0] if header.protects else "nothing"
@@ -110,9 +110,14 @@ def _of_packed(path: str | Path) -> Described:
         unit, _, rest = metric["per"].partition(" (")
         stated = metric["epsilon"], f"ε = {metric['epsilon']:.6g} per {metric['per']}", unit
         if isinstance(found, PackedEverywhere):
-            promise = at_every_point(*stated, slack=2 * (header.snap or 0.0))
-        else:
-            promise = between(found.secrets, rest.rstrip(")"), stated, found)
+            return at_every_point(*stated, slack=2 * (header.snap or 0.0))
+        return between(found.secrets, rest.rstrip(")"), stated, found)
+    return promise
+
+
+def _of_packed(path: str | Path) -> Described:
+    found = load_packed(path)
+    header, promise = found.header, of_packed(found)
     loss = header.loss
     return Described(
         "packed", WORDS["packed"][0], promise, f"sha256:{found.digest.hex()}",

@@ -80,7 +80,7 @@ def made(fixes: Path, *options: str) -> om.Problem:
 
 
 def test_the_grid_holds_all_points_and_the_rate_is_as_asked(fixes: Path) -> None:
-    problem = made(fixes, "--factor", "2", "--radius", "3")
+    problem = made(fixes, "--cells", "64", "--factor", "2", "--radius", "3")
     binning = problem.prior.binning
     assert binning is not None
     assert binning.outside == 0
@@ -89,7 +89,7 @@ def test_the_grid_holds_all_points_and_the_rate_is_as_asked(fixes: Path) -> None
     counts = problem.prior.weights * (315 - binning.outside + len(problem.secrets))
     assert np.allclose(counts, np.round(counts))
     assert counts.min() >= 1 - 1e-9
-    uniform = made(fixes, "--uniform").prior.weights
+    uniform = made(fixes, "--cells", "64", "--uniform").prior.weights
     assert np.allclose(uniform, 1 / len(uniform))
 
 

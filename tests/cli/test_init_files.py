@@ -126,7 +126,7 @@ def test_cells_wider_than_the_radius_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # nine units across, rounded outwards by a tenth: eight cells of 9.1/8, and a radius of 1
-    assert init("plane.csv", "--radius", "1", "-o", "r.toml") == 2
+    assert init("plane.csv", "--radius", "1", "--cells", "64", "-o", "r.toml") == 2
     said = errors(capsys)
     assert "1.137 x 1.137" in said
     more = said.partition("--cells ")[2].split(",")[0]
@@ -135,9 +135,9 @@ def test_cells_wider_than_the_radius_are_refused(
     assert isinstance(grid, om.Grid)
     assert max(grid.cell) <= 1
     wider = said.partition("--radius ")[2].rstrip(". ")
-    assert init("plane.csv", "--radius", wider.split()[-1], "-o", "w.toml") == 0
+    assert init("plane.csv", "--cells", "64", "--radius", wider.split()[-1], "-o", "w.toml") == 0
     # one cell fewer on a side would be too wide again
-    assert init("plane.csv", "--radius", "1e-9", "-o", "n.toml") == 2
+    assert init("plane.csv", "--cells", "64", "--radius", "1e-9", "-o", "n.toml") == 2
     assert "smaller region" in errors(capsys)
 
 
@@ -145,7 +145,7 @@ def test_extent_cells_and_share_are_said(folder: Path, capsys: pytest.CaptureFix
     # half of the rows in one town, half in another: nobody is wild, and cells are large
     rows = [(116 + k / 1000, 40 + k / 1000) for k in range(100)] + [(126.0, 46.0)] * 100
     (folder / "far.csv").write_text("lon,lat\n" + "".join(f"{x},{y}\n" for x, y in rows))
-    assert init("far.csv", "-o", "far.toml") == 0
+    assert init("far.csv", "--cells", "64", "-o", "far.toml") == 0
     said = capsys.readouterr().err
     grid = om.load_problem(folder / "far.toml").secrets
     assert isinstance(grid, om.Grid)

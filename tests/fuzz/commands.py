@@ -89,7 +89,7 @@ def places(rng: random.Random) -> Case:
         return Case("", _clean(["init", name, *argv, "-o", out]), {**files, "old.toml": b"old"})
     argv += ["--outside", rng.choice(["refuse", "nearest", "drop"])]
     argv += rng.choice([[], [], ["--keep", *columns[2:]], ["--keep", columns[0]],
-                        ["--keep", "rider", "n"]])  # fmt: skip
+                        ["--keep", "rider", "n"], ["--summary", "s.json"]])  # fmt: skip
     argv += rng.choice([[], [], ["--sticky-key-file", "key"], ["--sticky-key-file", "short"],
                         ["--sticky-key-file", "key", "--sticky-by", columns[2]]])  # fmt: skip
     argv += rng.choice([[], [], [], ["--max-distance", _number(rng)], ["--seed", _number(rng)],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from pathlib import Path
 from typing import Any, Literal
 
 import geopandas as gpd
@@ -14,8 +13,10 @@ import pytest
 import xarray as xr
 
 import optmech as om
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
+from optmech.protection.places import Snap
 from optmech.protection.reporter import Reporter
 from optmech.spaces.mesh.mechanism import MeshMechanism
 
@@ -236,13 +237,67 @@ def test_a_key_repeats_reports_and_tells_users_and_designs_apart() -> None:
     assert not om.protect(m, frame, by="user", **options).equals(mine)
 
 
-def test_a_key_is_refused_where_two_fixes_of_one_place_are_two_points() -> None:
+def test_a_key_for_every_point_repeats_on_a_lattice() -> None:
+    """Of a mechanism that states its ε; the lattice's diagonal times ε is 0.1."""
     mesh = om.Mesh([[0, 0], [2, 0], [2, 2], [0, 2]], [[0, 1, 2], [0, 2, 3]])
     m = MeshMechanism(mesh, om.Domain("abcd", mesh.vertices), Numerators.rounded(np.eye(4)))
-    packed = om.load_packed(Path(__file__).parents[1] / "packed" / "vectors" / "field.omm")
-    for design in (m, packed):
-        with pytest.raises(ProblemError, match="two points, whose reports would not repeat"):
-            om.protect(design, np.array([[0.5, 0.5]]), key=KEY)  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match="this one states none"):
+        om.protect(m, np.array([[0.5, 0.5]]), key=KEY)
+    # a design of ε = 1/4 on a square of side 8: a lattice of 0.1/0.25/sqrt(2) = 0.2828
+    places = om.Domain("ab", [[1.0, 1.0], [7.0, 7.0]])
+    square = om.Mesh.grid((0, 0, 8, 8), 4, degree=2)
+    near = om.distances.euclidean()
+    private = om.MetricPrivacy("1/4", near, everywhere=square)
+    reports = om.Domain(range(9), [[1 + 3 * (k % 3), 1 + 3 * (k // 3)] for k in range(9)])
+    problem = om.Problem(om.Prior.uniform(places), near, reports, constraints=[private])
+    design = om.solve(problem)
+    step = 0.1 / 0.25 / np.sqrt(2)
+    rng = np.random.default_rng(2)
+    centres = step * rng.integers(1, 27, (200, 2))
+    moved = np.clip(centres[:, None] + rng.uniform(-0.49, 0.49, (200, 5, 2)) * step, 0, 8)
+    drawn = om.protect(design, moved.reshape(-1, 2), key=KEY).reshape(200, 5, 2)
+    assert (drawn == drawn[:, :1]).all()
+    # other places, other draws: 200 places do not all report the same
+    assert len(np.unique(drawn[:, 0], axis=0)) > 3
+    border = np.array([[0.0, 0.0], [-0.0, -0.0], [8.0, 8.0], [0.0, 8.0]])
+    out = om.protect(design, border, key=KEY)
+    assert (out[0] == out[1]).all()
+    # another key, other reports somewhere
+    other = om.protect(design, moved.reshape(-1, 2), key=bytes(40)).reshape(200, 5, 2)
+    assert (other != drawn).any()
+
+
+def test_what_the_lattice_adds_is_charged() -> None:
+    """Two fixes d apart have places at most d + the slack apart, whatever the region."""
+    rng = np.random.default_rng(4)
+    boxed = om.Mesh.grid((0, 0, 8, 8), 4)
+    slanted = om.Mesh([[0, 0], [8, 0], [0, 8]], [[0, 1, 2]])
+    globe = om.Mesh.grid((179.9, 60, 180.2, 60.2), 5, coordinates="lonlat")
+    for mesh in (boxed, slanted, globe):
+        snap = Snap.of(mesh, 0.5)
+        low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+        points = rng.uniform(low, high, (4000, 2))
+        points = points[mesh.locate(points)[0] >= 0]
+        snapped, _, numbers = snap(points)
+        assert (mesh.locate(snapped)[0] >= 0).mean() > 0.99
+        if mesh is globe:
+            # haversine, here and written the other way around
+            moved = _haversine(points, snapped)
+            again = snap(np.column_stack([points[:, 0] - 360, points[:, 1]]))
+            assert (again[2] == numbers).all()
+        else:
+            moved = np.hypot(*(points - snapped).T)
+        assert moved.max() <= 0.25
+        # and no finer than it has to be
+        assert moved.max() > 0.1
+        assert len(np.unique(numbers)) == len(np.unique(snapped, axis=0)) or mesh is slanted
+
+
+def _haversine(p: Floats, q: Floats) -> Floats:
+    a, b = np.radians(p), np.radians(q)
+    part = np.sin((b[:, 1] - a[:, 1]) / 2) ** 2
+    part = part + np.cos(a[:, 1]) * np.cos(b[:, 1]) * np.sin((b[:, 0] - a[:, 0]) / 2) ** 2
+    return np.asarray(2 * 6371.0088 * np.arcsin(np.sqrt(part)))
 
 
 def test_one_place_is_one_report_however_it_is_written() -> None:

@@ -222,8 +222,8 @@ def test_columns_called_as_coordinates_are_found(
     said = capsys.readouterr()
     assert [line.split(",") for line in said.out.split()] == [["lon", "lat"], *CENTRES]
     assert "taking 'lon' and 'lat' for the coordinates" in said.err
-    # two columns of each kind, or none, say nothing
-    for names in ("from_lon,from_lat,to_lon,to_lat", "a,b,c,d"):
+    # two columns of one kind without a word of their own, or none, say nothing
+    for names in ("lon,lat,long,to_lat", "a,b,c,d"):
         path = tmp_path / "other.csv"
         path.write_text(f"{names}\n-73.9,40.1,-73.9,40.1\n")
         assert main(["protect", design, str(path)]) == 2
@@ -261,7 +261,8 @@ MISTAKES = [
     (["--x", "lng", "--y", "lat"], ["fixes.csv", "'lng'", "'user', 'lon', 'lat'"]),
     (["--x", "lat", "--y", "lon"], ["fixes.csv", "row 1", "exchanged"]),
     (["--x", "lon", "--y", "lat", "--keep", "speed"], ["fixes.csv", "'speed'"]),
-    (["--x", "lon", "--y", "lat", "--keep", "lat"], ["--keep", "replaced"]),
+    (["--x", "lon", "--y", "lat", "--keep", "lat"], ["--keep", "'lat' is called like a coord"]),
+    (["--x", "lon", "--y", "lat", "--keep-place", "lat"], ["--keep", "replaced"]),
     (["--x", "lon", "--y", "lat", "--report", "user"], ["--report", "another name"]),
     (["--x", "lon", "--y", "note"], ["row 1", "no place", "--missing drop"]),
     (["--label", "user"], ["fixes.csv: row 1", "the label is none", "--outside drop"]),

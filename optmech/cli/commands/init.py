@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
+from optmech.cli.inputs import pair_of
 from optmech.cli.output import Answer
 from optmech.errors import ProblemError
 
@@ -29,14 +32,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="labels: with --x and --y the secrets are the labelled places, alone the labels",
     )
     parser.add_argument(
-        "--cells", type=int, default=64, metavar="N", help="cells of the grid (default: about 64)"
+        "--pair",
+        action="append",
+        metavar="X,Y",
+        help="columns of one of several places of a row, such as start_lon,start_lat; once for "
+        "each",
+    )
+    parser.add_argument(
+        "--cells",
+        type=int,
+        metavar="N",
+        help="promise privacy between the centres of about N cells of a grid only (default: at "
+        "every point of the region)",
     )
     parser.add_argument(
         "--radius",
-        type=float,
         metavar="R",
-        help="distance (km for degrees) at which two places may differ by the factor (default: a "
-        "fifth of the shorter side)",
+        help="distance, as 500m or 2km, at which two places may differ by the factor (a number "
+        "alone: km for degrees; default: a fifth of what most rows reach over)",
+    )
+    parser.add_argument(
+        "--degrees",
+        action="store_true",
+        help="the coordinates are longitude and latitude, whatever they are called",
     )
     parser.add_argument(
         "--factor", type=float, default=4.0, metavar="F", help="the factor (default: 4)"
@@ -96,32 +114,75 @@ def _refuse_another(path: str, content: bytes) -> None:
 
 def _wanted(args: argparse.Namespace) -> Wanted:
     """The columns that are named, or guessed from their names, or asked for on a terminal."""
-    from optmech.base.labelled import coordinate_names
+    from optmech.base.labelled import coordinate_pairs
     from optmech.files.starting import Wanted, refuse_unknown
     from optmech.protection.tables import opened_table
 
     with opened_table(args.data, 1) as table:
         known = list(table.known)
     x, y, label = args.x, args.y, args.label
-    if x is None and y is None and label is None:
-        guess = coordinate_names(known)
-        if guess is not None:
-            x, y = guess
-            output.note(f"taking {x!r} and {y!r} for the coordinates (--x and --y name others)")
+    more: list[tuple[str, str]] = []
+    if args.pair is not None:
+        if (x, y, label) != (None, None, None):
+            raise ProblemError(
+                "says where a row is, as do --x, --y and --label",
+                where="--pair",
+                remedy="Give one or the other",
+            )
+        (x, y), *more = (pair_of(text) for text in args.pair)
+    elif x is None and y is None and label is None:
+        guesses = coordinate_pairs(known)
+        if guesses:
+            (x, y), *more = guesses
+            said = "; ".join(f"{a!r} and {b!r}" for a, b in guesses)
+            note = f"taking {said} for the coordinates (--x and --y name others)"
+            output.note(note if not more else f"{note}: a row has {len(guesses)} places")
         elif sys.stdin.isatty() and sys.stderr.isatty():
             x, y, label = _asked(known)
     if (x is None) != (y is None):
         raise ProblemError(
             "one coordinate is no place in the plane", where="--x", remedy="Give --x and --y"
         )
+    radius = None if args.radius is None else _length(args.radius, args, x, y)
     wanted = Wanted(
-        Path(args.data), x, y, label, args.cells, args.radius, args.factor, args.unit, args.uniform
-    )
+        Path(args.data), x, y, label, args.cells, radius, args.factor, args.unit, args.uniform,
+        tuple(more), args.degrees,
+    )  # fmt: skip
     try:
         refuse_unknown(wanted, known)
     except ProblemError as error:
         raise error.moved("--y") if error.where == "y" else error from error
     return wanted
+
+
+_LENGTH = re.compile(r"\s*([-+.\w]*?)\s*(km|m)?\s*")
+_METRES = {"m": 1.0, "km": 1000.0}
+
+
+def _length(text: str, args: argparse.Namespace, x: str | None, y: str | None) -> float:
+    """A length as 500m or 2km, in the unit of the coordinates; a number alone as it is."""
+    from optmech.base.labelled import is_degrees
+
+    found = _LENGTH.fullmatch(text)
+    try:
+        value = float(found[1]) if found else math.nan
+    except ValueError:
+        found = None
+    if found is None:
+        raise ProblemError(
+            f"{text[:40]!r} is no length", where="--radius", remedy="Give one, as 500m, 2km or 2"
+        )
+    if found[2] is None:
+        return value
+    degrees = args.degrees or (x is not None and y is not None and is_degrees(x, y))
+    unit = "km" if degrees else args.unit
+    if unit not in _METRES:
+        raise ProblemError(
+            f"{text} is in {found[2]}, and the coordinates in {unit or 'no unit'}",
+            where="--radius",
+            remedy="Say what the coordinates are in: --unit m or --unit km",
+        )
+    return value * _METRES[found[2]] / _METRES[unit]
 
 
 def _asked(known: list[str]) -> tuple[str | None, str | None, str | None]:

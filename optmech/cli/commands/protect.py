@@ -1,21 +1,33 @@
 """``optmech protect``: a report for every row of a table of places."""
 
+from __future__ import annotations
+
 import argparse
+import json
+import math
 import os
 import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from optmech.base.storage import plain_values, write_atomically
 from optmech.cli.inputs import (
     add_draw_seed,
     add_family_input,
     argument,
+    pair_of,
     released_mechanism,
     require_seed,
 )
 from optmech.cli.output import Answer, claim_outputs, note
 from optmech.errors import ProblemError
+
+if TYPE_CHECKING:
+    from optmech.designs.promise import Promise
+    from optmech.protection.reporter import Reporter
+    from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "draw a report for every row of a table of places"
 EXAMPLE = "optmech protect design.json fixes.csv --outside nearest -o protected.csv"
@@ -46,17 +58,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     argument(place, "--label COLUMN", "label of the secret, without coordinates")
     argument(
         place,
+        "--pair X,Y",
+        "columns of one of several places of a row, such as start_lon,start_lat; once for each "
+        "(default: all that are called so)",
+        action="append",
+    )
+    argument(
+        place,
         "--outside",
-        "what becomes of rows outside of the domain (default: refuse)",
-        choices=("refuse", "nearest", "drop"),
-        default="refuse",
+        "what becomes of rows outside of the domain (default: few, at most one of twenty are "
+        "taken to the nearest place, and more are refused)",
+        choices=("refuse", "nearest", "drop", "few"),
+        default="few",
     )
     argument(
         place,
         "--missing",
-        "what becomes of rows without usable coordinates (default: they are dropped with "
-        "--outside drop, and refused else)",
-        choices=("refuse", "drop"),
+        "what becomes of rows without usable coordinates (default: as --outside: few, at most one "
+        "of twenty are dropped, and more refused; refuse with --outside nearest)",
+        choices=("refuse", "drop", "few"),
     )
     argument(
         place,
@@ -76,7 +96,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
     )
+    argument(
+        result,
+        "--keep-place COLUMN",
+        "columns that are kept although they are called like coordinates",
+        nargs="+",
+        action="extend",
+        default=[],
+    )
     argument(result, "--report NAME", "add a column with the reports' labels")
+    argument(
+        result,
+        "--summary FILE",
+        "write what the reports promise of each person to this JSON file: draws and total ε of "
+        "the worst and the median one, and what counting reports finds",
+    )
     sticky = parser.add_argument_group("reports that repeat")
     argument(
         sticky,
@@ -98,6 +132,7 @@ def run(args: argparse.Namespace) -> Answer:
     """Reports for all rows; says on standard error what was dropped, moved and left out."""
     from optmech.protection.columns import Asked
     from optmech.protection.files import protect_file
+    from optmech.protection.persons import Persons, sentences
     from optmech.protection.reporter import Reporter
 
     require_seed(args.seed)
@@ -109,39 +144,133 @@ def run(args: argparse.Namespace) -> Answer:
             remedy="Give --sticky-key-file, or leave it out",
         )
     _refuse_exchanged(args.design, args.data)
+    keep = _kept(args)
+    columns = _columns_of_persons(args)
+    persons = Persons(columns) if columns or args.summary else None
+    promise: Promise | None = None
     try:
+        key = None if args.sticky_key_file is None else _key(args.sticky_key_file)
+        mechanism, promise = _released(args)
         reporter = Reporter(
-            released_mechanism(args.design, args.input),
+            mechanism,
             args.outside,
             args.max_distance,
-            None if args.sticky_key_file is None else _key(args.sticky_key_file),
+            key,
             args.seed,
             args.missing,
+            None if promise is None else promise.epsilon,
         )
-        asked = Asked(
-            args.x, args.y, args.label, tuple(args.keep), tuple(args.sticky_by), args.report
-        )
+        pairs = tuple(map(pair_of, args.pair or ()))
+        if pairs and (args.x, args.y, args.label) != (None, None, None):
+            raise ProblemError(
+                "says where a row is, as do --x, --y and --label",
+                where="--pair",
+                remedy="Give one or the other",
+            )
+        asked = Asked(args.x, args.y, args.label, keep, tuple(args.sticky_by), args.report, pairs)
         written, left = protect_file(
-            reporter, args.data, args.output, asked, told=_progress(), noted=note
+            reporter, args.data, args.output, asked, told=_progress(), noted=note, persons=persons
         )
     except ProblemError as error:
         if error.where.startswith("row ") or error.where == "points":
             raise error.moved(f"{args.data}: {error.where}") from error
         raise
     out = [f"note: left out: {', '.join(left)} (--keep COLUMN keeps one)"] if left else []
+    draws = 1 + len(reporter.others)
+    lines = [] if promise is None else _promised(promise, reporter, draws)
+    rate = None if promise is None else promise.epsilon
+    unit = "" if promise is None else promise.unit
+    sticky = key is not None
+    counted = None if persons is None else persons.summary(rate, unit, sticky)
+    values = {
+        "rows": reporter.rows,
+        "reports": reporter.rows - reporter.dropped,
+        "dropped": reporter.dropped,
+        "missing": reporter.missing,
+        "moved": reporter.moved + sum(each.moved for each in reporter.others),
+        "columns": written,
+        "left_out": left,
+        "draws_per_row": draws,
+        "snap": reporter.snap,
+        **({} if promise is None else promise.plain()),
+    }
+    if args.summary is not None:
+        content = json.dumps(plain_values({**values, "persons": counted}), indent=1)
+        write_atomically(args.summary, content.encode() + b"\n")
+    said = [*reporter.said(), *lines, *(sentences(counted) if counted is not None else [])]
+    if counted is not None:
+        values["persons"] = counted
     return Answer(
-        {
-            "rows": reporter.rows,
-            "reports": reporter.rows - reporter.dropped,
-            "dropped": reporter.dropped,
-            "missing": reporter.missing,
-            "moved": reporter.moved,
-            "columns": written,
-            "left_out": left,
-        },
-        files={"output": f"{reporter.rows - reporter.dropped:,} reports"},
-        notes=[*(f"note: {line}" for line in reporter.said()), *out],
+        values,
+        files={"output": f"{reporter.rows - reporter.dropped:,} reports", "summary": "summary"},
+        notes=[*(f"note: {line}" for line in said), *out],
     )
+
+
+def _released(args: argparse.Namespace) -> tuple[Mechanism, Promise | None]:
+    """What a file releases, and what it promises about points, where it is a design or packed."""
+    from optmech.designs.design import Design
+    from optmech.packed.load import is_packed_file, load_packed
+    from optmech.reading.sealed import FAMILY, is_of_format
+    from optmech.show.described import of_packed
+
+    if args.input is None and is_packed_file(args.design):
+        packed = load_packed(args.design)
+        return packed, of_packed(packed)
+    if args.input is not None or is_of_format(args.design, FAMILY):
+        return released_mechanism(args.design, args.input), None
+    design = Design.load(args.design)
+    return design.mechanism, design.promise
+
+
+def _promised(promise: Promise, reporter: Reporter, draws: int) -> list[str]:
+    """What the reports of one row promise, in sentences."""
+    from optmech.designs.promise import times
+    from optmech.protection.reporter import STICKY
+
+    lines = [promise.sentence]
+    if promise.odds:
+        lines.append(f"in odds: {promise.odds_words}")
+    if draws > 1:
+        lines.append(
+            f"a row has {draws} reports: of the row as a whole ε is {draws} times that of one"
+        )
+    if reporter.snap:
+        unit = f" {promise.unit}" if promise.unit else ""
+        lines.append(
+            f"places are the points of a lattice, so that reports repeat: two positions count as "
+            f"up to {reporter.snap:.3g}{unit} farther apart than they are, and odds grow by a "
+            f"factor of at most {times(math.exp(STICKY))}"
+        )
+    return lines
+
+
+def _kept(args: argparse.Namespace) -> tuple[str, ...]:
+    """The columns that are kept; those that are called like coordinates only where they are named
+    as such."""
+    from optmech.protection.persons import is_place
+
+    place = next((name for name in args.keep if is_place(name)), None)
+    if place is not None:
+        raise ProblemError(
+            f"{place!r} is called like a coordinate or an address, which gives away what the "
+            "report hides",
+            where="--keep",
+            remedy="Leave it out, protect it too (--pair), or keep it all the same with "
+            f"--keep-place {place}",
+        )
+    return (*args.keep, *args.keep_place)
+
+
+def _columns_of_persons(args: argparse.Namespace) -> tuple[str, ...]:
+    """The columns that tie the reports of one person together: those that reports repeat by, or
+    kept ones that are called so."""
+    from optmech.protection.persons import is_key
+
+    if args.sticky_by:
+        return tuple(name for name in args.sticky_by if is_key(name)) or tuple(args.sticky_by)
+    keys = tuple(name for name in args.keep if is_key(name))
+    return keys or tuple(args.keep[:1])
 
 
 def _refuse_exchanged(design: str, data: str) -> None:

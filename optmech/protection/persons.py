@@ -1,0 +1,144 @@
+"""What a protected table says of each of its persons: how many reports carry one key, what they
+promise together, and what somebody who counts them finds."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from optmech.base.arrays import Ints
+from optmech.exact.number import Number, parse_exact
+
+_NAMES = """id uid uuid guid user userid rider driver person customer client member subscriber
+device imei imsi mac phone msisdn email mail name username login account bike vehicle car plate
+card ssn passenger patient employee traj trajectory tid"""
+_PLACES = """lon lat lng long longitude latitude x y easting northing geometry geom wkt wkb geohash
+h3 s2 address street zip zipcode postcode postal place location position altitude pluscode"""
+
+
+def words_of(name: str) -> list[str]:
+    """The parts of a column's name, in small letters."""
+    text = "".join(c if c.isalnum() else " " for c in name)
+    return text.lower().split()
+
+
+def is_place(name: str) -> bool:
+    """Whether a column is called like one that says where somebody is."""
+    return bool(set(_PLACES.split()) & set(words_of(name)[-2:]))
+
+
+def is_key(name: str) -> bool:
+    """Whether a column is called like one that says who somebody is."""
+    return bool(set(_NAMES.split()) & set(words_of(name)))
+
+
+class Persons:
+    """Counts the rows of every value of some columns, the different places among them, and how
+    often each report was made."""
+
+    def __init__(self, columns: Sequence[str], draws: int = 1) -> None:
+        self.columns, self.draws = tuple(columns), draws
+        self._rows: Counter[tuple[str, ...]] = Counter()
+        self._visits: dict[tuple[str, ...], Counter[int]] = defaultdict(Counter)
+        self._near: dict[tuple[str, ...], Counter[int]] = defaultdict(Counter)
+        self._reports: dict[tuple[str, ...], Counter[int]] = defaultdict(Counter)
+        self._first: dict[tuple[tuple[str, ...], int], int] = {}
+
+    def count(
+        self, keys: Iterable[tuple[Any, ...]], places: Ints, reports: Ints, near: Ints | None
+    ) -> None:
+        """Note rows: whose each is, the number of its place, its report, and the report that lies
+        nearest to where it truly was."""
+        truly = [-1] * len(places) if near is None else near.tolist()
+        for key, place, report, own in zip(
+            keys, places.tolist(), reports.tolist(), truly, strict=True
+        ):
+            who = tuple(map(str, key))
+            self._rows[who] += 1
+            self._visits[who][place] += 1
+            self._reports[who][report] += 1
+            if own >= 0:
+                self._near[who][own] += 1
+            self._first.setdefault((who, place), report)
+
+    def summary(self, epsilon: Number | None, unit: str, sticky: bool) -> dict[str, Any]:
+        """The figures as plain values; ``epsilon`` is that of a draw, per ``unit``, and ``sticky``
+        says that a place repeats its report."""
+        rows = np.array(list(self._rows.values()), dtype=np.int64)
+        places = np.array([len(self._visits[who]) for who in self._rows], dtype=np.int64)
+        fresh = places if sticky else rows
+        rate = None if epsilon is None else float(parse_exact(epsilon, where="epsilon"))
+        found: dict[str, Any] = {
+            "columns": list(self.columns),
+            "persons": len(rows),
+            "epsilon_per_draw": rate,
+            "unit": unit,
+            "sticky": sticky,
+            "draws": _spread(fresh),
+            "epsilon": None if rate is None else _spread(fresh, rate),
+            "found": self._share(self._reports),
+        }
+        if not sticky:
+            repeated: dict[tuple[str, ...], Counter[int]] = defaultdict(Counter)
+            for who, visits in self._visits.items():
+                for place, times in visits.items():
+                    repeated[who][self._first[who, place]] += times
+            found["if_sticky"] = {
+                "draws": _spread(places),
+                "epsilon": None if rate is None else _spread(places, rate),
+                "found": self._share(repeated),
+            }
+        return found
+
+    def _share(self, reports: dict[tuple[str, ...], Counter[int]]) -> float | None:
+        """Of the persons with two rows or more, those whose report that is made most often is the
+        one nearest to where they are most often; None where nothing is known of that."""
+        known = [who for who, near in self._near.items() if near.total() > 1]
+        if not known:
+            return None
+        right = sum(_mode(reports[who]) == _mode(self._near[who]) for who in known)
+        return right / len(known)
+
+
+def _mode(counts: Counter[int]) -> int:
+    """The commonest; of several the least."""
+    return min(counts, key=lambda value: (-counts[value], value))
+
+
+def _spread(counts: Ints, rate: float = 1.0) -> dict[str, float]:
+    """The worst and the median."""
+    if not len(counts):
+        return {"worst": 0, "median": 0}
+    worst, median = float(counts.max()) * rate, float(np.median(counts)) * rate
+    return {"worst": worst, "median": median}
+
+
+def sentences(found: dict[str, Any]) -> list[str]:
+    """The figures in words."""
+    who = ", ".join(found["columns"])
+    if not found["persons"]:
+        return []
+    lines = [f"{who}: {_words(found, found['unit'])}"]
+    other = found.get("if_sticky")
+    if other is not None and other["draws"]["worst"] < found["draws"]["worst"]:
+        option = " ".join(found["columns"])
+        lines.append(
+            f"with --sticky-key-file KEY --sticky-by {option} a place repeats its report: "
+            f"{_words({**found, **other}, found['unit'])}"
+        )
+    return lines
+
+
+def _words(found: dict[str, Any], unit: str) -> str:
+    draws, epsilon = found["draws"], found["epsilon"]
+    text = f"{draws['worst']:,.0f} draws about the worst of {found['persons']:,}"
+    text += f", {draws['median']:,.4g} about the median one"
+    if epsilon is not None:
+        per = f" per {unit}" if unit else ""
+        text += f": together ε = {epsilon['worst']:,.4g} and {epsilon['median']:,.4g}{per}"
+    if found["found"] is not None:
+        text += f"; counting reports finds the most visited place of {100 * found['found']:.3g} %"
+    return text

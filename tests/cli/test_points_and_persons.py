@@ -1,0 +1,337 @@
+"""From a table to protected rows with the defaults: privacy at every point, counted persons, rows
+with several places. Probabilities, distances, totals and attacks are computed here again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optmech as om
+from optmech.cli.main import main
+from optmech.errors import ProblemError
+from optmech.files import build_problem
+
+RADIUS = 6371.0088
+
+
+def haversine(p: Any, q: Any) -> Any:
+    a, b = np.radians(np.asarray(p, float)), np.radians(np.asarray(q, float))
+    part = np.sin((b[..., 1] - a[..., 1]) / 2) ** 2
+    part = part + np.cos(a[..., 1]) * np.cos(b[..., 1]) * np.sin((b[..., 0] - a[..., 0]) / 2) ** 2
+    return 2 * RADIUS * np.arcsin(np.sqrt(part))
+
+
+def probabilities(design: om.Design, points: Any) -> Any:
+    """p(o|x) by de Casteljau's rule in the triangle around each point, from the rows of the file's
+    control points."""
+    mesh, rows = design.region.mesh, design.region.rows.matrix
+    degree = mesh.degree
+    order = [(degree - j - k, j, k) for k in range(degree + 1) for j in range(degree + 1 - k)]
+    corners = mesh.vertices[mesh.triangles]
+    out = np.full((len(points), rows.shape[1]), np.nan)
+    for t, (a, b, c) in enumerate(corners):
+        weights = np.linalg.solve(
+            np.array([[a[0], b[0], c[0]], [a[1], b[1], c[1]], [1, 1, 1]]),
+            np.column_stack([points, np.ones(len(points))]).T,
+        ).T
+        inside = (weights >= -1e-12).all(axis=1) & np.isnan(out[:, 0])
+        if not inside.any():
+            continue
+        level = {index: rows[mesh.control[t, i]] for i, index in enumerate(order)}
+        held = {index: np.tile(row, (int(inside.sum()), 1)) for index, row in level.items()}
+        at = weights[inside]
+        for step in range(degree, 0, -1):
+            held = {
+                (i, j, k): at[:, :1] * held[i + 1, j, k]
+                + at[:, 1:2] * held[i, j + 1, k]
+                + at[:, 2:] * held[i, j, k + 1]
+                for i in range(step)
+                for j in range(step - i)
+                for k in [step - 1 - i - j]
+            }
+        out[inside] = held[0, 0, 0]
+    return out
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def wild_table(path: Path, count: int = 1500) -> Any:
+    """Forty riders who are at home half of the time; one row of a hundred is wild, one of 150
+    empty."""
+    rng = np.random.default_rng(3)
+    homes = np.array([8.54, 47.37]) + rng.normal(size=(40, 2)) * [0.03, 0.02]
+    rider = np.arange(count) % 40
+    away = np.array([8.54, 47.37]) + rng.normal(size=(count, 2)) * [0.03, 0.02]
+    jitter = rng.normal(size=(count, 2)) * 1e-5
+    points = np.where(rng.random((count, 1)) < 0.5, homes[rider] + jitter, away)
+    wild = rng.choice(count, count // 100, replace=False)
+    points[wild[::2]] = 0
+    points[wild[1::2]] = points[wild[1::2]][:, ::-1]
+    with path.open("w", encoding="utf-8") as stream:
+        stream.write("rider,recorded_at,pos_lng,pos_lat\n")
+        for k, (x, y) in enumerate(points.tolist()):
+            place = f"{x:.6f},{y:.6f}" if k % 150 else ","
+            stream.write(f"r{rider[k]},{k},{place}\n")
+    return points
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table, its problem and its design, by two commands without an option."""
+    folder = tmp_path_factory.mktemp("made")
+    wild_table(folder / "t.csv")
+    assert main(["init", str(folder / "t.csv"), "-o", str(folder / "city.toml")]) == 0
+    argv = ["solve", str(folder / "city.toml"), "-q", "--gap", "0.02", "-o"]
+    assert main([*argv, str(folder / "d.json")]) == 0
+    (folder / "key").write_bytes(bytes(range(32)))
+    return folder
+
+
+def require_private(design: om.Design, points: Any, pairs: int = 100_000) -> None:
+    """No pair of fixes whose log ratio exceeds ε times their distance; some come near."""
+    rng = np.random.default_rng(9)
+    used = points[rng.integers(0, len(points), 4000)]
+    logs = np.log(probabilities(design, used))
+    assert not np.isnan(logs).any()
+    i, j = rng.integers(0, len(used), (2, pairs))
+    i, j = i[i != j], j[i != j]
+    apart = haversine(used[i], used[j])
+    worst = np.abs(logs[i] - logs[j]).max(axis=1)
+    epsilon = float(design.problem.constraints[0].epsilon)
+    assert (worst <= epsilon * apart + 1e-9).all()
+    assert (worst[apart > 0] / (epsilon * apart[apart > 0])).max() > 0.5
+
+
+def test_the_default_is_privacy_at_every_point(made: Path) -> None:
+    design = om.Design.load(made / "d.json")
+    assert design.promise.scope == "every point"
+    assert len(design.problem.secrets) <= 280
+    rows = read(made / "t.csv")
+    points = np.array([(r["pos_lng"], r["pos_lat"]) for r in rows if r["pos_lng"]], dtype=float)
+    low, high = design.region.mesh.vertices.min(axis=0), design.region.mesh.vertices.max(axis=0)
+    inside = ((points >= low) & (points <= high)).all(axis=1)
+    assert 0.98 <= inside.mean() < 1
+    # triangles of a sensible size: none wider than the region, small ones where people are
+    assert haversine(low, high) < 60
+    require_private(design, points[inside])
+    # the loss that is stated is that of the fixes, by the probabilities and the distances here
+    reports = design.problem.observables.points
+    assert reports is not None
+    used = points[inside]
+    apart = haversine(used[:, None], reports[None])
+    loss = (probabilities(design, used) * apart).sum(axis=1).mean()
+    assert loss == pytest.approx(design.loss, rel=0.02)
+    # ε from a radius and odds, exactly: four to one
+    text = (made / "city.toml").read_text()
+    radius = float(text.partition("# from points ")[2].split()[0])
+    assert float(design.problem.constraints[0].epsilon) * radius == pytest.approx(math.log(4))
+
+
+def test_protect_without_an_option(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = made / "plain.csv"
+    assert main(["protect", str(made / "d.json"), str(made / "t.csv"), "-o", str(out)]) == 0
+    said = capsys.readouterr().err
+    design = om.Design.load(made / "d.json")
+    rows, reports = read(made / "t.csv"), read(out)
+    assert list(reports[0]) == ["pos_lng", "pos_lat"]
+    truth = [r for r in rows if r["pos_lng"]]
+    assert len(reports) == len(truth) == 1490
+    assert "10 of 1,500 rows were dropped, 10 of them without usable coordinates" in said
+    points, drawn = (
+        np.array([(r["pos_lng"], r["pos_lat"]) for r in table], dtype=float)
+        for table in (truth, reports)
+    )
+    low, high = design.region.mesh.vertices.min(axis=0), design.region.mesh.vertices.max(axis=0)
+    inside = ((points >= low) & (points <= high)).all(axis=1)
+    assert f"{(~inside).sum()} of 1,500 rows lay outside" in said
+    mean = haversine(points[inside], drawn[inside]).mean()
+    assert mean == pytest.approx(design.loss, rel=0.1)
+    assert "At every point of the region" in said
+    assert "1 km apart at most" in said
+
+
+def test_more_wild_rows_are_refused(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, *rows = (made / "t.csv").read_text().splitlines()
+    good = [row for row in rows if row.split(",")[2].startswith("8.5")]
+    for strays, empty, said in ((6, 0, "outside of the domain"), (0, 6, "is no place")):
+        wild = ["r1,0,0.0,0.0"] * strays + ["r1,0,,"] * empty
+        table = tmp_path / "w.csv"
+        argv = ["protect", str(made / "d.json"), str(table), "-o", str(tmp_path / "o.csv")]
+        table.write_text("\n".join([head, *good[:94], *wild]) + "\n")
+        assert main(argv) == 2
+        assert said in capsys.readouterr().err
+        # one of twenty is not refused
+        table.write_text("\n".join([head, *good[:95], *wild[:5]]) + "\n")
+        assert main(argv) == 0
+        # and each of the two sorts by itself
+        assert main([*argv, "--outside", "drop", "--missing", "refuse"]) == (2 if empty else 0)
+        assert main([*argv, "--outside", "refuse", "--missing", "drop"]) == (2 if strays else 0)
+        capsys.readouterr()
+
+
+@pytest.mark.parametrize("sticky", [False, True])
+def test_persons_are_counted(made: Path, sticky: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    out, summary = made / "kept.csv", made / "s.json"
+    argv = ["protect", str(made / "d.json"), str(made / "t.csv"), "--keep", "rider"]
+    key = ["--sticky-key-file", str(made / "key"), "--sticky-by", "rider"]
+    assert main([*argv, "--summary", str(summary), *(key if sticky else []), "-o", str(out)]) == 0
+    said = capsys.readouterr().err
+    found = json.loads(summary.read_text())["persons"]
+    design = om.Design.load(made / "d.json")
+    epsilon = float(design.problem.constraints[0].epsilon)
+    truth = [r for r in read(made / "t.csv") if r["pos_lng"]]
+    reports = read(out)
+    assert [r["rider"] for r in truth] == [r["rider"] for r in reports]
+    rows = Counter(r["rider"] for r in truth)
+    assert found["persons"] == len(rows) == 40
+    drawn = {who: Counter[tuple[str, str]]() for who in rows}
+    near = {who: Counter[int]() for who in rows}
+    places = design.problem.observables.points
+    assert places is not None
+    for true, report in zip(truth, reports, strict=True):
+        who = true["rider"]
+        drawn[who][report["pos_lng"], report["pos_lat"]] += 1
+        where = (float(true["pos_lng"]), float(true["pos_lat"]))
+        near[who][int(haversine(where, places).argmin())] += 1
+    right = 0
+    for who in rows:
+        (lon, lat), _ = drawn[who].most_common(1)[0]
+        home, _ = near[who].most_common(1)[0]
+        right += bool(haversine((float(lon), float(lat)), places[home]) < 1e-6)
+    # ties may be broken otherwise: of 40 riders few have one
+    assert found["found"] == pytest.approx(right / 40, abs=0.08)
+    if not sticky:
+        assert found["draws"] == {"worst": max(rows.values()), "median": 37.0}
+        assert found["epsilon"]["worst"] == pytest.approx(max(rows.values()) * epsilon)
+        assert found["if_sticky"]["draws"]["worst"] < 0.75 * found["draws"]["worst"]
+        assert "--sticky-by rider" in said
+        assert "counting reports finds the most visited place" in said
+    else:
+        # as many draws as places on a lattice, of which home is one, or a few around a corner
+        assert 10 < found["draws"]["median"] < 0.75 * 37
+        assert "if_sticky" not in found
+    assert found["unit"] == "km"
+
+
+def test_what_gives_the_place_away_is_not_kept(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "trips.csv").write_text("end_lon,end_lat,lon,lat,zip\n8.5,47.4,8.54,47.37,8000\n")
+    argv = [
+        "protect",
+        str(made / "d.json"),
+        str(tmp_path / "trips.csv"),
+        "--x",
+        "lon",
+        "--y",
+        "lat",
+    ]
+    for name in ("end_lon", "end_lat", "zip"):
+        assert main([*argv, "--keep", name, "-o", str(tmp_path / "o.csv")]) == 2
+        assert f"'{name}' is called like a coordinate" in capsys.readouterr().err
+        assert not (tmp_path / "o.csv").exists()
+    assert main([*argv, "--keep-place", "zip", "-o", str(tmp_path / "o.csv")]) == 0
+    assert read(tmp_path / "o.csv")[0]["zip"] == "8000"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_row_with_two_places_has_two_reports(
+    made: Path, named: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(1)
+    ends = np.array([8.54, 47.37]) + rng.normal(size=(400, 2, 2)) * [0.02, 0.015]
+    lines = [f"b{k % 9},{a[0]},{a[1]},{b[0]},{b[1]}" for k, (a, b) in enumerate(ends.tolist())]
+    lines[7] = "b7,8.5,47.4,,"
+    lines[30] = "b3,0,0,8.5,47.4"
+    table, out = tmp_path / "trips.csv", tmp_path / "o.csv"
+    table.write_text("\n".join(["bike,a_lon,a_lat,b_lon,b_lat", *lines]) + "\n")
+    pairs = ["--pair", "a_lon,a_lat", "--pair", "b_lon,b_lat"] if named else []
+    summary = ["--summary", str(tmp_path / "s.json"), "--keep", "bike"]
+    argv = ["protect", str(made / "d.json"), str(table), *pairs, *summary, "-o", str(out), "--json"]
+    assert main(argv) == 0
+    found = json.loads(capsys.readouterr().out)
+    # a row is released with both of its places, or not at all
+    assert (found["rows"], found["reports"], found["missing"]) == (400, 399, 1)
+    assert found["moved"] == 1
+    assert found["draws_per_row"] == 2
+    reports = read(out)
+    assert list(reports[0]) == ["bike", "a_lon", "a_lat", "b_lon", "b_lat"]
+    assert len(reports) == 399
+    design = om.Design.load(made / "d.json")
+    known = {tuple(place) for place in np.asarray(design.problem.observables.points).tolist()}
+    for row in reports:
+        assert (float(row["a_lon"]), float(row["a_lat"])) in known
+        assert (float(row["b_lon"]), float(row["b_lat"])) in known
+    # both ends count for the bike: 45 rows of b0, 44 of the one that lost a row
+    epsilon = float(design.problem.constraints[0].epsilon)
+    assert found["persons"]["draws"]["worst"] == 90
+    assert found["persons"]["epsilon"]["worst"] == pytest.approx(90 * epsilon)
+    swapped = ["--pair", "a_lon,a_lat", "--pair", "a_lon,b_lat"]
+    assert main(["protect", str(made / "d.json"), str(table), *swapped, "-o", "-"]) == 2
+    assert "coordinate of two places" in capsys.readouterr().err
+
+
+def test_a_lattice_counts_rows_where_they_are(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "ax,ay,bx,by\n0.1,0.1,3.9,1.9\n0.2,0.4,4,2\n-0.0,0,1.5,1.5\n9,9,,\n0.9,0.9,2,1\n"
+    )
+    section = {"kind": "lattice", "bounds": [0, 0, 4, 2], "rows": 2, "columns": 4,
+               "file": "t.csv", "x": ["ax", "bx"], "y": ["ay", "by"]}  # fmt: skip
+    whole = {"format": 1, "secrets": section, "loss": "euclidean", "prior": {"kind": "counts"}}
+    problem = build_problem(whole, tmp_path / "p.toml").problem
+    # cells from below: (0, 0) holds 4 rows, (1, 1) one, (3, 1) two, (2, 1) one; two lie outside
+    places = {tuple(p): w for p, w in zip(np.asarray(problem.secrets.points).tolist(),
+                                          problem.prior.weights, strict=True)}  # fmt: skip
+    assert places == pytest.approx(
+        {(0.5, 0.5): 4 / 8, (1.5, 1.5): 1 / 8, (2.5, 1.5): 1 / 8, (3.5, 1.5): 2 / 8}
+    )
+    binning = problem.prior.binning
+    assert binning is not None
+    assert (binning.inside, binning.outside) == (8, 2)
+    bare = {key: section[key] for key in ("kind", "bounds", "rows", "columns")}
+    unseen = {**whole, "prior": "uniform", "secrets": bare}
+    every = build_problem(unseen, tmp_path / "p.toml")
+    assert len(every.problem.secrets) == 8
+    for wrong in ({"x": "ax"}, {"bounds": [0, 0, 0, 2]}, {"bounds": [7, 7, 8, 8]}):
+        with pytest.raises(ProblemError):
+            build_problem({**whole, "secrets": {**section, **wrong}}, tmp_path / "p.toml")
+
+
+REAL = {
+    "geolife_beijing_11users.csv": (("lon", "lat"),),
+    "citibike_nyc_201807_sample.csv": (("start_lon", "start_lat"), ("end_lon", "end_lat")),
+    "fsq_nyc_semantic.csv": (("lon", "lat"),),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REAL)
+def test_real_tables(name: str, shared_data: Path, tmp_path: Path) -> None:
+    toml, design_path, out = (tmp_path / each for each in ("city.toml", "d.json", "out.csv"))
+    assert main(["init", str(shared_data / name), "-o", str(toml)]) == 0
+    assert main(["solve", str(toml), "-q", "-o", str(design_path)]) == 0
+    assert main(["protect", str(design_path), str(shared_data / name), "-o", str(out)]) == 0
+    design = om.Design.load(design_path)
+    low, high = design.region.mesh.vertices.min(axis=0), design.region.mesh.vertices.max(axis=0)
+    rows, reports = read(shared_data / name), read(out)
+    assert len(rows) == len(reports)
+    truth, drawn = (
+        np.array([[float(r[a]), float(r[b])] for a, b in REAL[name] for r in table])
+        for table in (rows, reports)
+    )
+    inside = ((truth >= low) & (truth <= high)).all(axis=1)
+    assert inside.mean() > 0.95
+    assert haversine(truth[inside], drawn[inside]).mean() == pytest.approx(design.loss, rel=0.1)
+    require_private(design, truth[inside])
