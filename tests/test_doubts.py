@@ -59,6 +59,23 @@ def test_a_rate_that_hides_nothing(epsilon: float, doubted: bool) -> None:
         assert f"e^{2 * epsilon:.4g}" in found[0]
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "said"), [(0.5, ""), (0.003, "next to nothing: from"), (150.0, "hides next to")]
+)
+def test_a_rate_for_every_point(epsilon: float, said: str) -> None:
+    # a square of side 8, 11.3 across: 150 times a hundredth of that is e^17
+    places = om.Domain("ab", [[1.0, 1.0], [7.0, 7.0]])
+    mesh = om.Mesh.grid((0, 0, 8, 8), 8)
+    private = om.MetricPrivacy(epsilon, E, everywhere=mesh)
+    found = om.Problem(om.Prior.uniform(places), E, constraints=[private]).doubts
+    assert len(found) == bool(said)
+    if said:
+        assert said in found[0]
+        across = epsilon * np.hypot(8, 8)
+        told = f"e^{across / 100:.4g}" if epsilon > 1 else f"{np.exp(across):.4g} at most"
+        assert told in found[0]
+
+
 def test_rows_that_are_no_places() -> None:
     rng = np.random.default_rng(1)
     stations = rng.uniform(0, 9, (370, 2))

@@ -85,6 +85,11 @@ class Promise(Shown):
         return f"a report from {who} " + "; ".join(said) if self.odds else ""
 
     @property
+    def repeats(self) -> str:
+        """What several reports do to it."""
+        return REPEATS
+
+    @property
     def brief(self) -> str:
         """The promise in a few words, ε with its unit."""
         where = {"every point": "at every point", "cells": "between centres of cells",

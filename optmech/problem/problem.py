@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -111,6 +112,8 @@ _WITHOUT_LOSS = {
 }
 _TOLD_APART = 14.0
 """A log-ratio, of a million to one, that even the best hidden pair of secrets may have."""
+_NEAR, _ALIKE = 0.01, 0.05
+"""Of a region's extent: points that are near; and a log-ratio within which all are alike."""
 _DIFFERENT = 0.75
 """Of the secrets: fewer different places are rows of a table, and not a list of places."""
 
@@ -332,7 +335,32 @@ class Problem(ReadOnly):
             for family in self.statement.families
             if isinstance(family, Ratio) and (least := least_ratio(family)) > _TOLD_APART
         ]
+        found += [
+            f"constraints[{family.index}]: {said}"
+            for family in self.statement.families
+            if isinstance(family, Gradient) and (said := _doubt_of_region(family))
+        ]
         return tuple(found)
+
+
+def _doubt_of_region(family: Gradient) -> str:
+    """What can hardly be meant by a rate for the points of a region, in words; "" else."""
+    mesh: object = family.mesh
+    if not isinstance(mesh, Mesh):
+        return ""
+    sides = (mesh.vertices.max(axis=0) - mesh.vertices.min(axis=0)) * mesh.scale
+    across = float(family.epsilon) * float(np.hypot(*sides))
+    if across > _TOLD_APART / _NEAR:
+        return (
+            "ε hides next to nothing: two points a hundredth of the region apart may be told apart "
+            f"by a factor of e^{across * _NEAR:.4g}. Use a smaller ε, or check its unit"
+        )
+    if across < _ALIKE:
+        return (
+            "reports tell next to nothing: from any two points of the region they may differ by a "
+            f"factor of {math.exp(across):.4g} at most. Use a larger ε, or check its unit"
+        )
+    return ""
 
 
 def least_ratio(family: Ratio) -> float:

@@ -55,7 +55,7 @@ def protect_file(
     """
     kind = kind_of(target)
     with opened_table(source, size) as table:
-        asked = _guessed(table, asked, reporter.geographic, noted)
+        asked = guessed(table, asked, reporter.geographic, noted)
         places = _places_of(table, asked, source, reporter)
         names = list(dict.fromkeys(table.known))
         try:
@@ -175,7 +175,7 @@ def _has_degrees(reporter: Reporter, replaced: Replaced) -> bool:
     return reporter.geographic and places is not None and places.shape[1] == 2
 
 
-def _guessed(table: Table, asked: Asked, degrees: bool, noted: Callable[[str], None]) -> Asked:
+def guessed(table: Table, asked: Asked, degrees: bool, noted: Callable[[str], None]) -> Asked:
     """With the columns that are called as coordinates of the design are, where nothing else was
     asked for: metres taken for degrees would all be at the nearest place."""
     if isinstance(table, PointTable) or (asked.x, asked.y, asked.label) != (None, None, None):

@@ -18,6 +18,8 @@ card ssn passenger patient employee traj trajectory tid"""
 _PLACES = """lon lat lng long longitude latitude x y easting northing geometry geom wkt wkb geohash
 h3 s2 address street zip zipcode postcode postal place location position altitude pluscode"""
 
+_TIMES = "time utc timestamp datetime date when at recorded local_time starttime started"
+
 
 def words_of(name: str) -> list[str]:
     """The parts of a column's name, in small letters."""
@@ -33,6 +35,11 @@ def is_place(name: str) -> bool:
 def is_key(name: str) -> bool:
     """Whether a column is called like one that says who somebody is."""
     return bool(set(_NAMES.split()) & set(words_of(name)))
+
+
+def is_time(name: str) -> bool:
+    """Whether a column is called like a time."""
+    return bool(set(_TIMES.split()) & set(words_of(name)))
 
 
 class Persons:

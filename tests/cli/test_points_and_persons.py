@@ -309,6 +309,52 @@ def test_a_lattice_counts_rows_where_they_are(tmp_path: Path) -> None:
             build_problem({**whole, "secrets": {**section, **wrong}}, tmp_path / "p.toml")
 
 
+def test_crossings_are_counted(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody drives east for an hour at 30 km/h, a fix every 20 s; another stays."""
+    east = 180 / (math.pi * RADIUS * math.cos(math.radians(47.37)))
+    lines = [f"a,2020-01-01T00:{k // 3:02d}:{20 * (k % 3):02d},{8.45 + k * east / 6:.9f},47.37"
+             for k in range(90)]  # fmt: skip
+    lines += [f"b,2020-01-01T00:{k // 3:02d}:{20 * (k % 3):02d},8.54,47.37" for k in range(90)]
+    # a pause of a day is no move
+    lines.append("b,2020-01-02T00:00:00,8.60,47.40")
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["user,utc,lon,lat", *lines]) + "\n")
+    argv = ["measure", str(made / "d.json"), "--crossings", str(table)]
+    assert main([*argv, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["crossings"]
+    assert (found["per"], found["fixes"], found["persons"]) == ("hour", 181, 2)
+    design = om.Design.load(made / "d.json")
+    # squares whose mean distance from the middle is the loss, by a numerical mean
+    u = (np.arange(1000) + 0.5) / 1000 - 0.5
+    mean = np.hypot(u[:, None], u[None]).mean()
+    side = found["cells"]["side"]
+    assert side * mean == pytest.approx(design.loss, rel=1e-5)
+    # 89 steps of a sixth of a kilometre, in an hour of the two together
+    hours = 2 * 89 * 20 / 3600
+    crossed = found["cells"]["places"] * hours
+    assert crossed == pytest.approx(round(crossed))
+    assert abs(crossed - 89 / 6 / side) <= 1
+    assert found["cells"]["reports"] == found["cells"]["places"]
+    # who sees a cell's border crossed knows a coordinate to less than a step
+    assert found["cells"]["line"] is None or found["cells"]["line"] <= 1 / 6
+    # the lattice of sticky reports: ε times its diagonal is 0.1
+    epsilon = float(design.problem.constraints[0].epsilon)
+    lattice = 0.1 / epsilon / math.sqrt(2)
+    places = found["sticky"]["places"] * hours
+    # finer than a step, so that every step leaves a place
+    assert lattice < 1 / 6
+    assert places == pytest.approx(89)
+    assert found["sticky"]["reports"] < found["sticky"]["places"]
+    assert found["sticky"]["line"] is None
+    assert main(argv) == 0
+    assert "Reports of people who move" in capsys.readouterr().out
+    table.write_text("user,lon,lat\na,8.54,47.37\nb,8.5,47.4\n")
+    assert main(argv) == 2
+    assert "no two fixes of a person" in capsys.readouterr().err
+
+
 REAL = {
     "geolife_beijing_11users.csv": (("lon", "lat"),),
     "citibike_nyc_201807_sample.csv": (("start_lon", "start_lat"), ("end_lon", "end_lat")),

@@ -9,6 +9,7 @@ from optmech.cli.inputs import add_input, argument, read_input
 from optmech.cli.output import (
     Answer,
     Facts,
+    Grid,
     Piece,
     Title,
     figures,
@@ -21,6 +22,7 @@ from optmech.errors import ProblemError
 if TYPE_CHECKING:
     from optmech.analysis.positions import Everywhere
     from optmech.problem import Problem
+    from optmech.protection.crossings import Compared, Crossings
     from optmech.show.leaks import Found
     from optmech.spaces.distances import Distance
     from optmech.spaces.mechanism import Mechanism
@@ -62,6 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "with --everywhere: sample pairs of fixes at most this far from each other",
     )
 
+    argument(
+        parser,
+        "--crossings TRACES",
+        "also report how often reports of the persons in this table change, whose rows are in the "
+        "order of time, where a place repeats its report; and what a change tells, beside square "
+        "cells that report themselves at the same mean error",
+    )
+
 
 def run(args: argparse.Namespace) -> Answer:
     """Always 0: numbers are reported, not judged."""
@@ -70,6 +80,7 @@ def run(args: argparse.Namespace) -> Answer:
     from optmech.problem.attacked import choose_distance
     from optmech.show.figures import measure_constraints
     from optmech.spaces.mesh.mechanism import MeshMechanism
+    from optmech.spaces.tabulated import distance_words
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")
@@ -126,7 +137,57 @@ def run(args: argparse.Namespace) -> Answer:
         values["everywhere"] = _plain(between, rate)
         rows = _facts(between, rate, problem.secrets.unit)
         shown += [Title("Between the centres of cells"), Facts(rows)]
+    if args.crossings:
+        moved = _crossed(args.crossings, problem, m)
+        length = (
+            problem.space.unit_of(distance_words(problem.loss)) if callable(problem.loss) else ""
+        )
+        values["crossings"] = _plain_crossings(moved)
+        shown += [Title("Reports of people who move"), _crossings_table(moved, length)]
     return Answer(values, shown)
+
+
+def _crossed(path: str, problem: Problem, m: Mechanism) -> Compared:
+    from optmech.analysis import measures
+    from optmech.designs.promise import promise_of
+    from optmech.protection.columns import Asked
+    from optmech.protection.crossings import crossings
+
+    loss = measures.expected_loss(m, problem.prior, problem.loss)
+    try:
+        return crossings(m, promise_of(problem).epsilon, loss, path, Asked())
+    except ProblemError as error:
+        raise error.moved(f"{path}: {error.where}" if error.where != path else path) from error
+
+
+def _plain_crossings(found: Compared) -> dict[str, Any]:
+    return {
+        "per": found.per,
+        "fixes": found.fixes,
+        "persons": found.persons,
+        "sticky": found.sticky.plain(),
+        "cells": {**found.cells.plain(), "side": found.side},
+    }
+
+
+def _crossings_table(found: Compared, unit: str) -> Grid:
+    from optmech.show.words import after
+
+    def row(name: str, one: Crossings) -> tuple[str, ...]:
+        line = "none is seen" if one.line is None else f"{one.line:.3g}{after(unit)}"
+        return name, f"{one.places:.3g}", f"{one.reports:.3g}", f"{one.off:.3g}{after(unit)}", line
+
+    header = (
+        f"{found.fixes:,} fixes of {found.persons:,}",
+        f"place changes per {found.per}",
+        f"report changes per {found.per}",
+        "off at a change",
+        "off the border crossed",
+    )
+    cells = f"cells of {found.side:.3g}{after(unit)}, reported as they are"
+    return Grid(
+        header, [row("sticky reports", found.sticky), row(cells, found.cells)], (1, 2, 3, 4)
+    )
 
 
 def _leaked(

@@ -137,6 +137,13 @@ _TELLING_GAP = 0.01
 _RINGS = 2**16 - 1
 
 
+def points_words(design: Design) -> str:
+    """What is promised about points: the sentence, in odds, and what repeats do."""
+    promise = design.promise
+    odds = f" In odds: {promise.odds_words}." if promise.odds else ""
+    return f"{promise.sentence}{odds} {promise.repeats}"
+
+
 def heading(
     design: Design,
     name: str,
@@ -154,7 +161,7 @@ def heading(
         "reason": design.reason,
         "verified": design.verified,
         "notes": [*design.notes, *notes],
-        "lead": lead,
+        "lead": lead if design.exact is None else f"{lead} {points_words(design)}",
         "words": [list(row) for row in words.describe(problem, loss)],
         "objective": problem.statement.objective,
         "engine": f"{design.engine} ({design.engine_reason})",
