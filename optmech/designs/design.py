@@ -128,10 +128,11 @@ class Design(Proved):
         if self.exact is None:
             return f"Design({title}{self.status}, {size}: {self.reason[:200]})"
         checked = "verified" if self.verified else "NOT verified"
+        promised = f"{promise_of(self.problem).brief}, " if self.problem.constraints else ""
         figures = ", ".join(f"{name} {value}" for name, value in self._figures())
         return (
-            f"Design({title}{self.status}, {checked}, {size}, {promise_of(self.problem).brief}, "
-            f"{figures}, gap {self.gap:.2g}, "
+            f"Design({title}{self.status}, {checked}, {size}, {promised}{figures}, "
+            f"gap {self.gap:.2g}, "
             f"{_word(self.engine)}, {self.seconds:.2f} s)"
         )
 
