@@ -81,7 +81,8 @@ def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
     assert len(protected) == 401
     assert not set(protected) & {line.split(",", 2)[2] for line in lines}
     assert (tmp_path / "report.html").stat().st_size > 10_000
-    assert (tmp_path / "city.omm").stat().st_size < 10_000
+    # rows of a mesh for every point, of four bytes a number and less
+    assert (tmp_path / "city.omm").stat().st_size < 100_000
 
 
 def test_the_readme_is_short_and_leads_to_six_places() -> None:
