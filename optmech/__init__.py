@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from optmech.files import load_problem as load_problem, load_task as load_task
     from optmech.packed.documents import check as check, load as load
+    from optmech.packed.earth import Earth as Earth
     from optmech.packed.everywhere import PackedEverywhere as PackedEverywhere
     from optmech.packed.ledger import Ledger as Ledger
     from optmech.packed.load import PackedMechanism as PackedMechanism, load_packed as load_packed

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
+    from optmech.packed.earth import Earth as Earth
     from optmech.packed.everywhere import PackedEverywhere as PackedEverywhere
     from optmech.packed.ledger import Ledger as Ledger
     from optmech.packed.load import PackedMechanism as PackedMechanism, load_packed as load_packed

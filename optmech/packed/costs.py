@@ -23,7 +23,8 @@ from optmech.packed.charges import (
     units,
     within,
 )
-from optmech.packed.everywhere import Packed, PackedEverywhere
+from optmech.packed.earth import Earth
+from optmech.packed.everywhere import Packed
 from optmech.packed.load import PackedMechanism
 from optmech.spaces.domain import EARTH_RADIUS_KM, Grid, great_circle
 from optmech.spaces.sphere import sines, squares, vectors
@@ -39,11 +40,11 @@ _BETWEEN_FLOATS = 2.0**-50
 class Costs:
     """Charges of draws, in parts of 10^18.
 
-    ``plain`` is that of any draw. A mechanism for every point has no rows of places: its draws are
-    all charged alike, as those of its only place.
+    ``plain`` is that of any draw. A mechanism for every point, or for the whole earth, has no rows
+    of places: its draws are all charged alike, as those of its only place.
     """
 
-    def __init__(self, mechanism: Packed, rate: float, radius: float, between: str) -> None:
+    def __init__(self, mechanism: Packed | Earth, rate: float, radius: float, between: str) -> None:
         self._mechanism, self._radius = mechanism, radius
         self._reach = None
         if isinstance(mechanism, PackedMechanism):
@@ -101,10 +102,10 @@ class Costs:
         """What a draw costs at most, wherever; all rows are looked at, where there are few."""
         own, each = self._mechanism, decimal(rate)
         if self._reach is None:
-            assert isinstance(own, PackedEverywhere)
             apart = decimal(self._radius) + 2 * decimal(own.header.snap or 0.0)
             return above(each * (apart if _is_per_distance(own) else 1))
         stated = units(each * (decimal(self._reach.longest()) if _is_per_distance(own) else 1))
+        assert isinstance(own, PackedMechanism)
         if self.places**2 * len(own._parts.table.columns) > _AT_ONCE:
             return short(stated + 1)
         # the distances of a design are floats: what is above by their rounding is charged
@@ -120,7 +121,7 @@ class Costs:
         return rows[row_of[place]], rows[np.unique(row_of[self._reach.near(place)])]
 
 
-def charged(mechanism: Packed, epsilon: Number | None) -> float:
+def charged(mechanism: Packed | Earth, epsilon: Number | None) -> float:
     """The rate that draws are charged with: what is given, and at least what the file states."""
     rates = [part["epsilon"] for part in mechanism.header.constraints]
     stated = max((rate for rate in rates if rate is not None), default=None)
@@ -145,7 +146,7 @@ def charged(mechanism: Packed, epsilon: Number | None) -> float:
     return max(given, float(stated))
 
 
-def _is_per_distance(mechanism: Packed) -> bool:
+def _is_per_distance(mechanism: Packed | Earth) -> bool:
     """Whether an ε of the file, or one that is given for it, is per unit of distance."""
     stated = [part for part in mechanism.header.constraints if part["epsilon"] is not None]
     return not stated or any(part["per"] for part in stated)

@@ -11,6 +11,7 @@ from optmech.reading.sealed import read_sealed
 from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
+    from optmech.packed.earth import Earth
     from optmech.packed.everywhere import PackedEverywhere
     from optmech.packed.load import PackedMechanism
 
@@ -33,12 +34,12 @@ def check(path: str | Path) -> CheckReport:
 
 
 @checked_arguments
-def load(path: str | Path) -> Proved | PackedMechanism | PackedEverywhere:
+def load(path: str | Path) -> Proved | PackedMechanism | PackedEverywhere | Earth:
     """What a file holds, of whichever kind it is, everything that it claims proved again.
 
     A design, a family of coupling mechanisms or noise is read as by its own ``load``, a packed
     mechanism as by ``om.load_packed``: such a file has no proof of its own, see
-    ``om.check_packed``.
+    ``om.check_packed``. A file for the whole earth has one, and is read as by ``om.Earth.load``.
 
     Raises
     ------
@@ -53,6 +54,9 @@ def load(path: str | Path) -> Proved | PackedMechanism | PackedEverywhere:
     >>> om.load("noise.json").epsilon
     1.0
     """
+    from optmech.packed.earth import Earth, is_earth_file
     from optmech.packed.load import is_packed_file, load_packed
 
+    if is_earth_file(path):
+        return Earth.load(path)
     return load_packed(path) if is_packed_file(path) else Proved.load(path)

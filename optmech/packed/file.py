@@ -193,6 +193,8 @@ def _decoded(content: bytes) -> Parts:
     if not isinstance(item, Tag) or item.number != _CBOR or type(item.value) is not list:
         raise ProblemError("is no packed mechanism")
     if not item.value or item.value[0] not in _KEYS:
+        if item.value and item.value[0] == "optmech-packed/3":
+            raise ProblemError("is a file for the whole earth, which om.Earth.load reads")
         raise ProblemError(f"is no file of format {FORMAT} or {MESH_FORMAT}")
     form, inner, rows, digest = item.value
     if not all(isinstance(part, bytes) for part in (inner, rows, digest)):

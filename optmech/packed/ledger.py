@@ -44,6 +44,7 @@ from optmech.packed.charges import (
     written,
 )
 from optmech.packed.costs import BETWEEN, Costs, charged
+from optmech.packed.earth import Earth
 from optmech.packed.everywhere import PackedEverywhere
 from optmech.packed.load import PackedMechanism
 from optmech.reading.bounded import read_bytes
@@ -57,7 +58,8 @@ _MOST_BYTES = 2**24
 class Ledger(Kept):
     """Draws of a packed mechanism and what they add up to; safe between threads.
 
-    A mechanism for every point is charged alike wherever it draws: ε · (radius + 2 · snap).
+    A mechanism for every point, or for the whole earth, is charged alike wherever it draws:
+    ε · (radius + 2 · snap).
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ class Ledger(Kept):
     @checked_arguments
     def __init__(
         self,
-        mechanism: PackedMechanism | PackedEverywhere,
+        mechanism: PackedMechanism | PackedEverywhere | Earth,
         epsilon: Number | None,
         radius: Number,
         *,
@@ -156,7 +158,7 @@ class Ledger(Kept):
     def open(
         cls,
         path: str | Path,
-        mechanism: PackedMechanism | PackedEverywhere,
+        mechanism: PackedMechanism | PackedEverywhere | Earth,
         epsilon: Number | None,
         *,
         radius: Number,

@@ -21,6 +21,7 @@ from optmech.base.lock import Mutex
 from optmech.base.read_only import Kept
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, whole
+from optmech.packed.earth import Earth
 from optmech.packed.everywhere import PackedEverywhere
 from optmech.packed.ledger import Ledger
 from optmech.packed.load import PackedMechanism
@@ -65,7 +66,7 @@ class StickyReports(Kept):
     @checked_arguments
     def __init__(
         self,
-        mechanism: PackedMechanism | PackedEverywhere,
+        mechanism: PackedMechanism | PackedEverywhere | Earth,
         key: bytes,
         *,
         period: int = 86_400,
@@ -73,7 +74,7 @@ class StickyReports(Kept):
     ) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise ProblemError(f"is not {KEY_BYTES} bytes", where="key")
-        if not isinstance(mechanism, PackedMechanism):
+        if not isinstance(mechanism, PackedMechanism | Earth):
             raise ProblemError(
                 "is a mechanism for every point: two fixes of one place are two points",
                 where="mechanism",
@@ -100,11 +101,14 @@ class StickyReports(Kept):
 
     def entropy(self, place: int, epoch: int) -> bytes:
         """The bytes of the draw for a place's number and an epoch: the first ``draw_bytes`` of
-        HMAC-SHA-256 over the text "optmech-sticky/1", the packed file's digest, the place (4 bytes)
-        and the epoch (8 bytes, little-endian both). Raises ProblemError on numbers of none."""
+        HMAC-SHA-256 over the text "optmech-sticky/1", the packed file's digest, the place (4 bytes,
+        of a file for the whole earth 8) and the epoch (8 bytes, all little-endian). Raises
+        ProblemError on numbers of none."""
         number = whole(place, "place", most=len(self.mechanism.secrets) - 1)
         when = whole(epoch, "epoch", most=_MOST_EPOCHS - 1)
-        message = self.mechanism.digest + struct.pack("<IQ", number, when)
+        message = self.mechanism.digest + struct.pack(
+            "<QQ" if isinstance(self.mechanism, Earth) else "<IQ", number, when
+        )
         return self._hmac(_LABEL + message)[: self.mechanism.draw_bytes]
 
     def report(self, secret: Hashable, time: float) -> Hashable | None:
@@ -122,7 +126,11 @@ class StickyReports(Kept):
                 if self.ledger is not None and not self.ledger.charge(secret):
                     return self._last if self.ledger.fall_back == "repeat" else None
                 self._entered[place] = epoch
-            self._last = self.mechanism.report(secret, self.entropy(place, epoch))
+            own, drawn = self.mechanism, self.entropy(place, epoch)
+            known = (
+                own.report(place, drawn) if isinstance(own, Earth) else own.report(secret, drawn)
+            )
+            self._last = known
             return self._last
 
     def to_dict(self) -> dict[str, Any]:

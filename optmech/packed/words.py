@@ -54,6 +54,17 @@ _GLOBE = (
     "are far apart."
 )
 
+_CELLS = (
+    "A position counts as the centre of its cell, and a report as that of its own: the promise "
+    "between positions that are d apart is that for a distance of d + 2 snap."
+)
+_SPHERE = (
+    "Distances are those along great circles of a sphere of 6371.0088 km; on the ellipsoid they "
+    "differ by up to 0.6 %."
+)
+EARTH = (*_TIMES, _CELLS, _SPHERE)
+"""What files for the whole earth do not promise."""
+
 
 @dataclass(frozen=True)
 class Words:

@@ -82,6 +82,7 @@ KINDS: Mapping[str, Kind] = {
     "PackedEverywhere": Kind(
         "optmech.packed.everywhere", "", {"Design": _PACK}, "packed mechanism"
     ),
+    "Earth": Kind("optmech.packed.earth", "", {"Design": _PACK}, "packed mechanism"),
     "Ledger": Kind("optmech.packed.ledger", "Make one with om.Ledger(mechanism, epsilon, radius)"),
     "Profile": Kind(
         "optmech.pipeline.profiles",

@@ -19,7 +19,7 @@ from .samples import CITY, MAP, POINTS, SPOTS, SWEEP, document_of, made, packed_
 
 DESIGNS = ("metric", "grid", "zones", "city", "mesh", "line", "streets", "everywhere", "beside",
            "targets")  # fmt: skip
-PACKED = ("metric.omm", "city.omm", "mesh.omm", "everywhere.omm")
+PACKED = ("metric.omm", "city.omm", "mesh.omm", "everywhere.omm", "earth.omm")
 NAMES = (
     "caf\udce9", "a\nb", "a b", "-x", "n" * 300, "é", "$(x)", "a'b\"", "%s", "[red]a[/]", "~",
     "\u202ea", "\x1b[31m", "a=b", "a:b", "{0}", "\t",
@@ -55,6 +55,9 @@ def packed(rng: random.Random) -> Case:
     content = bytearray(garble(made().files[name], rng))
     if rng.random() < 0.5 and len(content) > 32:
         content[-32:] = hashlib.sha256(content[:-32]).digest()
+    if name == "earth.omm":
+        argv = rng.choice([["check", "c.omm"], ["sample", "c.omm", "--at=-180,-90", "-n", "3"]])
+        return Case("", argv, {"c.omm": bytes(content)})
     design = f"{Path(name).stem}.json"
     argv = rng.choice(
         [["check", "c.omm", design], ["sample", "c.omm", "0"], ["sample", "c.omm", "--at", "1,45"],
@@ -159,11 +162,15 @@ SOUND: dict[str, list[list[str]]] = {
     "compare-coarsening": [["grid-4x4"], ["metric"]],
     "sample": [["metric.json", "station"], ["everywhere.json", "--at", "1,1"], ["metric.omm"],
                ["line.json", "--at", "1/3"], ["streets.json", "--at", "a,b,1/3"],
-               ["targets.json", "home"], ["additive.json", "3"], ["pair.json", "1,2"]],
+               ["earth.omm", "--at", "1,1"], ["targets.json", "home"], ["additive.json", "3"],
+               ["pair.json", "1,2"]],
     "protect": [["city.json", "city.csv"], ["mesh.json", "city.csv"], ["mesh.omm", "city.csv"],
                 ["metric.json", "points.csv"], ["everywhere.json", "points.csv"]],
     "adopt": [["m.csv", "--problem", "metric", "-o", "a.json"]],
-    "pack": [[f"{name}.json", "-o", "new.omm"] for name in DESIGNS],
+    "pack": [
+        *([f"{name}.json", "-o", "new.omm"] for name in DESIGNS),
+        ["--earth", "ln 3", "--cell", "0.5", "-o", "new.omm"],
+    ],
     "client": [["c", "new"], ["js", "new"], ["extension", "new", "--mechanism", "metric.omm"]],
     "sweep": [["run-asked.json", "-o", "new", "--workers", "1", "-q"]],
     "transport": [["home-out"], ["home-out-target"]],

@@ -185,6 +185,7 @@ def write_samples(place: Path) -> None:
         if name not in ("line", "streets"):
             orders += [["pack", saved, "-o", str(place / f"{name}.omm"), "--bits", "32"]]
     orders += [["pack", design, "-o", str(place / "metric.omm")]]
+    orders += [["pack", "--earth", "1", "-o", str(place / "earth.omm")]]
     orders += [["sweep", str(place / "run-asked.json"), "-o", str(place / "run"), "-q",
                 "--workers", "1"]]  # fmt: skip
     orders += [

@@ -74,7 +74,11 @@ def _report(args: argparse.Namespace) -> CheckReport:
 
 def _packed(args: argparse.Namespace) -> CheckReport:
     from optmech.designs.design import Design
+    from optmech.packed.earth import Earth, is_earth_file
     from optmech.packed.make import check_packed
+
+    if args.of is None and args.problem is None and is_earth_file(args.design):
+        return Earth.load(args.design, signer=args.signer).check()
 
     if args.of is None or args.problem is not None:
         raise ProblemError(

@@ -5,51 +5,73 @@ import os
 
 from optmech.cli.inputs import argument
 from optmech.cli.output import Answer, Facts, claim_outputs, number
+from optmech.errors import ProblemError
 
 SUMMARY = "release a design again in few bits, as a small file for devices"
 EXAMPLE = "optmech pack design.json -o city.omm --bits 24 --max-loss 0.1%"
+_BITS = 24
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "design DESIGN", "a file written by optmech solve -o")
+    argument(parser, "design DESIGN", "a file written by optmech solve -o", nargs="?")
+    argument(
+        parser,
+        "--earth EPSILON",
+        "instead of DESIGN: one file for the whole earth, of this ε per km, without a prior",
+    )
+    argument(
+        parser,
+        "--cell KM",
+        "with --earth: the height of a cell, whose positions have the same reports (default: a "
+        "tenth of 1/ε)",
+        type=float,
+    )
     argument(parser, "-o --output OUT", "the file to write", required=True)
     argument(
         parser,
         "--bits W",
         "probabilities are whole numbers over 2^W; 16, 24 (default), 32 or 48",
         type=int,
-        default=24,
+        default=None,
     )
     argument(
         parser,
         "--max-loss SHARE",
         "how much worse than the design the packed mechanism may be (default: 1%%)",
-        default="1%",
+        default=None,
     )
     argument(parser, "--prior-date YYYY-MM", "when the prior's data are from; goes into the file")
     argument(
         parser,
         "--outside WHAT",
         "what a position outside the region gets: refuse (default; no report) or nearest",
-        default="refuse",
+        default=None,
     )
     argument(parser, "--sign KEY", "sign with this Ed25519 private key (PEM)")
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Write the file; report its size and what it costs."""
+    claim_outputs(args, [args.design, args.sign])
+    if args.earth is not None:
+        return _earth(args)
+    if args.design is None:
+        raise ProblemError("names no design", where="DESIGN", remedy=EXAMPLE)
+    if args.cell is not None:
+        raise ProblemError(
+            "is for files of the whole earth", where="--cell", remedy="Add --earth EPSILON"
+        )
     from optmech.designs.design import Design
     from optmech.packed.everywhere import PackedEverywhere
     from optmech.packed.make import pack
 
-    claim_outputs(args, [args.design, args.sign])
     packed = pack(
         Design.load(args.design),
         args.output,
-        args.bits,
-        max_loss=args.max_loss,
+        _BITS if args.bits is None else args.bits,
+        max_loss=args.max_loss or "1%",
         prior_date=args.prior_date,
-        outside=args.outside,
+        outside=args.outside or "refuse",
         sign=args.sign,
     )
     loss = packed.header.loss
@@ -72,6 +94,45 @@ def run(args: argparse.Namespace) -> Answer:
         ("reports", f"{columns:,} of {rows.shape[1]:,}"),
         (loss.objective, f"{number(loss.packed)}, {loss.increase:+.2g} of the design's"),
         ("inequalities", "all decided exactly"),
+        *([] if size is None else [("size", f"{size:,} bytes")]),
+    ]
+    return Answer(values, [Facts(facts)], {"output": "packed mechanism"})
+
+
+def _earth(args: argparse.Namespace) -> Answer:
+    """The file for the whole earth: what it promises, and what it costs."""
+    from optmech.packed.earth import Earth
+
+    for name in ("design", "bits", "max_loss", "prior_date", "outside"):
+        if getattr(args, name) is not None:
+            raise ProblemError(
+                "a file for the whole earth has no design and no prior",
+                where="DESIGN" if name == "design" else f"--{name.replace('_', '-')}",
+                remedy="Leave it out, or --earth",
+            )
+    earth = Earth.of(args.earth, cell=args.cell)
+    earth.save(args.output, sign=args.sign)
+    header = earth.header
+    size = os.path.getsize(args.output) if os.path.isfile(args.output) else None
+    snap, (accuracy,) = header.snap or 0.0, header.accuracy.radius if header.accuracy else (0.0,)
+    values = {
+        "bytes": size,
+        "promise": header.constraints[0]["promise"],
+        "snap": snap,
+        "bands": earth.secrets.bands,
+        "loss": header.loss.packed,
+        "least_loss": header.loss.design,
+        "accuracy": accuracy,
+    }
+    facts = [
+        ("promise", header.constraints[0]["promise"]),
+        ("between d km", f"log ratios at most ε · (d + {2 * snap:.4g}): proved"),
+        (
+            "mean distance",
+            f"at most {header.loss.packed:.4g} km; of any such law {header.loss.design:.4g}",
+        ),
+        ("95 % within", f"{accuracy / 1000:.4g} km"),
+        ("cells", f"{earth.secrets.bands:,} bands of latitude"),
         *([] if size is None else [("size", f"{size:,} bytes")]),
     ]
     return Answer(values, [Facts(facts)], {"output": "packed mechanism"})

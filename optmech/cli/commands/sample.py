@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """One label a line."""
+    from optmech.packed.earth import is_earth_file
     from optmech.reading.errors import printable
     from optmech.reading.sealed import NOISE, is_of_format
     from optmech.spaces.labels import find_label, label_text
@@ -67,6 +68,8 @@ def run(args: argparse.Namespace) -> Answer:
         )
     drawn: list[Hashable]
     shown: Any = args.secret if args.at is None else args.at
+    if args.input is None and is_earth_file(args.design):
+        return _on_earth(args)
     noise = args.input is None and is_of_format(args.design, NOISE)
     mechanism = None if noise else released_mechanism(args.design, args.input, args.signer)
     if mechanism is None:
@@ -88,6 +91,27 @@ def run(args: argparse.Namespace) -> Answer:
         {"secret": shown, "observables": drawn},
         [Lines("\n".join(printable(label_text(label)) for label in drawn))],
     )
+
+
+def _on_earth(args: argparse.Namespace) -> Answer:
+    """Longitude and latitude of a report, one a line."""
+    from optmech.packed.earth import Earth
+
+    earth = Earth.load(args.design, signer=args.signer)
+    if args.at is None:
+        raise ProblemError(
+            "a file for the whole earth has no labels", where="SECRET", remedy="Give --at=X,Y"
+        )
+    try:
+        x, y = map(float, point(args.at))
+    except OverflowError as error:
+        raise ProblemError(f"{args.at[:40]} is too large", where="--at") from error
+    drawn = earth.sample(earth.locate((x, y)), args.n, args.seed)
+    found = [earth.coordinates(place) for place in drawn]
+    if args.seed is not None:
+        note("note: --seed makes the draws predictable: unfit for release")
+    lines = "\n".join(f"{longitude:.7f},{latitude:.7f}" for longitude, latitude in found)
+    return Answer({"secret": args.at, "observables": found}, [Lines(lines)])
 
 
 def _place_at(mechanism: Mechanism, text: str) -> Hashable:
