@@ -9,7 +9,7 @@ from pathlib import Path
 CHAPTERS = (
     "numbers", "document", "places", "mechanisms", "inequalities", "statements", "networks",
     "constraints", "cells", "designs", "couplings", "globe", "regions", "losses", "noise", "line",
-    "pairs", "cbor", "promises", "packed", "verdict",
+    "pairs", "cbor", "promises", "packed", "earth", "verdict",
 )  # fmt: skip
 
 

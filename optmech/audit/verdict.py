@@ -8,6 +8,7 @@ import sys
 from optmech.audit.couplings import Family
 from optmech.audit.designs import Verdict, judge_design, promises_of
 from optmech.audit.document import FAMILY, NOISE, read
+from optmech.audit.earth import is_earth, judge_earth
 from optmech.audit.line import RealNoise
 from optmech.audit.noise import Noise, PowerNoise
 from optmech.audit.numbers import Fault
@@ -28,6 +29,8 @@ def judge(path: str, design: str | None = None) -> Verdict:
     try:
         if design is not None:
             return judge_packed(path, design)
+        if is_earth(path):
+            return judge_earth(path)
         body = read(path)
         if body["format"] == NOISE:
             if "norm" in body:

@@ -18,6 +18,7 @@ from scipy.integrate import quad
 from scipy.stats import chi2
 
 import optmech as om
+from optmech import audit
 from optmech.cli.main import main
 from optmech.packed.cbor import Tag, decode, encode, typed
 from optmech.packed.earth import Cells
@@ -292,7 +293,19 @@ def test_a_file_that_says_anything_else_is_refused(
     with pytest.raises(om.VerificationError):
         om.Earth.load(path)
     assert main(["check", str(path)]) == 1
+    with pytest.raises(audit.Fault):
+        audit.judge(str(path))
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("epsilon", ["ln 2", "1/3 ln 5", 0.01, 0.123456789, 1, "10"])
+def test_the_audit_proves_what_is_written(epsilon: Any, tmp_path: Path) -> None:
+    path = tmp_path / "m.omm"
+    made_ = om.Earth.of(epsilon, cell=0.3)
+    made_.save(path)
+    lines, own = audit.judge(str(path))
+    assert own == "title"
+    assert f"(d + {2 * made_.header.snap:.6g})" in lines[1]
 
 
 def test_altered_bytes_are_refused(earth: om.Earth, tmp_path: Path) -> None:

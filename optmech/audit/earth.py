@@ -1,0 +1,187 @@
+"""Files for the whole earth (docs/packed.md): theory, "The whole earth in one file".
+
+Distances, logarithms and the bound of a file are computed in floats; they may differ from what the
+file says by a part in 10^9.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import struct
+from fractions import Fraction
+
+from optmech.audit.cbor import Cbor, array, cbor
+from optmech.audit.designs import Verdict
+from optmech.audit.document import Body, keys, listing, text, whole
+from optmech.audit.numbers import Fault, Real, need, real
+from optmech.audit.packed import TIMES
+from optmech.audit.places import EARTH_RADIUS_KM
+
+EARTH = b"\xd9\xd9\xf7\x84\x70optmech-packed/3"
+EARTH_HEADER = ("accuracy/bands/constraints/design/does not promise/heights/kind/loss/outside/"
+                "prior/protects/region/snap/title")  # fmt: skip
+NEAR_LAW = 1e-9
+FARTHEST = 5000.0
+ON_EARTH = (
+    "A position counts as the centre of its cell, and a report as that of its own: the promise "
+    "between positions that are d apart is that for a distance of d + 2 snap.",
+    "Distances are those along great circles of a sphere of 6371.0088 km; on the ellipsoid they "
+    "differ by up to 0.6 %.",
+)
+
+
+def is_earth(path: str) -> bool:
+    with open(path, "rb") as stream:
+        return stream.read(len(EARTH)) == EARTH
+
+
+def judge_earth(path: str) -> Verdict:
+    """The law of the file keeps ε at every two positions, and nothing but the title is its own."""
+    need(os.stat(path).st_size <= 2**24, "is too large")
+    with open(path, "rb") as stream:
+        content = stream.read()
+    reader = Cbor(content[len(EARTH) :])
+    inner, rows, digest = (reader.item(0) for _ in range(3))
+    need(reader.at == len(reader.content), "bytes after the end")
+    need(digest == hashlib.sha256(content[:-32]).digest(), "the digest does not match the content")
+    if not isinstance(inner, bytes) or not isinstance(rows, bytes) or len(rows) % 8:
+        raise Fault("is no file for the whole earth")
+    again = b"".join(map(cbor, (inner, rows, digest)))
+    need(again == reader.content, "is not in the one form that is written")
+    head = Cbor(inner).whole()
+    if not isinstance(head, dict) or "/".join(sorted(head)) != EARTH_HEADER:
+        raise Fault("the header is missing, or has other entries")
+    text(head["title"], "the title")
+    sums = struct.unpack(f"<{len(rows) // 8}Q", rows)
+    heights, bands = array(head["heights"], 86), whole(head["bands"], 2**22)
+    need(bands >= 64, "there are too few bands")
+    law = EarthLaw(heights, sums)
+    (constraint,) = listing(head["constraints"], 1)
+    stated = keys(constraint, "kind promise epsilon per")
+    words = text(stated["promise"], "the promise")
+    number = words.removeprefix("ε = ").partition(" per ")[0]
+    rate, epsilon = real(stated["epsilon"], 0), stated_number(number)
+    need(words == f"ε = {number} per km (haversine), at every point", "it promises something else")
+    need(stated["kind"] == "metric_privacy" and stated["per"] == "km (haversine)", "another kind")
+    need(0.009 < rate <= 10, "ε is out of range")
+    # the rate is the float below ε, or ε itself
+    need(math.isclose(rate, epsilon.nearest, rel_tol=1e-15), "the rate is not the promised one")
+    exact = epsilon.log_of is None and Fraction(rate) == epsilon.factor
+    below = epsilon.times(Fraction(1), 128).low
+    need(exact or Fraction(rate) < below, "the rate is above the promised one")
+    check_earth_words(head, bands, words, heights, rows)
+    snap = law.snap(rate, bands)
+    need(math.isclose(real(head["snap"], 0), snap, rel_tol=NEAR_LAW), f"snap is {snap:.12g} km")
+    check_earth_figures(head, law, rate, bands)
+    return [
+        f"{len(sums)} rings and the rest of the earth are a distribution over 2^64",
+        f"between positions d km apart log ratios are at most {number} · (d + {2 * snap:.6g})",
+        "its sentences, accuracy and mean distance are those of the law",
+    ], "title"
+
+
+def stated_number(number: str) -> Real:
+    """ε in words: as in designs, or a float as it is written."""
+    try:
+        return Real.read(number)
+    except Fault:
+        value = float(number)
+        need(repr(value) == number and value > 0, f"{number!a}: no number")
+        return Real(Fraction(value))
+
+
+def check_earth_words(
+    head: Body, bands: int, words: str, heights: list[float], rows: bytes
+) -> None:
+    law = struct.pack(f"<{len(heights)}d", *heights) + rows
+    own = {
+        "kind": "earth",
+        "outside": "refuse",
+        "prior": {"words": "none", "date": None},
+        "region": f"the whole earth, in {bands:,} bands of latitude",
+        "protects": [f"metric_privacy: {words}"],
+        "does not promise": [*TIMES[:3], *ON_EARTH],
+        "design": hashlib.sha256(law).digest(),
+    }
+    for name, value in own.items():
+        need(cbor(head[name]) == cbor(value), f"{name} is not that of the law")
+
+
+def check_earth_figures(head: Body, law: EarthLaw, rate: float, bands: int) -> None:
+    """The mean distance, the least that there is, and the radius that 95 % are within."""
+    k = rate * EARTH_RADIUS_KM
+    tail = math.pi / (math.exp(k * math.pi) + 1) if k < 200 else 0.0
+    least = EARTH_RADIUS_KM * (2 * k / (1 + k * k) + tail)
+    way = 1.88 * math.pi / bands * EARTH_RADIUS_KM
+    loss = keys(head["loss"], "objective design packed increase")
+    need(loss["objective"] == "mean distance in km, at most", "the loss is another")
+    mean = law.mean() + way
+    for name, value in {"design": least, "packed": mean, "increase": mean / least - 1}.items():
+        near = math.isclose(real(loss[name]), value, rel_tol=NEAR_LAW, abs_tol=NEAR_LAW)
+        need(near, f"the loss is {value:.9g}")
+    accuracy = keys(head["accuracy"], "quantile radius")
+    (radius,) = array(accuracy["radius"], 86)
+    need(accuracy["quantile"] == 0.95, "the accuracy is another")
+    need(math.isclose(radius, 1000 * (law.within(0.95) + way), rel_tol=NEAR_LAW), "another radius")
+
+
+class EarthLaw:
+    """Probabilities of rings around a position, over 2^64, by the heights of their ends."""
+
+    def __init__(self, heights: list[float], sums: tuple[int, ...]) -> None:
+        need(1 <= len(heights) == len(sums) <= 2**15, "another number of sums than rings")
+        self.masses = [b - a for a, b in zip((0, *sums), sums, strict=False)]
+        edges = [0.0, *heights]
+        self.rest = 2**64 - sums[-1]
+        need(min(self.masses) > 0 and self.rest > 0, "a ring, or the rest, has no probability")
+        need(all(a < b for a, b in zip(edges, heights, strict=False)), "rings do not ascend")
+        need(heights[-1] < 2, "a ring ends nowhere")
+        self.ends = [2 * EARTH_RADIUS_KM * math.asin(math.sqrt(u / 2)) for u in edges]
+        need(self.ends[-1] <= FARTHEST, "rings are too far")
+        widths = [Fraction(b) - Fraction(a) for a, b in zip(edges, heights, strict=False)]
+        self.widest = max(map(float, widths))
+        self.logs = [
+            math.log(mass / width + Fraction(self.rest, 2))
+            for mass, width in zip(self.masses, widths, strict=True)
+        ]
+        self.logs.append(math.log(Fraction(self.rest, 2)))
+
+    def lag(self, rate: float) -> float:
+        """Half of how much more than rate · (their distance) two rings differ by, over the rate."""
+        high, low, most = -math.inf, math.inf, 0.0
+        for k, log in enumerate(self.logs):
+            inner = log + rate * self.ends[k], log - rate * self.ends[k]
+            if k:
+                most = max(most, high - inner[0], inner[1] - low)
+            if k + 1 < len(self.logs):
+                high = max(high, log + rate * self.ends[k + 1])
+                low = min(low, log - rate * self.ends[k + 1])
+        return most / (2 * rate)
+
+    def snap(self, rate: float, bands: int) -> float:
+        angle = math.pi / bands
+        height, lag = angle * EARTH_RADIUS_KM, self.lag(rate)
+        moved = self.ends[-1] * 2.0**-37 + EARTH_RADIUS_KM * 2.0**-44
+        moved += 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(self.widest / 2)) * 2.0**-23
+        moved += EARTH_RADIUS_KM * 2.0**-46 / math.sin(angle)
+        share = moved / height
+        even = 2.0**-46 / (0.49 * angle * angle) + bands * 2.0**-38
+        need(share < 0.01 and even < 0.2, "there are too many bands")
+        lost = (8 * share + math.pi * share * share) / 0.78
+        grown = math.exp(rate * (1.88 * height + 2 * moved + 2 * lag))
+        edge = math.log1p(lost / (1 - lost) * grown)
+        return 0.94 * height + moved + lag + (edge + 2 * even) / (2 * rate)
+
+    def mean(self) -> float:
+        far = sum(mass * end for mass, end in zip(self.masses, self.ends[1:], strict=True))
+        return (far + self.rest * math.pi / 2 * EARTH_RADIUS_KM) / 2**64
+
+    def within(self, share: float) -> float:
+        total = 0
+        for mass, end in zip(self.masses, self.ends[1:], strict=True):
+            total += mass
+            if Fraction(total, 2**64) >= Fraction(share):
+                return end
+        return math.pi * EARTH_RADIUS_KM
