@@ -43,19 +43,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(work != NULL);
     }
     if (found == OPTMECH_OK) {
-        uint32_t report = 0, place, weights[3];
+        uint32_t triangle, weights[3];
+        uint64_t report = 0, place = 0;
         uint64_t value;
         optmech_bytes sentence;
         for (uint32_t k = 0; k < 4; k++) {
             if (m.mesh) {
-                found = optmech_weights(&m, positions[k], &place, weights);
+                found = optmech_weights(&m, positions[k], &triangle, weights);
                 need(found != OPTMECH_OK || weights[0] + weights[1] + weights[2] == 1u << 24);
                 found = optmech_draw_at(&m, positions[k], drawn, &report);
             } else {
-                if (m.secrets.dimension == 2 && !optmech_locate(&m, positions[k], &place)) {
+                if (m.earth) need(!optmech_locate(&m, positions[k % 3], &place));
+                else if (m.secrets.dimension == 2 && !optmech_locate(&m, positions[k], &place)) {
                     need(place < m.secrets.count);
                 }
-                found = optmech_draw(&m, k * 7 % m.secrets.count, drawn, &report);
+                if (!m.earth) place = k * 7 % m.secrets.count;
+                found = optmech_draw(&m, place, drawn, &report);
                 need(found == OPTMECH_OK);
             }
             need(found != OPTMECH_OK || report < m.reports.count);

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -411,8 +412,46 @@ def refused(content: bytes) -> dict[str, str]:
     return {name: part.hex() for name, part in bad.items()}
 
 
+def earth_vectors(earth: om.Earth, rng: random.Random) -> dict[str, Any]:
+    """Positions and cells, draws, reports and sticky bytes, as ``files`` of vectors.json has them;
+    some draws are on both sides of a ring's sum, or even everywhere."""
+    positions = [[0.0, 90.0], [10.0, -90.0], [180.0, 0.0], [-180.0, 0.0], [-1e-20, 1e-300],
+                 [359.9999999999, 89.99999], [540.0, -89.99999], [-720.25, 12.0],
+                 [2.0**100, 3.0]]  # fmt: skip
+    for _ in range(200):
+        latitude = math.degrees(math.asin(rng.uniform(-1, 1)))
+        positions.append([rng.uniform(-400, 400), latitude])
+    places = [earth.locate(position) for position in positions]
+    draws = []
+    for k, place in enumerate(places * 3):
+        drawn = bytearray(rng.randbytes(earth.draw_bytes))
+        if k % 3 == 1:
+            edge = rng.choice([*earth.rings.sums, 2**64 - 1, 0]) - rng.randrange(2)
+            drawn[:8] = (edge % 2**64).to_bytes(8, "little")
+        if k % 11 == 1:
+            drawn[8:] = rng.choice([b"\0", b"\xff"]) * 11
+        draws.append([place, drawn.hex(), earth.report(place, bytes(drawn))])
+    sticky = om.StickyReports(earth, KEY)
+    reports = sorted({report for _, _, report in draws})[::9]
+    epochs = [0, 1, 19_000, 2**64 - 1]
+    return {
+        "draws": draws,
+        "positions": [list(pair) for pair in zip(positions, places, strict=True)],
+        "reports": [[n, list(earth.coordinates(n)), earth.accuracy(n)] for n in reports],
+        "sticky": [
+            [place, str(epoch), sticky.entropy(place, epoch).hex()]
+            for place in places[:5]
+            for epoch in epochs
+        ],
+    }
+
+
 def main() -> None:
     """Writes the files."""
+    earth = om.Earth.of("ln 2", cell=0.25)
+    earth.save(FOLDER / "earth.omm")
+    own = {"key": KEY.hex(), "earth.omm": earth_vectors(earth, random.Random(8))}
+    (FOLDER / "earth.json").write_text(json.dumps(own, indent=None) + "\n")
     rng = random.Random(5)
     made, meshes = packed(over_places()), packed(everywhere())
     body = {

@@ -70,7 +70,8 @@ static void opened(const char *path, int asks)
         if (!work) exit(3);
     }
     if (found != OPTMECH_OK) printf("refused %s", m.why);
-    else printf("read %d %u %u %u", m.mesh, m.draw_bytes, m.secrets.count, m.secrets.dimension);
+    else printf("read %d %u %llu %u", m.mesh, m.draw_bytes, (unsigned long long)m.secrets.count,
+                m.secrets.dimension);
 }
 
 static void sentences(char mark, optmech_bytes list)
@@ -84,7 +85,7 @@ static void sentences(char mark, optmech_bytes list)
 
 static void reports(void)
 {
-    for (uint32_t k = 0; k < m.columns; k++) {
+    for (uint32_t k = 0; k < (m.earth ? 0 : m.columns); k++) {
         const uint8_t *at = m.column.at + 4 * k;
         uint32_t report = at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16;
         uint64_t value;
@@ -111,19 +112,20 @@ static uint64_t little(const uint8_t *at, int size)
 /* Draws of a file: a place's number (4 bytes) or two float64, and the bytes of the draw. */
 static void many(const char *path)
 {
-    size_t size, step = (m.mesh ? 16 : 4) + m.draw_bytes;
+    int place = m.mesh ? 16 : m.earth ? 8 : 4;
+    size_t size, step = (size_t)place + m.draw_bytes;
     uint8_t *draws = read_file(path, &size);
     for (size_t at = 0; at + step <= size; at += step) {
-        uint32_t report = 0;
+        uint64_t report = 0;
         int found;
         if (m.mesh) {
             uint64_t position[2];
             position[0] = little(draws + at, 8);
             position[1] = little(draws + at + 8, 8);
             found = optmech_draw_at(&m, position, draws + at + 16, &report);
-        } else found = optmech_draw(&m, (uint32_t)little(draws + at, 4), draws + at + 4, &report);
+        } else found = optmech_draw(&m, little(draws + at, place), draws + at + place, &report);
         if (found == OPTMECH_OUTSIDE) printf("-1 ");
-        else if (found == OPTMECH_OK) printf("%u ", report);
+        else if (found == OPTMECH_OK) printf("%llu ", (unsigned long long)report);
         else printf("refused ");
     }
     free(draws);
@@ -139,7 +141,7 @@ static void counted(uint32_t place, unsigned long draws)
 {
     FILE *source = fopen("/dev/urandom", "rb");
     unsigned long *seen = calloc(m.reports.count, sizeof *seen);
-    uint32_t report;
+    uint64_t report;
     if (!source || !seen) exit(3);
     while (draws--) {
         if (optmech_sample(&m, place, random_bytes, source, &report)) exit(4);
@@ -156,7 +158,7 @@ int main(void)
     while (fgets(line, sizeof line, stdin)) {
         char *name = strtok(line, " \n"), *part[8] = {"", "", "", "", "", "", "", ""};
         uint8_t bytes[64];
-        uint32_t report = 0;
+        uint64_t report = 0;
         int found = OPTMECH_OK;
         for (int k = 0; k < 8 && (part[k] = strtok(NULL, " \n")); k++) continue;
         if (!name) continue;
@@ -173,18 +175,18 @@ int main(void)
             counted((uint32_t)strtoul(part[0], NULL, 10), strtoul(part[1], NULL, 10));
         } else if (!strcmp(name, "draw")) {
             bytes_of(part[1], bytes);
-            found = optmech_draw(&m, (uint32_t)strtoul(part[0], NULL, 10), bytes, &report);
-            if (found == OPTMECH_OK) printf("%u", report);
+            found = optmech_draw(&m, strtoull(part[0], NULL, 10), bytes, &report);
+            if (found == OPTMECH_OK) printf("%llu", (unsigned long long)report);
         } else if (!strcmp(name, "sticky")) {
             uint8_t key[64] = {0}, drawn[OPTMECH_DRAW];
-            uint32_t place = (uint32_t)strtoul(part[1], NULL, 10);
+            uint64_t place = strtoull(part[1], NULL, 10);
             uint64_t epoch = strtoull(part[2], NULL, 10);
             bytes_of(part[0], key);
             found = optmech_sticky_bytes(&m, place, epoch, optmech_hmac, key, drawn);
             if (found == OPTMECH_OK) {
                 hex(drawn, m.draw_bytes);
                 found = optmech_sticky(&m, place, epoch, optmech_hmac, key, &report);
-                printf(" %u", report);
+                printf(" %llu", (unsigned long long)report);
             }
         } else if (!strcmp(name, "locate") || !strcmp(name, "at")) {
             uint32_t dimension = m.mesh ? 2 : m.secrets.dimension;
@@ -194,16 +196,26 @@ int main(void)
             for (uint32_t k = 0; k < dimension; k++) position[k] = strtoull(part[k < 2 ? k : 2], NULL, 16);
             if (name[0] == 'l') {
                 found = optmech_locate(&m, position, &report);
-                if (found == OPTMECH_OK) printf("%u", report);
+                if (found == OPTMECH_OK) printf("%llu", (unsigned long long)report);
             } else {
                 bytes_of(part[2], bytes);
                 found = optmech_weights(&m, position, &triangle, weights);
                 if (found == OPTMECH_OK) found = optmech_draw_at(&m, position, bytes, &report);
                 if (found == OPTMECH_OK) {
-                    printf("%u %u %u %u %u", triangle, weights[0], weights[1], weights[2], report);
+                    printf("%u %u %u %u %llu", triangle, weights[0], weights[1], weights[2],
+                           (unsigned long long)report);
                 }
             }
             free(position);
+        } else if (!strcmp(name, "where")) {
+            uint64_t number = strtoull(part[0], NULL, 10), value = 0;
+            for (uint32_t axis = 0; axis < m.reports.dimension && found == OPTMECH_OK; axis++) {
+                found = optmech_coordinate(&m.reports, number, axis, &value);
+                if (found == OPTMECH_OK) printf("%016llx ", (unsigned long long)value);
+            }
+            if (optmech_accuracy(&m, number, &value) == OPTMECH_OK) {
+                printf("%016llx", (unsigned long long)value);
+            }
         } else if (!strcmp(name, "float")) {
             /* numbers of their own: a decimal over 10^7, and back */
             uint64_t value = optmech_ratio(strtoll(part[0], NULL, 10), 10000000);

@@ -9,11 +9,13 @@ import itertools
 import json
 import math
 import struct
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from packed import native
 from scipy.integrate import quad
 from scipy.stats import chi2
 
@@ -233,6 +235,130 @@ def test_sticky_reports_and_the_ledger_take_it(earth: om.Earth) -> None:
     message = b"optmech-sticky/1" + earth.digest + struct.pack("<QQ", home, 0)
     entropy = hmac.new(bytes(32), message, hashlib.sha256).digest()[:19]
     assert earth.report(home, entropy) == first
+
+
+# -- other readers --------------------------------------------------------------------------------
+
+
+VECTORS = Path(__file__).parent / "vectors"
+CLIENT = Path(om.__file__).parent / "packed" / "client"
+STATED = json.loads((VECTORS / "earth.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def known() -> om.Earth:
+    return om.Earth.load(VECTORS / "earth.omm")
+
+
+def many_draws(known: om.Earth) -> tuple[np.ndarray, np.ndarray]:
+    """Places over the whole earth, and the bytes of draws."""
+    rng = np.random.default_rng(12)
+    latitude = np.degrees(np.arcsin(rng.uniform(-1, 1, 20_000)))
+    latitude[:50], latitude[50:100] = 90, -90
+    places = known.secrets.locate(np.column_stack([rng.uniform(-360, 360, 20_000), latitude]))
+    entropy = rng.integers(0, 256, (20_000, 19), dtype=np.uint8)
+    entropy[:400, :8] = 255
+    return places, entropy
+
+
+def test_python_gives_the_committed_answers(known: om.Earth) -> None:
+    stated = STATED["earth.omm"]
+    for place, entropy, report in stated["draws"]:
+        assert known.report(place, bytes.fromhex(entropy)) == report
+    assert [[p, known.locate(p)] for p, _ in stated["positions"]] == stated["positions"]
+    for report, where, accuracy in stated["reports"]:
+        assert [list(known.coordinates(report)), known.accuracy(report)] == [where, accuracy]
+    sticky = om.StickyReports(known, bytes.fromhex(STATED["key"]))
+    for place, epoch, entropy in stated["sticky"]:
+        assert sticky.entropy(place, int(epoch)).hex() == entropy
+
+
+def test_node_gives_the_same_reports(node: str, known: om.Earth, tmp_path: Path) -> None:
+    places, entropy = many_draws(known)
+    lines = [f"{p} {e.tobytes().hex()}" for p, e in zip(places.tolist(), entropy, strict=True)]
+    (tmp_path / "draws").write_text("\n".join(lines))
+    script = str(Path(__file__).parent / "earth.mjs")
+    run = subprocess.run(
+        [node, script, str(CLIENT), str(VECTORS), str(tmp_path / "draws")],
+        capture_output=True,
+        check=True,
+    )
+    found = json.loads(run.stdout)
+    for name, stated in STATED["earth.omm"].items():
+        assert found[name] == stated, name
+    assert found["many"] == known.reports(places, entropy).tolist()
+    assert found["refused"] == 5
+    home, report, per_draw = found["report"]
+    sticky = om.StickyReports(known, bytes.fromhex(STATED["key"]))
+    assert sticky.report(home, 86_400) == report
+    assert found["page"] == [*known.coordinates(report), known.accuracy(report)]
+    assert om.Ledger(known, None, radius=1).per_draw == pytest.approx(per_draw, abs=1e-9)
+    assert apart(np.array([found["sample"]]), np.array([[16.37, 48.21]]))[0] < 20_015
+
+
+@pytest.mark.skipif(native.compiler() is None, reason="no compiler of C")
+def test_c_gives_the_same_reports(known: om.Earth, tmp_path: Path) -> None:
+    reader, stated = native.Native(native.built(tmp_path)), STATED["earth.omm"]
+    mesh, size, count, dimension = reader.open(VECTORS / "earth.omm")
+    assert (mesh, size, count, dimension) == (False, 19, len(known.secrets), 2)
+    for place, entropy, report in stated["draws"]:
+        assert reader.draw(place, bytes.fromhex(entropy)) == report
+    for position, place in stated["positions"]:
+        assert reader.locate(position) == place
+    for report, where, accuracy in stated["reports"]:
+        values = [native.value(text) for text in reader.ask("where", report).split()]
+        assert values == [*where, accuracy]
+    for place, epoch, entropy in stated["sticky"]:
+        drawn, report = reader.ask("sticky", STATED["key"], place, epoch).split()
+        assert drawn == entropy
+        assert known.report(place, bytes.fromhex(entropy)) == int(report)
+    places, entropy = many_draws(known)
+    with open(tmp_path / "draws", "wb") as stream:
+        for place, drawn in zip(places.tolist(), entropy, strict=True):
+            stream.write(struct.pack("<Q", place) + drawn.tobytes())
+    found = [int(part) for part in reader.ask("many", tmp_path / "draws").split()]
+    assert found == known.reports(places, entropy).tolist()
+    assert reader.draw(2 * known.secrets.bands - 1, bytes(19)) == "refused"
+    assert reader.draw(count, bytes(19)) == "refused"
+    reader.close()
+
+
+def test_all_readers_refuse_what_is_no_file(node: str, known: om.Earth, tmp_path: Path) -> None:
+    """What of a file's form is wrong; what its law does not keep only a proof finds."""
+    proofs = {"a larger rate", "a smaller ε in words", "a smaller snap", "a larger snap",
+              "other bands", "another accuracy", "another loss", "fewer sentences",
+              "two constraints", "another height", "no even part"}  # fmt: skip
+    content = (VECTORS / "earth.omm").read_bytes()
+    script = f"""
+        import {{ PackedError, load }} from {json.dumps((CLIENT / "index.js").as_uri())};
+        import {{ readFileSync }} from "node:fs";
+        const said = {{}};
+        const file = (name) => readFileSync({json.dumps(str(tmp_path))} + "/" + name);
+        for (const name of {json.dumps(sorted(CHANGES))}) {{
+          try {{ await load(file(name)); said[name] = 1; }}
+          catch (error) {{ said[name] = error instanceof PackedError ? 0 : error.stack; }}
+        }}
+        console.log(JSON.stringify(said));
+    """
+    for name, change in CHANGES.items():
+        (tmp_path / name).write_bytes(resealed(content, change))
+    run = subprocess.run(
+        [node, "--input-type=module", "-e", script], capture_output=True, check=True
+    )
+    taken = json.loads(run.stdout)
+    assert {name for name, found in taken.items() if found == 0} == set(CHANGES) - proofs
+    assert {name for name, found in taken.items() if found == 1} == proofs
+    if native.compiler() is None:
+        return
+    reader = native.Native(native.built(tmp_path))
+    for name in CHANGES:
+        path = tmp_path / "m.omm"
+        path.write_bytes((tmp_path / name).read_bytes())
+        assert (reader.open(path) is None) == (name not in proofs), name
+    for k in range(0, 700):
+        path.write_bytes(content[:k])
+        assert reader.open(path) is None
+    reader.close()
 
 
 # -- what is refused ------------------------------------------------------------------------------

@@ -213,7 +213,7 @@ def test_it_fits_a_small_processor(cpu: str, tmp_path: Path) -> None:
         command, check=True, capture_output=True, text=True
     ).stdout.splitlines()[1].split()[:3]  # fmt: skip
     assert (data, bss) == ("0", "0")
-    assert 10_000 < int(text) < 24_000
+    assert 10_000 < int(text) < 25_000
     (graph,) = tmp_path.glob("optmech.c*.ci")
     assert 500 < native.stack_of(graph.read_text()) < 2048
 
@@ -261,7 +261,7 @@ def test_a_minute_of_fuzzing_finds_nothing(tmp_path: Path) -> None:
         pytest.skip("no runtime of libFuzzer")
     assert made.returncode == 0, made.stderr
     corpus.mkdir()
-    limits = ["-max_total_time=60", "-max_len=8192", "-timeout=20", "-seed=1"]
+    limits = ["-max_total_time=60", "-max_len=32768", "-timeout=20", "-seed=1"]
     done = subprocess.run(
         [str(program), *limits, str(corpus), str(VECTORS)],
         check=False,

@@ -6,7 +6,7 @@ export type Label = string | number | bigint | boolean | null | Label[];
 export class PackedError extends Error {}
 
 export interface Places {
-  readonly kind: "grid" | "points" | "h3" | "labels";
+  readonly kind: "grid" | "points" | "h3" | "labels" | "earth";
   readonly labels: readonly Label[];
   /** Coordinates as positions are given: longitude and latitude in degrees where `degrees`. */
   readonly points: readonly (readonly number[])[] | null;
@@ -92,6 +92,23 @@ export class MeshMechanism {
   locate(position: number[]): { triangle: number; weights: [number, number, number] } | null;
 }
 
+export interface EarthMechanism extends Omit<Header, "columns" | "bits"> {}
+
+/** A mechanism for the whole earth: places and reports are numbers of cells. */
+export class EarthMechanism {
+  private constructor();
+  readonly kind: "earth";
+  readonly secrets: { readonly kind: "earth"; readonly degrees: true; readonly bands: number };
+  /** Positions d apart are promised what is promised at d + 2 snap, in km. */
+  readonly snap: number;
+  /** The number of the report that exactly `drawBytes` bytes stand for. */
+  draw(place: number, bytes: Uint8Array): number;
+  /** A report for a cell, from the system's entropy. */
+  sample(place: number): number;
+  /** The number of the cell of a position. */
+  locate(position: number[]): number;
+}
+
 /**
  * Read and verify a file; `signer`: 32 bytes of the Ed25519 key that it has to be signed with. Where
  * the option is named, an unsigned file is refused, whatever its value. An option that there is not is
@@ -100,7 +117,7 @@ export class MeshMechanism {
 export function load(
   content: Uint8Array | ArrayBuffer,
   options?: { signer?: Uint8Array },
-): Promise<Mechanism | MeshMechanism>;
+): Promise<Mechanism | MeshMechanism | EarthMechanism>;
 
 export const ORDERS: readonly number[];
 
@@ -135,7 +152,7 @@ export type Place = number | number[];
 
 export class Ledger {
   constructor(
-    mechanism: Mechanism | MeshMechanism,
+    mechanism: Mechanism | MeshMechanism | EarthMechanism,
     /** Per unit of distance; null for what the file states. */
     epsilon: number | null,
     radius: number,
@@ -173,7 +190,7 @@ export interface StickyState {
 
 export class StickyReports {
   constructor(
-    mechanism: Mechanism,
+    mechanism: Mechanism | EarthMechanism,
     key: Uint8Array,
     options?: {
       period?: number;
@@ -182,7 +199,7 @@ export class StickyReports {
       save?: (() => unknown) | null;
     },
   );
-  readonly mechanism: Mechanism;
+  readonly mechanism: Mechanism | EarthMechanism;
   readonly period: number;
   readonly ledger: Ledger | null;
   entropy(place: number, epoch: number | bigint): Promise<Uint8Array>;

@@ -8,18 +8,20 @@
 
 import { Tag, compare, decode, need } from "./cbor.js";
 import { copied, describeHeader, fields, float, hex, list, numbers, options, verified, whole } from "./fields.js";
+import { EarthMechanism } from "./earth.js";
 import { MeshMechanism } from "./mesh.js";
 import { Places } from "./places.js";
 import { Rows, equal, rowsUsed } from "./rows.js";
 
 export { PackedError } from "./cbor.js";
+export { EarthMechanism } from "./earth.js";
 export { MeshMechanism } from "./mesh.js";
 export { ORDERS } from "./charges.js";
 export { geolocation, install } from "./geolocation.js";
 export { Ledger } from "./ledger.js";
 export { StickyReports } from "./sticky.js";
 
-const FORMATS = ["optmech-packed/1", "optmech-packed/2"];
+const FORMATS = ["optmech-packed/1", "optmech-packed/2", "optmech-packed/3"];
 const MAX_BYTES = 64 * 2 ** 20;
 const DIGEST = 32;
 
@@ -141,6 +143,6 @@ export async function load(content, given = {}) {
   const found = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes.slice(0, -DIGEST)));
   need(digest.length === DIGEST && compare(found, digest) === 0,
     "the content does not match its digest: the file was altered");
-  const Kind = format === FORMATS[0] ? Mechanism : MeshMechanism;
+  const Kind = [Mechanism, MeshMechanism, EarthMechanism][FORMATS.indexOf(format)];
   return verified(new Kind(decode(header), rows, digest.slice()));
 }

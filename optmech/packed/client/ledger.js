@@ -47,7 +47,7 @@ class Costs {
     const stated = mechanism.constraints.filter((part) => part.epsilon !== null);
     const perDistance = !stated.length || stated.some((part) => part.per !== "");
     const times = ([a, b], [c, d]) => [a * c, b * d];
-    if (mechanism.kind === "mesh") {
+    if (mechanism.kind !== "places") {
       const [[a, b], [c, d]] = [decimal(radius), decimal(mechanism.snap)];
       this.places = 1;
       this.plain = above(times(decimal(rate), perDistance ? [a * d + 2n * c * b, b * d] : [1n, 1n]));
@@ -67,7 +67,7 @@ class Costs {
   }
 
   number(place) {
-    if (this.#mechanism.kind === "mesh") return 0;
+    if (this.#mechanism.kind !== "places") return 0;
     need(Number.isInteger(place) && place >= 0 && place < this.places, "the secret is no number of a place");
     return place;
   }

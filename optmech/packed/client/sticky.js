@@ -23,7 +23,7 @@ export class StickyReports {
   constructor(mechanism, key, given = {}) {
     const { period = 86400, ledger = null, save = null } = options(given, ["period", "ledger", "save"]);
     needMechanism(mechanism);
-    need(mechanism.kind === "places", "is a mechanism for every point: two fixes of one place are two points");
+    need(mechanism.kind !== "mesh", "is a mechanism for every point: two fixes of one place are two points");
     need(key instanceof Uint8Array && key.length === 32, "key is not 32 bytes");
     need(Number.isSafeInteger(period) && period >= 1, "period is no whole number above 0");
     need(ledger === null || ledger instanceof Ledger, "the ledger is none");
@@ -52,9 +52,11 @@ export class StickyReports {
     need(typeof epoch === "bigint" || Number.isSafeInteger(epoch), "the epoch is no whole number");
     const when = BigInt(epoch);
     need(when >= 0n && when < MOST_EPOCHS, "the epoch is out of range");
-    const numbers = new DataView(new ArrayBuffer(12));
-    numbers.setUint32(0, place, true);
-    numbers.setBigUint64(4, when, true);
+    const earth = this.mechanism.kind === "earth";
+    const numbers = new DataView(new ArrayBuffer(earth ? 16 : 12));
+    if (earth) numbers.setBigUint64(0, BigInt(place), true);
+    else numbers.setUint32(0, place, true);
+    numbers.setBigUint64(earth ? 8 : 4, when, true);
     return (await this.#hmac(LABEL, numbers)).slice(0, this.mechanism.drawBytes);
   }
 

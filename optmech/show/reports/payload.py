@@ -84,7 +84,7 @@ def script_json(value: Plain) -> str:
     return text
 
 
-_MODULES = ("cbor", "fields", "rows", "sphere", "tiling", "places", "mesh", "index")
+_MODULES = ("cbor", "fields", "rows", "sphere", "tiling", "places", "mesh", "earth", "index")
 """In an order in which each needs only those before it."""
 _LEFT_OUT = re.compile(
     r'^export \{[^}]*\} from "\./(?:charges|geolocation|ledger|sticky)\.js";$', re.MULTILINE

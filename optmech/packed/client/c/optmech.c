@@ -37,6 +37,7 @@ typedef optmech_float f64;
 #define CLOSE ((f64)0x3d719799812dea11u)       /* 1e-12 */
 #define CURVED ((f64)0x3ff2f684bda12f68u)      /* 32 / 27 */
 #define POLEWARD ((f64)0x4055400000000000u)    /* 85 */
+#define FARTHEST ((f64)0x3fd2b7e4b5781221u)    /* the height of 5,000 km */
 #define TOLERANCE ((f64)0xbdf0000000000000u)   /* -2^-32 */
 
 static uint64_t shifted(uint64_t m, int32_t by)
@@ -167,6 +168,26 @@ static f64 remainder_of(f64 a)
     }
     for (m %= 45; e > 3; e--) m = m * 2 % 45;
     return rounded(a & SIGN, 3, m);
+}
+
+/* The square root, digit by digit. */
+static f64 root(f64 a)
+{
+    uint64_t m, found = 0, rest = 0;
+    int32_t e = split(a, &m);
+    if (m == 0) return a;
+    while (!(m >> 52)) { m <<= 1; e--; }
+    if (e & 1) { m <<= 1; e--; }
+    /* 27 pairs of bits of m, and 28 of zeros: 55 bits of the root */
+    for (int k = 0; k < 55; k++) {
+        rest = rest << 2 | (k < 27 ? m >> (52 - 2 * k) & 3 : 0);
+        found <<= 1;
+        if (rest >= (found << 1 | 1)) {
+            rest -= found << 1 | 1;
+            found |= 1;
+        }
+    }
+    return rounded(0, e / 2 - 29, found << 1 | (rest != 0));
 }
 
 f64 optmech_ratio(int64_t value, uint32_t by) { return over(whole(value), whole(by)); }
@@ -687,15 +708,15 @@ static const char *labels_of(const uint8_t *at, optmech_places *places, memory *
     uint32_t *keys;
     NEED(own.major == ARRAY && own.argument >= 1 && own.argument <= MOST_PLACES,
          "has no number of places that can be");
-    places->count = (uint32_t)own.argument;
+    places->count = own.argument;
     at = places->labels.at = own.next;
-    TRY(reserved(work, places->count, &keys));
+    TRY(reserved(work, (size_t)places->count, &keys));
     for (uint32_t k = 0; k < places->count; k++, at = behind(at)) {
         TRY(label_is(at, 0));
         keys[k] = (uint32_t)(at - places->labels.at);
     }
     places->labels.size = (size_t)(at - places->labels.at);
-    return distinct(keys, places->count, by_label, places->labels.at);
+    return distinct(keys, (uint32_t)places->count, by_label, places->labels.at);
 }
 
 /* -- places -------------------------------------------------------------------------------------- */
@@ -767,10 +788,10 @@ static const char *points_of(const uint8_t *map, optmech_places *places, memory 
         TRY(array_of(entry(map, "cells"), 71, &places->labels));
         NEED(places->labels.size && places->labels.size / 8 <= MOST_PLACES,
              "has no number of places that can be");
-        places->count = (uint32_t)(places->labels.size / 8);
-        TRY(reserved(work, places->count, &keys));
+        places->count = places->labels.size / 8;
+        TRY(reserved(work, (size_t)places->count, &keys));
         for (uint32_t k = 0; k < places->count; k++) keys[k] = k;
-        TRY(distinct(keys, places->count, by_cell, &places->labels));
+        TRY(distinct(keys, (uint32_t)places->count, by_cell, &places->labels));
     } else {
         TRY(entries_are(map, names));
         places->degrees = (uint8_t)says(entry(map, "coordinates"), "lonlat");
@@ -781,7 +802,7 @@ static const char *points_of(const uint8_t *map, optmech_places *places, memory 
         TRY(whole_of(entry(map, "dimension"), 1, MOST_PLACES, &places->dimension));
         TRY(labels_of(entry(map, "labels"), places, work));
     }
-    TRY(numbers_of(entry(map, "points"), (uint64_t)places->dimension * places->count,
+    TRY(numbers_of(entry(map, "points"), places->dimension * places->count,
                    &places->points));
     NEED(!places->degrees || places->dimension == 2, "has degrees of another dimension");
     for (size_t k = 0; k < places->points.size / 8; k++) {
@@ -808,17 +829,141 @@ static const char *places_of(const uint8_t *map, optmech_places *places, memory 
     return labels_of(entry(map, "labels"), places, work);
 }
 
-int optmech_coordinate(const optmech_places *places, uint32_t place, uint32_t axis, f64 *out)
+/* -- the whole earth ----------------------------------------------------------------------------- */
+
+/* All ones where two numbers are equal, else 0, without a branch. */
+static uint32_t equal(uint32_t a, uint32_t b)
+{
+    uint32_t off = a ^ b;
+    return ((off | (0 - off)) >> 31) - 1;
+}
+
+/* The latitude at `part` bands from the south pole. */
+static f64 latitude_of(f64 part, uint32_t bands)
+{
+    return minus(times(over(part, whole(bands)), STRAIGHT), RIGHT);
+}
+
+/* How many cells a band has. */
+static uint32_t cells_of(uint32_t band, uint32_t bands)
+{
+    f64 s, c;
+    sines(latitude_of(plus(whole(band), HALF), bands), &s, &c);
+    return (uint32_t)-floored(negative(times(whole((int64_t)2 * bands), c)),
+                              -((int64_t)2 * bands), -1);
+}
+
+/* Whether a number is that of a cell; its band, its cell, and how many there are of those. */
+static int is_cell(const optmech_places *earth, uint64_t number, uint32_t out[3])
+{
+    if (number >= earth->count) return 0;
+    out[0] = (uint32_t)(number / earth->columns);
+    out[1] = (uint32_t)(number % earth->columns);
+    out[2] = cells_of(out[0], earth->rows);
+    return out[1] < out[2];
+}
+
+/* Longitude from 0 to 360 and latitude of the centre of a cell. */
+static void centre_of(const optmech_places *earth, const uint32_t cell[3], f64 out[2])
+{
+    out[0] = times(over(plus(whole(cell[1]), HALF), whole(cell[2])), TURN);
+    out[1] = latitude_of(plus(whole(cell[0]), HALF), earth->rows);
+}
+
+static uint64_t locate_on_earth(const optmech_places *earth, const f64 *position)
+{
+    uint32_t bands = earth->rows, count;
+    f64 x = remainder_of(position[0]);
+    int64_t band = floored(times(over(plus(position[1], RIGHT), STRAIGHT), whole(bands)), 0,
+                           (int64_t)bands - 1);
+    if (less(x, ZERO)) x = plus(x, TURN);
+    count = cells_of((uint32_t)band, bands);
+    return (uint64_t)band * earth->columns
+        + (uint64_t)floored(times(over(x, TURN), whole(count)), 0, (int64_t)count - 1);
+}
+
+/* The cell that a vector points at, by comparisons with sines alone. */
+static uint64_t cell_of(const optmech_places *earth, const f64 v[3])
+{
+    uint32_t low = 0, high = earth->rows, band, count;
+    int west = less(v[1], ZERO) || (!less(ZERO, v[1]) && less(v[0], ZERO));
+    f64 s, c;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        sines(latitude_of(whole(middle), earth->rows), &s, &c);
+        if (less(v[2], s)) high = middle;
+        else low = middle;
+    }
+    band = low;
+    low = 0;
+    high = count = cells_of(band, earth->rows);
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        f64 angle = times(over(whole(middle), whole(count)), TURN);
+        int up = west;
+        sines(angle, &s, &c);
+        if (west == !less(angle, STRAIGHT)) up = !less(minus(times(c, v[1]), times(s, v[0])), ZERO);
+        if (up) low = middle;
+        else high = middle;
+    }
+    return (uint64_t)band * earth->columns + low;
+}
+
+/* The report around a centre that bytes stand for: all rings are read. */
+static uint64_t earth_draw(const optmech_mechanism *m, const f64 centre[2], const uint8_t *bytes)
+{
+    static const f64 north[2] = {ZERO, RIGHT};
+    uint64_t drawn = little(bytes, 8);
+    uint32_t count = (uint32_t)(m->heights.size / 8), ring = 0;
+    f64 ends[2] = {ZERO, ZERO}, v[3], height, n, e, s, c, up, flat, sine, cosine, east, northward;
+    for (uint32_t k = 0; k < count; k++) {
+        uint64_t sum = number(m->entries, k);
+        ring += 1 - (uint32_t)(((~drawn & sum) | (~(drawn ^ sum) & (drawn - sum))) >> 63);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        uint64_t mask = equal(k, ring), after = equal(k + 1, ring);
+        ends[0] |= number(m->heights, k) & (after << 32 | after);
+        ends[1] |= number(m->heights, k) & (mask << 32 | mask);
+    }
+    if (ring == count) {
+        ends[0] = ZERO;
+        ends[1] = TWO;
+        centre = north;
+    }
+    height = over(whole((int64_t)little(bytes + 8, 6)), whole((int64_t)1 << 48));
+    height = plus(ends[0], times(height, minus(ends[1], ends[0])));
+    sine = root(times(height, minus(TWO, height)));
+    cosine = minus(ONE, height);
+    sines(over(times(whole((int64_t)little(bytes + 14, 5)), TURN), whole((int64_t)1 << 40)), &east,
+          &northward);
+    n = times(sine, northward);
+    e = times(sine, east);
+    sines(centre[0], &s, &c);
+    sines(centre[1], &up, &flat);
+    v[0] = minus(minus(times(cosine, times(flat, c)), times(n, times(up, c))), times(e, s));
+    v[1] = plus(minus(times(cosine, times(flat, s)), times(n, times(up, s))), times(e, c));
+    v[2] = plus(times(cosine, up), times(n, flat));
+    return cell_of(&m->secrets, v);
+}
+
+int optmech_coordinate(const optmech_places *places, uint64_t place, uint32_t axis, f64 *out)
 {
     const f64 *box = places->box;
-    uint32_t step, count;
+    uint32_t step, count, cell[3];
     f64 middle;
     if (place >= places->count || axis >= places->dimension) return OPTMECH_ARGUMENT;
+    if (places->kind == OPTMECH_EARTH) {
+        f64 centre[2];
+        if (!is_cell(places, place, cell)) return OPTMECH_ARGUMENT;
+        centre_of(places, cell, centre);
+        *out = axis == 0 && less(STRAIGHT, centre[0]) ? minus(centre[0], TURN) : centre[axis];
+        return OPTMECH_OK;
+    }
     if (places->kind != OPTMECH_GRID) {
         *out = number(places->points, (size_t)place * places->dimension + axis);
         return OPTMECH_OK;
     }
-    step = axis ? place / places->columns : place % places->columns;
+    step = (uint32_t)(axis ? place / places->columns : place % places->columns);
     count = axis ? places->rows : places->columns;
     middle = plus(whole(step), HALF);
     *out = plus(box[axis], places->degrees
@@ -827,7 +972,7 @@ int optmech_coordinate(const optmech_places *places, uint32_t place, uint32_t ax
     return OPTMECH_OK;
 }
 
-static int locate_in_grid(const optmech_mechanism *m, const f64 *position, uint32_t *place)
+static int locate_in_grid(const optmech_mechanism *m, const f64 *position, uint64_t *place)
 {
     const optmech_places *places = &m->secrets;
     const f64 *box = places->box;
@@ -850,11 +995,11 @@ static int locate_in_grid(const optmech_mechanism *m, const f64 *position, uint3
                            whole(places->columns)), 0, places->columns - 1);
     row = floored(times(over(minus(at[1], box[1]), minus(box[3], box[1])), whole(places->rows)), 0,
                   places->rows - 1);
-    *place = (uint32_t)(row * places->columns + column);
+    *place = (uint64_t)(row * places->columns + column);
     return OPTMECH_OK;
 }
 
-int optmech_locate(const optmech_mechanism *m, const f64 *position, uint32_t *place)
+int optmech_locate(const optmech_mechanism *m, const f64 *position, uint64_t *place)
 {
     const optmech_places *places = &m->secrets;
     uint32_t dimension = places->dimension, best = 0;
@@ -863,6 +1008,10 @@ int optmech_locate(const optmech_mechanism *m, const f64 *position, uint32_t *pl
         return OPTMECH_ARGUMENT;
     }
     if (places->kind == OPTMECH_GRID) return locate_in_grid(m, position, place);
+    if (m->earth) {
+        *place = locate_on_earth(places, position);
+        return OPTMECH_OK;
+    }
     if (places->degrees) {
         f64 ignored;
         vector(position, own);
@@ -1217,13 +1366,6 @@ int optmech_weights(const optmech_mechanism *m, const f64 position[2], uint32_t 
 
 /* -- draws --------------------------------------------------------------------------------------- */
 
-/* All ones where two numbers are equal, else 0, without a branch. */
-static uint32_t equal(uint32_t a, uint32_t b)
-{
-    uint32_t off = a ^ b;
-    return ((off | (0 - off)) >> 31) - 1;
-}
-
 /* What a list of numbers holds at a place: all of it is read. */
 static uint32_t kept_of(optmech_bytes list, uint32_t place)
 {
@@ -1247,15 +1389,28 @@ static uint32_t row_draw(const optmech_mechanism *m, uint32_t row, const uint8_t
     return word(m->column, reached);
 }
 
-int optmech_draw(const optmech_mechanism *m, uint32_t place, const uint8_t *bytes, uint32_t *report)
+/* Whether a number is that of a place. */
+static int is_place(const optmech_mechanism *m, uint64_t place)
 {
-    if (m->mesh || place >= m->secrets.count) return OPTMECH_ARGUMENT;
-    *report = row_draw(m, kept_of(m->row_of, place), bytes);
+    uint32_t cell[3];
+    return !m->mesh && place < m->secrets.count && (!m->earth || is_cell(&m->secrets, place, cell));
+}
+
+int optmech_draw(const optmech_mechanism *m, uint64_t place, const uint8_t *bytes, uint64_t *report)
+{
+    uint32_t cell[3];
+    if (!is_place(m, place)) return OPTMECH_ARGUMENT;
+    if (m->earth) {
+        f64 centre[2];
+        (void)is_cell(&m->secrets, place, cell);
+        centre_of(&m->secrets, cell, centre);
+        *report = earth_draw(m, centre, bytes);
+    } else *report = row_draw(m, kept_of(m->row_of, (uint32_t)place), bytes);
     return OPTMECH_OK;
 }
 
 int optmech_draw_at(const optmech_mechanism *m, const f64 position[2], const uint8_t *bytes,
-                    uint32_t *report)
+                    uint64_t *report)
 {
     uint32_t triangle = 0, weights[3] = {0, 0, 0}, one = 0, two = 0, d = m->degree, at;
     int found = optmech_weights(m, position, &triangle, weights);
@@ -1271,17 +1426,17 @@ int optmech_draw_at(const optmech_mechanism *m, const f64 position[2], const uin
     return OPTMECH_OK;
 }
 
-int optmech_sample(const optmech_mechanism *m, uint32_t place, optmech_entropy entropy,
-                   void *context, uint32_t *report)
+int optmech_sample(const optmech_mechanism *m, uint64_t place, optmech_entropy entropy,
+                   void *context, uint64_t *report)
 {
     uint8_t bytes[OPTMECH_DRAW];
-    if (m->mesh || place >= m->secrets.count) return OPTMECH_ARGUMENT;
+    if (!is_place(m, place)) return OPTMECH_ARGUMENT;
     if (entropy(context, bytes, m->draw_bytes)) return OPTMECH_SOURCE;
     return optmech_draw(m, place, bytes, report);
 }
 
 int optmech_sample_at(const optmech_mechanism *m, const f64 position[2], optmech_entropy entropy,
-                      void *context, uint32_t *report)
+                      void *context, uint64_t *report)
 {
     uint8_t bytes[OPTMECH_DRAW];
     if (!m->mesh) return OPTMECH_ARGUMENT;
@@ -1289,8 +1444,13 @@ int optmech_sample_at(const optmech_mechanism *m, const f64 position[2], optmech
     return optmech_draw_at(m, position, bytes, report);
 }
 
-int optmech_accuracy(const optmech_mechanism *m, uint32_t report, f64 *out)
+int optmech_accuracy(const optmech_mechanism *m, uint64_t report, f64 *out)
 {
+    if (m->earth && is_place(m, report) && m->radius.size) {
+        *out = number(m->radius, 0);
+        return OPTMECH_OK;
+    }
+    if (m->earth) return OPTMECH_ARGUMENT;
     for (uint32_t k = 0; k < m->radius.size / 8; k++) {
         if (word(m->column, k) != report) continue;
         *out = number(m->radius, k);
@@ -1407,22 +1567,23 @@ int optmech_hmac(void *key, const uint8_t *message, size_t size, uint8_t out[32]
     return 0;
 }
 
-int optmech_sticky_bytes(const optmech_mechanism *m, uint32_t place, uint64_t epoch,
+int optmech_sticky_bytes(const optmech_mechanism *m, uint64_t place, uint64_t epoch,
                          optmech_mac mac, void *context, uint8_t bytes[OPTMECH_DRAW])
 {
-    uint8_t message[16 + DIGEST + 12], out[32];
-    if (m->mesh || place >= m->secrets.count) return OPTMECH_ARGUMENT;
+    uint8_t message[16 + DIGEST + 16], out[32];
+    size_t size = 16 + DIGEST;
+    if (!is_place(m, place)) return OPTMECH_ARGUMENT;
     memcpy(message, "optmech-sticky/1", 16);
     memcpy(message + 16, m->digest.at, DIGEST);
-    for (int k = 0; k < 4; k++) message[16 + DIGEST + k] = (uint8_t)(place >> 8 * k);
-    for (int k = 0; k < 8; k++) message[20 + DIGEST + k] = (uint8_t)(epoch >> 8 * k);
-    if (mac(context, message, sizeof message, out)) return OPTMECH_SOURCE;
+    for (int k = 0; k < (m->earth ? 8 : 4); k++) message[size++] = (uint8_t)(place >> 8 * k);
+    for (int k = 0; k < 8; k++) message[size++] = (uint8_t)(epoch >> 8 * k);
+    if (mac(context, message, size, out)) return OPTMECH_SOURCE;
     memcpy(bytes, out, m->draw_bytes);
     return OPTMECH_OK;
 }
 
-int optmech_sticky(const optmech_mechanism *m, uint32_t place, uint64_t epoch, optmech_mac mac,
-                   void *context, uint32_t *report)
+int optmech_sticky(const optmech_mechanism *m, uint64_t place, uint64_t epoch, optmech_mac mac,
+                   void *context, uint64_t *report)
 {
     uint8_t bytes[OPTMECH_DRAW];
     int found = optmech_sticky_bytes(m, place, epoch, mac, context, bytes);
@@ -1532,16 +1693,47 @@ static const char *words_of(const uint8_t *map, optmech_mechanism *m)
 }
 
 #define COMMON "title", "protects", "does not promise", "constraints", "region", "prior", "loss", \
-    "design", "bits", "width", "reports", "columns", "outside", "accuracy"
+    "design", "outside", "accuracy"
+#define TABLE "bits", "width", "reports", "columns"
+
+static const char *earth_of(const uint8_t *map, optmech_mechanism *m)
+{
+    optmech_places *earth = &m->secrets;
+    size_t count;
+    NEED(says(entry(map, "kind"), "earth"), "is of another kind");
+    TRY(whole_of(entry(map, "bands"), 64, (uint32_t)1 << 22, &earth->rows));
+    TRY(array_of(entry(map, "heights"), 86, &m->heights));
+    TRY(length_of(entry(map, "snap"), &m->snap));
+    count = m->heights.size / 8;
+    NEED(count >= 1 && count <= MOST_COLUMNS && m->entries.size == m->heights.size,
+         "has no number of rings that can be");
+    for (size_t k = 0; k < count; k++) {
+        NEED(less(k ? number(m->heights, k - 1) : ZERO, number(m->heights, k))
+             && (k ? number(m->entries, k - 1) : 0) < number(m->entries, k),
+             "has rings that do not ascend");
+    }
+    NEED(!less(FARTHEST, number(m->heights, count - 1)), "has rings that are too far");
+    earth->kind = OPTMECH_EARTH;
+    earth->degrees = 1;
+    earth->dimension = 2;
+    earth->columns = 2 * earth->rows;
+    earth->count = (uint64_t)earth->rows * earth->columns;
+    m->reports = *earth;
+    m->columns = 1;
+    m->draw_bytes = 8 + 6 + 5;
+    return words_of(map, m);
+}
 
 static const char *header_of(optmech_bytes header, optmech_mechanism *m, memory *work)
 {
-    static const char *const places[] = {COMMON, "secrets", "row of", "reach", NULL};
-    static const char *const mesh[] = {COMMON, "kind", "mesh", "snap", NULL};
+    static const char *const places[] = {COMMON, TABLE, "secrets", "row of", "reach", NULL};
+    static const char *const mesh[] = {COMMON, TABLE, "kind", "mesh", "snap", NULL};
+    static const char *const earth[] = {COMMON, "kind", "bands", "heights", "snap", NULL};
     const uint8_t *map = header.at, *at = map, *reach;
     TRY(verified(&at, map + header.size, 0));
     NEED(at == map + header.size, "has bytes after its end");
-    TRY(entries_are(map, m->mesh ? mesh : places));
+    TRY(entries_are(map, m->mesh ? mesh : m->earth ? earth : places));
+    if (m->earth) return earth_of(map, m);
     if (m->mesh) {
         NEED(says(entry(map, "kind"), "mesh"), "is of another kind");
         TRY(mesh_of(entry(map, "mesh"), m, work));
@@ -1575,7 +1767,8 @@ static const char *plain_file(optmech_bytes file, optmech_mechanism *m, memory *
     own = read_item(own.next);
     NEED(own.major == ARRAY && own.argument == 4, "is no packed mechanism");
     m->mesh = (uint8_t)says(own.next, "optmech-packed/2");
-    NEED(m->mesh || says(own.next, "optmech-packed/1"), "is of no known format");
+    m->earth = (uint8_t)says(own.next, "optmech-packed/3");
+    NEED(m->mesh || m->earth || says(own.next, "optmech-packed/1"), "is of no known format");
     at = behind(own.next);
     TRY(string_of(at, BYTES, &header));
     at = behind(at);

@@ -48,14 +48,14 @@ typedef int (*optmech_mac)(void *context, const uint8_t *message, size_t size, u
 typedef int (*optmech_verify)(void *context, optmech_bytes head, optmech_bytes payload,
                               const uint8_t *signature);
 
-enum { OPTMECH_LABELS, OPTMECH_GRID, OPTMECH_POINTS, OPTMECH_HEXAGONS };
+enum { OPTMECH_LABELS, OPTMECH_GRID, OPTMECH_POINTS, OPTMECH_HEXAGONS, OPTMECH_EARTH };
 
 typedef struct {
     uint8_t kind;
     uint8_t degrees;      /* positions are longitude and latitude */
-    uint32_t count;
+    uint64_t count;       /* numbers are below it; of the earth not all of them are cells */
     uint32_t dimension;   /* of positions; 0 where places have none */
-    uint32_t rows, columns;
+    uint32_t rows, columns; /* of the earth the bands, and twice as many */
     optmech_float cell[2], box[4]; /* of a grid: west, south, east, north */
     optmech_bytes points, labels;  /* float64, or of hexagons and labels as in the file */
 } optmech_places;
@@ -65,12 +65,14 @@ typedef struct {
     const char *why;      /* what is wrong with a file that was refused */
     size_t words;         /* of `work` that were taken, or are needed */
     uint8_t mesh;         /* a report is drawn at a position, not for a place */
+    uint8_t earth;        /* a mechanism for the whole earth */
     uint8_t nearest;      /* what positions outside do: refused, or moved to the nearest */
     uint8_t bits, width, degree, limited;
     uint32_t draw_bytes;  /* that a draw takes; at most OPTMECH_DRAW */
     uint32_t rows, columns, triangles, border;
     optmech_places secrets, reports;
     optmech_bytes title, protects, against, column, row_of, entries, vertices, corners, digest;
+    optmech_bytes heights; /* of the rings of the earth, whose sums are the entries */
     optmech_bytes radius; /* the accuracy of every column; empty where there is none */
     optmech_float quantile, reach, snap, box[4];
     const uint32_t *edges;
@@ -87,13 +89,14 @@ int optmech_open(optmech_mechanism *m, const uint8_t *content, size_t size, uint
                  size_t words, optmech_verify verify, void *context);
 
 /* The place that a position of `secrets.dimension` coordinates belongs to. */
-int optmech_locate(const optmech_mechanism *m, const optmech_float *position, uint32_t *place);
+int optmech_locate(const optmech_mechanism *m, const optmech_float *position, uint64_t *place);
 
 /*
  * The report that exactly `draw_bytes` bytes stand for: reads every row, compares every sum of one,
- * and branches on nothing that depends on place or bytes.
+ * and branches on nothing that depends on place or bytes (but on the whole earth, whose reports are
+ * computed).
  */
-int optmech_draw(const optmech_mechanism *m, uint32_t place, const uint8_t *bytes, uint32_t *report);
+int optmech_draw(const optmech_mechanism *m, uint64_t place, const uint8_t *bytes, uint64_t *report);
 
 /* The triangle of a position in a mesh, and the weights of its corners over 2^24. */
 int optmech_weights(const optmech_mechanism *m, const optmech_float position[2], uint32_t *triangle,
@@ -101,21 +104,21 @@ int optmech_weights(const optmech_mechanism *m, const optmech_float position[2],
 
 /* The report at a position, of a mesh, that exactly `draw_bytes` bytes stand for. */
 int optmech_draw_at(const optmech_mechanism *m, const optmech_float position[2],
-                    const uint8_t *bytes, uint32_t *report);
+                    const uint8_t *bytes, uint64_t *report);
 
 /* A report with fresh bytes, for a place or at a position. */
-int optmech_sample(const optmech_mechanism *m, uint32_t place, optmech_entropy entropy,
-                   void *context, uint32_t *report);
+int optmech_sample(const optmech_mechanism *m, uint64_t place, optmech_entropy entropy,
+                   void *context, uint64_t *report);
 int optmech_sample_at(const optmech_mechanism *m, const optmech_float position[2],
-                      optmech_entropy entropy, void *context, uint32_t *report);
+                      optmech_entropy entropy, void *context, uint64_t *report);
 
 /*
  * The report that repeats for as long as place and epoch are the same (docs/sticky.md); what it
  * costs is not counted here. optmech_sticky_bytes gives the bytes that it is drawn with.
  */
-int optmech_sticky(const optmech_mechanism *m, uint32_t place, uint64_t epoch, optmech_mac mac,
-                   void *context, uint32_t *report);
-int optmech_sticky_bytes(const optmech_mechanism *m, uint32_t place, uint64_t epoch,
+int optmech_sticky(const optmech_mechanism *m, uint64_t place, uint64_t epoch, optmech_mac mac,
+                   void *context, uint64_t *report);
+int optmech_sticky_bytes(const optmech_mechanism *m, uint64_t place, uint64_t epoch,
                          optmech_mac mac, void *context, uint8_t bytes[OPTMECH_DRAW]);
 
 /* An optmech_mac whose context is the key itself, 32 bytes. */
@@ -125,9 +128,9 @@ int optmech_hmac(void *key, const uint8_t *message, size_t size, uint8_t out[32]
  * Coordinate `axis` of a place of reports or secrets, as positions are given. Its accuracy: within
  * this radius with probability `quantile`, in metres for degrees; only of numbers that are reported.
  */
-int optmech_coordinate(const optmech_places *places, uint32_t number, uint32_t axis,
+int optmech_coordinate(const optmech_places *places, uint64_t number, uint32_t axis,
                        optmech_float *out);
-int optmech_accuracy(const optmech_mechanism *m, uint32_t report, optmech_float *out);
+int optmech_accuracy(const optmech_mechanism *m, uint64_t report, optmech_float *out);
 
 /* Sentence `index` of `protects` or `against`, UTF-8; OPTMECH_ARGUMENT behind the last. */
 int optmech_sentence(optmech_bytes sentences, uint32_t index, optmech_bytes *out);

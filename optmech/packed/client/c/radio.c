@@ -26,7 +26,7 @@ int radio_place(uint8_t key[32], int32_t longitude, int32_t latitude, uint64_t s
                 int32_t sent[2])
 {
     const optmech_float fix[2] = {optmech_ratio(longitude, 10000000), optmech_ratio(latitude, 10000000)};
-    uint32_t place, report;
+    uint64_t place, report;
     if (optmech_locate(&mechanism, fix, &place) != OPTMECH_OK) return 0;
     if (optmech_sticky(&mechanism, place, seconds / DAY, optmech_hmac, key, &report) != OPTMECH_OK) {
         return 0;

@@ -11,7 +11,7 @@ const listed = (name, lines) => part(name).replaceChildren(
 
 async function show(content) {
   const mechanism = await load(content);
-  if (mechanism.kind !== "places" || !mechanism.secrets.degrees) {
+  if (mechanism.kind === "mesh" || !mechanism.secrets.degrees) {
     throw new Error("This mechanism is not one for places in degrees.");
   }
   part("title").textContent = mechanism.title;
