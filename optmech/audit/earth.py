@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import stat
 import struct
 from fractions import Fraction
 
@@ -33,6 +34,9 @@ ON_EARTH = (
 
 
 def is_earth(path: str) -> bool:
+    """Whether a file begins like one; a pipe is not opened, as that would wait for a writer."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        return False
     with open(path, "rb") as stream:
         return stream.read(len(EARTH)) == EARTH
 

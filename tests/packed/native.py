@@ -24,11 +24,13 @@ def compiler() -> str | None:
     return shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
 
 
-def built(folder: Path, *options: str, main: str = "reader.c") -> Path:
+def built(
+    folder: Path, *options: str, main: str = "reader.c", compiler_: str | None = None
+) -> Path:
     """The program, built with sanitizers or with other ``options``."""
     out = folder / Path(main).stem
     files = [str(HERE / main), str(SOURCE / "optmech.c")]
-    found = compiler()
+    found = compiler_ or compiler()
     assert found is not None
     command = [found, *STRICT, *(options or SANITIZED), f"-I{SOURCE}", *files, "-o", str(out)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -136,15 +136,17 @@ static int random_bytes(void *context, uint8_t *bytes, size_t size)
     return fread(bytes, 1, size, context) != size;
 }
 
-/* How often each report came up at a place, from the system's entropy. */
-static void counted(uint32_t place, unsigned long draws)
+/* How often each report came up at a place, or at a position, from the system's entropy. */
+static void counted(uint32_t place, const uint64_t position[2], unsigned long draws)
 {
     FILE *source = fopen("/dev/urandom", "rb");
     unsigned long *seen = calloc(m.reports.count, sizeof *seen);
     uint64_t report;
     if (!source || !seen) exit(3);
     while (draws--) {
-        if (optmech_sample(&m, place, random_bytes, source, &report)) exit(4);
+        int found = m.mesh ? optmech_sample_at(&m, position, random_bytes, source, &report)
+            : optmech_sample(&m, place, random_bytes, source, &report);
+        if (found) exit(4);
         seen[report]++;
     }
     for (uint32_t k = 0; k < m.reports.count; k++) printf("%lu ", seen[k]);
@@ -172,7 +174,9 @@ int main(void)
         } else if (!strcmp(name, "reports")) reports();
         else if (!strcmp(name, "many")) many(part[0]);
         else if (!strcmp(name, "count")) {
-            counted((uint32_t)strtoul(part[0], NULL, 10), strtoul(part[1], NULL, 10));
+            uint64_t position[2];
+            for (int k = 0; k < 2; k++) position[k] = strtoull(part[k + 1], NULL, 16);
+            counted((uint32_t)strtoul(part[0], NULL, 10), position, strtoul(part[3], NULL, 10));
         } else if (!strcmp(name, "draw")) {
             bytes_of(part[1], bytes);
             found = optmech_draw(&m, strtoull(part[0], NULL, 10), bytes, &report);

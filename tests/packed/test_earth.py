@@ -8,8 +8,10 @@ import hmac
 import itertools
 import json
 import math
+import os
 import struct
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -432,6 +434,14 @@ def test_the_audit_proves_what_is_written(epsilon: Any, tmp_path: Path) -> None:
     lines, own = audit.judge(str(path))
     assert own == "title"
     assert f"(d + {2 * made_.header.snap:.6g})" in lines[1]
+
+
+def test_the_audit_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
+    """In a process of its own: whoever opens a pipe without a writer waits for ever."""
+    os.mkfifo(tmp_path / "m.omm")
+    command = [sys.executable, "-m", "optmech.audit", str(tmp_path / "m.omm")]
+    done = subprocess.run(command, check=False, capture_output=True, timeout=60)
+    assert done.returncode in (1, 2)
 
 
 def test_altered_bytes_are_refused(earth: om.Earth, tmp_path: Path) -> None:

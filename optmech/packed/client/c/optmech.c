@@ -1126,16 +1126,13 @@ static int turn_of(const optmech_mechanism *m, uint32_t a, uint32_t b, uint32_t 
     f64 x = coordinate(m, b, 0), y = coordinate(m, b, 1);
     int below = area_of(x, coordinate(m, a, 0), coordinate(m, c, 1), y, one);
     int other_below = area_of(y, coordinate(m, a, 1), coordinate(m, c, 0), x, other);
-    int some = 0, others = 0, found = 0;
-    for (int k = 0; k < 2 * LIMBS; k++) {
-        some |= one[k] != 0;
-        others |= other[k] != 0;
-        if (one[k] != other[k]) found = one[k] > other[k] ? 1 : -1;
-    }
-    below = some ? (below ? -1 : 1) : 0;
-    other_below = others ? (other_below ? -1 : 1) : 0;
-    if (below != other_below) return below > other_below ? 1 : -1;
-    return below * found;
+    int k = 2 * LIMBS - 1, some = 0;
+    /* from the largest limb down to the first that differs: GCC 12 at -O2 makes wrong vectors of a
+     * loop over all of them */
+    while (k >= 0 && one[k] == other[k]) some |= one[k--] != 0;
+    if (k < 0) return some && below != other_below ? (below ? -1 : 1) : 0;
+    if (one[k] > other[k]) return below ? -1 : 1;
+    return other_below ? 1 : -1;
 }
 
 static int sign_of(f64 a, f64 b) { return less(a, b) - less(b, a); }
