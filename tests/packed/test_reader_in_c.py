@@ -174,8 +174,10 @@ def test_a_million_draws_have_the_exact_law(tmp_path: Path) -> None:
             row = found.at([position])[0]
         else:
             row = found.matrix[1]
-        answer = reader.ask("count", 1, *map(native.bits, position), 1_000_000)
-        seen, expected = np.array([int(n) for n in answer.split()]), row * 1e6
+        # on the globe a draw finds the nearest point of the border too, in some 100 µs
+        draws = 20_000 if name in ("globe.omm", "north.omm") else 1_000_000
+        answer = reader.ask("count", 1, *map(native.bits, position), draws)
+        seen, expected = np.array([int(n) for n in answer.split()]), row * draws
         assert seen[expected == 0].sum() == 0
         kept = expected > 5
         rare = expected[~kept].sum()
