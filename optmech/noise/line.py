@@ -27,6 +27,7 @@ from optmech.noise.program import Window
 from optmech.noise.proposals import KEPT, tidied
 from optmech.noise.search import MOST_PLACES, Search, truncated_end
 from optmech.noise.session import Note
+from optmech.spaces.arguments import checked_arguments
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _FEW = 8
@@ -45,6 +46,7 @@ _SLACK = Fraction(1, 1 << 120)
 """By how much that is larger than it need be, relatively: enclosures of e^ε differ."""
 
 
+@checked_arguments
 def real(
     epsilon: Number,
     delta: Number = 0,
