@@ -128,6 +128,17 @@ def panels(*pictures: str) -> str:
     return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{inside}</svg>\n"
 
 
+def number() -> None:
+    """The mechanism of the guide about a number: a row for a number, a column for a report."""
+    line = om.Mesh.line(0, 1, 20)
+    promise = om.DifferentialPrivacy(1, everywhere=line)
+    error, prior = om.distances.euclidean(), om.Prior.uniform(line.domain)
+    problem = om.Problem(prior, error, constraints=[promise], objective="worst_loss")
+    matrix = om.solve(problem).mechanism.matrix
+    drawn = panels(svg.shades(matrix, "numbers and reports"))
+    write_atomically(FIGURES / "number.svg", drawn.encode())
+
+
 def guides() -> None:
     """The drawings of the guides."""
     cells = om.Grid(rows=4, columns=5, cell=(3.0, 2.0), unit="km")
@@ -146,6 +157,7 @@ def guides() -> None:
     before = np.bincount(np.maximum(city.locate(xy), 0), minlength=len(city)).astype(float)
     drawn = panels(svg.picture(city, before), svg.picture(city, after))
     write_atomically(FIGURES / "protecting.svg", drawn.encode())
+    number()
     curve()
 
 

@@ -1,6 +1,36 @@
 """optmech: provably optimal privacy mechanisms by linear programming.
 
 Every public name is imported on first use, so that ``import optmech`` costs nothing.
+
+Names in signatures that stand for several types:
+
+* ``Number``: a whole number, a float, a ``Fraction`` or a text such as "1/3", "0.1" or "2 ln 3".
+  Texts and fractions are kept exactly; a float counts as the binary fraction that it is.
+* ``Exact``: a float that remembers its exact value, a fraction or a multiple of a logarithm.
+* ``ArrayLike``: whatever ``numpy.asarray`` takes. ``Floats`` and ``Ints`` are arrays of float64 and
+  int64.
+* ``Distribution``: a ``Prior``, or weights >= 0 in the order of the secrets, which are normalised.
+  ``Weights`` is the same in ``guarantees``, ``Counts`` how often each observable was reported: an
+  array, or a mapping from label to count.
+* ``DistanceLike``: what ``om.distances`` makes, a function of two domains, an array of shape
+  (secrets, observables), or a table of pandas or xarray with their labels.
+* ``Hashable``: a label of a secret or an observable; of a grid ``(row, column)``.
+* ``IndexPairs``: pairs of indices of secrets, shape (k, 2).
+* ``Gain``: "identity", or an array of shape (guesses, secrets) with what each guess earns.
+* ``Divergence``: the name of a divergence, or a function of two arrays. ``Function``: a convex
+  function of one.
+* ``LossLike``: "absolute", "square", "threshold", a table, or a function of the noise.
+* ``Shares``, ``RationalPlan``: a distribution, and a transport plan, in fractions.
+* ``Multipliers``, ``NoiseMultipliers``: what proves a lower bound; they need not be trusted.
+* ``Coordinates``: "plane" or "lonlat". ``Outside``: "target" or "nearest". ``Order``: "average",
+  "max" or "privacy". ``Structure``: "full", "diagonal" or "isotropic". ``Reduce``: "mean", "min" or
+  "max". ``Objective``: "expected_loss" or "worst_loss".
+* ``Policy``: what releases a trace, such as ``FixedPolicy`` or ``SequentialDesigner``; ``State``:
+  where it stands after some releases.
+* ``Note``: a function that gets a line of progress. ``Source``: lines behind a map, as of
+  ``om.report``. ``Parts``: what a packed file was read as.
+* ``Figure``: one of matplotlib. ``GeoDataFrame``: a table of GeoPandas. ``CertifiedNoise``: noise
+  of any of the classes of ``noise``.
 """
 
 from __future__ import annotations

@@ -157,6 +157,63 @@ def test_seconds_of_the_readme_are_those_that_were_measured() -> None:
     assert "64 places take half a second" in plain
 
 
+def test_seconds_of_other_pages_are_those_of_the_tables() -> None:
+    """One place has a figure; whoever repeats it says the same."""
+    tables = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    ours = tables.partition("<!-- begin benchmarks:ours -->")[2].partition("<!-- end")[0]
+    rows = [line.strip("| ").split(" | ") for line in ours.splitlines() if line[2:3].isdigit()]
+    # of two runs of one size the one with the smaller gap comes last
+    seconds = {int(row[0].replace(",", "")): float(row[1]) for row in rows}
+    engines = " ".join((ROOT / "docs" / "engines.md").read_text(encoding="utf-8").split())
+    said = re.search(r"Square grids of unit cells.*?to 1e-6: (.*?) \(\d+ processor s", engines)
+    assert said is not None
+    told = {
+        int(n.replace(",", "")): float(s)
+        for n, s in re.findall(r"([\d,]+) cells ([\d.]+) s", said[1])
+    }
+    assert len(told) == 4
+    assert told == {n: round(seconds[n]) for n in told}
+    guide = (ROOT / "docs" / "guides" / "scaling.md").read_text(encoding="utf-8")
+    assert "| 100 | about a second |" in guide
+    assert round(seconds[100]) == 1
+    largest = re.search(r"\| 1,024 \| two to ten minutes, ", guide)
+    assert largest is not None
+    assert 120 < seconds[1024] < 600
+
+
+def named_places(path: Path) -> set[str]:
+    """Headings of a page, and the bold words that paragraphs begin with."""
+    text = path.read_text(encoding="utf-8")
+    found = re.findall(r"^#+ (.*)$|^(?:\* )?\*\*(.+?)\.?\*\*", text, re.M)
+    plain = {"".join(pair).replace("`", "") for pair in found}
+    return {name.replace('"', "'") for name in plain}
+
+
+def test_no_reference_dangles() -> None:
+    """Links to files, pages named in code, and the headings that are quoted with them."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "solvers").glob("*.md")]
+    known = {path.relative_to(ROOT).as_posix(): named_places(path) for path in pages}
+    dangling, links, quoted = [], 0, 0
+    for path in pages:
+        text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.S)
+        for link in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", text):
+            if not link.startswith(("http:", "https:", "mailto:")):
+                links += 1
+                if not (path.parent / link).exists():
+                    dangling.append((path.name, link))
+    for path in [*pages, *(ROOT / "optmech").rglob("*.py")]:
+        text = re.sub(r"\s*\n\s*(# )?", " ", path.read_text(encoding="utf-8"))
+        named = set(re.findall(r"\bdocs/[\w/-]+\.md\b", text))
+        dangling += [(path.name, page) for page in named if page not in known]
+        for page, title in re.findall(r"\b(docs/[\w/-]+\.md)`{0,2}, \"([^\"]+)\"", text):
+            quoted += 1
+            if title.strip() not in known.get(page, ()):
+                dangling.append((path.name, f"{page}, {title}"))
+    assert links > 150
+    assert quoted > 20
+    assert dangling == []
+
+
 def test_make_has_what_the_documents_call() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
     texts = [ROOT / "CONTRIBUTING.md", ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -88,6 +89,23 @@ def test_every_public_callable_has_an_example() -> None:
     shown = {name for name in CALLABLE if ">>> " in (inspect.getdoc(found(name)) or "")}
     assert len(CALLABLE) > 300
     assert sorted(shown | WITHOUT) == CALLABLE
+
+
+def test_names_in_signatures_are_explained() -> None:
+    """What ``help`` shows in two signatures and more is public, of Python, or explained by
+    ``help(optmech)``."""
+    known = {name.rpartition(".")[2] for name in CALLABLE} | {"Any", "None", "Path", "Fraction"}
+    known |= {"Sequence", "Iterable", "Mapping", "Callable", "Literal"}
+    used: Counter[str] = Counter()
+    for name in CALLABLE:
+        shape = inspect.signature(found(name))
+        stated = [str(p.annotation) for p in shape.parameters.values()]
+        if not inspect.isclass(found(name)):
+            stated.append(str(shape.return_annotation))
+        used.update(set(re.findall(r"\b[A-Z]\w+", " ".join(stated))) - known)
+    told = set(re.findall(r"``(\w+)``", om.__doc__ or ""))
+    assert len(told & set(used)) > 20
+    assert [name for name, count in used.items() if count > 1 and name not in told] == []
 
 
 def test_sources_are_named_in_words() -> None:

@@ -170,6 +170,37 @@ def chromium() -> Iterator[Any]:
         yield found
 
 
+def searched(chromium: Any, words: str) -> list[str]:
+    """Titles that the search of the page shows for some words."""
+    found: list[str] = chromium.execute_async_script(
+        """const [words, done] = arguments;
+        const field = document.querySelector('[data-md-component=search-query]');
+        document.querySelector('[data-md-toggle=search]').checked = true;
+        field.focus(); field.value = words;
+        field.dispatchEvent(new Event('keyup'));
+        const look = () => {
+          const links = [...document.querySelectorAll('.md-search-result__link')];
+          if (links.length) done(links.map((link) => link.textContent));
+          else setTimeout(look, 100);
+        };
+        look();""",
+        words,
+    )
+    return found
+
+
+@pytest.mark.parametrize("words", ["anonymise", "trips", "epsilon meaning"])
+def test_what_newcomers_look_for_is_found(words: str, chromium: Any, address: str) -> None:
+    """The page of words leads on from what others call it."""
+    chromium.get(f"{address}/")
+    searched(chromium, words)
+    pages = chromium.execute_script(
+        "return [...document.querySelectorAll('.md-search-result__item h1')]"
+        ".map((head) => head.textContent);"
+    )
+    assert "Words" in pages[:5], pages
+
+
 def test_in_a_browser(chromium: Any, address: str) -> None:
     """Formulas are set, pictures are drawn, the search answers, and nothing complains."""
     chromium.get(f"{address}/theory/")
@@ -181,20 +212,7 @@ def test_in_a_browser(chromium: Any, address: str) -> None:
     chromium.get(f"{address}/gallery/")
     widths = js("return [...document.images].map((i) => { i.loading = 'eager'; return i.src; })")
     assert len(widths) > 25
-    found = chromium.execute_async_script(
-        """const done = arguments[0];
-        const field = document.querySelector('[data-md-component=search-query]');
-        document.querySelector('[data-md-toggle=search]').click();
-        field.focus(); field.value = 'least_epsilon';
-        field.dispatchEvent(new Event('keyup'));
-        const look = () => {
-          const links = [...document.querySelectorAll('.md-search-result__link')];
-          if (links.length) done(links.map((link) => link.textContent));
-          else setTimeout(look, 100);
-        };
-        look();"""
-    )
-    assert any("least_epsilon" in text for text in found)
+    assert any("least_epsilon" in text for text in searched(chromium, "least_epsilon"))
     severe = [entry for entry in chromium.get_log("browser") if entry["level"] == "SEVERE"]
     assert not severe
 
