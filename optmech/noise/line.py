@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import exp_bounds
-from optmech.exact.number import Number
+from optmech.exact.number import Exact, Number
 from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
-from optmech.noise.additive.file import MOST_SENSITIVITY
+from optmech.noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.line import (
     MOST_CELLS,
@@ -25,6 +26,7 @@ from optmech.noise.additive.privacy import BITS
 from optmech.noise.optimum import stated_promise
 from optmech.noise.program import Window
 from optmech.noise.proposals import KEPT, tidied
+from optmech.noise.releases import for_releases as families
 from optmech.noise.search import MOST_PLACES, Search, truncated_end
 from optmech.noise.session import Note
 
@@ -55,6 +57,7 @@ def real(
     width: Number | None = None,
     gap: float = 1e-3,
     note: Note | None = None,
+    for_releases: int = 1,
 ) -> RealNoise:
     """The noise of least expected loss for a real number that one person changes by at most
     ``sensitivity``, nearly: (ε, δ)-differentially private at every real shift, with a bound of all
@@ -81,6 +84,11 @@ def real(
         The certified relative gap at which the search ends.
     note:
         Called with a line of progress now and then.
+    for_releases:
+        So many numbers, each with noise of its own and all with the same law, keep (ε, δ) together.
+        Without δ each takes an equal part of ε, and the bound is of all noise with the same law in
+        every release. With δ > 0 the noise is the best of some calibrated families
+        (``om.noise.for_releases``), and the bound that of a single release.
 
     Raises
     ------
@@ -105,7 +113,14 @@ def real(
     measure = RealLoss.of(loss, width)
     if not 0 <= gap < 1:
         raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+    count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
     say = note or (lambda _: None)
+    if count > 1:
+        rate_of_one = rate if part > 0 else Exact(rate.factor / count, rate.log_of)
+        one = real(
+            rate_of_one, part, loss=measure, sensitivity=span, cells=cells, gap=gap, note=note
+        )
+        return _several(one, rate, count, say)
     first = _SMALL if cells == "auto" else whole(cells, "cells", 1, MOST_SENSITIVITY)
     last = _MOST_AUTO if cells == "auto" else first
     best: RealNoise | None = None
@@ -113,12 +128,29 @@ def real(
     while True:
         stated = RealNoise(Law(1, (2,)), measure, rate, part, span, cells=first)
         search = LineSearch(stated, gap, say, deep)
-        found, deep = search.best(), search.deep
+        try:
+            found, deep = search.best(), search.deep
+        except TooLargeError:
+            if best is None:
+                raise
+            return best
         best = found if best is None or found.gap < best.gap else best
         say(f"{found.cells} cells: gap {found.gap:.2g}")
         if best.gap <= gap or 2 * first > last:
             return best
         first *= 2
+
+
+def _several(one: RealNoise, rate: Exact, count: int, note: Note) -> RealNoise:
+    """Noise of which several releases keep a promise together, from the best of a single one."""
+    if not one.delta > 0:
+        return replace(one, epsilon=rate, releases=count).require_private()
+    above = one.costs.above
+    found = families(rate, one.delta, count, sensitivity=one.cells, loss=above, note=note)
+    law, exponent = found.together.law, found.together.exponent
+    seconds = one.seconds + found.together.seconds
+    made = replace(one, law=law, releases=count, exponent=exponent, seconds=seconds)
+    return made.require_private()
 
 
 class LineSearch(Search[RealNoise]):

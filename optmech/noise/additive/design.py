@@ -115,7 +115,8 @@ class ApproximateNoise(ProvedNoise):
     @property
     def decided(self) -> tuple[float, str]:
         """The largest δ, and what was decided of it in words."""
-        worst, shift = float(self.proved_delta), self.largest_delta[1]
+        worst = float(self.proved_delta)
+        shift = f"{float(self.largest_delta[1] * Fraction(self.sensitivity) / self.steps):.9g}"
         if self.releases > 1:
             head = f"of {self.releases:,} releases at ε = {self.epsilon.words}"
             return worst, f"{head} δ is at most {worst:.9g}"
