@@ -24,23 +24,21 @@ from optmech.noise.additive.line import (
 )
 from optmech.noise.additive.privacy import BITS
 from optmech.noise.optimum import stated_promise
-from optmech.noise.program import Window
-from optmech.noise.proposals import KEPT, tidied
 from optmech.noise.releases import for_releases as families
-from optmech.noise.search import MOST_PLACES, Search, truncated_end
 from optmech.noise.session import Note
+from optmech.noise.shifts import ShiftSearch
 
-_GOLDEN = (math.sqrt(5) - 1) / 2
-_FEW = 8
 _SMALL = 16
 """Up to twice as many cells all shifts are searched where the gap asks for it."""
 _LITTLE = 6000
 """Places times cells."""
+_MUCH = 20_000
+_ROUGH = 1e-3
+"""Above such a δ the best noise need not nearly fall."""
 _HELPED = 0.9
 _MOST_AUTO = 512
 _SHARP = Fraction(1, 5 * 10**9)
 """What the step of a staircase may cost for lying between cells, relatively."""
-_WIDEST = 1.05
 _NARROW = 160
 """Bits of a staircase's ratio, beyond those that a small one takes."""
 _SLACK = Fraction(1, 1 << 120)
@@ -145,15 +143,14 @@ def _several(one: RealNoise, rate: Exact, count: int, note: Note) -> RealNoise:
     """Noise of which several releases keep a promise together, from the best of a single one."""
     if not one.delta > 0:
         return replace(one, epsilon=rate, releases=count).require_private()
-    above = one.costs.above
-    found = families(rate, one.delta, count, sensitivity=one.cells, loss=above, note=note)
+    found = families(rate, one.delta, count, sensitivity=one.cells, loss=one.majorant, note=note)
     law, exponent = found.together.law, found.together.exponent
     seconds = one.seconds + found.together.seconds
     made = replace(one, law=law, releases=count, exponent=exponent, seconds=seconds)
     return made.require_private()
 
 
-class LineSearch(Search[RealNoise]):
+class LineSearch(ShiftSearch[RealNoise]):
     """Noise that falls from the centre, for which one shift is enough, and bounds from few shifts;
     all of them where that is not enough and ``deep``, which then says whether they helped."""
 
@@ -170,18 +167,15 @@ class LineSearch(Search[RealNoise]):
         if self.delta >= 1:
             self._nothing()
             return self._joined()
-        if self.delta > 0 and self.epsilon > 0 and not self.loss.is_bounded:
-            with self._stopping():
-                self._falling()
-                self._few()
-            self.note(f"falling noise, few shifts: gap {self._gap():.2g}")
-            if self.law is not None and self._is_enough():
-                return self._joined()
         return super().best()
 
     def _is_enough(self) -> bool:
-        """Whether nothing more is searched: where it is little work, all shifts are looked at."""
-        if not self.deep or self._end() * self.sensitivity > _LITTLE:
+        """Whether there is a law and nothing more is searched; where that is little work, all
+        shifts are looked at."""
+        if self.law is None:
+            return False
+        most = _MUCH if self.delta > _ROUGH else _LITTLE
+        if not self.deep or self._end() * self.sensitivity > most:
             return not self.deep or self._gap() <= self.gap or self.sensitivity > 2 * _SMALL
         wanted, self.gap, before = self.gap, 0.0, self._gap()
         with self._stopping():
@@ -191,7 +185,7 @@ class LineSearch(Search[RealNoise]):
 
     def _nothing(self) -> None:
         """Where all noise is private: even on the cheapest cell."""
-        values = self.stated.costs.above.values
+        values = self.stated.majorant.values
         cheapest = values.index(min(values))
         self._take(Law(1, (*(0,) * cheapest, 1)) if cheapest else Law(1, (2,)))
         none = ShiftMultipliers(self.sensitivity, (0,), (0, 0, 0), 0)
@@ -212,46 +206,6 @@ class LineSearch(Search[RealNoise]):
         self.stated = self._with(cells=cells)
         self._take(_stairs(inner, cells, (1 + _SLACK) / low))
         self._keep(None)
-
-    def _falling(self) -> None:
-        """The best noise that falls from the centre."""
-        stated = self.stated
-        n = int(_WIDEST * truncated_end(float(self.epsilon), float(self.delta), self.sensitivity))
-        part = float(self.delta) * (1 - KEPT)
-        above = stated.costs.above
-        window = Window(
-            above, float(self.epsilon), part, self.sensitivity,
-            self._places(n + above.last + 2), 0.0, falling=True,
-        )  # fmt: skip
-        kept, self.shifts = self.shifts, {self.sensitivity: False}
-        solution = self._solved(window)
-        self.shifts = kept
-        self._repaired(tidied(solution, window))
-
-    def _few(self) -> None:
-        """A bound from few shifts, and of them but for the largest only near the centre, where
-        noise that need not fall would gather."""
-        rate, cells = float(self.epsilon), self.sensitivity
-        count = min(cells, _FEW + math.ceil(1.2 * (1 + math.exp(rate / 2))))
-        spread = (round(cells * (_GOLDEN * j % 1)) or 1 for j in range(1, count + 1))
-        n = int(truncated_end(rate, float(self.delta), cells)) + 2 + self.loss.last
-        near = math.ceil(cells * min(0.75, 3 / (1 + math.exp(rate / 3))))
-        part = float(self.delta) * (1 - KEPT)
-        window = Window(self.loss, rate, part, cells, self._places(n), self.ratio, near=near)
-        kept, self.shifts = self.shifts, dict.fromkeys(sorted({1, cells, *spread}), False)
-        self._prove(window, self._solved(window))
-        self.shifts = kept
-
-    def _places(self, count: int) -> int:
-        """The width of a window with rows for few shifts; raises TooLargeError beyond what is
-        searched."""
-        if count > MOST_PLACES:
-            raise TooLargeError(
-                f"such noise spreads over about {count:,} cells to either side",
-                where="cells",
-                remedy=f"Take fewer cells, or allow a larger ε or δ: {MOST_PLACES:,} are searched",
-            )
-        return count
 
 
 def _stairs(inner: int, cells: int, ratio: Fraction) -> Law:

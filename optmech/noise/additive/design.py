@@ -51,9 +51,14 @@ class ApproximateNoise(ProvedNoise):
         """The least that the loss may be on the lattice of the law, of which bounds are."""
 
     @property
+    @abstractmethod
+    def majorant(self) -> NoiseLoss:
+        """The loss on the lattice that the law is charged."""
+
+    @property
     def charged(self) -> NoiseLoss:
-        """The loss on the lattice for which laws are searched."""
-        return self.minorant
+        """The loss for which law and bound are searched together."""
+        return self.majorant
 
     @property
     def compared(self) -> str:
@@ -159,5 +164,5 @@ class NoiseDesign(ApproximateNoise, CertifiedNoise):
         return self.measure.minorant
 
     @property
-    def charged(self) -> NoiseLoss:
+    def majorant(self) -> NoiseLoss:
         return self.measure
