@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from optmech.exact.number import Exact, rounded_up
 from optmech.noise.additive.certified import CertifiedNoise
 from optmech.noise.additive.design import NoiseDesign
 from optmech.noise.additive.file import MOST_SENSITIVITY
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.line import RealNoise
 from optmech.noise.additive.pairs import dominating
 from optmech.noise.additive.privacy import largest_delta
 from optmech.problem import DifferentialPrivacy, MetricPrivacy
@@ -121,8 +123,9 @@ _MOST_ROWS = 1_000_000
 
 
 @checked_arguments
-def noise_to_opendp(design: NoiseDesign) -> Any:
-    """A user-defined OpenDP measurement that adds the noise to an integer, sampled exactly.
+def noise_to_opendp(design: NoiseDesign | RealNoise) -> Any:
+    """A user-defined OpenDP measurement that adds the noise to an integer, sampled exactly, or to a
+    float, of which the sum is rounded to a multiple of 2^-30.
 
     The input metric is the absolute distance. Without δ the output measure is the maximum
     divergence, and the privacy map d ↦ ⌈d/Δ⌉ε, rounded up; otherwise approximate maximum divergence
@@ -144,19 +147,24 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
     # of one release: of several without δ an equal part
     law, epsilon = design.law, design.each
     above = bracket(epsilon)[1]
+    real = isinstance(design, RealNoise)
+    scale = Fraction(design.sensitivity) / design.steps
 
-    def draw(value: int) -> int:
+    def draw(value: Any) -> Any:
+        if isinstance(design, RealNoise):
+            return float(cast("Fraction", design.release(value)))
         return value + int(law.sample(1)[0])
 
-    def pure(distance: int) -> float:
-        return rounded_up(above * -(-int(distance) // design.sensitivity))
+    def pure(distance: Any) -> float:
+        return rounded_up(above * math.ceil(Fraction(distance) / design.sensitivity))
 
-    def approximate(distance: int) -> tuple[float, float]:
-        steps = int(distance)
+    def approximate(distance: Any) -> tuple[float, float]:
+        steps = math.ceil(Fraction(distance) / scale)
         if steps == 0:
             return 0.0, 0.0
-        if steps > MOST_SENSITIVITY:
+        if steps > max(MOST_SENSITIVITY, design.steps):
             return rounded_up(above), 1.0
+        # between two steps of the lattice it is at most that of the farther
         worst = largest_delta(law, epsilon, steps)[0]
         return rounded_up(above), min(1.0, rounded_up(worst))
 
@@ -164,8 +172,8 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
     dp.enable_features("contrib", "honest-but-curious")
     measure = dp.max_divergence() if not design.delta > 0 else dp.approximate(dp.max_divergence())
     return dp.m.make_user_measurement(
-        dp.atom_domain(T=int),
-        dp.absolute_distance(T=int),
+        dp.atom_domain(T=float, nan=False) if real else dp.atom_domain(T=int),
+        dp.absolute_distance(T=float if real else int),
         measure,
         draw,
         approximate if design.delta > 0 else pure,
@@ -173,7 +181,7 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
 
 
 @checked_arguments
-def noise_to_dp_accounting(design: CertifiedNoise, *, interval: float = 1e-4) -> Any:
+def noise_to_dp_accounting(design: CertifiedNoise | RealNoise, *, interval: float = 1e-4) -> Any:
     """A ``PrivacyLossDistribution`` of dp-accounting for one release: pessimistic, with losses
     rounded up to multiples of ``interval``, of a pair that dominates every shift up to the
     sensitivity. Raises ProblemError without dp-accounting, or for noise of pairs.
@@ -193,7 +201,7 @@ def noise_to_dp_accounting(design: CertifiedNoise, *, interval: float = 1e-4) ->
     )
     pmfs = needed("dp_accounting.pld.pld_pmf", "accounting", where="noise_to_dp_accounting")
     step = positive(interval, "interval")
-    pair = dominating(design.law, design.sensitivity)
+    pair = dominating(design.law, design.steps)
     rounded = np.ceil((pair.losses + 1e-15 * np.abs(pair.losses)) / step).astype(np.int64)
     chances: dict[int, float] = {}
     for place, chance in zip(rounded.tolist(), pair.chances.tolist(), strict=True):
@@ -204,9 +212,10 @@ def noise_to_dp_accounting(design: CertifiedNoise, *, interval: float = 1e-4) ->
 
 
 @checked_arguments
-def noise_to_scipy(design: CertifiedNoise) -> Any:
-    """A frozen ``scipy.stats.rv_discrete`` with the probabilities in floats, for plots and tests;
-    its ``rvs`` are no draws to release.
+def noise_to_scipy(design: CertifiedNoise | RealNoise) -> Any:
+    """A frozen ``scipy.stats.rv_discrete`` with the probabilities in floats, for plots and tests,
+    of real noise an ``rv_histogram`` that ends where next to nothing is left; its ``rvs`` are no
+    draws to release.
 
     Examples
     --------
@@ -215,28 +224,38 @@ def noise_to_scipy(design: CertifiedNoise) -> Any:
     >>> print(round(law.pmf(0), 3), round(float(law.pmf(1) / law.pmf(0)), 3))
     0.462 0.368
     """
-    from scipy.stats import rv_discrete
+    from scipy.stats import rv_discrete, rv_histogram
 
     law = design.law
+    if isinstance(design, RealNoise):
+        last, width = _last(law), float(design.step)
+        heights = [float(law.at(k)) for k in range(-last, last + 1)]
+        return rv_histogram((heights, (np.arange(-last, last + 2) - 0.5) * width), density=False)
 
     class _Noise(rv_discrete):  # type: ignore[misc, unused-ignore]
         def _pmf(self, k: Any) -> Any:
             return np.array([float(law.at(int(v))) for v in np.ravel(k)]).reshape(np.shape(k))
 
         def _cdf(self, k: Any) -> Any:
-            return np.array([_below(design, math.floor(v)) for v in np.ravel(k)]).reshape(
-                np.shape(k)
-            )
+            return np.array([_below(law, math.floor(v)) for v in np.ravel(k)]).reshape(np.shape(k))
 
     end = np.inf if law.tails else law.n
     return _Noise(a=-end, b=end, name="noise")()
 
 
-def _below(design: CertifiedNoise, k: int) -> float:
+def _last(law: Law) -> int:
+    """A place beyond which next to nothing is left."""
+    last = law.n
+    while law.tails and law.upper_tail(last + 1) > Fraction(_TAIL) and last < _MOST_ROWS:
+        last += len(law.tails)
+    return last
+
+
+def _below(law: Law, k: int) -> float:
     """P(Z <= k)."""
     if k >= 0:
-        return float(1 - design.law.upper_tail(k + 1))
-    return float(design.law.upper_tail(-k))
+        return float(1 - law.upper_tail(k + 1))
+    return float(law.upper_tail(-k))
 
 
 @checked_arguments
@@ -253,11 +272,7 @@ def write_noise_table(design: CertifiedNoise, path: str | Path, *, last: int | N
     noise,probability,numerator,denominator
     """
     law = design.law
-    if last is None:
-        last = law.n
-        while law.tails and law.upper_tail(last + 1) > Fraction(_TAIL) and last < _MOST_ROWS:
-            last += len(law.tails)
-    last = whole(last, "last", 0, _MOST_ROWS)
+    last = whole(_last(law) if last is None else last, "last", 0, _MOST_ROWS)
     exact = ((k, law.at(k)) for k in range(-last, last + 1))
     rows = ((k, repr(float(p)), p.numerator, p.denominator) for k, p in exact)
     header = ("noise", "probability", "numerator", "denominator")

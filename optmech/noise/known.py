@@ -128,14 +128,22 @@ def _gaussian(rate: float, part: float, steps: int) -> NoisePeer:
     return NoisePeer("discrete Gaussian", made(sigma), f"σ = {sigma:.6g}", "Canonne et al. 2020")
 
 
-def _analytic(rate: float, part: float, steps: int) -> NoisePeer:
+def gaussian_scale(rate: float, part: float, span: float) -> float:
+    """The least standard deviation of (ε, δ)-private Gaussian noise, nearly (Balle and Wang,
+    Improving the Gaussian mechanism for differential privacy, ICML 2018)."""
     from scipy.special import log_ndtr, ndtr
 
     def delta(sigma: float) -> float:
-        x, y = steps / (2 * sigma), rate * sigma / steps
+        x, y = span / (2 * sigma), rate * sigma / span
         return float(ndtr(x - y) - math.exp(rate + float(log_ndtr(-x - y))))
 
-    sigma = _smallest(lambda sigma: delta(sigma) <= part, steps / 50)
+    return _smallest(lambda sigma: delta(sigma) <= part, span / 50)
+
+
+def _analytic(rate: float, part: float, steps: int) -> NoisePeer:
+    from scipy.special import ndtr
+
+    sigma = gaussian_scale(rate, part, steps)
     k = _places(sigma * 9 + 2)
     upper, lower = (k + 0.5) / sigma, (k - 0.5) / sigma
     pmf = ndtr(-lower) - ndtr(-upper)

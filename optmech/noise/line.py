@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import exp_bounds
-from optmech.exact.number import Number
+from optmech.exact.number import Exact, Number
 from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
-from optmech.noise.additive.file import MOST_SENSITIVITY
+from optmech.noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.line import (
     MOST_CELLS,
@@ -23,23 +24,22 @@ from optmech.noise.additive.line import (
 )
 from optmech.noise.additive.privacy import BITS
 from optmech.noise.optimum import stated_promise
-from optmech.noise.program import Window
-from optmech.noise.proposals import KEPT, tidied
-from optmech.noise.search import MOST_PLACES, Search, truncated_end
+from optmech.noise.releases import for_releases as families
 from optmech.noise.session import Note
+from optmech.noise.shifts import ShiftSearch
 from optmech.spaces.arguments import checked_arguments
 
-_GOLDEN = (math.sqrt(5) - 1) / 2
-_FEW = 8
 _SMALL = 16
 """Up to twice as many cells all shifts are searched where the gap asks for it."""
 _LITTLE = 6000
 """Places times cells."""
+_MUCH = 20_000
+_ROUGH = 1e-3
+"""Above such a δ the best noise need not nearly fall."""
 _HELPED = 0.9
 _MOST_AUTO = 512
 _SHARP = Fraction(1, 5 * 10**9)
 """What the step of a staircase may cost for lying between cells, relatively."""
-_WIDEST = 1.05
 _NARROW = 160
 """Bits of a staircase's ratio, beyond those that a small one takes."""
 _SLACK = Fraction(1, 1 << 120)
@@ -57,6 +57,7 @@ def real(
     width: Number | None = None,
     gap: float = 1e-3,
     note: Note | None = None,
+    for_releases: int = 1,
 ) -> RealNoise:
     """The noise of least expected loss for a real number that one person changes by at most
     ``sensitivity``, nearly: (ε, δ)-differentially private at every real shift, with a bound of all
@@ -83,6 +84,11 @@ def real(
         The certified relative gap at which the search ends.
     note:
         Called with a line of progress now and then.
+    for_releases:
+        So many numbers, each with noise of its own and all with the same law, keep (ε, δ) together.
+        Without δ each takes an equal part of ε, and the bound is of all noise with the same law in
+        every release. With δ > 0 the noise is the best of some calibrated families
+        (``om.noise.for_releases``), and the bound that of a single release.
 
     Raises
     ------
@@ -107,7 +113,14 @@ def real(
     measure = RealLoss.of(loss, width)
     if not 0 <= gap < 1:
         raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+    count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
     say = note or (lambda _: None)
+    if count > 1:
+        rate_of_one = rate if part > 0 else Exact(rate.factor / count, rate.log_of)
+        one = real(
+            rate_of_one, part, loss=measure, sensitivity=span, cells=cells, gap=gap, note=note
+        )
+        return _several(one, rate, count, say)
     first = _SMALL if cells == "auto" else whole(cells, "cells", 1, MOST_SENSITIVITY)
     last = _MOST_AUTO if cells == "auto" else first
     best: RealNoise | None = None
@@ -115,7 +128,12 @@ def real(
     while True:
         stated = RealNoise(Law(1, (2,)), measure, rate, part, span, cells=first)
         search = LineSearch(stated, gap, say, deep)
-        found, deep = search.best(), search.deep
+        try:
+            found, deep = search.best(), search.deep
+        except TooLargeError:
+            if best is None:
+                raise
+            return best
         best = found if best is None or found.gap < best.gap else best
         say(f"{found.cells} cells: gap {found.gap:.2g}")
         if best.gap <= gap or 2 * first > last:
@@ -123,7 +141,18 @@ def real(
         first *= 2
 
 
-class LineSearch(Search[RealNoise]):
+def _several(one: RealNoise, rate: Exact, count: int, note: Note) -> RealNoise:
+    """Noise of which several releases keep a promise together, from the best of a single one."""
+    if not one.delta > 0:
+        return replace(one, epsilon=rate, releases=count).require_private()
+    found = families(rate, one.delta, count, sensitivity=one.cells, loss=one.majorant, note=note)
+    law, exponent = found.together.law, found.together.exponent
+    seconds = one.seconds + found.together.seconds
+    made = replace(one, law=law, releases=count, exponent=exponent, seconds=seconds)
+    return made.require_private()
+
+
+class LineSearch(ShiftSearch[RealNoise]):
     """Noise that falls from the centre, for which one shift is enough, and bounds from few shifts;
     all of them where that is not enough and ``deep``, which then says whether they helped."""
 
@@ -140,18 +169,15 @@ class LineSearch(Search[RealNoise]):
         if self.delta >= 1:
             self._nothing()
             return self._joined()
-        if self.delta > 0 and self.epsilon > 0 and not self.loss.is_bounded:
-            with self._stopping():
-                self._falling()
-                self._few()
-            self.note(f"falling noise, few shifts: gap {self._gap():.2g}")
-            if self.law is not None and self._is_enough():
-                return self._joined()
         return super().best()
 
     def _is_enough(self) -> bool:
-        """Whether nothing more is searched: where it is little work, all shifts are looked at."""
-        if not self.deep or self._end() * self.sensitivity > _LITTLE:
+        """Whether there is a law and nothing more is searched; where that is little work, all
+        shifts are looked at."""
+        if self.law is None:
+            return False
+        most = _MUCH if self.delta > _ROUGH else _LITTLE
+        if not self.deep or self._end() * self.sensitivity > most:
             return not self.deep or self._gap() <= self.gap or self.sensitivity > 2 * _SMALL
         wanted, self.gap, before = self.gap, 0.0, self._gap()
         with self._stopping():
@@ -161,7 +187,7 @@ class LineSearch(Search[RealNoise]):
 
     def _nothing(self) -> None:
         """Where all noise is private: even on the cheapest cell."""
-        values = self.stated.costs.above.values
+        values = self.stated.majorant.values
         cheapest = values.index(min(values))
         self._take(Law(1, (*(0,) * cheapest, 1)) if cheapest else Law(1, (2,)))
         none = ShiftMultipliers(self.sensitivity, (0,), (0, 0, 0), 0)
@@ -182,46 +208,6 @@ class LineSearch(Search[RealNoise]):
         self.stated = self._with(cells=cells)
         self._take(_stairs(inner, cells, (1 + _SLACK) / low))
         self._keep(None)
-
-    def _falling(self) -> None:
-        """The best noise that falls from the centre."""
-        stated = self.stated
-        n = int(_WIDEST * truncated_end(float(self.epsilon), float(self.delta), self.sensitivity))
-        part = float(self.delta) * (1 - KEPT)
-        above = stated.costs.above
-        window = Window(
-            above, float(self.epsilon), part, self.sensitivity,
-            self._places(n + above.last + 2), 0.0, falling=True,
-        )  # fmt: skip
-        kept, self.shifts = self.shifts, {self.sensitivity: False}
-        solution = self._solved(window)
-        self.shifts = kept
-        self._repaired(tidied(solution, window))
-
-    def _few(self) -> None:
-        """A bound from few shifts, and of them but for the largest only near the centre, where
-        noise that need not fall would gather."""
-        rate, cells = float(self.epsilon), self.sensitivity
-        count = min(cells, _FEW + math.ceil(1.2 * (1 + math.exp(rate / 2))))
-        spread = (round(cells * (_GOLDEN * j % 1)) or 1 for j in range(1, count + 1))
-        n = int(truncated_end(rate, float(self.delta), cells)) + 2 + self.loss.last
-        near = math.ceil(cells * min(0.75, 3 / (1 + math.exp(rate / 3))))
-        part = float(self.delta) * (1 - KEPT)
-        window = Window(self.loss, rate, part, cells, self._places(n), self.ratio, near=near)
-        kept, self.shifts = self.shifts, dict.fromkeys(sorted({1, cells, *spread}), False)
-        self._prove(window, self._solved(window))
-        self.shifts = kept
-
-    def _places(self, count: int) -> int:
-        """The width of a window with rows for few shifts; raises TooLargeError beyond what is
-        searched."""
-        if count > MOST_PLACES:
-            raise TooLargeError(
-                f"such noise spreads over about {count:,} cells to either side",
-                where="cells",
-                remedy=f"Take fewer cells, or allow a larger ε or δ: {MOST_PLACES:,} are searched",
-            )
-        return count
 
 
 def _stairs(inner: int, cells: int, ratio: Fraction) -> Law:

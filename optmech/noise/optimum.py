@@ -26,6 +26,7 @@ from optmech.noise.planar import best_planar
 from optmech.noise.renyi import best_renyi
 from optmech.noise.search import MOST_ROWS, Search, truncated_end
 from optmech.noise.session import Note
+from optmech.noise.shifts import MANY_SHIFTS, ShiftSearch
 
 _LEAST_EPSILON = 1e-4
 _LEAST_DELTA = 1e-100
@@ -219,7 +220,8 @@ def optimal(
     if count > 1:
         return _several(rate, part, count, steps, measure, gap, note)
     design = NoiseDesign(Law(1, (2,)), measure, rate, part, steps)
-    return Search(design, gap, note or (lambda _: None)).best()
+    chosen = ShiftSearch if steps > MANY_SHIFTS else Search
+    return chosen(design, gap, note or (lambda _: None)).best()
 
 
 def stated_promise(epsilon: Number | None, delta: Number) -> tuple[Exact, Exact]:

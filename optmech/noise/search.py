@@ -93,7 +93,9 @@ class Search(Session[D]):
                 if self._gap() <= self.gap or slow:
                     break
                 wider = max(2 * n, min(self._end(), MOST_PLACES))
-                n = min(wider, MOST_PLACES, MOST_ROWS // self.sensitivity)
+                before, n = n, min(wider, MOST_PLACES, MOST_ROWS // self.sensitivity)
+                if n <= before:
+                    break
         return self._joined()
 
     def _fall_back(self) -> None:

@@ -24,7 +24,7 @@ WORDS: dict[Kind, tuple[str, str]] = {
         "Solve its problem again with optmech solve -o",
     ),
     "family": ("a family of coupling mechanisms", "Use optmech check, sample or protect"),
-    "counts": ("noise for whole numbers", "Use optmech check or sample"),
+    "counts": ("noise for numbers", "Use optmech check or sample"),
     "packed": (
         "a packed mechanism",
         "Use optmech sample or protect, or optmech check city.omm design.json; all else works on "

@@ -62,7 +62,7 @@ FORMATS = {
         ),
         Format(
             "optmech-noise/1",
-            "noise for whole numbers",
+            "noise for numbers",
             "optmech noise -o",
             "Make the noise again with optmech noise -o",
             "optmech.noise.additive.file",

@@ -85,6 +85,9 @@ KINDS: Mapping[str, Kind] = {
         {"str": _LOAD},
     ),
     "CertifiedNoise": Kind(f"{_ADDITIVE}.certified", _NOISE, {"str": _LOAD}, "noise for a number"),
+    "RealNoise": Kind(
+        f"{_ADDITIVE}.line", "Give what om.noise.real returns", {"str": _LOAD}, "real noise"
+    ),
     "PackedMechanism": Kind(
         "optmech.packed.load",
         "Read one with om.load_packed(path)",

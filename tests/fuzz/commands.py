@@ -163,7 +163,7 @@ SOUND: dict[str, list[list[str]]] = {
     "sample": [["metric.json", "station"], ["everywhere.json", "--at", "1,1"], ["metric.omm"],
                ["line.json", "--at", "1/3"], ["streets.json", "--at", "a,b,1/3"],
                ["earth.omm", "--at", "1,1"], ["targets.json", "home"], ["additive.json", "3"],
-               ["pair.json", "1,2"]],
+               ["pair.json", "1,2"], ["real.json", "2.5"]],
     "protect": [["city.json", "city.csv"], ["mesh.json", "city.csv"], ["mesh.omm", "city.csv"],
                 ["metric.json", "points.csv"], ["everywhere.json", "points.csv"]],
     "adopt": [["m.csv", "--problem", "metric", "-o", "a.json"]],
@@ -176,7 +176,8 @@ SOUND: dict[str, list[list[str]]] = {
     "transport": [["home-out"], ["home-out-target"]],
     "trace": [["ten-points"], ["commuter"]],
     "noise": [["--epsilon", "1", "--delta", "0.01"], ["--epsilon", "ln 3"],
-              ["--epsilon", "1", "--dimensions", "2"]],
+              ["--epsilon", "1", "--dimensions", "2"],
+              ["--epsilon", "1", "--delta", "0.01", "--real", "--cells", "4"]],
     "problems": [[]],
     "profiles": [[]],
     "schema": [[]],
@@ -184,8 +185,9 @@ SOUND: dict[str, list[list[str]]] = {
 }  # fmt: skip
 FILES = (
     "metric.json", "city.json", "mesh.json", "everywhere.json", "beside.json", "grid.json",
-    "zones.json", "targets.json", "additive.json", "pair.json", "renyi.json", "together.json",
-    "noise.json", "metric.omm", "mesh.omm", "everywhere.omm", "city.omm", "m.csv", "m.npy",
+    "zones.json", "targets.json", "additive.json", "pair.json", "real.json", "renyi.json",
+    "together.json", "noise.json", "metric.omm", "mesh.omm", "everywhere.omm", "city.omm", "m.csv",
+    "m.npy",
     "city-asked.json", "mesh-asked.json", "run-asked.json", "points.parquet",
 )  # fmt: skip
 

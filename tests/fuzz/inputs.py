@@ -248,9 +248,9 @@ def matrix(rng: random.Random, suffix: str = "") -> Case:
 def design(rng: random.Random) -> Case:
     """A saved design or family: changed and sealed again, or with changed bytes."""
     name = rng.choice(["metric.json", "approximate.json", "grid.json", "targets.json",
-                       "additive.json", "staircase.json", "together.json", "renyi.json",
-                       "pair.json", "everywhere.json", "beside.json", "mesh.json", "line.json",
-                       "streets.json", "city.json"])  # fmt: skip
+                       "additive.json", "real.json", "staircase.json", "together.json",
+                       "renyi.json", "pair.json", "everywhere.json", "beside.json", "mesh.json",
+                       "line.json", "streets.json", "city.json"])  # fmt: skip
     content = made().files[name]
     if rng.random() < 0.8:
         document = json.loads(content)

@@ -162,7 +162,12 @@ def write_samples(place: Path) -> None:
         ],
     ]
     together = ["--delta", "0.01", "--for-releases", "3"]
-    others = {"together": together, "renyi": ["--order", "3/2"], "pair": ["--dimensions", "2"]}
+    others = {
+        "together": together,
+        "renyi": ["--order", "3/2"],
+        "real": ["--real", "--cells", "4"],
+        "pair": ["--dimensions", "2"],
+    }
     orders += [
         ["noise", "--epsilon", "2", *asked, "-o", str(place / f"{name}.json")]
         for name, asked in others.items()

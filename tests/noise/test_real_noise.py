@@ -18,6 +18,7 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech import audit
+from optmech.cli.main import main
 from optmech.noise import RealNoise
 from optmech.reading.sealed import seal
 
@@ -304,7 +305,7 @@ def test_bad_questions_are_refused(made: dict[str, RealNoise]) -> None:
         lambda: design.release(math.inf),
         lambda: design.release(True),
         lambda: design.release(1, bits=0.5),
-        lambda: om.exchange.noise_to_scipy(design),
+        lambda: om.exchange.write_noise_table(design, "noise.csv"),
     ):
         with pytest.raises(om.ProblemError):
             ask()
@@ -401,3 +402,84 @@ def test_forgeries_that_would_pay_are_refused(
             f"{int(window[1], 16) - part:x}",
         )
     assert verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json") == (False, False)
+
+
+# ---------------------------------------------------------------- several releases, other tools
+def test_several_releases_without_delta_share_the_rate(tmp_path: Path) -> None:
+    one, three = om.noise.real(0.5), om.noise.real("3/2", for_releases=3)
+    assert (three.exact_loss, three.exact_bound) == (one.exact_loss, one.exact_bound)
+    assert "3 releases" in three.promise
+    three.save(tmp_path / "three.json")
+    assert verdicts((tmp_path / "three.json").read_bytes(), tmp_path / "again.json") == (True, True)
+
+
+def test_several_releases_keep_delta_together(tmp_path: Path) -> None:
+    """Beside two copies of the density, whose losses are added here on a fine lattice."""
+    design = om.noise.real(2, "1/100", for_releases=2, cells=3)
+    single = om.noise.real(2, "1/100", cells=3)
+    assert design.loss > single.loss
+    assert single.lower_bound == pytest.approx(design.lower_bound)
+    design.save(tmp_path / "two.json")
+    assert verdicts((tmp_path / "two.json").read_bytes(), tmp_path / "again.json") == (True, True)
+    ends, heights = cells_of(design)
+    for shift in (1.0, 0.8, 1 / 3, 0.05):
+        cuts = np.unique(np.concatenate([ends, ends - shift]))
+        middles, widths = (cuts[1:] + cuts[:-1]) / 2, np.diff(cuts)
+        padded = np.concatenate([[0.0], heights, [0.0]])
+        p, q = (padded[np.searchsorted(ends, x)] * widths for x in (middles, middles + shift))
+        both = np.outer(p, p) - math.exp(2) * np.outer(q, q)
+        assert np.maximum(both, 0).sum() <= 0.01 + 1e-12
+
+
+def test_other_tools_get_it(made: dict[str, RealNoise]) -> None:
+    design = made["rises"]
+    law = om.exchange.noise_to_scipy(design)
+    for x in (-1.1, -0.2, 0.0, 0.31, 1.0):
+        assert law.pdf(x) == pytest.approx(design.density(x), rel=1e-9, abs=1e-12)
+    assert law.var() == pytest.approx(design.loss, rel=1e-9)
+
+
+def test_the_measurement_states_what_holds(made: dict[str, RealNoise]) -> None:
+    pytest.importorskip("opendp")
+    design = made["absolute"]
+    measurement = om.exchange.noise_to_opendp(design)
+    assert isinstance(measurement(3.25), float)
+    epsilon, delta = measurement.map(2.0)
+    assert epsilon == pytest.approx(1)
+    assert float(design.privacy(2)) <= delta <= 1e-5
+    assert measurement.map(0.5)[1] >= float(design.privacy(0.5))
+    pure = om.exchange.noise_to_opendp(made["squares"])
+    assert pure.map(2.5) == pytest.approx(math.log(3))
+    assert pure.map(2.6) == pytest.approx(2 * math.log(3))
+
+
+def test_losses_for_accounting_are_no_less_than_those_of_the_density(
+    made: dict[str, RealNoise],
+) -> None:
+    pytest.importorskip("dp_accounting")
+    design = made["rises"]
+    losses = om.exchange.noise_to_dp_accounting(design)
+    for epsilon in (1.0, 2.0, 3.0):
+        exact = float(design.privacy(1, epsilon=epsilon))
+        most = max(float(design.privacy(f"{k}/16", epsilon=epsilon)) for k in range(1, 17))
+        assert exact <= most <= losses.get_delta_for_epsilon(epsilon) <= most + 0.01
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "noise.json"
+    asked = ["noise", "--real", "--epsilon", "1", "--delta", "1/1000", "--sensitivity", "5/2"]
+    assert main([*asked, "--cells", "6", "-o", str(path)]) == 0
+    assert "sensitivity 2.5" in capsys.readouterr().out
+    assert main(["noise", "--real", "--epsilon", "1", "--picture", str(tmp_path / "n.png")]) == 0
+    assert (tmp_path / "n.png").stat().st_size > 10_000
+    assert main(["check", str(path)]) == 0
+    capsys.readouterr()
+    assert main(["sample", str(path), "7.5", "-n", "3", "--seed", "1"]) == 0
+    drawn = [float(line) for line in capsys.readouterr().out.split()]
+    released = om.load(path).release("7.5", 3, seed=1)
+    assert drawn == [float(value) for value in released]
+    for wrong in (["--cells", "x"], ["--order", "2"], ["--loss", "0:0"], ["--sensitivity", "0"]):
+        assert main(["noise", "--real", "--epsilon", "1", *wrong]) == 2
+    assert main(["noise", "--epsilon", "1", "--cells", "4"]) == 2
+    assert main(["noise", "--epsilon", "1", "--sensitivity", "2.5"]) == 2
+    assert main(["sample", str(path), "x"]) == 2

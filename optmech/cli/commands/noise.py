@@ -23,19 +23,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     argument(parser, "--delta D", "δ (default: 0)", default="0")
     argument(
-        parser,
-        "--sensitivity S",
-        "by how much one person changes the number (default: 1)",
-        type=int,
-        default=1,
-    )
+        parser, "--sensitivity S", "by how much one person changes the number (default: 1)",
+        default="1",
+    )  # fmt: skip
+    argument(parser, "--real", "for a real number, and not a whole one", action="store_true")
+    argument(parser, "--cells N", "cells of a sensitivity (with --real; default: auto)")
     argument(
         parser,
         "--loss LOSS",
-        "absolute, square, threshold, or a table such as 0,1,1.5 (default: absolute)",
+        "absolute, square, threshold, or a table such as 0,1,1.5, with --real corners such as "
+        "0:0,1:1,2:4 (default: absolute)",
         default="absolute",
     )
-    argument(parser, "--width W", "noise up to W costs nothing (loss threshold)", type=int)
+    argument(parser, "--width W", "noise up to W costs nothing (loss threshold)")
     argument(parser, "--dimensions D", "2 for pairs of numbers (default: 1)", type=int, default=1)
     argument(parser, "--norm NORM", "the norm of changes of a pair: l1, l2 or linf (default: l1)")
     argument(parser, "--loss-norm NORM", "the norm of noise that costs (default: the same)")
@@ -78,10 +78,14 @@ def _best(args: argparse.Namespace) -> ProvedNoise:
     """The noise that is asked for."""
     from optmech.noise.optimum import optimal
 
+    if args.real:
+        return _real(args)
+    if args.cells is not None:
+        raise ProblemError("goes with --real", where="--cells", remedy="Leave it out")
     asked: dict[str, Any] = {
-        "sensitivity": args.sensitivity,
+        "sensitivity": _whole(args.sensitivity, "--sensitivity"),
         "loss": _loss(args.loss),
-        "width": args.width,
+        "width": None if args.width is None else _whole(args.width, "--width"),
         "for_releases": args.for_releases,
         "note": note,
     }
@@ -92,6 +96,38 @@ def _best(args: argparse.Namespace) -> ProvedNoise:
     if args.delta != "0":
         raise ProblemError("goes with ε alone", where="--order", remedy="Leave out --delta")
     return cast("ProvedNoise", optimal(renyi=(args.order, args.epsilon), **asked))
+
+
+def _real(args: argparse.Namespace) -> ProvedNoise:
+    """The noise for a real number that is asked for."""
+    from optmech.noise.line import real
+
+    if args.order is not None or args.dimensions != 1 or args.norm or args.loss_norm:
+        raise ProblemError(
+            "is for ε and δ of one number",
+            where="--real",
+            remedy="Leave out --order, --dimensions, --norm and --loss-norm",
+        )
+    corners = [tuple(part.split(":")) for part in args.loss.split(",")]
+    return real(
+        args.epsilon,
+        args.delta,
+        loss=corners if ":" in args.loss else args.loss,
+        sensitivity=args.sensitivity,
+        cells="auto" if args.cells in (None, "auto") else _whole(args.cells, "--cells"),
+        width=args.width,
+        for_releases=args.for_releases,
+        note=note,
+    )
+
+
+def _whole(text: str, where: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ProblemError(
+            f"{text[:60]!r} is not a whole number", where=where, remedy="Give one such as 1"
+        ) from error
 
 
 def _loss(text: str) -> str | list[float]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
 
 from optmech.cli.inputs import (
     add_draw_seed,
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "secret SECRET",
         "label of the secret; a grid cell is ROW,COLUMN; for a design that is private at "
-        "every point the point itself, X,Y; for noise the whole number it is added to",
+        "every point the point itself, X,Y; for noise the number it is added to",
         nargs="?",
     )
     argument(
@@ -141,8 +142,15 @@ def _place_at(mechanism: Mechanism, text: str) -> Hashable:
 def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashable]:
     """A whole number, or a pair of them, with noise, ``count`` times."""
     from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
+    from optmech.noise.additive.line import RealNoise
 
     design = ProvedNoise.load(path)
+    if isinstance(design, RealNoise):
+        try:
+            released = design.release(secret, count, seed=seed)
+        except ProblemError as error:
+            raise error.at("SECRET") from error
+        return [float(value) for value in cast("list[Fraction]", released)]
     planar = not isinstance(design, CertifiedNoise)
     try:
         values = [int(part) for part in secret.split(",")]

@@ -51,9 +51,14 @@ class ApproximateNoise(ProvedNoise):
         """The least that the loss may be on the lattice of the law, of which bounds are."""
 
     @property
+    @abstractmethod
+    def majorant(self) -> NoiseLoss:
+        """The loss on the lattice that the law is charged."""
+
+    @property
     def charged(self) -> NoiseLoss:
-        """The loss on the lattice for which laws are searched."""
-        return self.minorant
+        """The loss for which law and bound are searched together."""
+        return self.majorant
 
     @property
     def compared(self) -> str:
@@ -115,7 +120,8 @@ class ApproximateNoise(ProvedNoise):
     @property
     def decided(self) -> tuple[float, str]:
         """The largest δ, and what was decided of it in words."""
-        worst, shift = float(self.proved_delta), self.largest_delta[1]
+        worst = float(self.proved_delta)
+        shift = f"{float(self.largest_delta[1] * Fraction(self.sensitivity) / self.steps):.9g}"
         if self.releases > 1:
             head = f"of {self.releases:,} releases at ε = {self.epsilon.words}"
             return worst, f"{head} δ is at most {worst:.9g}"
@@ -158,5 +164,5 @@ class NoiseDesign(ApproximateNoise, CertifiedNoise):
         return self.measure.minorant
 
     @property
-    def charged(self) -> NoiseLoss:
+    def majorant(self) -> NoiseLoss:
         return self.measure

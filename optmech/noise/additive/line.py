@@ -210,6 +210,15 @@ class RealNoise(ApproximateNoise):
         return self.costs.below
 
     @property
+    def majorant(self) -> NoiseLoss:
+        return self.costs.above
+
+    @property
+    def charged(self) -> NoiseLoss:
+        # a bound of the lower one is sharper, and the noise hardly dearer
+        return self.costs.below
+
+    @property
     def measured(self) -> str:
         """The loss in words."""
         return self.measure.words
@@ -217,7 +226,7 @@ class RealNoise(ApproximateNoise):
     @cached_property
     def exact_loss(self) -> Fraction:
         """E c(Z), exactly."""
-        return self.costs.unit * self.law.expected(self.costs.above)
+        return self.costs.unit * self.law.expected(self.majorant)
 
     def _bound(self) -> Fraction:
         found = self.costs.unit * (super()._bound() - self.costs.charge)

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
 from optmech.noise.additive.design import NoiseDesign
+from optmech.noise.additive.line import RealNoise
 from optmech.noise.additive.planar import PlanarNoise
 from optmech.noise.additive.renyi import RenyiNoise
+from optmech.noise.known import gaussian_scale
 from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
 
 __all__ = ["noise_picture"]
@@ -18,19 +21,24 @@ __all__ = ["noise_picture"]
 _SHOWN = 0.999
 _MOST_BARS = 400
 _MOST_SIDE = 60
+_MOST_CELLS = 20_000
 _FAINTEST = 1e-9
 
 
 def noise_picture(design: ProvedNoise, file: str | Path) -> None:
     """Draw the probabilities of noise where nearly all of them are, and in a second panel on a
     logarithmic scale beside the two-sided geometric law of the same ε, or the discrete Gaussian one
-    of the same divergence. Of pairs: a map of them, and the same on a logarithmic scale.
+    of the same divergence. Of pairs: a map of them, and the same on a logarithmic scale. Of real
+    noise: its density beside that of Laplace's noise, the staircase and the analytic Gaussian.
 
     Raises ProblemError without matplotlib, or on a path that is not .png, .pdf or .svg.
     """
     require_matplotlib(file)
     if isinstance(design, PlanarNoise):
         _planar_picture(design, file)
+        return
+    if isinstance(design, RealNoise):
+        _real_picture(design, file)
         return
     assert isinstance(design, CertifiedNoise)
     law = design.law
@@ -58,6 +66,48 @@ def noise_picture(design: ProvedNoise, file: str | Path) -> None:
     for axes in (left, right):
         axes.set_xlabel("noise")
         axes.set_ylabel("probability")
+    figure.suptitle(
+        f"{design.promise}: {design.measured} {design.loss:.4g}, lower bound "
+        f"{design.lower_bound:.4g}",
+        fontsize=10,
+    )
+    save(figure, file)
+
+
+def _real_picture(design: RealNoise, file: str | Path) -> None:
+    """The density, and those of known noise for the same promise."""
+    law, width, span = design.law, float(design.step), float(design.sensitivity)
+    rate, part = float(design.each), float(design.delta)
+    known: list[tuple[str, Floats]] = []
+    far = min(law.n + 3 * len(law.tails), _MOST_CELLS)
+    ends = (np.arange(-far, far + 2) - 0.5) * width
+    middles = (ends[1:] + ends[:-1]) / 2
+    values = np.array([float(law.at(abs(k))) for k in range(-far, far + 1)]) / width
+    if rate > 0:
+        known.append(("Laplace", rate / (2 * span) * np.exp(-rate / span * np.abs(middles))))
+        step = 1 / (1 + math.exp(rate / 2))
+        level = np.floor(np.abs(middles) / span + 1 - step)
+        first = -math.expm1(-rate) / (2 * span * (step + math.exp(-rate) * (1 - step)))
+        known.append(("staircase", first * np.exp(-rate * level)))
+    if part > 0:
+        sigma = gaussian_scale(rate, part, span)
+        peer = np.exp(-((middles / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
+        known.append(("analytic Gaussian", peer))
+    share = np.cumsum(values[far:] * width * np.where(np.arange(far + 1), 2, 1))
+    near = ends[min(2 * far + 1, far + 2 + int(np.searchsorted(share, _SHOWN)))]
+    figure = new_figure(10.4, 3.8)
+    left, right = figure.subplots(1, 2)
+    for axes in (left, right):
+        axes.stairs(np.where(values > 0, values, np.nan), ends, color=SERIES[0],
+                    lw=1.4, label="this noise")  # fmt: skip
+        for k, (name, peer) in enumerate(known, 1):
+            axes.plot(middles, peer, lw=0.9, color=SERIES[k % len(SERIES)], label=name)
+        axes.set_xlabel("noise")
+        axes.set_ylabel("density")
+    left.set_xlim(-near, near)
+    right.set_yscale("log")
+    right.set_ylim(bottom=max(1e-9, 0.3 * float(values[values > 0].min())))
+    right.legend(fontsize=8)
     figure.suptitle(
         f"{design.promise}: {design.measured} {design.loss:.4g}, lower bound "
         f"{design.lower_bound:.4g}",
