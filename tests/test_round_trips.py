@@ -253,7 +253,5 @@ def test_names_of_a_family_are_read_again(names: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("names", ["ab", 5, ["a", None], ["a", "a"], ["a"]])
 def test_names_of_a_family_that_are_none(names: Any) -> None:
-    with pytest.raises(
-        om.ProblemError, match=r"names: .* (are not 2 different names|is not a list)"
-    ):
+    with pytest.raises(om.ProblemError, match=r"names: .* are not 2 different names"):
         om.mechanisms.coupling_design(FAMILY, EVEN, KM, names=names)

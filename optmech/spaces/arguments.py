@@ -159,9 +159,7 @@ class Asked(NamedTuple):
     @property
     def words(self) -> str:
         """What is wanted, after "is not"."""
-        names = dict.fromkeys(
-            "text" if kind == "str" else f"a {KINDS[kind].words or kind}" for kind in self.kinds
-        )
+        names = dict.fromkeys(f"a {KINDS[kind].words or kind}" for kind in self.kinds)
         names |= dict.fromkeys(f"a list of {KINDS[kind].words or kind}s" for kind in self.lists)
         *before, last = names
         return f"{', '.join(before)} or {last}" if before else last

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -115,7 +115,7 @@ def coupling_design(
     *,
     weights: ArrayLike | None = None,
     outside: Outside = "target",
-    names: Sequence[Hashable] | None = None,
+    names: Sequence[str] | None = None,
     secrets: Domain | None = None,
     observables: Domain | None = None,
 ) -> TargetDesign:
@@ -162,7 +162,7 @@ def optimal_target(
     *,
     delta: Number = 0.0,
     outside: Outside = "target",
-    names: Sequence[Hashable] | None = None,
+    names: Sequence[str] | None = None,
     secrets: Domain | None = None,
     observables: Domain | None = None,
 ) -> TargetDesign:
@@ -210,7 +210,7 @@ def target_frontier(
     weights: ArrayLike | None = None,
     delta: Number = 0.0,
     outside: Outside = "target",
-    names: Sequence[Hashable] | None = None,
+    names: Sequence[str] | None = None,
     secrets: Domain | None = None,
     observables: Domain | None = None,
 ) -> list[TargetDesign]:
@@ -275,7 +275,7 @@ def read_family(
     distance: DistanceLike,
     weights: ArrayLike | None,
     outside: Outside,
-    names: Sequence[Hashable] | None,
+    names: Sequence[str] | None,
     secrets: Domain | None,
     observables: Domain | None,
     target: Distribution | None = None,
@@ -313,7 +313,7 @@ def read_family(
     return Family(read, blank)
 
 
-def _read_names(names: Sequence[Hashable] | None, count: int) -> tuple[str, ...]:
+def _read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
     """The names, or numbers."""
     if names is None:
         return tuple(str(t) for t in range(count))
@@ -370,7 +370,7 @@ def target_problem(
     divergence: str = "kl",
     weights: ArrayLike | None = None,
     delta: Number = 0.0,
-    names: Sequence[Hashable] | None = None,
+    names: Sequence[str] | None = None,
     secrets: Domain | None = None,
     observables: Domain | None = None,
     title: str = "",
