@@ -386,8 +386,7 @@ def theorem3_epsilon(dummies: int, outputs: int, beta: float, *, delta: Number) 
     0.641
     """
     budget = float(probability(delta, positive=True))
-    k = whole(dummies, "dummies", most=2**53)
-    places = whole(outputs, "outputs", least=1, most=2**53)
+    k, places = whole(dummies, "dummies"), whole(outputs, "outputs", least=1)
     most = float(probability(beta, "beta"))
     alpha = most * math.sqrt(k * math.log(2 / budget) / 2)
     room = k - alpha * places

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, wraps
-from numbers import Real
 from typing import Any, NamedTuple, ParamSpec, TypeVar
-
-import numpy as np
 
 from optmech.errors import ProblemError
 from optmech.exact.checked import truth
@@ -40,15 +36,7 @@ _ADOPT = (
 _LOAD = "Read it with om.load(path)"
 _NOISE = "Give what om.noise.optimal returns for whole numbers (without dimensions)"
 _PACK = "Pack it first, with om.pack(design, path)"
-_ALIASES = {
-    **dict.fromkeys(("Outside", "Over", "Reduce", "Structure"), "str"),
-    "Note": "function",
-    "Progress": "function",
-    "Row": "table",
-}
-"""Names that annotations have for one of a few texts, and others."""
-_MANY = {"int", "bool", "float"}
-"""Lists of these may be long, and are arrays before anything else looks at them."""
+_LIST = re.compile(r"(?:Sequence|Iterable)\[(\w+)\]")
 _ADDITIVE, _CHAINS = "optmech.noise.additive", "optmech.traces.chains"
 
 KINDS: Mapping[str, Kind] = {
@@ -123,30 +111,8 @@ KINDS: Mapping[str, Kind] = {
         {"Design": "Give the name of the file that design.save(path) wrote or is to be written"},
     ),
     "function": Kind("", "Give a function"),
-    "str": Kind("builtins", "Give text", words="text"),
-    "int": Kind("builtins", "Give a whole number", words="whole number"),
-    "float": Kind("builtins", "Give a number", words="number"),
-    "list": Kind("builtins", "Give a list"),
-    "table": Kind("", "Give a dict"),
 }
 """Every name in an annotation that is checked."""
-
-
-_PLAIN: Mapping[str, Any] = {
-    "str": str,
-    "int": (int, np.integer),
-    "float": (Real, np.number),
-    "list": Iterable,
-    "table": Mapping,
-}
-_BUT: Mapping[str, Any] = {
-    "str": (),
-    "int": bool,
-    "float": (bool, complex, np.complexfloating),
-    "list": (str, bytes, Mapping),
-    "table": (),
-}
-"""What of them is meant otherwise."""
 
 
 class Asked(NamedTuple):
@@ -212,7 +178,7 @@ class _NotAskedError(Exception):
     def among(self, signature: inspect.Signature, wanted: Mapping[str, Asked]) -> ProblemError:
         """The error, where the value may have been meant for another argument."""
         others = (kind for name, own in wanted.items() if name != self.where for kind in own.kinds)
-        ours = (kind for kind in others if kind not in ("path", "function", "table", *_PLAIN))
+        ours = (kind for kind in others if kind not in ("path", "function"))
         if not _instead(self.value, self.asked) and any(_is(kind, self.value) for kind in ours):
             return self._saying(
                 f"The arguments are {', '.join(signature.parameters)}, in this order"
@@ -241,30 +207,13 @@ def words_of(annotation: object) -> str:
 @cache
 def asked_by(annotation: str) -> Asked | None:
     """What an annotation asks for; None where it names anything else as well."""
-    parts = list(_parts(ast.parse(annotation, mode="eval").body)) if annotation else []
-    names = ["path" if part == "Path" and "str" in parts else part for part in parts]
-    if "path" in names:
-        names.remove("str")
-    lists = [part[1:] for part in names if part.startswith("*")]
-    kinds = [part for part in names if part != "None" and not part.startswith("*")]
-    if not kinds + lists or not {*kinds, *lists} <= set(KINDS):
+    text = re.sub(r"Callable\[.*\]", "function", annotation).replace("str | Path", "path")
+    parts = [part for part in text.split(" | ") if part != "None"]
+    lists = [found[1] for part in parts if (found := _LIST.fullmatch(part))]
+    kinds = [part for part in parts if not _LIST.fullmatch(part)]
+    if not parts or not {*kinds, *lists} <= set(KINDS):
         return None
-    return Asked(tuple(kinds), tuple(lists), "None" in names)
-
-
-def _parts(node: ast.expr) -> Iterator[str]:
-    """The names in a union; a list of what is looked at one by one begins with a star."""
-    if isinstance(node, ast.BinOp):
-        yield from (*_parts(node.left), *_parts(node.right))
-    elif isinstance(node, ast.Subscript):
-        of, each = ast.unparse(node.value), next(_parts(node.slice))
-        name = {"Callable": "function", "Mapping": "table", "Literal": "str"}.get(of, of)
-        if of in ("Sequence", "Iterable"):
-            name = f"*{each}" if each in KINDS and each not in _MANY else "list"
-        yield name
-    else:
-        name = ast.unparse(node)
-        yield _ALIASES.get(name, name)
+    return Asked(tuple(kinds), tuple(lists), "None" in text.split(" | "))
 
 
 def _read(value: Any, asked: Asked, where: str) -> Any:
@@ -286,8 +235,6 @@ def _is(kind: str, value: object) -> bool:
         return isinstance(value, str | os.PathLike)
     if kind == "function":
         return callable(value)
-    if kind in _PLAIN:
-        return isinstance(value, _PLAIN[kind]) and not isinstance(value, _BUT[kind])
     cls = getattr(sys.modules.get(KINDS[kind].home), kind, None)
     return cls is not None and isinstance(value, cls)
 

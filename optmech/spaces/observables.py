@@ -14,7 +14,7 @@ from optmech.base.arrays import Floats, unwrapped
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.spaces.arguments import checked_arguments, taken
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
 
 __all__ = ["Subsets", "Suppressible", "coarser", "subsets", "suppressible"]
@@ -44,10 +44,7 @@ class Subsets(Domain):
     def __init__(
         self, base: Domain, labels: Iterable[Hashable], members: Iterable[Iterable[int]]
     ) -> None:
-        groups = tuple(
-            taken(group, "Sequence[int]", f"members[{k}]") for k, group in enumerate(members)
-        )
-        groups = tuple(map(tuple, groups))
+        groups = tuple(tuple(group) for group in members)
         for k, group in enumerate(groups):
             if not group:
                 raise ProblemError("the subset is empty", where=f"observables[{k}]")
