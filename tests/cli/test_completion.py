@@ -20,7 +20,7 @@ from optmech.cli.main import main
         ("optmech solve montr", {"montreal", "montreal-small"}),
         ("optmech solve t", {"t.csv", "threshold"}),
         ("optmech trace ten", {"ten-points"}),
-        ("optmech protect d.json t.csv --outside ", {"refuse", "nearest", "drop"}),
+        ("optmech protect d.json t.csv --outside ", {"refuse", "nearest", "drop", "few"}),
         ("optmech completion f", {"fish"}),
     ],
 )
