@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 from mutations import Way, altered, anywhere, change
+from noise.judged import verdicts
 
 import optmech as om
-from optmech import audit
 from optmech.cli.main import main
 from optmech.reading.sealed import seal
 
@@ -51,16 +51,6 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return files(tmp_path_factory.mktemp("noise"))
-
-
-def verdicts(content: bytes, path: Path) -> tuple[bool, bool]:
-    """Whether the check and the audit accept a file; anything but a refusal is raised."""
-    path.write_bytes(content)
-    try:
-        passed = om.check(path).passed
-    except (om.VerificationError, om.ProblemError):
-        passed = False
-    return passed, audit.main([str(path)]) == 0
 
 
 def test_honest_files_pass_both_and_come_back_the_same(
