@@ -5,7 +5,6 @@ monitor, which keeps the best verified mechanism and the best bound.
 """
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -73,25 +72,6 @@ class Monitor(Protocol):
 
     def report(self, text: str) -> None:
         """Show a short line of progress (standard error, or wherever the caller wants it)."""
-
-
-class Timed:
-    """The monitor of a run whose points nobody takes: it ends after so many ``seconds``."""
-
-    def __init__(self, seconds: float) -> None:
-        self._until = time.monotonic() + seconds
-
-    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        return math.inf
-
-    def should_stop(self) -> bool:
-        return self.remaining() <= 0
-
-    def remaining(self) -> float:
-        return self._until - time.monotonic()
-
-    def report(self, text: str) -> None:
-        pass
 
 
 class Engine(Protocol):

@@ -15,7 +15,7 @@ from optmech.certificate.bound import closed_form_reason, pairs_of, support_reas
 from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.engines import load_engine, second, select
-from optmech.engines.base import EngineResult, Options, Outcome, Timed
+from optmech.engines.base import EngineResult, Options, Outcome
 from optmech.engines.interior import interior
 from optmech.errors import OptmechError, ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
@@ -28,6 +28,7 @@ from optmech.pipeline.session import (
     Recover,
     RelaxedChannel,
     Session,
+    Unheard,
     Witness,
     WitnessChannel,
     make_design,
@@ -379,7 +380,7 @@ def strictly_inside(statement: Statement) -> Floats | None:
     """A matrix (S, O) as far inside all inequalities of a statement as there are; None where none
     was found, or the program is too large to look."""
     given = Implied.of(Inequalities.of(statement)).given
-    found = interior(compile_lp(given).lp, Options(), Timed(_INNER_SECONDS))
+    found = interior(compile_lp(given).lp, Options(), Unheard(_INNER_SECONDS))
     return None if found is None else found.matrix
 
 

@@ -108,6 +108,17 @@ class Clock:
         self.report("interrupted: finishing with the best verified result so far")
 
 
+@dataclass
+class Unheard(Clock):
+    """The monitor of a run whose points nobody takes; it ends when the time is over."""
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        return math.inf
+
+    def should_stop(self) -> bool:
+        return self.remaining() <= 0
+
+
 @dataclass(eq=False)
 class Session(Clock):
     """Keeps the incumbent pair. ``Channel`` connects an engine to it."""

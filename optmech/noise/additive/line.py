@@ -27,7 +27,7 @@ from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Number, parse_exact
 from optmech.exact.sampler import Bytes, system_bytes
 from optmech.noise.additive.design import ApproximateNoise
-from optmech.noise.additive.loss import LARGEST, NAMES, NoiseLoss
+from optmech.noise.additive.loss import LARGEST, NAMES, NoiseLoss, require_width
 from optmech.noise.additive.privacy import BITS, hockey_stick
 
 MOST_CELLS = 50_000
@@ -64,12 +64,7 @@ class RealLoss(ReadOnly):
         """A loss from its name, or from its corners; raises ProblemError for anything else."""
         if isinstance(loss, RealLoss):
             return loss
-        if (isinstance(loss, str) and loss == "threshold") != (width is not None):
-            raise ProblemError(
-                "goes with the loss 'threshold', and is needed there",
-                where="width",
-                remedy="Give the largest noise that costs nothing, with loss='threshold'",
-            )
+        require_width(loss, width)
         if not isinstance(loss, str):
             return cls("corners", corners=_corners(loss))
         if loss not in NAMES:

@@ -35,6 +35,16 @@ _SLACK = Fraction(1, 10**9)
 _ROUNDING = Fraction(1, 10**13)
 
 
+def require_width(loss: object, width: object) -> None:
+    """Raises ProblemError where a width is given without the loss "threshold", or missing there."""
+    if (isinstance(loss, str) and loss == "threshold") != (width is not None):
+        raise ProblemError(
+            "goes with the loss 'threshold', and is needed there",
+            where="width",
+            remedy="Give the largest noise that costs nothing, with loss='threshold'",
+        )
+
+
 @frozen
 class NoiseLoss(ReadOnly):
     """An even loss of noise k on the integers.
@@ -70,12 +80,7 @@ class NoiseLoss(ReadOnly):
         """
         if isinstance(loss, NoiseLoss):
             return loss
-        if (isinstance(loss, str) and loss == "threshold") != (width is not None):
-            raise ProblemError(
-                "goes with the loss 'threshold', and is needed there",
-                where="width",
-                remedy="Give the largest noise that costs nothing, with loss='threshold'",
-            )
+        require_width(loss, width)
         if isinstance(loss, str):
             return cls._named(loss, width)
         if callable(loss):
