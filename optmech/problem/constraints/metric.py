@@ -83,7 +83,9 @@ class MetricPrivacy(Constraint):
                     )
         elif self.distance is None:
             raise ProblemError(
-                "is missing", where="distance", remedy="Give one, such as om.distances.hamming()"
+                "is missing: None is not a distance",
+                where="distance",
+                remedy="Use a member of om.distances, such as om.distances.hamming()",
             )
         if self.observable_threshold is not None and self.delta > 0:
             raise ProblemError(
