@@ -3,6 +3,7 @@ extension."""
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -58,12 +59,23 @@ def _contents(kind: str) -> dict[str, bytes]:
     """Names and contents of the files of a client."""
     source = files("optmech.packed") / "client"
     own = _texts(source)
-    if kind == "js":
-        return own
-    found = {**_texts(source / kind), "LICENSE": own["LICENSE"]}
+    found = own if kind == "js" else _texts(source / kind)
     if kind == "extension":
         found |= {f"client/{name}": own[name] for name in own if name.endswith(".js")}
-    return found
+    return found | {"LICENSE": _licence()}
+
+
+def _licence() -> bytes:
+    """The text of the licence, which comes with every installation and not once more in it."""
+    try:
+        text = distribution("optmech").read_text("licenses/LICENSE")
+    except PackageNotFoundError:
+        text = None
+    if text is None:
+        raise ProblemError(
+            "the licence of optmech is not beside it", remedy="Install optmech with pip first"
+        )
+    return text.encode()
 
 
 def _texts(folder: Traversable) -> dict[str, bytes]:
