@@ -33,6 +33,7 @@ from optmech.certificate.families import (
 )
 from optmech.certificate.statement import Family, Statement
 from optmech.lp.families.base import LARGEST_LOG
+from optmech.lp.highs import highs_solution
 
 _MOST = 3
 """Rows that are added at a time, for a report or a family of single losses."""
@@ -432,6 +433,26 @@ class PlaceRows:
         if slack:
             costs[-1], start[-1] = 1.0, 1.0 + 2 * max(self.excess(matrix), 0.0)
         return Links(table, np.array(unknowns), np.array(limits), costs, start)
+
+    def constant(self) -> Floats | None:
+        """What is reported everywhere with the same probabilities (kept,) and leaves the rows that
+        there are the most to spare, up to their limits; None where nothing was found."""
+        count, reports = self.weights.shape[1], len(self.kept)
+        links = self.links(np.full((count, reports), 1 / reports), slack=True)
+        if links is None:
+            return None
+        of_all = sp.kron(sp.eye_array(reports), np.ones((count, 1)))
+        # unknowns of either sign are differences
+        own = [links.rows @ of_all, links.free, -links.free]
+        total = sp.csr_array(np.repeat([1.0, 0.0], [reports, 2 * len(links.costs)])[None])
+        rows = sp.csr_array(sp.vstack([sp.hstack(own), total]))
+        cost = np.concatenate([np.zeros(reports), links.costs, -links.costs])
+        most = np.full(len(cost), np.inf)
+        most[-1] = 1.0
+        lower = np.append(np.full(len(links.most), -np.inf), 1.0)
+        solution = highs_solution(cost, rows, lower, np.append(links.most, 1.0), most)
+        row = np.maximum(np.array(solution.col_value[:reports]), 0.0)
+        return row / row.sum() if len(row) == reports and row.sum() > 0 else None
 
     def multipliers(self, values: Floats) -> Multipliers:
         """Those of the statement's families, from those of the rows."""

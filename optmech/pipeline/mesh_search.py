@@ -215,11 +215,10 @@ class _Search:
 
     def start(self) -> Floats:
         """A matrix strictly inside all constraints."""
-        for matrix in (self.middle, *self._nearly_constant()):
+        for matrix in self._nearly_constant():
             if self.rows.excess(matrix) < 0:
                 return matrix
         matrix = self.middle
-        self.rows.add(matrix)
         for _ in range(_ROUNDS):
             found = self.solve(1e-6, matrix, slack=True)
             if found.point.bound > 0:
@@ -248,11 +247,24 @@ class _Search:
         return None
 
     def _nearly_constant(self) -> Iterator[Floats]:
-        """Mostly the report that is the cheapest always, and some of all: private at every ε."""
+        """All reports as likely, mostly the report that is the cheapest always, and mostly what
+        keeps the constraints best of what is alike everywhere: private at every ε."""
+        yield self.middle
         matrix = np.zeros_like(self.middle)
         matrix[:, self.costs.sum(axis=0).argmin()] = 1.0
-        for share in _BLENDED:
-            yield (1 - share) * matrix + share * self.middle
+        yield from self._blended(matrix)
+        self.rows.add(self.middle)
+        for _ in range(_ROUNDS):
+            row = self.rows.constant()
+            if row is None:
+                return
+            matrix[:] = row
+            if not self.rows.add(matrix):
+                break
+        yield from self._blended(matrix)
+
+    def _blended(self, matrix: Floats) -> Iterator[Floats]:
+        return ((1 - share) * matrix + share * self.middle for share in _BLENDED)
 
     def _refuse(self, found: _Solved) -> None:
         """Raise Infeasible where multipliers prove that nothing is feasible."""

@@ -13,6 +13,7 @@ from optmech.base.labelled import few
 from optmech.errors import ProblemError
 from optmech.protection.reporter import Drawn, Reporter
 from optmech.reading.columns import require_columns
+from optmech.reading.errors import printable, show
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,12 @@ class Replaced:
             places = None
         if places is None and not chosen.labelled and report is None:
             report = "report"
+        if report is not None and printable(str(report)) != str(report):
+            raise ProblemError(
+                f"{show(report)} has characters that cannot be seen",
+                where="report",
+                remedy="Choose another name",
+            )
         if report is not None and report in known:
             raise ProblemError(
                 f"the data have a column {report!r}", where="report", remedy="Choose another name"

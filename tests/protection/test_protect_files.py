@@ -407,3 +407,29 @@ def test_coordinates_beyond_all_floats_are_no_place(
     dropped = ["protect", design, str(path), "--outside", "drop", "--keep", "n", "-o"]
     for out in ("o.csv", "o.parquet", "o.geojson"):
         assert main([*dropped, str(tmp_path / out)]) == 0
+
+
+@pytest.mark.parametrize("name", ["\x85\u2028", "\x1b[2J", "a\nb", "a\u202eb", "\x00"])
+def test_names_of_new_columns_can_be_seen(
+    design: str, fixes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    out = tmp_path / "out.csv"
+    argv = ["protect", design, fixes, "--x", "lon", "--y", "lat", "--report", name, "-o", str(out)]
+    assert main(argv) == 2
+    said = capsys.readouterr().err
+    assert "--report" in said
+    assert name not in said
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("sticky", [False, True])
+def test_a_summary_of_rows_that_nothing_ties_together(
+    design: str, fixes: str, tmp_path: Path, sticky: bool
+) -> None:
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    argv = ["protect", design, fixes, "--x", "lon", "--y", "lat", "-o", str(tmp_path / "out.csv")]
+    argv += ["--summary", str(tmp_path / "s.json")]
+    argv += ["--sticky-key-file", str(tmp_path / "key")] if sticky else []
+    assert main(argv) == 0
+    found = json.loads((tmp_path / "s.json").read_text())
+    assert (found["rows"], found["reports"], found["persons"]) == (3, 3, None)

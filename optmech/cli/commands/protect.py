@@ -108,8 +108,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     argument(
         result,
         "--summary FILE",
-        "write what the reports promise of each person to this JSON file: draws and total ε of "
-        "the worst and the median one, and what counting reports finds",
+        "write what the reports promise to this JSON file; where a kept column says whose a row "
+        "is, draws and total ε of the worst and the median person, and what counting finds",
     )
     sticky = parser.add_argument_group("reports that repeat")
     argument(
@@ -146,7 +146,7 @@ def run(args: argparse.Namespace) -> Answer:
     _refuse_exchanged(args.design, args.data)
     keep = _kept(args)
     columns = _columns_of_persons(args)
-    persons = Persons(columns) if columns or args.summary else None
+    persons = Persons(columns) if columns else None
     promise: Promise | None = None
     try:
         key = None if args.sticky_key_file is None else _key(args.sticky_key_file)
