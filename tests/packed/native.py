@@ -83,13 +83,13 @@ class Native:
         _, said = self._process.communicate(timeout=60)
         assert self._process.returncode == 0, said[-3000:]
 
-    def open(self, path: Path, signed: bool = False) -> tuple[bool, int, int, int] | None:
-        """Whether it is a mesh, bytes of a draw, places and their dimension; None refused."""
+    def open(self, path: Path, signed: bool = False) -> tuple[str, int, int, int] | None:
+        """The kind of its mechanism, bytes of a draw, places and their dimension; None refused."""
         name, *parts = self.ask("open", path, int(signed)).split()
         if name != "read":
             return None
-        mesh, size, count, dimension = map(int, parts)
-        return bool(mesh), size, count, dimension
+        kind, size, count, dimension = map(int, parts)
+        return ("places", "mesh", "earth")[kind], size, count, dimension
 
     def words(self) -> list[Any]:
         """Title, promises, what is not promised, and what is done outside."""
@@ -107,6 +107,11 @@ class Native:
             point = [value(text) for text in where.split(",") if text] or None
             out.append([int(number), point, value(radius) if radius else None])
         return out
+
+    def where(self, report: int) -> list[Any]:
+        """Coordinates, of which it has two, and accuracy of a report, None where there is none."""
+        east, north, *radius = map(value, self.ask("where", report).split())
+        return [[east, north], radius[0] if radius else None]
 
     def number(self, *words: object) -> int | str:
         """A report, -1 outside, or "refused"."""
@@ -138,10 +143,15 @@ def answers(reader: Native, path: Path, signed: bool, positions: list[list[float
     found = reader.open(path, signed)
     if found is None:
         return "refused"
-    mesh, size, count, dimension = found
+    kind, size, count, dimension = found
     data = [bytes.fromhex(text)[:size] for text in entropy]
+    if kind == "earth":
+        places = [reader.locate(position) for position in positions]
+        draws = [reader.draw(place, data[k % len(data)]) for k, place in enumerate(places)]
+        reports = [[number, *reader.where(number)] for number in draws]
+        return {"words": reader.words(), "reports": reports, "draws": draws, "places": places}
     words = {"words": reader.words(), "reports": reader.reports()}
-    if mesh:
+    if kind == "mesh":
         draws = [reader.at(p, data[k % len(data)]) for k, p in enumerate(positions)]
         return {**words, "draws": draws}
     drawn = [reader.draw(k * 7 % count, own) for k, own in enumerate(data)]

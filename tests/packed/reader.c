@@ -70,7 +70,7 @@ static void opened(const char *path, int asks)
         if (!work) exit(3);
     }
     if (found != OPTMECH_OK) printf("refused %s", m.why);
-    else printf("read %d %u %llu %u", m.mesh, m.draw_bytes, (unsigned long long)m.secrets.count,
+    else printf("read %d %u %llu %u", m.earth ? 2 : m.mesh, m.draw_bytes, (unsigned long long)m.secrets.count,
                 m.secrets.dimension);
 }
 

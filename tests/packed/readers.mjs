@@ -17,11 +17,17 @@ const attempt = (ask) => {
 
 function asked(mechanism, positions, entropy) {
   const data = entropy.map((text) => bytes(text).subarray(0, mechanism.drawBytes));
-  const reports = mechanism.columns.map((report) => {
+  const described = (report) => {
     const { coordinates, accuracy } = mechanism.describe(report);
     return [report, coordinates, accuracy];
-  });
+  };
   const words = [mechanism.title, mechanism.protects, mechanism.doesNotPromise, mechanism.outside];
+  if (mechanism.kind === "earth") {
+    const places = positions.map((position) => mechanism.locate(position));
+    const draws = places.map((place, k) => mechanism.draw(place, data[k % data.length]));
+    return { words, reports: draws.map(described), draws, places };
+  }
+  const reports = mechanism.columns.map(described);
   if (mechanism.kind === "mesh") {
     return { words, reports, draws: positions.map((position, k) => attempt(() => {
       const place = mechanism.locate(position);

@@ -1,11 +1,11 @@
 """The five readers of packed files on altered ones: ``python -m tests.packed.readers``.
 
-Files of every kind (places of all kinds, regions, signed ones) are altered in their bytes or in
-what they say, half of them with a digest (and a signature) that fits. ``om.load_packed``, the
-client in Node and the reader in C (under sanitizers, where there is a compiler) have to read the
-same ones and give the same places, draws and words;
+Files of every kind (places of all kinds, regions, the whole earth, signed ones) are altered in
+their bytes or in what they say, half of them with a digest (and a signature) that fits.
+``om.load_packed``, the client in Node and the reader in C (under sanitizers, where there is a
+compiler) have to read the same ones and give the same places, draws and words;
 ``om.check_packed`` and ``optmech.audit`` have to pass the same ones of those that are read, and no
-others.
+others. Of the whole earth ``om.Earth.load`` passes what it reads, as it proves its promise too.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import optmech as om
 from optmech import audit
@@ -66,6 +67,7 @@ class Source:
     name: str
     content: bytes
     design: Any
+    """None of a file for the whole earth, which needs none."""
     path: Path
     """Of the design's file."""
     signed: bool = False
@@ -135,7 +137,10 @@ def sources(folder: Path) -> list[Source]:
         om.pack(design, folder / f"{name}.omm", bits=bits, outside=outside, max_loss=1)
         content = (folder / f"{name}.omm").read_bytes()
         out.append(Source(name, content, om.Design.load(own), own))
-    signed = [part for part in out if part.name in ("grid", "north")]
+    own = folder / "earth.omm"
+    om.Earth.of("ln 2", cell=0.25).save(own)
+    out.append(Source("earth", own.read_bytes(), None, own))
+    signed = [part for part in out if part.name in ("grid", "north", "earth")]
     return out + [Source(f"signed {s.name}", s.content, s.design, s.path, True) for s in signed]
 
 
@@ -259,7 +264,8 @@ def in_words(content: bytes, rng: random.Random) -> bytes:
     """What the file says changed, in one or two places; or said in another order or form."""
     form, inner, rows, _ = decode(content).value
     header = decode(inner)
-    width = header["width"]
+    # sums of the earth's rings have eight bytes
+    width = header.get("width", 8)
     if rng.random() < 0.25:
         return sealed(form, inner, in_rows(rows, width, rng))
     for _ in range(rng.choice([1, 1, 1, 2])):
@@ -297,7 +303,7 @@ def altered(source: Source, key: Key, rng: random.Random) -> bytes:
 def in_python(part: Altered, signer: Path | None) -> Any:
     """What ``readers.mjs`` answers, from Python."""
     try:
-        found = om.load_packed(part.path, signer=signer)
+        found = opened(part, signer)
     except OptmechError:
         return "refused"
     except Exception as error:
@@ -305,6 +311,8 @@ def in_python(part: Altered, signer: Path | None) -> Any:
     header = found.header
     own = {"title": header.title, "protects": list(header.protects)}
     words = [*own.values(), list(header.does_not_promise), header.outside]
+    if isinstance(found, om.Earth):
+        return {"words": words, **on_earth(found, part)}
     labels = found.observables.labels
     number = {label: k for k, label in enumerate(labels)}
     data = [bytes.fromhex(text)[: found.draw_bytes] for text in part.entropy]
@@ -337,8 +345,30 @@ def in_python(part: Altered, signer: Path | None) -> Any:
     return {"words": words, "reports": reports, "draws": draws, "places": places}
 
 
+def opened(part: Altered, signer: Path | None) -> Any:
+    """A file of any kind; of one for the whole earth only its form counts, as that is all that
+    other languages decide: whether its promise is kept is asked by ``checked``."""
+    if part.source.design is not None:
+        return om.load_packed(part.path, signer=signer)
+    with mock.patch("optmech.packed.earth._require_proved"):
+        return om.Earth.load(part.path, signer=signer)
+
+
+def on_earth(found: om.Earth, part: Altered) -> dict[str, Any]:
+    """The cells of positions, draws for them, and what is said of these."""
+    places = [found.locate(position) for position in part.positions]
+    data = [bytes.fromhex(text)[: found.draw_bytes] for text in part.entropy]
+    draws = [found.report(place, data[k % len(data)]) for k, place in enumerate(places)]
+    # a file that is not proved need not have one
+    radius = None if found.header.accuracy is None else found.header.accuracy.radius[0]
+    reports = [[n, list(found.coordinates(n)), radius] for n in draws]
+    return {"reports": reports, "draws": draws, "places": places}
+
+
 def checked(part: Altered, signer: Path | None) -> bool:
     try:
+        if part.source.design is None:
+            return om.Earth.load(part.path, signer=signer).check().passed
         return om.check_packed(part.path, part.source.design, signer=signer).passed
     except OptmechError:
         return False
@@ -352,7 +382,7 @@ def audited(part: Altered) -> bool:
         path = part.path.with_suffix(".plain")
         path.write_bytes(payload)
     try:
-        audit.judge(str(path), str(part.source.path))
+        audit.judge(str(path), *([] if part.source.design is None else [str(part.source.path)]))
     except audit.Fault:
         return False
     return True
@@ -360,6 +390,9 @@ def audited(part: Altered) -> bool:
 
 def positions(source: Source, rng: random.Random) -> list[list[float]]:
     """Inside, around and far from the region; corners of floats."""
+    if source.design is None:
+        poles = [[rng.uniform(-400, 400), rng.choice([-90.0, 90.0])], [180.0, rng.uniform(-80, 80)]]
+        return poles + [[rng.uniform(-400, 400), rng.uniform(-90, 90)] for _ in range(6)]
     mechanism = om.load_packed(source.path.with_suffix(".omm"))
     points = getattr(getattr(mechanism, "secrets", mechanism.observables), "points", None)
     if points is None:
