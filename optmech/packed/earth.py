@@ -420,6 +420,8 @@ def _decoded(content: bytes) -> tuple[Header, Rings, int]:
         raise ProblemError("is of another kind", where="kind")
     rings = Rings(untyped(body["heights"], 86), tuple(np.frombuffer(rows, "<u8").tolist()))
     header = read_header(body, 1)
+    if header.snap is None:
+        raise ProblemError("is no number", where="snap")
     _require_proved(header, rings, bands)
     return header, rings, bands
 
@@ -433,7 +435,8 @@ def _require_proved(header: Header, rings: Rings, bands: int) -> None:
     if rate is None or not 0 < rate <= least_above(exact) or _rate(exact) != rate:
         raise ProblemError("is not the rate that is promised", where="epsilon")
     proved = rings.snap(rate, bands)
-    if snap is None or not proved <= snap <= proved * (1 + _NEAR):
+    assert snap is not None
+    if not proved <= snap <= proved * (1 + _NEAR):
         raise ProblemError("is not what the law keeps", where="snap")
     own = {"kind": "metric_privacy", "promise": _said(exact), "epsilon": rate, "per": _PER}
     proper = _stated(rings, bands, header.title, own, snap)
@@ -451,7 +454,8 @@ def _require_proved(header: Header, rings: Rings, bands: int) -> None:
             raise ProblemError("is not that of the law", where=name.replace("_", " "))
 
 
-def _figures(part: Loss | Accuracy | None) -> tuple[str, list[float]]:
+def _figures(part: Loss | Accuracy | None) -> tuple[object, list[float]]:
+    """What has to be equal, and what only nearly."""
     if isinstance(part, Loss):
         return part.objective, [part.design, part.packed, part.increase]
-    return "", [] if part is None else [part.quantile, *part.radius]
+    return (None, []) if part is None else (part.quantile, list(part.radius))

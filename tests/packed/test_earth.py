@@ -328,7 +328,8 @@ def test_all_readers_refuse_what_is_no_file(node: str, known: om.Earth, tmp_path
     """What of a file's form is wrong; what its law does not keep only a proof finds."""
     proofs = {"a larger rate", "a smaller ε in words", "a smaller snap", "a larger snap",
               "other bands", "another accuracy", "another loss", "fewer sentences",
-              "two constraints", "another height", "no even part"}  # fmt: skip
+              "two constraints", "another height", "no even part",
+              "a quantile that is nearly the same"}  # fmt: skip
     content = (VECTORS / "earth.omm").read_bytes()
     script = f"""
         import {{ PackedError, load }} from {json.dumps((CLIENT / "index.js").as_uri())};
@@ -390,6 +391,9 @@ CHANGES = {
     "other bands": lambda p: p["header"].update(bands=p["header"]["bands"] - 7),
     "too many bands": lambda p: p["header"].update(bands=2**22 + 1),
     "another accuracy": lambda p: p["header"]["accuracy"].update(radius=typed([1.0], 86)),
+    "a quantile that is nearly the same": lambda p: p["header"]["accuracy"].update(
+        quantile=0.9500000000000002
+    ),
     "another loss": lambda p: p["header"]["loss"].update(packed=1.0),
     "fewer sentences": lambda p: p["header"].update({"does not promise": []}),
     "another kind": lambda p: p["header"].update(kind="mesh"),
