@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from prose import mean_length, pages, sentences
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -212,6 +213,18 @@ def test_no_reference_dangles() -> None:
     assert links > 150
     assert quoted > 20
     assert dangling == []
+
+
+def test_sentences_have_twenty_words_on_every_page() -> None:
+    """The mean of a page, by the count of tests/prose.py, which prints it."""
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in pages()}
+    assert len(texts) > 50
+    means = {name: mean_length(text) for name, text in texts.items()}
+    assert {name: round(mean, 1) for name, mean in means.items() if mean > 20} == {}
+    shown = (
+        "# Head\nOne `a b` is\n$x + y$. Two 3.5 here!\n\n| not | this |\n\n* An item: it\n  ends\n"
+    )
+    assert sentences(shown) == ["One code is it.", "Two 35 here!", "An item: it ends."]
 
 
 def test_make_has_what_the_documents_call() -> None:

@@ -152,10 +152,10 @@ def _not_unique(grid: str) -> str:
     }
     return (
         "\n\nOptimal mechanisms are not unique, and all figures about attacks (Figs. 2a, 3, 4, 6) "
-        f"are of those that a run found: {len(pairs)} joint designs made twice, with and without "
-        f"reuse, have the same loss within {apart['loss']:.0e}, but the error of the optimal "
-        f"attack on the two differs by up to {apart['optimal']:.1%}, that of the Bayesian one by "
-        f"up to {apart['bayesian']:.1%}."
+        f"are of those that a run found. {len(pairs)} joint designs made twice, with and without "
+        f"reuse, have the same loss within {apart['loss']:.0e}. But the error of the optimal "
+        f"attack on the two differs by up to {apart['optimal']:.1%}, and that of the Bayesian one "
+        f"by up to {apart['bayesian']:.1%}."
     )
 
 
