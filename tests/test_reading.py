@@ -23,7 +23,7 @@ from optmech.exchange import read_matrix, read_netcdf, read_osm, read_parquet
 from optmech.exchange.geo import read_geojson
 from optmech.pipeline.profiles import load_profile
 from optmech.reading.bounded import MAX_BYTES, expanded, read_bytes, read_text, translated
-from optmech.reading.columns import read_columns, read_text_columns
+from optmech.reading.columns import read_columns, read_rows, read_text_columns
 from optmech.reading.errors import printable
 from optmech.reading.source import read_document
 
@@ -489,20 +489,34 @@ def test_text_with_a_mark_of_byte_order(tmp_path: Path) -> None:
     assert read_text(tmp_path / "x") == "é"
 
 
-@pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs")])
-def test_other_separators_are_named_wherever_tables_are_read(
-    mark: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text(f"x{mark}y{mark}name\n1,5{mark}2{mark}a\n3{mark}4{mark}b\n")
-    path = tmp_path / "p.toml"
-    path.write_text(
-        'format = 1\nprior = "uniform"\nloss = "euclidean"\n[secrets]\nkind = "table"\n'
-        'file = "t.csv"\nx = "x"\ny = "y"\nlabel = "name"\n[[constraints]]\n'
-        'kind = "metric_privacy"\nepsilon = 1\ndistance = "euclidean"\n'
-    )
-    for argv in (["init", str(table)], ["solve", str(path)]):
-        assert main(argv) == 2
-        said = capsys.readouterr().err
-        assert f"its columns are separated by {name}" in said
-        assert "pandas.read_csv(file, sep=" in said
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_other_separators_are_read_wherever_tables_are(mark: str, tmp_path: Path) -> None:
+    """Numbers with decimal commas, in columns of coordinates, of weights and without a header."""
+    cells = [["x", "y", "name, long", "w"], ["1,5", "2", "a", "3"], ["-3", "4,25e0", "b;c", "1,5"]]
+    rows = [mark.join(f'"{cell}"' if mark in cell else cell for cell in row) for row in cells]
+    (tmp_path / "t.csv").write_text("\n".join(["", *rows]) + "\n")
+    found = read_columns(tmp_path / "t.csv", ["x", "y", "w"])
+    assert {name: column.tolist() for name, column in found.items()} == {
+        "x": [1.5, -3.0], "y": [2.0, 4.25], "w": [3.0, 1.5]
+    }  # fmt: skip
+    assert read_text_columns(tmp_path / "t.csv", ["name, long"]) == {"name, long": ["a", "b;c"]}
+    (tmp_path / "m.csv").write_text(f"1,5{mark}2,5\n3{mark}4\n")
+    assert [row.tolist() for row in read_rows(tmp_path / "m.csv")] == [[1.5, 2.5], [3.0, 4.0]]
+    (tmp_path / "comma.csv").write_text("1,5\n")
+    assert [row.tolist() for row in read_rows(tmp_path / "comma.csv")] == [[1.0, 5.0]]
+
+
+@pytest.mark.parametrize(
+    "cells", [("1,5", "1.5"), ("1.5", "1,5"), ("1,234,567",), ("1.234,5",), ("1,234.5",)]
+)
+def test_two_decimal_marks_in_a_column_are_refused(cells: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x;y\n" + "".join(f"{cell};1\n" for cell in cells))
+    with pytest.raises(ProblemError, match="points and with commas"):
+        read_columns(tmp_path / "t.csv", ["x", "y"])
+    assert read_columns(tmp_path / "t.csv", ["y"])["y"].tolist() == [1.0] * len(cells)
+
+
+def test_words_with_marks_are_no_numbers(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x;y\nn.a.;1\n1,5;2\nunknown, lost;3\n;4\n")
+    found = read_columns(tmp_path / "t.csv", ["x"])["x"]
+    assert np.isnan(found).tolist() == [True, False, True, True]

@@ -15,6 +15,7 @@ from optmech.errors import ProblemError
 
 _BY_POSITION = "give .to_numpy() to take the values by position"
 _LATITUDE = ("lat", "latitude", "y")
+_EASTING, _NORTHING = ("e", "east", "easting"), ("n", "north", "northing")
 _LONGITUDE = ("lon", "lng", "long", "longitude", "x")
 
 
@@ -163,12 +164,12 @@ def few(labels: Iterable[Hashable]) -> str:
 def coordinate_names(
     names: Iterable[Hashable], degrees: bool | None = None
 ) -> tuple[str, str] | None:
-    """The columns that are called longitude and latitude, or x and y, where each is one; degrees
-    before others, or one kind only: those in ``degrees``, or those that are not."""
+    """The columns that are called longitude and latitude, x and y, or easting and northing, where
+    each is one; degrees before others, or one kind only: those in ``degrees``, or others."""
     ends: dict[str, list[str]] = {}
     for name in map(str, names):
         ends.setdefault(name.rpartition("_")[2].lower(), []).append(name)
-    kinds = ((_LONGITUDE[:-1], _LATITUDE[:-1]), (("x",), ("y",)))
+    kinds = (_LONGITUDE[:-1], _LATITUDE[:-1]), (("x",), ("y",)), (_EASTING, _NORTHING)
     for first, second in kinds if degrees is None else kinds[:1] if degrees else kinds[1:]:
         one = [name for end in first for name in ends.get(end, [])]
         other = [name for end in second for name in ends.get(end, [])]

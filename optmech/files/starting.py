@@ -24,6 +24,7 @@ from optmech.files.extent import (
     read_points,
     unit_lengths,
 )
+from optmech.files.reference import Reference
 from optmech.files.region import (
     DEGREE,
     PLACES,
@@ -69,6 +70,8 @@ class Wanted:
     uniform: bool = False
     more: tuple[tuple[str, str], ...] = ()
     degrees: bool = False
+    crs: Reference | None = None
+    """Of the coordinates, where they are not what their names say."""
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -96,8 +99,16 @@ def first_problem(wanted: Wanted, beside: Path) -> tuple[str, list[str]]:
     file = _relative(wanted.data, beside)
     if wanted.x is None or wanted.y is None:
         return _labels(wanted, file)
-    degrees = wanted.degrees or is_degrees(wanted.x, wanted.y)
+    crs = wanted.crs
+    named = wanted.degrees or is_degrees(wanted.x, wanted.y)
+    degrees = named if crs is None else crs.degrees
     points, notes = read_points(wanted.data, wanted.pairs, degrees)
+    if crs is not None:
+        crs.require(wanted.data, (wanted.x, wanted.y), points)
+        notes.append(
+            f"coordinates are read as {crs.words}"
+            + ("" if degrees else "; the reports will be in the same projection")
+        )
     made = _grid if wanted.cells is not None else _region
     if wanted.more and (wanted.cells is not None or wanted.label is not None):
         raise ProblemError(
@@ -107,15 +118,16 @@ def first_problem(wanted: Wanted, beside: Path) -> tuple[str, list[str]]:
         )
     text, more = (made if wanted.label is None else _places)(wanted, file, points, degrees)
     notes = more + notes
-    if not degrees and (np.abs(points) <= (180, 90)).all() and (points % 1).any():
+    if crs is None and not degrees and (np.abs(points) <= (180, 90)).all() and (points % 1).any():
         notes.append(
             f"{wanted.x!r} and {wanted.y!r} are taken for the plane. If they are longitude and "
             "latitude in degrees, say --degrees, as distances are wrong otherwise"
         )
     if not degrees and not wanted.unit and _MAPPED[0] < np.abs(points).max() < _MAPPED[1]:
         notes.append(
-            "the coordinates look like metres of a projection: with --unit m lengths are said in "
-            "metres and kilometres; the reports will be in the same projection"
+            "the coordinates look like metres of a projection: with --crs EPSG:CODE they are "
+            "checked, and with that or --unit m lengths are said in metres and kilometres; the "
+            "reports will be in the same projection"
         )
     return text, notes
 

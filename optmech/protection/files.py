@@ -22,6 +22,7 @@ from optmech.protection.tables import (
     opened_sink,
     opened_table,
     row_words,
+    separator_words,
 )
 
 PART = 50_000
@@ -55,6 +56,10 @@ def protect_file(
     """
     kind = kind_of(target)
     with opened_table(source, size) as table:
+        if words := separator_words(table):
+            noted(
+                f"{words}; reports are written with commas between columns, and points in numbers"
+            )
         asked = guessed(table, asked, reporter.geographic, noted)
         places = _places_of(table, asked, source, reporter)
         names = list(dict.fromkeys(table.known))

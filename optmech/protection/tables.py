@@ -21,6 +21,7 @@ from optmech.reading.columns import (
     Rows,
     csv_parts,
     number_of,
+    numbers_by,
     numbers_of,
     parquet_names,
     read_features,
@@ -59,16 +60,21 @@ class CsvTable:
     """Rows before the part that was read last."""
     lines: list[int] = field(default_factory=list)
     """Those of the file that the rows of this part end on."""
+    separator: str = ","
+    path: str | Path = ""
 
     def parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
         """The columns, ``numbers`` as floats with NaN for what is none."""
         # of columns with the same name the last counts, as elsewhere
         place = {name: k for k, name in enumerate(self.known)}
+        own = {name: numbers_by(self.separator, name, self.path) for name in numbers}
         for numbered in self.rows:
             self.first += len(self.lines)
             self.lines, rows = [line for line, _ in numbered], [row for _, row in numbered]
             part: Part = {name: [row[place[name]] for row in rows] for name in others}
-            part.update({name: numbers_of([row[place[name]] for row in rows]) for name in numbers})
+            for name, read in own.items():
+                cells: Any = [row[place[name]] for row in rows]
+                part[name] = numbers_of(cells if self.separator == "," else list(map(read, cells)))
             yield part
 
     def line_of(self, row: int) -> int | None:
@@ -148,8 +154,15 @@ def opened_table(path: str | Path, size: int) -> Iterator[Table]:
             f"is {_NO_TABLES[kind]}, and no table", where=str(path), remedy=_AS_TABLE
         )
     else:
-        with csv_parts(path, size) as (header, rows):
-            yield CsvTable(header, rows)
+        with csv_parts(path, size) as (separator, header, rows):
+            yield CsvTable(header, rows, separator=separator, path=path)
+
+
+def separator_words(table: Table) -> str:
+    """What separates the columns of a table of text, where that are no commas; else ""."""
+    names = {";": "semicolons", "\t": "tabs"}
+    name = names.get(table.separator) if isinstance(table, CsvTable) else None
+    return f"columns are separated by {name}: numbers may have decimal commas" if name else ""
 
 
 def row_words(table: Table, row: int) -> str:

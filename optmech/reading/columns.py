@@ -3,11 +3,12 @@
 import csv
 import io
 import json
+import re
 import sys
 from array import array
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -29,7 +30,8 @@ _MOST_FEATURES = 200_000
 
 def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, Floats]:
     """Read the named columns of a CSV file (plain, .gz, .bz2 or .xz; UTF-8, with a header) as
-    float64; or of a Parquet or GeoJSON file, see ``read_text_columns``.
+    float64; or of a Parquet or GeoJSON file, see ``read_text_columns``. Columns may be separated by
+    semicolons or tabs too, and then numbers may have decimal commas.
 
     Cells that are empty or not numbers become NaN: the caller counts and reports them.
     """
@@ -55,21 +57,25 @@ def _columns(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
         return _geojson(file, names)
     # texts of numbers would take ten times the memory
     columns: dict[str, Any] = {name: array("d") if numbers else [] for name in names}
-    for cells in _rows(file, names):
-        for name, cell in zip(names, cells, strict=True):
-            columns[name].append(number_of(cell) if numbers else cell)
+    separator, rows = _rows(file, names)
+    readers = [numbers_by(separator, name, file) if numbers else str for name in names]
+    for cells in rows:
+        for name, read, cell in zip(names, readers, cells, strict=True):
+            columns[name].append(read(cell))
     return columns
 
 
-def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file with the numbers of their lines, empty lines left out; see
+def read_csv(path: Path, *, numbers: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """What separates the columns of a CSV file, as the only cell of a line 0, and its rows with the
+    numbers of their lines, empty lines left out; of ``numbers`` the first line is no header. See
     ``read_text_columns`` for what is refused."""
     with (
         expanded(path) as stream,
         io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text,
         translated(path, "is not a UTF-8 CSV file", "Save it as UTF-8 CSV"),
     ):
-        reader = csv.reader(bounded_lines(text, path))
+        separator, reader = _reader(bounded_lines(text, path), numbers)
+        yield 0, [separator]
         for count, row in enumerate(reader):
             if count > MAX_ROWS:
                 raise ProblemError(
@@ -83,47 +89,85 @@ def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def read_rows(path: Path) -> list[Floats]:
     """The rows of a CSV file of numbers without a header, of any lengths."""
+    rows = read_csv(path, numbers=True)
+    _, (separator,) = next(rows)
+    read = float if separator == "," else numbers_by(separator, "the file", path)
 
     def number(cell: str, line: int) -> float:
         try:
-            return float(cell)
+            found = read(cell)
         except ValueError:
+            found = None
+        if found is None or (separator != "," and found != found):
             raise ProblemError(
                 f"line {line}: {cell[:40]!r} is not a number",
                 where=str(path),
                 remedy="Give rows of numbers, without a header",
-            ) from None
+            )
+        return found
 
     return [
-        np.array([number(cell, line) for cell in cells], dtype=np.float64)
-        for line, cells in read_csv(path)
+        np.array([number(cell, line) for cell in cells], dtype=np.float64) for line, cells in rows
     ]
 
 
-def _rows(file: Path, names: Sequence[str]) -> Iterator[list[str]]:
-    """The cells of the named columns; what a row does not have is empty."""
+def _rows(file: Path, names: Sequence[str]) -> tuple[str, Iterator[list[str]]]:
+    """What separates columns, and the cells of the named ones; what a row lacks is empty."""
     rows = read_csv(file)
+    _, (separator,) = next(rows)
     _, header = next(rows, (0, list[str]()))
-    refuse_separator(header, file)
     require_columns(file, names, header)
     # of columns with the same name the last counts, as in csv.DictReader
     last = {name: k for k, name in enumerate(header)}
     wanted = [last[name] for name in names]
-    for _, row in rows:
-        yield [row[k] if k < len(row) else "" for k in wanted]
+    return separator, ([row[k] if k < len(row) else "" for k in wanted] for _, row in rows)
 
 
-def refuse_separator(header: Sequence[str], path: str | Path) -> None:
-    """Refuse a table whose columns are not separated by commas, as its header shows."""
-    for mark, name, more in ((";", "semicolons", ', decimal=","'), ("\t", "tabs", "")):
-        if len(header) == 1 and mark in header[0]:
-            shown = "\\t" if mark == "\t" else mark
+_QUOTED = re.compile('"[^"]*"')
+_DIGITS = re.compile("[-+]?[0-9.,]+")
+
+
+def _reader(lines: Iterator[str], numbers: bool) -> tuple[str, Any]:
+    """What separates the columns of a table of text, by its first line that is not empty, and a
+    reader of all lines: semicolons or tabs, where there are more of them than of commas."""
+    head: list[str] = []
+    for line in lines:
+        head.append(line)
+        if line.strip():
+            break
+    marks = _QUOTED.sub("", head[-1] if head else "")
+    # a line of numbers may have more decimal commas than columns
+    commas = 0 if numbers else marks.count(",")
+    most = max(("\t", ";"), key=marks.count)
+    separator = most if marks.count(most) > commas else ","
+    return separator, csv.reader(chain(head, lines), delimiter=separator)
+
+
+def numbers_by(separator: str, name: str, path: str | Path) -> Callable[[str], float]:
+    """What reads the cells of a column as floats, NaN for none: where columns are not separated by
+    commas, numbers may have decimal commas, all of a column or none. Raises ProblemError where both
+    marks are used."""
+    if separator == ",":
+        return number_of
+    seen: list[str] = []
+
+    def read(cell: str) -> float:
+        mark = "," if "," in cell else "." if "." in cell else ""
+        found = number_of(cell.replace(",", ".", 1)) if mark == "," else number_of(cell)
+        like = found == found or (mark == "," and _DIGITS.fullmatch(cell.strip()))
+        if not mark or not like:
+            return found
+        if found != found or seen not in ([], [mark]):
             raise ProblemError(
-                f"its columns are separated by {name}",
+                f"the column {name!r} has numbers with points and with commas, or marks between "
+                f"thousands, such as {cell[:40]!r}",
                 where=str(path),
-                remedy="Save it with commas between columns, and points in numbers; in Python: "
-                f'pandas.read_csv(file, sep="{shown}"{more}).to_csv("commas.csv", index=False)',
+                remedy="Write all of them with one decimal mark, and nothing between thousands",
             )
+        seen[:] = [mark]
+        return found
+
+    return read
 
 
 def bounded_lines(text: TextIO, path: str | Path) -> Iterator[str]:
@@ -284,8 +328,9 @@ Rows = list[tuple[int, list[str]]]
 
 
 @contextmanager
-def csv_parts(path: str | Path, size: int) -> Iterator[tuple[list[str], Iterator[Rows]]]:
-    """The header of a CSV file (plain, .gz, .bz2 or .xz; UTF-8), and its rows, ``size`` at a time.
+def csv_parts(path: str | Path, size: int) -> Iterator[tuple[str, list[str], Iterator[Rows]]]:
+    """What separates the columns of a CSV file (plain, .gz, .bz2 or .xz; UTF-8), its header, and
+    its rows, ``size`` at a time.
 
     Every row has the number of its line, and a cell for every column; what it lacks is empty. ``-``
     is standard input. Only a part is in memory at any time. Raises ProblemError on what is no such
@@ -296,15 +341,14 @@ def csv_parts(path: str | Path, size: int) -> Iterator[tuple[list[str], Iterator
         wrong = ("is no UTF-8 CSV file packed as its name says", "Pack it again, or give it plain")
     with _opened(path) as text, translated(path, *wrong):
         handed = [0]
-        reader = csv.reader(_rows_bounded(text, path, handed))
+        separator, reader = _reader(_rows_bounded(text, path, handed), False)
         header = next((row for row in reader if row), None)
         if not header:
             raise ProblemError(
                 "is empty", where=str(path), remedy="Give a table with the names of its columns"
             )
-        refuse_separator(header, path)
         handed[0] = 0
-        yield header, _parts(reader, len(header), size, path, handed)
+        yield separator, header, _parts(reader, len(header), size, path, handed)
 
 
 def _parts(

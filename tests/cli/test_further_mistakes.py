@@ -31,7 +31,8 @@ TABLES = {
     "ragged": "lon,lat\n5.05,45.05\n5.01,45.02,9\n",
     "comma": 'lon,lat\n"5,05","45,05"\n',
     "swapped": "lon,lat\n45.05,5.05\n",
-    "tabs": "lon\tlat\n5.05\t45.05\n",
+    "thousands": "E;N\n2,683,141;1,247,500\n",
+    "marks": "lon;lat\n5,05;45,05\n5,06;45.06\n",
     "minutes": "lon,lat\n5°03'E,45°03'N\n",
     "metres": "lon,lat\n651234,4987654\n",
     "fixes": "user,lon,lat\na,5.05,45.05\nb,5.06,45.06\n",
@@ -62,7 +63,8 @@ MISTAKES = [
     ("init header.csv", "header.csv", "no row has numbers", "Name the columns"),
     ("init twice.csv", "--x", "have to say where a row is", "the columns are 'lon', 'lon', 'lat'"),
     ("init comma.csv", "comma.csv", "no row has numbers", "5.05, with a point"),
-    ("init tabs.csv", "tabs.csv", "separated by tabs", "commas"),
+    ("init thousands.csv", "thousands.csv", "'E' has numbers with points and with commas",
+     "nothing between thousands"),
     ("init metres.csv", "metres.csv", "1 of 1 rows have none in degrees (the first has 651234, 4",
      "Call the columns of a projection x and y"),
     ("init latin.csv", "latin.csv", "not a UTF-8 CSV file", "Save it as UTF-8"),
@@ -83,7 +85,8 @@ MISTAKES = [
      "longitude and latitude in degrees"),
     ("protect design.json swapped.csv", "swapped.csv: row 1", "outside of the domain",
      "seem to be exchanged"),
-    ("protect design.json tabs.csv", "tabs.csv", "separated by tabs", "commas"),
+    ("protect design.json marks.csv", "marks.csv", "'lat' has numbers with points and with commas",
+     "one decimal mark"),
     ("protect design.json fixes.csv -o folder", "--output: folder", "it is a folder",
      "Choose another path"),
     ("protect design.json fixes.csv --x 2 --y 3", "fixes.csv", "no column '2'",
@@ -152,7 +155,7 @@ def test_a_mistake_is_answered(
     said = capsys.readouterr().err.splitlines()
     lines = [line for line in said if line.startswith("optmech: error: ")]
     # beside errors there is only what was guessed of columns
-    assert all(line in lines or line.startswith("taking ") for line in said)
+    assert all(line in lines or line.startswith(("taking ", "columns are")) for line in said)
     (line,) = [line for line in lines if place in line and reason in line]
     assert remedy in line.partition(reason)[2]
     assert sorted(path.name for path in folder.iterdir()) == before

@@ -337,9 +337,9 @@ def test_degrees_that_are_called_x_and_y_are_doubted(
 
 
 def test_every_column_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "four.csv").write_text("veh,when,E,N\n1,2,3,4\n")
+    (folder / "four.csv").write_text("veh,when,E1,N1\n1,2,3,4\n")
     assert init("four.csv") == 2
-    assert "'veh', 'when', 'E', 'N'" in errors(capsys)
+    assert "'veh', 'when', 'E1', 'N1'" in errors(capsys)
 
 
 def test_no_count_in_the_title_that_an_edit_makes_false(folder: Path) -> None:
@@ -347,3 +347,112 @@ def test_no_count_in_the_title_that_an_edit_makes_false(folder: Path) -> None:
     text = (folder / "p.toml").read_text()
     (folder / "p.toml").write_text(text.replace("rows = 8", "rows = 4"))
     assert "8" not in om.load_problem(folder / "p.toml").title
+
+
+def swiss(folder: Path) -> Any:
+    """Points within 10 km of Bern, which is E 2,600,000 m and N 1,200,000 m by definition."""
+    points = np.array([2.6e6, 1.2e6]) + np.random.default_rng(5).normal(size=(300, 2)) * 4000
+    rows = [f"{x:.1f},{y:.1f}\n" for x, y in points]
+    (folder / "lv95.csv").write_text("E,N\n" + "".join(rows))
+    (folder / "swapped.csv").write_text("N,E\n" + "".join(rows))
+    # the radius of the sphere of web maps, and Bern in degrees
+    lat = np.log(np.tan(np.pi / 4 + np.radians(46.951) / 2))
+    web = 6378137 * np.array([np.radians(7.4386), lat])
+    stretched = web + (points - [2.6e6, 1.2e6]) / np.cos(np.radians(46.951))
+    (folder / "web.csv").write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in stretched))
+    degrees = np.array([7.4386, 46.951]) + (points - [2.6e6, 1.2e6]) / [76_000, 111_200]
+    (folder / "degrees.csv").write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in degrees))
+    return points
+
+
+def test_a_reference_system_says_unit_and_place(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyproj")
+    points = swiss(folder)
+    assert init("lv95.csv", "--crs", "EPSG:2056", "--radius", "500m", "-o", "p.toml") == 0
+    said = capsys.readouterr().err
+    assert "taking 'E' and 'N' for the coordinates" in said
+    assert "EPSG:2056 (CH1903+ / LV95)" in said
+    # four to one at 500 m: 4^(1/5) at 100 m, 16 at 1 km
+    assert "100 m apart at most 1.32 times" in said
+    assert "1 km apart at most 16 times" in said
+    document = tomllib.loads((folder / "p.toml").read_text())
+    assert document["secrets"]["unit"] == "m"
+    problem = om.load_problem(folder / "p.toml")
+    epsilon = float(problem.constraints[0].epsilon)  # type: ignore[attr-defined]
+    assert epsilon * 500 == pytest.approx(math.log(4), rel=1e-9)
+    low, high = points.min(axis=0), points.max(axis=0)
+    west, south, east, north = document["secrets"]["bounds"]
+    assert west <= np.quantile(points[:, 0], 0.02) < np.quantile(points[:, 0], 0.98) <= east
+    assert east - west < 1.5 * (high - low)[0]
+    assert north - south < 1.5 * (high - low)[1]
+
+
+@pytest.mark.parametrize(
+    ("argv", "said", "remedy"),
+    [
+        (("swapped.csv", "--crs", "2056"), "outside of where", "--x N --y E"),
+        (("lv95.csv", "--x", "N", "--y", "E", "--crs", "2056"), "outside of where", "--x E --y N"),
+        (("web.csv", "--crs", "EPSG:3857"), "up to 1.47 times", "EPSG:32632"),
+        (("web.csv", "--crs", "EPSG:2056"), "outside of where", "reference system"),
+        (("lv95.csv", "--crs", "EPSG:999999"), "not known to pyproj", "number"),
+        (("lv95.csv", "--crs", "/etc/passwd"), "no EPSG code", "EPSG:2056"),
+        (("lv95.csv", "--crs", "EPSG:5728"), "no coordinates", "map"),
+        (("lv95.csv", "--crs", "2056", "--unit", "km"), "is in m", "Leave one"),
+        (("lv95.csv", "--crs", "2056", "--degrees"), "no degrees", "Leave one"),
+        (("lv95.csv", "--crs", "4326"), "have none in degrees", "projection"),
+    ],
+)
+def test_other_reference_systems_are_refused(
+    argv: tuple[str, ...], said: str, remedy: str, folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    pytest.importorskip("pyproj")
+    swiss(folder)
+    assert init(*argv, "-o", "p.toml") == 2
+    error = errors(capsys)
+    assert said in error
+    assert remedy in error
+
+
+def test_degrees_in_x_and_y_are_degrees_by_their_system(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyproj")
+    swiss(folder)
+    for option in (("--crs", "EPSG:4326"), ("--degrees",)):
+        assert init("degrees.csv", *option, "--radius", "1km", "-o", "d.toml", "--force") == 0
+        assert tomllib.loads((folder / "d.toml").read_text())["loss"] == "haversine"
+    assert init("degrees.csv", "-o", "x.toml") == 0
+    assert "say --degrees" in capsys.readouterr().err
+
+
+def test_a_projection_that_nobody_names_is_asked_about(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swiss(folder)
+    assert init("lv95.csv", "-o", "p.toml") == 0
+    assert "with --crs EPSG:CODE they are checked" in capsys.readouterr().err
+
+
+def test_a_region_over_the_antimeridian_is_private_at_every_point(folder: Path) -> None:
+    """The default over 180 degrees: 40 km across, reports on both sides, one place either way."""
+    rows = [((179.8 + k / 50 + 180) % 360 - 180, -17 + k % 3 / 10) for k in range(21)]
+    (folder / "fiji.csv").write_text("lon,lat\n" + "".join(f"{x!r},{y!r}\n" for x, y in rows))
+    assert init("fiji.csv", "--radius", "10km", "-o", "fiji.toml") == 0
+    assert main(["solve", "fiji.toml", "-q", "--gap", "0.05", "-o", "d.json"]) == 0
+    design = om.Design.load(folder / "d.json")
+    vertices = design.region.mesh.vertices
+    across = (vertices[:, 0].max() - vertices[:, 0].min()) * 111.19 * math.cos(math.radians(17))
+    assert 40 < across < 60
+    argv = ["protect", "d.json", "fiji.csv", "--seed", "1", "--outside", "refuse", "-o", "out.csv"]
+    assert main(argv) == 0
+    reports = [line.split(",") for line in (folder / "out.csv").read_text().splitlines()[1:]]
+    assert len(reports) == 21
+    # no report is on the other side of the earth
+    for (x, y), report in zip(rows, reports, strict=True):
+        turn = (float(report[0]) - x + 180) % 360 - 180
+        assert math.hypot(turn * 106.3, (float(report[1]) - y) * 111.2) < 60
+    here, there = design.mechanism.at([[180.05, -16.9], [-179.95, -16.9]])
+    assert here.tolist() == there.tolist()

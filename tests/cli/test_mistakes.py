@@ -33,7 +33,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What somebody has after an hour: a table, a problem, a design, and what came of them."""
     place = tmp_path_factory.mktemp("hour")
     (place / "fixes.csv").write_text("user,lon,lat\na,0.5,0.5\nb,1.5,1.5\n")
-    (place / "semicolons.csv").write_text("lon;lat\n0,5;0,5\n")
     (place / "problem.toml").write_text(PROBLEM)
     (place / "with space.toml").write_text(PROBLEM)
     (place / "key").write_bytes(bytes(range(128, 160)))
@@ -92,15 +91,12 @@ MISTAKES = [
     (["check", "notes.json"], "notes.json", "no design of format", "written by optmech solve"),
     (["measure", "key"], "key", "not JSON, and so no design", "written by optmech solve"),
     (["init", "problem.toml"], "problem.toml", "a document, and no table", ".csv"),
-    (["init", "semicolons.csv"], "semicolons.csv", "separated by semicolons", "commas"),
     (["protect", "fixes.csv", "design.json"], "fixes.csv", "no design",
      "optmech protect design.json fixes.csv"),
     (["protect", "design.json", "page.html", "--x", "a"], "page.html", "a page, and no table",
      ".csv"),
     (["protect", "problem.toml", "fixes.csv", "--x", "lon", "--y", "lat"], "problem.toml",
      "what is wanted, and no design", "optmech solve problem.toml -o"),
-    (["protect", "design.json", "semicolons.csv", "--x", "lon", "--y", "lat"], "semicolons.csv",
-     "separated by semicolons", "commas"),
     (["solve", "problem.toml", "-o", "design.csv"], "--output", "a table of data", ".json"),
     (["solve", "problem.toml", "-o", "problem.html"], "--output", "a page", ".json"),
     # what stands in it

@@ -160,6 +160,33 @@ def test_protect_without_an_option(made: Path, capsys: pytest.CaptureFixture[str
     assert "1 km apart at most" in said
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_semicolons_and_decimal_commas_are_read(
+    made: Path, mark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same file, the same reports and the same crossings as with commas and points."""
+    rows = read(made / "t.csv")
+    for n, row in enumerate(rows):
+        row["recorded_at"] = f"2020-01-01 {n // 40 // 60:02d}:{n // 40 % 60:02d}:00"
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    for folder, separator, decimal in (("a", ",", "."), ("b", mark, ",")):
+        lines = [separator.join(v.replace(".", decimal) for v in row.values()) for row in rows]
+        text = "\n".join([separator.join(rows[0]), *lines]) + "\n"
+        (tmp_path / folder / "t.csv").write_text(text)
+        table = str(tmp_path / folder / "t.csv")
+        assert main(["init", table, "-o", str(tmp_path / folder / "city.toml")]) == 0
+        argv = ["protect", str(made / "d.json"), table, "--seed", "3", "--keep", "rider"]
+        assert main([*argv, "-o", str(tmp_path / folder / "out.csv")]) == 0
+        said = capsys.readouterr().err
+        assert ("columns are separated by" in said) == (separator != ",")
+        assert main(["measure", str(made / "d.json"), "--crossings", table, "--json"]) == 0
+        crossings = json.loads(capsys.readouterr().out)["crossings"]
+        (tmp_path / folder / "c.json").write_text(json.dumps(crossings))
+    for name in ("city.toml", "out.csv", "c.json"):
+        assert (tmp_path / "a" / name).read_text() == (tmp_path / "b" / name).read_text()
+
+
 def test_more_wild_rows_are_refused(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

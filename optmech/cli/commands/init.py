@@ -16,6 +16,7 @@ from optmech.cli.output import Answer
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
+    from optmech.files.reference import Reference
     from optmech.files.starting import Wanted
 
 SUMMARY = "write a first problem file for a table of places"
@@ -55,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--degrees",
         action="store_true",
         help="the coordinates are longitude and latitude, whatever they are called",
+    )
+    parser.add_argument(
+        "--crs",
+        metavar="EPSG:CODE",
+        help="reference system of the coordinates, as EPSG:2056: it says their unit, and what lies "
+        "where it is not used, or is stretched there, is refused",
     )
     parser.add_argument(
         "--factor", type=float, default=4.0, metavar="F", help="the factor (default: 4)"
@@ -116,10 +123,12 @@ def _wanted(args: argparse.Namespace) -> Wanted:
     """The columns that are named, or guessed from their names, or asked for on a terminal."""
     from optmech.base.labelled import coordinate_pairs
     from optmech.files.starting import Wanted, refuse_unknown
-    from optmech.protection.tables import opened_table
+    from optmech.protection.tables import opened_table, separator_words
 
     with opened_table(args.data, 1) as table:
         known = list(table.known)
+        if words := separator_words(table):
+            output.note(words)
     x, y, label = args.x, args.y, args.label
     more: list[tuple[str, str]] = []
     if args.pair is not None:
@@ -143,16 +152,34 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         raise ProblemError(
             "one coordinate is no place in the plane", where="--x", remedy="Give --x and --y"
         )
+    crs = None if args.crs is None else _reference(args)
     radius = None if args.radius is None else _length(args.radius, args, x, y)
     wanted = Wanted(
         Path(args.data), x, y, label, args.cells, radius, args.factor, args.unit, args.uniform,
-        tuple(more), args.degrees,
+        tuple(more), args.degrees, crs,
     )  # fmt: skip
     try:
         refuse_unknown(wanted, known)
     except ProblemError as error:
         raise error.moved("--y") if error.where == "y" else error from error
     return wanted
+
+
+def _reference(args: argparse.Namespace) -> Reference:
+    """What --crs names, with its unit as that of the coordinates."""
+    from optmech.files.reference import Reference
+
+    found = Reference.of(args.crs, "--crs")
+    if args.degrees and not found.degrees:
+        raise ProblemError(
+            f"{found.words} has no degrees", where="--degrees", remedy="Leave one of the two out"
+        )
+    if not found.degrees and args.unit not in ("", found.unit):
+        raise ProblemError(
+            f"{found.words} is in {found.unit}", where="--unit", remedy="Leave one of the two out"
+        )
+    args.degrees, args.unit = found.degrees, "" if found.degrees else found.unit
+    return found
 
 
 _LENGTH = re.compile(r"\s*([-+.\w]*?)\s*(km|m)?\s*")
@@ -174,7 +201,11 @@ def _length(text: str, args: argparse.Namespace, x: str | None, y: str | None) -
         )
     if found[2] is None:
         return value
-    degrees = args.degrees or (x is not None and y is not None and is_degrees(x, y))
+    degrees = (
+        args.degrees
+        if args.crs is not None
+        else args.degrees or (x is not None and y is not None and is_degrees(x, y))
+    )
     unit = "km" if degrees else args.unit
     if unit not in _METRES:
         raise ProblemError(
