@@ -418,4 +418,15 @@ Definition check (f : file) : bool :=
   costs (secrets f) (observables f) (matrix_bits f) (matrix f) (objective f)
     (cost_num f) (cost_den f) &&
   forallb (keeps (secrets f) (observables f) (matrix_bits f) (matrix f)) (promises f) &&
-  bound_holds f && proper f.
+  bound_holds f && proper f && Nat.ltb 0 (secrets f).
+
+(** The same inequalities without an objective: they add up to something that is above 0, and at
+    most 0. *)
+Definition refute (f : refutation) : bool :=
+  let n := among f in
+  let m := reported f in
+  Nat.ltb 0 n && Nat.ltb 0 m && forallb rates_ok (together f) &&
+  match add_promises n m (together f) (against f) (Some (repeat (repeat 0 m) n, 0)) with
+  | None => false
+  | Some (table, constant) => 0 <? total (map least_of table) + constant
+  end.

@@ -677,14 +677,34 @@ Proof.
   - split_ands. intros s o _ _. now apply Hlosses.
 Qed.
 
+Theorem refuted : forall f, refute f = true -> holds_refutation f.
+Proof.
+  intros f H. unfold refute in H. cbv zeta in H.
+  apply andb_prop in H. destruct H as [H Hsum].
+  apply andb_prop in H. destruct H as [H Hr].
+  apply andb_prop in H. destruct H as [Hn Hm]. apply Nat.ltb_lt in Hn, Hm.
+  unfold holds_refutation. split; [exact Hn|]. split; [exact Hm|]. intros Q HQ HK.
+  assert (Hworth : worth_at_most (among f) (reported f) Q 0
+    (add_promises (among f) (reported f) (together f) (against f)
+      (Some (repeat (repeat 0%Z (reported f)) (among f), 0%Z)))).
+  { apply add_promises_ok; trivial.
+    - intros p Hp. apply HK. now apply in_map.
+    - split; [apply zeros_fit|]. rewrite zeros_value. simpl. lra. }
+  destruct (add_promises _ _ _ _ _) as [[table c]|]; [|discriminate].
+  destruct Hworth as [Hfits Hle]. apply Z.ltb_lt in Hsum. apply IZR_lt in Hsum.
+  rewrite plus_IZR in Hsum.
+  pose proof (minima_ok _ _ Q HQ table Hfits ltac:(lia)) as Hmin. lra.
+Qed.
+
 Theorem correct : forall f, check f = true -> holds f.
 Proof.
   intros f H. unfold check in H.
+  apply andb_prop in H. destruct H as [H Hsome]. apply Nat.ltb_lt in Hsome.
   apply andb_prop in H. destruct H as [H Hproper].
   apply andb_prop in H. destruct H as [H Hbound].
   apply andb_prop in H. destruct H as [H Hkeeps].
   apply andb_prop in H. destruct H as [Hmech Hcost].
-  unfold holds, optimal. split; [split; [|split; [|split]]|].
+  unfold holds, optimal. split; [exact Hsome|]. split; [split; [|split; [|split]]|].
   - exact (is_mechanism_ok _ _ _ _ Hmech).
   - intros p Hp. apply in_map_iff in Hp. destruct Hp as (q & <- & Hq).
     apply (keeps_ok _ _ _ _ Hmech). rewrite forallb_forall in Hkeeps. now apply Hkeeps.
@@ -692,5 +712,3 @@ Proof.
   - now apply bound_holds_ok.
   - now apply proper_ok.
 Qed.
-
-Print Assumptions correct.

@@ -96,3 +96,68 @@ Definition optimal (n m : nat) (g : goal) (promises : list promise)
     (P : nat -> nat -> R) (x y : R) : Prop :=
   mechanism n m P /\ (forall p, In p promises -> kept n m P p) /\
   at_most n m g P x /\ lower_bound n m g promises y.
+
+(** No mechanism keeps all of these promises. *)
+Definition impossible (n m : nat) (promises : list promise) : Prop :=
+  forall Q, mechanism n m Q -> ~ (forall p, In p promises -> kept n m Q p).
+
+(** * Everywhere: mechanisms on a region of the plane *)
+
+Definition point : Type := R * R.
+
+Definition apart (z w : point) : R := sqrt ((fst z - fst w) ^ 2 + (snd z - snd w) ^ 2).
+
+(** De Casteljau: the polynomial of degree d with coefficients f at the weights a, b, c; in degree 1
+    the mean a f(1,0,0) + b f(0,1,0) + c f(0,0,1). *)
+Fixpoint blend (d : nat) (f : nat -> nat -> nat -> R) (a b c : R) : R :=
+  match d with
+  | O => f O O O
+  | S e => a * blend e (fun i j k => f (S i) j k) a b c +
+           b * blend e (fun i j k => f i (S j) k) a b c +
+           c * blend e (fun i j k => f i j (S k)) a b c
+  end.
+
+(** Three corners, and the row of a matrix that each coefficient is taken from. *)
+Record triangle := { corner0 : point; corner1 : point; corner2 : point;
+                     row : nat -> nat -> nat -> nat }.
+
+(** The point lies in the triangle, where it has the weights a, b, c. *)
+Definition lies (t : triangle) (z : point) (a b c : R) : Prop :=
+  0 <= a /\ 0 <= b /\ 0 <= c /\ a + b + c = 1 /\
+  fst z = a * fst (corner0 t) + b * fst (corner1 t) + c * fst (corner2 t) /\
+  snd z = a * snd (corner0 t) + b * snd (corner1 t) + c * snd (corner2 t).
+
+Definition in_region (mesh : list triangle) (z : point) : Prop :=
+  exists t a b c, In t mesh /\ lies t z a b c.
+
+(** From the point z of a mesh the mechanism with rows P reports o with probability v. *)
+Definition reports (d : nat) (mesh : list triangle) (P : nat -> nat -> R) (z : point) (o : nat)
+    (v : R) : Prop :=
+  exists t a b c, In t mesh /\ lies t z a b c /\
+    v = blend d (fun i j k => P (row t i j k) o) a b c.
+
+(** Privacy at every point: of any two points of a region, whatever the distance between them. *)
+Definition private (region : point -> Prop) (m : nat) (eps : R) (q : point -> nat -> R) : Prop :=
+  forall z w o, region z -> region w -> (o < m)%nat -> q z o <= exp (eps * apart z w) * q w o.
+
+(** What a design for every point is: [P] has a row for every coefficient, [Q] for every place of
+    the prior. *)
+Definition optimal_everywhere (n m d : nat) (mesh : list triangle) (eps : R) (place : nat -> point)
+    (g : goal) (promises : list promise) (P Q : nat -> nat -> R) (x y : R) : Prop :=
+  (* from every point of the region a distribution is reported *)
+  (forall t z a b c, In t mesh -> lies t z a b c ->
+    let p o := blend d (fun i j k => P (row t i j k) o) a b c in
+    (forall o, (o < m)%nat -> 0 <= p o) /\ sum m p = 1) /\
+  (* which is private at every point; with z = w it is one distribution for every point *)
+  (forall z w o v u, (o < m)%nat -> reports d mesh P z o v -> reports d mesh P w o u ->
+    v <= exp (eps * apart z w) * u) /\
+  (* at the places it is Q, which keeps all promises and costs at most x *)
+  (forall s, (s < n)%nat -> in_region mesh (place s) /\
+    forall o, (o < m)%nat -> reports d mesh P (place s) o (Q s o)) /\
+  mechanism n m Q /\ (forall p, In p promises -> kept n m Q p) /\ at_most n m g Q x /\
+  (* and nothing that is private at every point and keeps the promises costs less than y *)
+  (forall q : point -> nat -> R,
+    (forall z, in_region mesh z -> (forall o, (o < m)%nat -> 0 <= q z o) /\ sum m (q z) = 1) ->
+    private (in_region mesh) m eps q ->
+    (forall p, In p promises -> kept n m (fun s => q (place s)) p) ->
+    forall c, at_most n m g (fun s => q (place s)) c -> y <= c).

@@ -2,7 +2,7 @@
     Zarith is trusted: the table that comes with Coq, and the five functions below. *)
 
 From Coq Require Import ZArith Extraction ExtrOcamlBasic ExtrOcamlZBigInt.
-From Optmech Require Import File Checker.
+From Optmech Require Import File Checker Everywhere.
 
 Extract Constant Z.leb => "Big_int_Z.le_big_int".
 Extract Constant Z.ltb => "Big_int_Z.lt_big_int".
@@ -14,4 +14,5 @@ Extract Constant Z.log2 =>
   "(fun x -> if Big_int_Z.sign_big_int x <= 0 then Big_int_Z.zero_big_int
     else Big_int_Z.big_int_of_int (Z.numbits x - 1))".
 
-Extraction "checker.ml" check is_mechanism costs keeps bound_holds proper.
+Extraction "checker.ml" check is_mechanism costs keeps bound_holds proper refute
+  check_everywhere mesh_fits slopes_fit place_fits ratios_follow.

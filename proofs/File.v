@@ -93,10 +93,65 @@ Record file := {
 
 Definition matrix_meant (f : file) (s o : nat) : R := over (matrix_bits f) (entry (matrix f) s o).
 
-(** What a file claims; its prior sums to one up to a rounding of floats for every secret. *)
+(** What a file claims, of one secret at least; its prior sums to one up to a rounding of floats
+    for every secret. *)
 Definition holds (f : file) : Prop :=
+  (0 < secrets f)%nat /\
   optimal (secrets f) (observables f) (goal_meant (objective f)) (map meant (promises f))
     (matrix_meant f)
     (IZR (cost_num f) / IZR (cost_den f)) (IZR (least_num f) / IZR (least_den f)) /\
   proper_goal (secrets f) (observables f) (goal_meant (objective f))
     (INR (secrets f) / IZR (2 ^ 52)).
+
+(** That no mechanism keeps all of some promises. *)
+Record refutation := {
+  among : nat; reported : nat; together : list promise_of_file; against : list (list item) }.
+
+Definition holds_refutation (f : refutation) : Prop :=
+  (0 < among f)%nat /\ (0 < reported f)%nat /\
+  impossible (among f) (reported f) (map meant (together f)).
+
+(** * Files about every point of a region *)
+
+Definition place_of_file : Type := Z * Z.
+
+(** Corners, and the rows of the coefficients: those of (d-j-k, j, k) for k = 0, j = 0 ... d first. *)
+Record triangle_of_file := {
+  first : place_of_file; second : place_of_file; third : place_of_file; controls : list nat }.
+
+Fixpoint rows_before (d k : nat) : nat :=
+  match k with O => O | S l => rows_before d l + (S d - l) end.
+Definition position (d j k : nat) : nat := rows_before d k + j.
+
+Definition place_meant (bits : Z) (z : place_of_file) : point := (over bits (fst z), over bits (snd z)).
+
+Definition triangle_meant (d : nat) (bits : Z) (t : triangle_of_file) : triangle :=
+  {| corner0 := place_meant bits (first t); corner1 := place_meant bits (second t);
+     corner2 := place_meant bits (third t);
+     row := fun _ j k => nth (position d j k) (controls t) O |}.
+
+(** [design] is a file about the places of the prior, whose first promise are ratios of places. *)
+Record everywhere_file := {
+  design : file;
+  epsilon : rate;
+  degree : nat;
+  place_bits : Z;
+  triangles : list triangle_of_file;
+  control_bits : Z;
+  control_count : nat;
+  control_rows : list (list Z);
+  places : list place_of_file }.
+
+Definition mesh_meant (f : everywhere_file) : list triangle :=
+  map (triangle_meant (degree f) (place_bits f)) (triangles f).
+
+Definition holds_everywhere (f : everywhere_file) : Prop :=
+  let n := secrets (design f) in let m := observables (design f) in
+  (0 < n)%nat /\
+  optimal_everywhere n m (degree f) (mesh_meant f) (value (epsilon f))
+    (fun s => place_meant (place_bits f) (nth s (places f) (0%Z, 0%Z)))
+    (goal_meant (objective (design f))) (map meant (tl (promises (design f))))
+    (fun k o => over (control_bits f) (entry (control_rows f) k o)) (matrix_meant (design f))
+    (IZR (cost_num (design f)) / IZR (cost_den (design f)))
+    (IZR (least_num (design f)) / IZR (least_den (design f))) /\
+  proper_goal n m (goal_meant (objective (design f))) (INR n / IZR (2 ^ 52)).

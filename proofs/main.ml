@@ -58,6 +58,13 @@ let count s =
     unread s.line (Printf.sprintf "%S is no number of things below ten millions" text);
   int_of_string text
 
+(* Bits behind the point: two to them is computed. *)
+let bits s =
+  let text = word s in
+  if not (digits text 0) || String.length text > 6 then
+    unread s.line (Printf.sprintf "%S is no number of bits below a million" text);
+  N.of_string text
+
 let nats = ref [| C.O |]
 
 let nat_of k =
@@ -94,7 +101,7 @@ let fraction a b =
   let near = float_of_string a /. float_of_string b in
   if b = "1" then a
   else if Float.is_finite near && String.length a + String.length b > 20 then
-    Printf.sprintf "%.17g" near
+    Printf.sprintf "%s/%s, about %.17g" a b near
   else a ^ "/" ^ b
 
 let rate s =
@@ -110,7 +117,7 @@ let rate s =
       let log_num = number_of s c and log_den = number_of s d in
       let log_low = number s in
       let log_high = number s in
-      let log_bits = number s in
+      let log_bits = bits s in
       ( { C.num; den; log = Some { C.log_num; log_den; log_low; log_high; log_bits } },
         (if (a, b) = ("1", "1") then "" else fraction a b ^ " ") ^ "ln " ^ fraction c d )
   | other -> unread s.line (Printf.sprintf "%S stands where \"plain\" or \"log\" must" other)
@@ -121,7 +128,7 @@ let distance s =
 
 let pairs s n =
   expect s "pairs";
-  let bits = number s in
+  let bits = bits s in
   let k = count s in
   ( bits,
     many k (fun () ->
@@ -133,12 +140,12 @@ let pairs s n =
 let guesses s n =
   expect s "guesses";
   let k = count s in
-  let bits = number s in
+  let bits = bits s in
   (bits, table s k n)
 
 let tables s name n m =
   expect s name;
-  let bits = number s in
+  let bits = bits s in
   (bits, table s n m)
 
 let promise s n m =
@@ -146,7 +153,7 @@ let promise s n m =
   | "ratios" ->
       let r, words = rate s in
       expect s "distances";
-      let bits = number s in
+      let bits = bits s in
       let d = many n (fun () -> many n (fun () -> distance s)) in
       expect s "window";
       let window =
@@ -208,7 +215,7 @@ let promise s n m =
       let ok = mask s n m in
       (C.FSupport ok, { words = "nothing is reported outside the stated support" })
   | "fixed" ->
-      let bits = number s in
+      let bits = bits s in
       let row () =
         match word s with
         | "-" -> None
@@ -227,7 +234,7 @@ let objective s n m =
   match word s with
   | "expected" ->
       expect s "prior";
-      let a = number s in
+      let a = bits s in
       let prior = numbers s n in
       let b, loss = tables s "loss" n m in
       (C.FExpected (a, prior, b, loss), "expected loss")
@@ -249,14 +256,72 @@ let item s =
   let values = many rows (fun () -> let k = count s in numbers s k) in
   (((i, j), o), values)
 
+type body =
+  | Design of C.file
+  | Everywhere of C.everywhere_file * string
+  | Refutation of C.refutation
+
 type document = {
   digest : string;
   said : string list;
-  file : C.file;
+  body : body;
   promised : shown list;
   goal : string;
   claims : (string * string) * (string * string);
 }
+
+let promises s n m =
+  let k = count s in
+  many k (fun () -> promise s n m)
+
+let items s k =
+  many k (fun () -> expect s "items"; let k = count s in many k (fun () -> item s))
+
+(* Where a number over 2^bits lies, about: for what is printed. *)
+let about bits text = Float.ldexp (float_of_string text) (- (int_of_string bits))
+
+let everywhere s design n m =
+  let epsilon, words = rate s in
+  expect s "degree";
+  let degree = count s in
+  if degree > 9 then unread s.line "a degree above 9";
+  expect s "coordinates";
+  let text = word s in
+  let place_bits = bits { text; at = 0; line = s.line } in
+  let box = ref (infinity, infinity, neg_infinity, neg_infinity) in
+  let place () =
+    let x = word s in
+    let y = word s in
+    (x, y), (number_of s x, number_of s y)
+  in
+  let corner () =
+    let (x, y), found = place () in
+    let x = about text x and y = about text y in
+    let (a, b, c, d) = !box in
+    box := (min a x, min b y, max c x, max d y);
+    found
+  in
+  expect s "triangles";
+  let k = count s in
+  let each = (degree + 1) * (degree + 2) / 2 in
+  let triangle () =
+    let first = corner () in
+    let second = corner () in
+    let third = corner () in
+    { C.first; second; third; controls = many each (fun () -> nat s) }
+  in
+  let triangles = many k triangle in
+  expect s "rows";
+  let rows = count s in
+  let control_bits, control_rows = tables s "matrix" rows m in
+  expect s "places";
+  let places = many n (fun () -> snd (place ())) in
+  let (a, b, c, d) = !box in
+  ( { C.design; epsilon; degree = nat_of degree; place_bits; triangles; control_bits;
+      control_count = nat_of rows; control_rows; places },
+    Printf.sprintf
+      "p(o|x) <= e^(r |x-y|) p(o|y) for r = %s and all points x, y of a region, %d triangles \
+       between (%g, %g) and (%g, %g)" words k a b c d )
 
 let read text =
   let s = { text; at = 0; line = 1 } in
@@ -272,38 +337,59 @@ let read text =
   expect s "size";
   let n = count s in
   let m = count s in
-  let matrix_bits, matrix = tables s "matrix" n m in
-  expect s "objective";
-  let objective, goal = objective s n m in
-  expect s "promises";
-  let k = count s in
-  let promises = many k (fun () -> promise s n m) in
-  let claim name =
-    expect s name;
-    let a = word s in
-    let b = word s in
-    ((a, b), (number_of s a, number_of s b))
+  let last found =
+    expect s "end";
+    skip s;
+    if s.at <> String.length text then unread s.line "more after the end";
+    found
   in
-  let cost, (cost_num, cost_den) = claim "cost" in
-  let least, (least_num, least_den) = claim "least" in
-  expect s "proof";
-  let goal_item = item s in
-  let items = many k (fun () -> expect s "items"; let k = count s in many k (fun () -> item s)) in
-  expect s "end";
-  skip s;
-  if s.at <> String.length text then unread s.line "more after the end";
-  let file =
-    { C.secrets = nat_of n; observables = nat_of m; matrix_bits; matrix; objective;
-      promises = List.map fst promises; cost_num; cost_den; least_num; least_den; goal_item; items }
-  in
-  { digest; said; file; promised = List.map snd promises; goal; claims = (cost, least) }
+  match word s with
+  | "infeasible" ->
+      expect s "promises";
+      let stated = promises s n m in
+      expect s "proof";
+      let against = items s (List.length stated) in
+      last
+        { digest; said; promised = List.map snd stated; goal = ""; claims = (("0", "1"), ("0", "1"));
+          body = Refutation
+            { C.among = nat_of n; reported = nat_of m; together = List.map fst stated; against } }
+  | "matrix" ->
+      let matrix_bits = bits s in
+      let matrix = table s n m in
+      expect s "objective";
+      let objective, goal = objective s n m in
+      expect s "promises";
+      let stated = promises s n m in
+      let claim name =
+        expect s name;
+        let a = word s in
+        let b = word s in
+        ((a, b), (number_of s a, number_of s b))
+      in
+      let cost, (cost_num, cost_den) = claim "cost" in
+      let least, (least_num, least_den) = claim "least" in
+      expect s "proof";
+      let goal_item = item s in
+      let items = items s (List.length stated) in
+      let file =
+        { C.secrets = nat_of n; observables = nat_of m; matrix_bits; matrix; objective;
+          promises = List.map fst stated; cost_num; cost_den; least_num; least_den; goal_item;
+          items }
+      in
+      let body =
+        match word s with
+        | "end" -> s.at <- s.at - 3; Design file
+        | "everywhere" -> let found, words = everywhere s file n m in Everywhere (found, words)
+        | other -> unread s.line (Printf.sprintf "%S stands where \"end\" must" other)
+      in
+      last { digest; said; body; promised = List.map snd stated; goal; claims = (cost, least) }
+  | other -> unread s.line (Printf.sprintf "%S stands where \"matrix\" must" other)
 
-(* Which part of the check fails: [C.check] alone decides. *)
-let reason d =
-  let f = d.file in
+(* Which part of the check fails: [C.check] and its two brothers alone decide. *)
+let reason_of_design f =
   let n = f.C.secrets and m = f.C.observables and k = f.C.matrix_bits and rows = f.C.matrix in
   let rec first k = function
-    | [] -> "the prior or a loss is none"
+    | [] -> "the prior or a loss is none, or there are no secrets"
     | p :: more -> if C.keeps n m (f.C.matrix_bits) rows p then first (k + 1) more
         else Printf.sprintf "promise %d is not kept" k
   in
@@ -314,28 +400,67 @@ let reason d =
   else if not (C.bound_holds f) then "the lower bound is not proved"
   else first 0 []
 
+let seq n test =
+  let rec go k = function C.O -> true | C.S more -> test k && go (C.S k) more in
+  go C.O n
+
+let reason = function
+  | Design f -> reason_of_design f
+  | Refutation _ -> "it is not proved that nothing keeps the promises"
+  | Everywhere (f, _) ->
+      if not (C.is_mechanism f.C.control_count f.C.design.C.observables f.C.control_bits
+                f.C.control_rows) then "a row of the mesh is no distribution"
+      else if not (C.mesh_fits f.C.degree f.C.control_count f.C.triangles) then
+        "the triangles do not tile a convex region"
+      else if not (C.ratios_follow f) then
+        "the first promise is not what privacy at every point says of the places"
+      else if not (C.check f.C.design) then reason_of_design f.C.design
+      else if not (seq f.C.design.C.secrets (C.place_fits f)) then
+        "a place is outside of the mesh, or its row is not that of the mesh"
+      else "a gradient is too large"
+
 let printable text =
   String.map (fun c -> if Char.code c < 32 || Char.code c = 127 then '?' else c) text
 
 let judge path text =
   let d = read text in
-  let accepted = C.check d.file in
-  Printf.printf "%s\ndesign %s\n" path (printable d.digest);
+  let accepted =
+    match d.body with
+    | Design f -> C.check f
+    | Everywhere (f, _) -> C.check_everywhere f
+    | Refutation f -> C.refute f
+  in
+  Printf.printf "%s\ndesign %s\n" (printable path) (printable d.digest);
   List.iter (fun line -> Printf.printf "  it says of itself: %s\n" (printable line)) d.said;
   if accepted then begin
     let (a, b), (c, e) = d.claims in
     let size x = let rec go k = function C.O -> k | C.S y -> go (k + 1) y in go 0 x in
+    let show p = Printf.printf "  %s\n" p.words in
+    let costs whose =
+      Printf.printf "  %s: at most %s\n" d.goal (fraction a b);
+      Printf.printf "  of %s keeps all this: at least %s\n" whose (fraction c e)
+    in
+    let sizes f =
+      Printf.printf "  a mechanism of %d secrets and %d observables: every row is a distribution\n"
+        (size f.C.secrets) (size f.C.observables)
+    in
     Printf.printf "proved of its numbers:\n";
-    Printf.printf "  a mechanism of %d secrets and %d observables: every row is a distribution\n"
-      (size d.file.C.secrets) (size d.file.C.observables);
-    List.iter (fun p -> Printf.printf "  %s\n" p.words) d.promised;
-    Printf.printf "  %s: at most %s\n" d.goal (fraction a b);
-    Printf.printf "  of every mechanism that keeps all this: at least %s\n" (fraction c e);
+    (match d.body with
+     | Design f -> sizes f; List.iter show d.promised; costs "every mechanism that"
+     | Everywhere (f, words) ->
+         Printf.printf "  %s\n" words;
+         sizes f.C.design;
+         List.iter show (List.tl d.promised);
+         costs "everything that is private at all these points and"
+     | Refutation f ->
+         Printf.printf "  no mechanism of %d secrets and %d observables keeps all of these:\n"
+           (size f.C.among) (size f.C.reported);
+         List.iter show d.promised);
     Printf.printf "accepted\n";
     0
   end
   else begin
-    Printf.printf "refused: %s\n" (reason d);
+    Printf.printf "refused: %s\n" (reason d.body);
     1
   end
 
@@ -351,10 +476,10 @@ let () =
   if paths = [] then (prerr_endline "usage: checker FILE..."; exit 2);
   let one path =
     try judge path (content path) with
-    | Unread message -> Printf.printf "%s\nnot read: %s\n" path message; 2
-    | Sys_error message -> Printf.printf "%s\nnot read: %s\n" path message; 2
-    | Stack_overflow | Out_of_memory -> Printf.printf "%s\nnot read: too large\n" path; 2
+    | Unread message -> Printf.printf "%s\nnot read: %s\n" (printable path) (printable message); 2
+    | Sys_error message -> Printf.printf "%s\nnot read: %s\n" (printable path) (printable message); 2
+    | Stack_overflow | Out_of_memory -> Printf.printf "%s\nnot read: too large\n" (printable path); 2
     | Failure message | Invalid_argument message ->
-        Printf.printf "%s\nnot read: %s\n" path message; 2
+        Printf.printf "%s\nnot read: %s\n" (printable path) (printable message); 2
   in
   exit (List.fold_left (fun worst path -> let own = one path in flush stdout; max worst own) 0 paths)

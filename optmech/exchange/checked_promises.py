@@ -1,0 +1,343 @@
+"""Promises of designs, and their multipliers, in the text that the proved checker reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.certificate import Multipliers
+from optmech.certificate.bound import lagrangian_of, pairs_of
+from optmech.certificate.families import (
+    Approximate,
+    Bias,
+    Distortion,
+    Fixed,
+    Leakage,
+    LiftedRatio,
+    LossLimit,
+    Ratio,
+    Support,
+)
+from optmech.certificate.families.ratio import shared_out
+from optmech.certificate.statement import Statement
+from optmech.errors import ProblemError
+from optmech.exact.exponentials import bracket, exact_exp
+from optmech.exact.number import Exact
+from optmech.exact.numerators import integers
+
+_FACTOR = 192
+"""Those of a power of e in it."""
+_LARGEST_LOG = 709.0
+"""A multiplier of a ratio beyond e to this counts for nothing."""
+_LARGEST = Fraction(2**100)
+_HINT = 240
+"""Bits behind the point of the bounds of a logarithm."""
+_FREE = 400
+"""Bits by which what a support excludes costs more than anything else."""
+
+Rows = Sequence[Sequence[object]]
+Item = tuple[int, int, int, Rows]
+
+
+class Stated(NamedTuple):
+    lines: list[str]
+    items: Callable[[Any, int], Iterable[Item]]
+    """Of multipliers of the family, or None, and the bits of the scale."""
+
+
+def uncovered(where: str, what: str) -> ProblemError:
+    return ProblemError(
+        f"the proved checker does not cover {what}",
+        where=where,
+        remedy="Use optmech check and python -m optmech.audit, which cover everything",
+    )
+
+
+def table_lines(rows: Iterable[Iterable[object]]) -> list[str]:
+    return [" ".join(map(str, row)) for row in rows]
+
+
+def item_line(item: Item) -> str:
+    i, j, o, rows = item
+    parts = [f"{len(row)} {' '.join(map(str, row))}" for row in rows]
+    return f"{i} {j} {o} {len(rows)} {' '.join(parts)}".rstrip()
+
+
+def dyadic(values: Floats) -> tuple[list[list[int]], int]:
+    return integers(np.atleast_2d(np.asarray(values, dtype=np.float64)))
+
+
+def product(table: Floats, weights: Floats) -> tuple[list[list[int]], int]:
+    """table[t, s] weights[s] exactly: whole numbers, and the power of two that they are over."""
+    rows, bits = dyadic(table)
+    (factors,), more = dyadic(weights)
+    return [[v * w for v, w in zip(row, factors, strict=True)] for row in rows], bits + more
+
+
+def share(value: float, over: int, under: int) -> int:
+    """The whole part of value · over / under, of a multiplier cut to what any may be."""
+    cut = min(max(Fraction(value), Fraction(0)), _LARGEST) if math.isfinite(value) else Fraction(0)
+    return (cut.numerator * over) // (cut.denominator * under)
+
+
+def _stated(value: float, where: str) -> Fraction:
+    """A stated limit, where it is a fraction."""
+    if isinstance(value, Exact):
+        low, high = bracket(value)
+        if low != high:
+            raise uncovered(where, f"a limit of {value.words}, which is no fraction")
+        return low
+    return Fraction(value)
+
+
+# rates and promises
+def rate_line(epsilon: Exact) -> str:
+    head = f"rate {epsilon.factor.numerator} {epsilon.factor.denominator}"
+    if epsilon.log_of is None:
+        return f"{head} plain"
+    low, high = (math.floor(end * 2**_HINT) for end in bracket(Exact(Fraction(1), epsilon.log_of)))
+    ends = f"{max(low - 1, 0)} {high + 2} {_HINT}"
+    return f"{head} log {epsilon.log_of.numerator} {epsilon.log_of.denominator} {ends}"
+
+
+def promises_of(family: object, statement: Statement) -> list[Stated]:
+    """What a family of inequalities is in the file, mostly one promise."""
+    where = f"constraints[{getattr(family, 'index', '?')}]"
+    if isinstance(family, Ratio):
+        return [_ratios(family)]
+    if isinstance(family, LiftedRatio | Approximate):
+        return [_of_pairs(family, where)]
+    if isinstance(family, Distortion):
+        least = family.least
+        if least[0] != least[1]:
+            raise uncovered(where, f"a distortion of {family.minimum!r}, which is no fraction")
+        return [_adversary(product(family.distance, family.prior), least[0])]
+    if isinstance(family, Leakage):
+        return [_adversary(product(-family.gain, family.weights), -_leakage(family, where))]
+    if isinstance(family, LossLimit):
+        return [_loss_limit(family, statement, where)]
+    if isinstance(family, Bias):
+        return _bias(family, where)
+    if isinstance(family, Support):
+        return [_support(family)]
+    if isinstance(family, Fixed):
+        return [_fixed(family, statement)]
+    raise uncovered(where, f"a promise of the kind {getattr(family, 'kind', type(family))!r}")
+
+
+def _leakage(family: Leakage, where: str) -> Fraction:
+    low, high = family.most
+    if high is not None and low == high:
+        return low
+    known = exact_exp(family.maximum, 1.0) if family.natural else None
+    if known is None:
+        raise uncovered(where, f"a leakage of {family.maximum.words}, which is no fraction")
+    return known
+
+
+def _mask(mask: Any) -> list[str]:
+    return table_lines(mask.astype(int).tolist())
+
+
+def _ratios(family: Ratio) -> Stated:
+    limited = np.isfinite(family.distance)
+    np.fill_diagonal(limited, False)
+    whole, bits = dyadic(np.where(limited, family.distance, 0.0))
+    rows = zip(whole, limited.tolist(), strict=True)
+    distances = [[v if own else "-" for v, own in zip(*row, strict=True)] for row in rows]
+    window = ["window all"] if family.window is None else ["window some", *_mask(family.window)]
+    lines = [
+        "ratios",
+        rate_line(family.epsilon),
+        f"distances {bits}",
+        *table_lines(distances),
+        *window,
+    ]
+
+    def items(given: Any, scale: int) -> Iterator[Item]:
+        if given is None:
+            return
+        used = limited[given.i, given.j] & (given.value > 0)
+        used &= family.log_ratio[given.i, given.j] <= _LARGEST_LOG
+        if family.window is not None:
+            used &= family.window[given.i, given.o]
+        kept = given.take(used)
+        columns = (part.tolist() for part in (kept.i, kept.j, kept.o, kept.value))
+        for i, j, o, value in zip(*columns, strict=True):
+            if v := share(value, 1 << (scale - _FACTOR), 1):
+                yield i, j, o, [[v]]
+
+    return Stated(lines, items)
+
+
+def _of_pairs(family: LiftedRatio | Approximate, where: str) -> Stated:
+    """Both distributions of a pair are weights with one sum."""
+    left, right = (
+        dyadic(side if isinstance(side, np.ndarray) else side.toarray())[0]
+        for side in (family.left, family.right)
+    )
+    distances, bits = dyadic(family.scale)
+    pairs, totals = [], []
+    for a, b, d in zip(left, right, distances[0], strict=True):
+        x, y = sum(a), sum(b)
+        common = math.lcm(x, y)
+        sides = ([v * (common // x) for v in a], [v * (common // y) for v in b])
+        pairs += [str(d), *table_lines(sides)]
+        totals.append(common)
+    stated = [f"pairs {bits} {len(totals)}", *pairs]
+    large = (family.log_ratio > _LARGEST_LOG).tolist()
+    rate = rate_line(family.epsilon)
+    if isinstance(family, LiftedRatio):
+
+        def lifted(given: Any, scale: int) -> Iterator[Item]:
+            places = () if given is None else np.argwhere(np.asarray(given) > 0).tolist()
+            for k, o in places:
+                v = share(float(given[k, o]), 1 << (scale - _FACTOR), totals[k])
+                if v and not large[k]:
+                    yield k, 0, o, [[v]]
+
+        return Stated(["lifted", rate, *stated], lifted)
+    delta = _stated(family.delta, where)
+
+    def approximate(given: Any, scale: int) -> Iterator[Item]:
+        weights = [] if given is None else given.weight.tolist()
+        for k, weight in enumerate(weights):
+            unit = (1 << (scale - _FACTOR), totals[k] * delta.denominator)
+            if weight > 0 and not large[k] and (y := share(weight, *unit)):
+                tests = np.clip(given.test[k], 0.0, 1.0).tolist()
+                yield k, 0, 0, [[y], [share(t, y, 1) for t in tests]]
+
+    head = ["approximate", rate, f"delta {delta.numerator} {delta.denominator}"]
+    return Stated([*head, *stated], approximate)
+
+
+def guess_lines(w: list[list[int]], bits: int) -> list[str]:
+    return [f"guesses {len(w)} {bits}", *table_lines(w)]
+
+
+def strategy_of(played: Floats, total: int) -> list[list[int]]:
+    """For every observable whole numbers with sum ``total``, in proportion."""
+    found = []
+    for row in np.maximum(np.nan_to_num(played, posinf=0.0), 0.0):
+        (whole,), _ = dyadic(row)
+        if not any(whole):
+            whole = [1] * len(whole)
+        shares = [v * total // sum(whole) for v in whole]
+        shares[shares.index(max(shares))] += total - sum(shares)
+        found.append(shares)
+    return found
+
+
+def _adversary(costs: tuple[list[list[int]], int], least: Fraction) -> Stated:
+    w, bits = costs
+    head = ["adversary", f"least {least.numerator} {least.denominator}"]
+
+    def items(given: Any, scale: int) -> Iterator[Item]:
+        if given is not None and given.weight > 0:
+            total = share(float(given.weight), 1 << scale, least.denominator << bits)
+            yield 0, 0, 0, [[total], *strategy_of(given.strategy, total)]
+
+    return Stated([*head, *guess_lines(w, bits)], items)
+
+
+def _loss_limit(family: LossLimit, statement: Statement, where: str) -> Stated:
+    low, high = family.most(statement)
+    if low != high:
+        raise uncovered(where, f"a limit of {family.maximum!r}, which is no fraction")
+    if family.per_secret:
+        u, bits = dyadic(family.loss)
+        return _means(u, bits, [low] * statement.secrets, lambda given: given)
+    columns, bits = product(family.loss.T, statement.prior)
+    u = [list(row) for row in zip(*columns, strict=True)]
+    lines = ["mean", f"most {low.numerator} {low.denominator}", f"costs {bits}", *table_lines(u)]
+
+    def items(given: Any, scale: int) -> Iterator[Item]:
+        if given is not None:
+            price = float(np.atleast_1d(given)[0])
+            yield 0, 0, 0, [[share(price, 1 << scale, low.denominator << bits)]]
+
+    return Stated(lines, items)
+
+
+def _means(
+    u: list[list[int]], bits: int, most: list[Fraction], prices: Callable[[Any], Any]
+) -> Stated:
+    common = math.lcm(*(q.denominator for q in most))
+    tops = " ".join(str(int(q * common)) for q in most)
+    lines = ["means", f"most {common}", tops, f"costs {bits}", *table_lines(u)]
+
+    def items(given: Any, scale: int) -> Iterator[Item]:
+        own = () if given is None else np.atleast_1d(prices(given)).tolist()
+        for s, price in enumerate(own):
+            if v := share(price, 1 << scale, common << bits):
+                yield s, 0, 0, [[v]]
+
+    return Stated(lines, items)
+
+
+def _bias(family: Bias, where: str) -> list[Stated]:
+    """Means that are not too large, and means that are not too small."""
+    most = _stated(family.maximum, where)
+    meant = [Fraction(v) for v in family.meant.tolist()]
+    (values,), bits = dyadic(family.reported)
+    above = _means([values] * len(meant), bits, [most + v for v in meant], lambda given: given[0])
+    values = [-v for v in values]
+    below = _means([values] * len(meant), bits, [most - v for v in meant], lambda given: given[1])
+    return [above, below]
+
+
+def _support(family: Support) -> Stated:
+    """Any multiple of what is 0 may be added: so much that the least of a row is elsewhere."""
+    closed = np.argwhere(~family.allowed).tolist()
+
+    def items(_: Any, scale: int) -> Iterator[Item]:
+        for s, o in closed:
+            yield s, 0, o, [[1 << (scale + _FREE)]]
+
+    return Stated(["support", *_mask(family.allowed)], items)
+
+
+def _fixed(family: Fixed, statement: Statement) -> Stated:
+    """Any multiple of the difference to the given row may be added: so much that all of the row
+    cost the same."""
+    rows = dict(zip(family.secrets.tolist(), family.exact.rows, strict=True))
+    every = range(statement.secrets)
+    table = [["row", *rows[s]] if s in rows else ["-"] for s in every]
+
+    def items(costs: Any, scale: int) -> Iterator[Item]:
+        for s, row in costs.items():
+            for o, cost in enumerate(map(Fraction, row)):
+                under = cost.denominator << family.exact.bits
+                yield s, 0, o, [[-(cost.numerator << scale) // under]]
+
+    return Stated([f"fixed {family.exact.bits}", *table_lines(table)], items)
+
+
+def items_of(
+    statement: Statement,
+    given: Multipliers,
+    promises: list[list[Stated]],
+    scale: int,
+    *,
+    objective: bool = True,
+) -> list[list[Item]]:
+    """Those of every promise; pairs of secrets belong to the family that limits them most."""
+    parts = [own for _, own in given.of(statement)]
+    for place, pairs in shared_out(statement, pairs_of(statement, given)).items():
+        parts[place] = pairs
+    total = None
+    if statement.held is not None:
+        total = lagrangian_of(statement, given, objective=objective)
+    seen: set[int] = set()
+    for k, family in enumerate(statement.families):
+        if isinstance(family, Fixed):  # of a row that is fixed twice the first takes all
+            own = set(family.secrets.tolist()) - seen
+            parts[k] = {} if total is None else {s: total.terms[s].tolist() for s in sorted(own)}
+            seen |= own
+    rows = zip(promises, parts, strict=True)
+    return [list(each.items(own, scale)) for family, own in rows for each in family]
