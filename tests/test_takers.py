@@ -8,6 +8,7 @@ well.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -157,15 +158,16 @@ def fitting(parameter: inspect.Parameter, kinds: dict[str, Any], folder: Path) -
     if parameter.name in OTHERS:
         return OTHERS[parameter.name]
     words = words_of(parameter.annotation)
+    many = words.startswith(("Sequence", "Iterable"))
     if "Path" in words:
         return folder / "file.png"
     for word, value in FITTING.items():
         if word in words:
-            return value
+            return [value] if many and not isinstance(value, list) else value
     if OURS.search(words):
         one = kinds["packed" if "Packed" in words else "noise" if "Noise" in words else "design"]
-        return [one] if words.startswith(("Sequence", "Iterable")) else one
-    return 1
+        return [one] if many else one
+    return [[1]] if len(re.findall(r"(?:Sequence|Iterable)\[", words)) > 1 else [1] if many else 1
 
 
 def itself(name: str, kinds: dict[str, Any]) -> tuple[object, bool]:
@@ -215,6 +217,28 @@ def test_every_kind_is_answered_or_refused_in_words(
 
 
 CHECKED = [(name, at) for name, at in TAKEN if is_asked(parameters(FUNCTIONS[name])[at])]
+ODD: tuple[Any, ...] = (None, 3, "text", {}, [], [[]], math.nan, 10**400)
+INNER = {
+    "build", "built", "load", "of", "of_body", "of_document", "opened", "enclosed", "drawn",
+    "of_dict", "figures_of", "gap_to", "reports", "PackedMechanism", "PackedEverywhere",
+    "ball", "covariance",
+}  # fmt: skip
+"""What other parts of the package call, with what they have made or read."""
+
+
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if n.rpartition(".")[2] not in INNER])
+def test_no_argument_ends_in_an_error_of_somebody_else(
+    name: str, kinds: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each argument is replaced by what is of no use there: an answer, or a ProblemError."""
+    monkeypatch.chdir(tmp_path)
+    right, whole = arguments(name, kinds, tmp_path)
+    for at, parameter in parameters(FUNCTIONS[name]).items():
+        named = parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        for value in ODD if whole and named and at != "self" else ():
+            # a call may wait for what never comes, such as a report of each of 10^400
+            with suppress(om.OptmechError):
+                FUNCTIONS[name](**(right | {at: value}))
 
 
 @pytest.mark.parametrize(("name", "at"), CHECKED)

@@ -292,7 +292,7 @@ def simulated_success(
     >>> abs(share - 0.75) < 0.02
     True
     """
-    count = whole(samples, "samples", least=1)
+    count = whole(samples, "samples", least=1, most=2**53)
     share, outputs, guess = _bayes_rule(m, lams, weights)
     rng = np.random.default_rng(seed)
     rounds = rng.multinomial(count, share)

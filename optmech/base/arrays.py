@@ -73,7 +73,7 @@ def coordinate_rows(xy: ArrayLike, width: int) -> Floats:
     """Rows of ``width`` coordinates, NaN where one is missing; one row may come alone."""
     try:
         rows = np.asarray(xy, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ProblemError("not an array of numbers", where="points") from error
     if rows.size == 0:
         return rows.reshape(0, width)

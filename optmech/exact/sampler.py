@@ -45,7 +45,11 @@ def system_bytes(count: int) -> bytes:
 
 def seeded_bytes(seed: int) -> Bytes:
     """Reproducible bytes, unfit for release: who knows the seed knows every draw."""
-    return np.random.default_rng(seed).bytes
+    return np.random.default_rng(whole(seed, "seed")).bytes
+
+
+_DRAWN = 24.0
+"""Bytes of memory for every draw, at least."""
 
 
 def bytes_for(size: int | None, seed: int | None) -> tuple[int, Bytes]:
@@ -54,6 +58,13 @@ def bytes_for(size: int | None, seed: int | None) -> tuple[int, Bytes]:
     for where, value in (("size", size), ("seed", seed)):
         if value is not None:
             whole(value, where)
+    if size is not None:
+        memory.require(
+            _DRAWN * float(min(size, 2**60)),
+            what=f"{min(size, 2**60):,} reports",
+            where="size",
+            remedy="Draw fewer at a time",
+        )
     return 1 if size is None else int(size), system_bytes if seed is None else seeded_bytes(seed)
 
 

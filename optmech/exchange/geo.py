@@ -117,6 +117,7 @@ def _rings(shape: Any) -> list[Floats]:
 _INDEX = re.compile(r"[0-9a-fA-F]{1,16}")
 
 
+@checked_arguments
 def from_h3(cells: Iterable[str]) -> Domain:
     """A domain of H3 cells: labelled by their indices, placed at their centres, in degrees.
 

@@ -386,7 +386,8 @@ def theorem3_epsilon(dummies: int, outputs: int, beta: float, *, delta: Number) 
     0.641
     """
     budget = float(probability(delta, positive=True))
-    k, places = whole(dummies, "dummies"), whole(outputs, "outputs", least=1)
+    k = whole(dummies, "dummies", most=2**53)
+    places = whole(outputs, "outputs", least=1, most=2**53)
     most = float(probability(beta, "beta"))
     alpha = most * math.sqrt(k * math.log(2 / budget) / 2)
     room = k - alpha * places

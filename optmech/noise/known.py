@@ -70,7 +70,7 @@ def peers(epsilon: Number, delta: Number = 0, *, sensitivity: int = 1) -> dict[s
     True
     """
     rate, part = float(parse_exact(epsilon, where="epsilon")), float(probability(delta))
-    steps = whole(sensitivity, "sensitivity", 1)
+    steps = whole(sensitivity, "sensitivity", 1, 2**53)
     if rate == 0 and part == 0:
         raise ProblemError("is 0, as ε is", where="delta", remedy="Give a positive ε or δ")
     return {peer.name: peer for peer in _all(rate, part, steps)}

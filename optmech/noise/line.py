@@ -27,6 +27,7 @@ from optmech.noise.optimum import stated_promise
 from optmech.noise.releases import for_releases as families
 from optmech.noise.session import Note
 from optmech.noise.shifts import ShiftSearch
+from optmech.spaces.arguments import checked_arguments
 
 _SMALL = 16
 """Up to twice as many cells all shifts are searched where the gap asks for it."""
@@ -45,6 +46,7 @@ _SLACK = Fraction(1, 1 << 120)
 """By how much that is larger than it need be, relatively: enclosures of e^ε differ."""
 
 
+@checked_arguments
 def real(
     epsilon: Number,
     delta: Number = 0,

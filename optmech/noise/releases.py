@@ -26,6 +26,7 @@ from optmech.noise.additive.privacy import largest_delta
 from optmech.noise.optimum import optimal, reach_of
 from optmech.noise.proposals import tail_ratio, with_tails
 from optmech.noise.session import Note
+from optmech.spaces.arguments import checked_arguments
 
 EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5)
 """Of the laws z(k) ∝ exp(-(|k|/a)^p) that are tried: p = 1 is Laplace's, p = 2 Gauss'."""
@@ -77,6 +78,7 @@ class ReleaseNoise(Shown):
         return self.design.loss
 
 
+@checked_arguments
 def for_releases(
     epsilon: Number,
     delta: Number,

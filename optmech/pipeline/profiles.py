@@ -126,7 +126,9 @@ class Profile(ReadOnly):
 
     def at_resolution(self, cells: int | None) -> Profile:
         """The profile with another resolution, where one is given."""
-        return self if cells is None else replace(self, resolution=cells)
+        if cells is None:
+            return self
+        return replace(self, resolution=whole(cells, "resolution", most=2**53))
 
     def options(self) -> Options:
         """What an engine gets to see."""

@@ -75,7 +75,8 @@ def gain_matrix(gain: Gain, space: Space) -> Floats:
 
 def block_gains(blocks: Sequence[Hashable]) -> Floats:
     """Guesses of the block of a partition, which names the block of every secret: 1 where right."""
-    if isinstance(blocks, str) or not len(blocks):
+    named = all(isinstance(block, Hashable) for block in blocks)
+    if isinstance(blocks, str) or not len(blocks) or not named:
         raise ProblemError("is not a list", where="blocks", remedy="Name the block of every secret")
     names = list(dict.fromkeys(blocks))
     return np.array([[float(block == name) for block in blocks] for name in names])

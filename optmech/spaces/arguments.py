@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, wraps
+from numbers import Real
 from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+import numpy as np
 
 from optmech.errors import ProblemError
 from optmech.exact.checked import truth
@@ -115,6 +119,22 @@ KINDS: Mapping[str, Kind] = {
 """Every name in an annotation that is checked."""
 
 
+_FOREIGN = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+"""Errors of Python and NumPy on what they cannot work with."""
+_PLAIN: Mapping[str, tuple[Any, str]] = {
+    "str": (str, "text"),
+    "int": ((int, np.integer), "a whole number"),
+    "float": ((Real, np.number), "a number"),
+    "Number": ((Real, np.number, str), "a number"),
+    "list": (Iterable, "a list"),
+    "Literal": (str, "text"),
+    "Mapping": (Mapping, "a dict"),
+    **dict.fromkeys(("Callable", "Note", "Progress"), (Callable, "a function")),
+    "bool": ((bool, np.bool_), "True or False"),
+}
+"""What names in annotations stand for, and words for it."""
+
+
 class Asked(NamedTuple):
     """What one parameter may be: things of these kinds, lists of those, or nothing."""
 
@@ -134,7 +154,8 @@ class Asked(NamedTuple):
 def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Check the arguments whose annotations name nothing but ``KINDS``, lists of these, paths and
     functions: where a mechanism is asked for a design counts as its own, and anything else raises
-    ProblemError with the argument's name."""
+    ProblemError with the argument's name. Where the call ends in an error of Python or NumPy, an
+    argument that is not what its annotation says is named instead."""
     known: list[tuple[inspect.Signature, dict[str, Asked]]] = []
 
     @wraps(function)
@@ -150,7 +171,13 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
                     bound.arguments[name] = _read(bound.arguments[name], asked, name)
                 except _NotAskedError as error:
                     raise error.among(signature, wanted) from None
-        return function(*bound.args, **bound.kwargs)
+        try:
+            return function(*bound.args, **bound.kwargs)
+        except _FOREIGN as error:
+            unfit = _unfit(signature, bound.arguments, error)
+            if unfit is None:
+                raise
+            raise unfit from error
 
     return called
 
@@ -195,6 +222,58 @@ def _stated(function: Callable[..., object]) -> tuple[inspect.Signature, dict[st
     signature = inspect.signature(function)
     asked = {name: asked_by(words_of(p.annotation)) for name, p in signature.parameters.items()}
     return signature, {name: own for name, own in asked.items() if own is not None}
+
+
+def _unfit(
+    signature: inspect.Signature, given: Mapping[str, Any], error: Exception
+) -> ProblemError | None:
+    """What is wrong with an argument of a call that ended in an error of somebody else: one that is
+    not what its annotation says, or else is too large, not finite or empty."""
+    for name, value in given.items():
+        text = words_of(signature.parameters[name].annotation)
+        parts = list(_parts(ast.parse(text, mode="eval").body)) if text else []
+        if parts and not any(_fits(part, value) for part in parts):
+            words = " or ".join(dict.fromkeys(_PLAIN[part][1] for part in parts if part in _PLAIN))
+            found = f"{type(value).__name__} is not {words or 'what is asked for'}"
+            return ProblemError(found, where=name, remedy="help() says what there is")
+    for name, value in given.items():
+        numbers = isinstance(value, Real) and not isinstance(value, bool)
+        if numbers and not abs(value) <= sys.float_info.max:
+            return ProblemError(
+                "is not finite" if isinstance(value, float) else "is beyond all floats", where=name
+            )
+        if isinstance(value, list | tuple | Mapping | np.ndarray) and not len(value):
+            return ProblemError("is empty", where=name, remedy="Give at least one")
+    large = isinstance(error, OverflowError)
+    return ProblemError("a number is too large", where="arguments") if large else None
+
+
+def _parts(node: ast.expr) -> Iterator[str]:
+    """The names in a union, without what they are of but for lists of lists."""
+    if isinstance(node, ast.BinOp):
+        yield from (*_parts(node.left), *_parts(node.right))
+    elif isinstance(node, ast.Subscript):
+        name, each = ast.unparse(node.value), next(_parts(node.slice), "")
+        many = name in ("Sequence", "Iterable", "list")
+        yield f"*{each}" if many and each.lstrip("*") in _PLAIN else "list" if many else name
+    elif isinstance(node, ast.Tuple):
+        yield from _parts(node.elts[0])
+    else:
+        yield ast.unparse(node)
+
+
+def _fits(part: str, value: object) -> bool:
+    """Whether a value may be what a name in an annotation says; so may all of what is unknown."""
+    if part.startswith("*"):
+        if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+            return False
+        return isinstance(value, Iterator) or all(_fits(part[1:], each) for each in value)
+    if part in _PLAIN:
+        kinds = _PLAIN[part][0]
+        return isinstance(value, kinds) and (part != "int" or not isinstance(value, bool))
+    if part == "None":
+        return value is None
+    return part not in KINDS or _is(part, value)
 
 
 def words_of(annotation: object) -> str:

@@ -114,6 +114,7 @@ def tables(
     return _distinct(domain, mean, pairs, words)
 
 
+@checked_arguments
 def chains(
     given: Sequence[tuple[ArrayLike, ArrayLike]], length: int, values: Sequence[int]
 ) -> Beliefs:
@@ -136,7 +137,7 @@ def chains(
     >>> print(home.prior.weights)  # no visit, one, two: 0.5 * 0.9, 0.1, 0.5 * 0.9
     [0.45 0.1  0.45]
     """
-    whole(length, "length", least=1)
+    whole(length, "length", least=1, most=2**31)
     steps = _whole_values(values)
     low, high = length * min(steps), length * max(steps)
     domain = _sums(low, high)
@@ -145,7 +146,10 @@ def chains(
     mean = np.zeros(len(domain))
     if not len(given):
         raise ProblemError("there is no chain", where="chains", remedy="Give at least one")
-    for k, (initial, transitions) in enumerate(given):
+    for k, chain in enumerate(given):
+        if not hasattr(chain, "__len__") or len(chain) != 2:
+            raise ProblemError("is not a first law and transitions", where=f"chains[{k}]")
+        initial, transitions = chain
         with inside(f"chains[{k}]"):
             start, moves = _chain(initial, transitions, len(steps))
         before, after = _sums_of_chain(start, moves, steps, length)
@@ -161,6 +165,7 @@ def chains(
     return _distinct(domain, Prior(domain, mean), pairs, words)
 
 
+@checked_arguments
 def products(given: Sequence[ArrayLike], values: Sequence[int]) -> Beliefs:
     """The answer is Σ_i ``values``[X_i] over independent records; the secrets are the categories of
     each record.

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.base import memory
 from optmech.base.arrays import Floats as Floats, Ints as Ints, coordinate_rows, finite_array
 from optmech.base.labelled import refuse_latitude_first, rows_in_order
 from optmech.base.read_only import ReadOnly, record
@@ -39,6 +40,10 @@ Coordinates = Literal["plane", "lonlat"]
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean Earth radius (IUGG), in km."""
+
+
+_LABELLED = 100.0
+"""Bytes of memory for every place, at least."""
 
 
 @record
@@ -140,6 +145,12 @@ class Domain(ReadOnly):
     def range(cls, count: int, unit: str = "") -> Domain:
         """The points 0, 1, ..., count - 1 on a line."""
         whole(count, "count", least=1)
+        memory.require(
+            _LABELLED * float(min(count, 2**60)),
+            what=f"{min(count, 2**60):,} places",
+            where="count",
+            remedy="Use fewer",
+        )
         return Domain(range(count), points=np.arange(count, dtype=float), unit=unit)
 
     def __len__(self) -> int:

@@ -17,6 +17,7 @@ from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import (
     Distance,
     DistanceLike,
@@ -145,6 +146,7 @@ def powered(distance: DistanceLike, exponent: float) -> Distance:
     )
 
 
+@checked_arguments
 def over_members(distance: DistanceLike, reduce: Reduce = "mean") -> Distance:
     """Mean, largest or smallest distance from the secret to the members of the observable.
 
@@ -163,6 +165,7 @@ def over_members(distance: DistanceLike, reduce: Reduce = "mean") -> Distance:
     return _OverMembers(as_distance(distance), reduce)
 
 
+@checked_arguments
 def over_cells(distance: DistanceLike, reduce: Reduce = "mean") -> Distance:
     """Mean, largest or smallest distance from the secret to the points of an observable that is a
     cell: of a ``Grid``, of regions, or of a domain with outlines.

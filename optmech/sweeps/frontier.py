@@ -35,6 +35,7 @@ _SHARPEST = 1e-9
 _MOST_HALVINGS = 200
 
 
+@checked_arguments
 def pareto_front(
     rows: Iterable[Row],
     minimise: Sequence[str] = ("epsilon", "loss"),
@@ -77,6 +78,7 @@ def pareto_front(
     return [row for _, row in front]
 
 
+@checked_arguments
 def cheapest(
     rows: Iterable[Row],
     at_most: Mapping[str, float] | None = None,

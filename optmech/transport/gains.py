@@ -315,6 +315,7 @@ def carry_over_many(
     >>> [round(c.upper, 4) for c in many]
     [1.0, 0.0]
     """
+    firsts, seconds = _listed(firsts, "firsts"), _listed(seconds, "seconds")
     if len(firsts) != len(seconds):
         raise ProblemError(
             f"{len(seconds)} distributions for {len(firsts)} first ones", where="seconds"
@@ -340,10 +341,19 @@ def carry_over_many(
     return [out[k] for k in range(len(pairs))]
 
 
+def _listed(given: Sequence[Weights], where: str) -> Sequence[Weights]:
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise ProblemError(f"{type(given).__name__} is not a list of weights", where=where)
+    return given
+
+
 def closed(log_ratio: ArrayLike) -> tuple[Floats, Floats]:
     """r closed under shortest paths and, where it is 0 one way, the other way, between floats below
     and above it."""
-    ratio = np.array(log_ratio, dtype=np.float64)
+    try:
+        ratio = np.array(log_ratio, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ProblemError("not a square array of numbers", where="log_ratio") from error
     if ratio.ndim != 2 or ratio.shape[0] != ratio.shape[1] or not ratio.size:
         raise ProblemError(f"shape {ratio.shape} is not square", where="log_ratio")
     if not ((ratio >= 0) & ((ratio <= _LARGEST) | (ratio == np.inf))).all():

@@ -95,6 +95,8 @@ def distribution_epsilon(
     factors = nonnegative(given, "scale", (len(pairs),))
     spent = []
     for k, pair in enumerate(pairs):
+        if not hasattr(pair, "__len__") or len(pair) != 2:
+            raise ProblemError("is not a pair of distributions", where=f"pairs[{k}]")
         try:
             between = _between(m, pair, divergence)
         except ProblemError as error:

@@ -345,6 +345,7 @@ def _read_order(p: float | str) -> float:
     return order
 
 
+@checked_arguments
 def no_obfuscation_epsilon(inputs: Sequence[Distribution]) -> float:
     """The least ε at which nothing need be changed: max_{t,t'} D_∞(λ_t ‖ λ_t'), rounded upwards.
 

@@ -27,6 +27,7 @@ from optmech.exact.codec import amount, listing, record as fields
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.sampler import limbs_for
 from optmech.reading.sealed import FAMILY
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
@@ -295,6 +296,7 @@ class TargetDesign(ProvedLoss):
         first = self.plans[0].second.fractions
         return all(plan.second.fractions == first for plan in self.plans)
 
+    @checked_arguments
     def under(self, actual: Sequence[Distribution]) -> Misestimation:
         """What the outputs really are when inputs are drawn from ``actual`` and not from the λ_t
         that the mechanisms were made for: measured exactly, beside the bounds of Kawamoto and

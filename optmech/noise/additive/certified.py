@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
-
-import numpy as np
 
 from optmech.base.arrays import Ints
 from optmech.certificate.check import Check
@@ -199,7 +197,7 @@ class CertifiedNoise(ProvedNoise):
         Of m releases each gets a level of 1 - (1 - level)/m, and what all their intervals share is
         returned (Bonferroni): where they share nothing, the most likely number.
         """
-        values = _numbers(released)
+        values, low, high = _numbers(released), _end(low, "low"), _end(high, "high")
         wide = _reach(self.law, 1 - (1 - _stated_level(level)) / len(values))
         first, last = max(values) - wide, min(values) + wide
         first = first if low is None else max(first, low)
@@ -217,7 +215,7 @@ class CertifiedNoise(ProvedNoise):
         released where several are as likely. With δ > 0 and a sensitivity above 1 this need not be
         what was released. Raises ProblemError where no number in the range is possible, or the
         range is empty."""
-        values = _numbers(released)
+        values, low, high = _numbers(released), _end(low, "low"), _end(high, "high")
         first, last = min(values), max(values)
         # beyond all released numbers by more than the window and a period nothing gets likelier
         margin = self.law.n + 2 * len(self.law.tails) + 1
@@ -228,7 +226,8 @@ class CertifiedNoise(ProvedNoise):
         start = start if high is None else min(start, high - period)
         start = start if low is None else max(start, low)
         end = end if high is None else min(end, high)
-        if (low is not None and high is not None and low > high) or end - start > 10**6:
+        wide = max(end - start, abs(start - first), abs(end - last))
+        if (low is not None and high is not None and low > high) or wide > 10**6:
             raise ProblemError("the range is empty or too wide", where="low")
         middle = sorted(values)[len(values) // 2]
 
@@ -292,9 +291,14 @@ def _stated_level(level: Number) -> Fraction:
     return number.factor if number.log_of is None else Fraction(float(number))
 
 
+def _end(value: int | None, where: str) -> int | None:
+    """An end of a range, where there is one; raises ProblemError on what is no whole number."""
+    return None if value is None else whole(value, where, None)
+
+
 def _numbers(released: int | Sequence[int]) -> list[int]:
     """One or more released numbers; raises ProblemError where they are none."""
-    values = [released] if isinstance(released, int | np.integer) else list(released)
+    values = list(released) if isinstance(released, Iterable) else [released]
     if not values:
         raise ProblemError("is empty", where="released", remedy="Give at least one number")
     return [whole(value, "released", None) for value in values]

@@ -321,7 +321,9 @@ class RealNoise(ApproximateNoise):
 
     def _draws(self, count: int, seed: int | None) -> list[_Draw]:
         # cells and places within them are independent, also where a seed is given
-        source = system_bytes if seed is None else np.random.default_rng((seed, 1)).bytes
+        source = (
+            system_bytes if seed is None else np.random.default_rng((whole(seed, "seed"), 1)).bytes
+        )
         return [_Draw(k, source) for k in self.law.sample(count, seed).tolist()]
 
 

@@ -82,6 +82,12 @@ def save(figure: Figure, path: str | Path) -> None:
     '<?xml'
     """
     require_matplotlib(path)
+    if not hasattr(figure, "savefig"):
+        raise ProblemError(
+            f"{type(figure).__name__} is not a figure",
+            where="figure",
+            remedy="Give what a function of om.plots returns",
+        )
     buffer = io.BytesIO()
     figure.savefig(buffer, format=ending(path, FORMATS[0])[1:])
     write_atomically(path, buffer.getvalue())
