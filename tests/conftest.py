@@ -42,7 +42,17 @@ _skipped: Counter[str] = Counter()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-_SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+_HERE = Path(__file__).resolve().parent
+_SHARED_DATA = _HERE.parents[1] / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what took long when it was last measured (``tests/tiers.py``)."""
+    names = set((_HERE / "slow.txt").read_text(encoding="utf-8").split())
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if names & {test, test.partition("::")[0]}:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

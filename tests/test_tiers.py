@@ -1,0 +1,51 @@
+"""The list of slow tests names tests that there are, and is made from what pytest prints."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.tiers import SLOW, slow
+
+ROOT = Path(__file__).parents[1]
+NAMES = SLOW.read_text(encoding="utf-8").split()
+
+
+def test_every_name_is_a_test() -> None:
+    for name in NAMES:
+        file, *inner = name.split("::")
+        body: list[ast.stmt] = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        for part in inner:
+            found = [
+                node
+                for node in body
+                if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == part
+            ]
+            assert found, name
+            body = found[0].body
+
+
+def test_each_of_them_is_marked(request: pytest.FixtureRequest) -> None:
+    for item in request.session.items:
+        test = item.nodeid.partition("[")[0]
+        if test in NAMES or test.partition("::")[0] in NAMES:
+            assert item.get_closest_marker("slow"), item.nodeid
+
+
+def test_what_pytest_prints() -> None:
+    printed = [
+        "1.20s call     tests/a/test_b.py::test_one[x-y]",
+        "0.80s call     tests/a/test_b.py::test_two",
+        "3.00s setup    tests/test_c.py::test_three",
+        "9.00s setup    tests/test_d.py::Test::test_four[0]",
+        "2.00s call     tests/test_d.py::Test::test_five",
+        "2.00s teardown tests/test_c.py::test_three",
+        "2.00s call     tests/test_e.py::Test::test_six",
+    ]
+    assert slow(printed) == [
+        "tests/a/test_b.py::test_one",
+        "tests/test_d.py",
+        "tests/test_e.py::Test::test_six",
+    ]
