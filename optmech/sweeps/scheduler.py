@@ -19,6 +19,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 from optmech.base.machine import cores, installing
@@ -168,12 +169,13 @@ class Processes:
 
 @contextmanager
 def _main_that_can_be_loaded() -> Iterator[None]:
-    """Hide a main module that is no file (a script on standard input, say) from new processes,
-    which would try to load it again and end with a traceback."""
+    """Hide a main module from new processes, which would run it again: one that is no file (a
+    script on standard input, say), and a script that does not ask whether it is the main one, and
+    would begin the sweep once more."""
     main = sys.modules.get("__main__")
     path = getattr(main, "__file__", None)
     plain = getattr(main, "__spec__", None) is None
-    if main is None or path is None or not plain or os.path.exists(path):
+    if main is None or path is None or not plain or _asks_for_main(path):
         yield
         return
     del main.__file__
@@ -181,6 +183,14 @@ def _main_that_can_be_loaded() -> Iterator[None]:
         yield
     finally:
         main.__file__ = path
+
+
+def _asks_for_main(path: str) -> bool:
+    """Whether a script can be read and tells being the main one from being imported."""
+    try:
+        return b"__main__" in Path(path).read_bytes()
+    except OSError:
+        return False
 
 
 class Given:

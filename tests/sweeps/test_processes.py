@@ -186,3 +186,37 @@ def test_a_main_module_that_cannot_be_loaded_again(file: Path, tmp_path: Path) -
     )
     assert done.stdout.split() == [str(TASKS), "0"], done.stderr
     assert done.stderr == ""
+
+
+SCRIPT = """
+import optmech as om
+
+print("begun")
+line = om.Domain.range(3)
+euclidean = om.distances.euclidean()
+problem = om.Problem(
+    om.Prior.uniform(line), euclidean, constraints=[om.MetricPrivacy(1, euclidean)]
+)
+{call}
+"""
+CALL = 'om.sweep(problem, {"constraints[0].epsilon": [1, 2]}, directory="out", workers=2)'
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_a_script_is_not_run_again(tmp_path: Path, guarded: bool) -> None:
+    call = f'if __name__ == "__main__":\n    {CALL}' if guarded else CALL
+    script = tmp_path / "s.py"
+    script.write_text(SCRIPT.format(call=call))
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    # a script that asks is imported by each process, as Python does it
+    assert (done.stdout.count("begun") > 1) == guarded
+    with open(tmp_path / "out" / "table.csv", encoding="utf-8") as stream:
+        assert [row["status"] for row in csv.DictReader(stream)] == ["optimal", "optimal"]
