@@ -30,6 +30,11 @@ class OptmechError(Exception):
     ...     print(error)
     ...
     prior[1]: weight -1 of 'b' is negative. Weights must be >= 0
+    >>> error = om.ProblemError("is negative", where="epsilon", remedy="Give a number above 0")
+    >>> print(error.at("constraints[0]"))
+    constraints[0].epsilon: is negative. Give a number above 0
+    >>> print(error.moved("--epsilon"))
+    --epsilon: is negative. Give a number above 0
     """
 
     exit_status: ClassVar[int] = 1

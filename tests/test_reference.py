@@ -6,6 +6,7 @@ import doctest
 import inspect
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -85,10 +86,44 @@ def test_public_names_have_docstrings(name: str) -> None:
     assert not own.startswith(f"{name.split('.')[-1]}(")
 
 
+def methods() -> Iterator[tuple[str, str, list[str]]]:
+    """A name of every public method of every public class, its function's own name, and the texts
+    in which an example may call it: its own, and those of its classes, since a method that several
+    classes have is shown where it is stated first."""
+    seen = set()
+    for name in filter(lambda name: inspect.isclass(found(name)), CALLABLE):
+        kinds = [kind for kind in inspect.getmro(found(name)) if kind.__module__[:7] == "optmech"]
+        for part in sorted({part for kind in kinds for part in vars(kind) if part[0] != "_"}):
+            held = inspect.getattr_static(found(name), part)
+            function = getattr(held, "__func__", held)
+            if not inspect.isfunction(function):
+                continue
+            function = inspect.unwrap(function)
+            own = f"{function.__module__}.{function.__qualname__}"
+            if own not in seen and function.__module__.startswith("optmech"):
+                seen.add(own)
+                texts = [inspect.getdoc(vars(kind).get(part)) or "" for kind in kinds]
+                yield f"{name}.{part}", own, texts + [vars(kind)["__doc__"] or "" for kind in kinds]
+
+
+def calls(text: str, part: str) -> bool:
+    """Whether an example of a text calls a function or method of this name."""
+    shown = doctest.DocTestParser().get_examples(inspect.cleandoc(text))
+    return any(re.search(rf"\b{part}\(", example.source) for example in shown)
+
+
 def test_every_public_callable_has_an_example() -> None:
     shown = {name for name in CALLABLE if ">>> " in (inspect.getdoc(found(name)) or "")}
     assert len(CALLABLE) > 300
     assert sorted(shown | WITHOUT) == CALLABLE
+    listed = list(methods())
+    assert len(listed) > 280
+    bare = [
+        name
+        for name, _, texts in listed
+        if not any(calls(t, name.rpartition(".")[2]) for t in texts)
+    ]
+    assert bare == []
 
 
 def test_names_in_signatures_are_explained() -> None:
@@ -123,15 +158,33 @@ def test_sources_are_named_in_words() -> None:
     assert [name for name, text in told if short.search(text)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in CALLABLE if name not in WITHOUT])
+def texts() -> dict[str, str]:
+    """Every text with examples: of public callables, of their methods, and of the classes that
+    these stand in."""
+    out = {name: inspect.getdoc(found(name)) or "" for name in CALLABLE if name not in WITHOUT}
+    known = set(out.values())
+    for name, _, places in methods():
+        for k, text in enumerate(map(inspect.cleandoc, places)):
+            if ">>> " in text and text not in known:
+                known.add(text)
+                out[f"{name}:{k}"] = text
+    return out
+
+
+TEXTS = texts()
+
+
+@pytest.mark.parametrize("name", TEXTS)
 def test_examples_print_what_they_show(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each stands alone, beside ``import numpy as np`` and ``import optmech as om``."""
     for package in (*NEEDED.get(name, ()), *NEEDED.get(name.partition(".")[0], ())):
         pytest.importorskip(package)
+    if "geopandas" in TEXTS[name]:
+        pytest.importorskip("geopandas")
     monkeypatch.chdir(tmp_path)
-    text = inspect.getdoc(found(name)) or ""
+    text = TEXTS[name]
     shown = doctest.DocTestParser().get_doctest(text, {"om": om, "np": np}, name, None, None)
     assert any(example.want for example in shown.examples), "an example that shows nothing"
     said: list[str] = []

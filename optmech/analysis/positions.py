@@ -40,6 +40,8 @@ class Everywhere(Shown):
     >>> found = om.measures.everywhere(om.mechanisms.planar_laplace(grid, 1), pairs=100)
     >>> print(round(found.epsilon, 3), round(found.slack, 3))  # per km, km
     0.86 1.0
+    >>> print(round(found.epsilon_between(2.0), 3))  # for fixes at least 2 km apart
+    1.135
     """
 
     epsilon: float

@@ -92,7 +92,16 @@ class Proved(Shown):
 
     @classmethod
     def of_body(cls, body: Body, where: str) -> Self:
-        """As ``load``, from a file's object."""
+        """As ``load``, from a file's object.
+
+        Examples
+        --------
+        >>> from optmech.reading.sealed import parse_sealed
+        >>> coin = om.mechanisms.optimal_target([[1, 0], [0, 1]], [[0, 1], [1, 0]])
+        >>> body = parse_sealed(coin.document(), "memory", coin.formats)
+        >>> type(coin).of_body(body, "memory").losses == coin.losses
+        True
+        """
         found, report = examined(body, where)
         if not report.passed:
             remedy = FORMATS[body["format"]].remedy
@@ -112,7 +121,16 @@ def examined(body: Body, where: str) -> tuple[Proved, CheckReport]:
 
 
 class ProvedLoss(Proved, ABC):
-    """An exact loss with an exact lower bound, of which all figures are."""
+    """An exact loss with an exact lower bound, of which all figures are.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal(epsilon="ln 2")
+    >>> design.gap_to(2.0, 1.0), design.figures_of(design.lower_bound).gap == design.gap
+    (0.5, True)
+    >>> design.enclosed({})["format"] == design.formats[0]
+    True
+    """
 
     heading: ClassVar[str]
     claimed: ClassVar[Codec[Any]] = record(dict, "claims", **CLAIMS)
@@ -183,25 +201,25 @@ class ProvedLoss(Proved, ABC):
         head = {"format": self.formats[0], **content}
         return {**head, "claims": claims, "seconds": self.seconds}
 
-    @classmethod
-    def opened(cls, codec: Codec[Any], body: Body, where: str) -> tuple[Proved, CheckReport]:
-        """What a file's object holds, its content read by a codec, and the verdict."""
-        content = {name: value for name, value in body.items() if name not in _ENVELOPE}
-        seconds = amount("seconds").read(body["seconds"])
-        found = cast(ProvedLoss, replace(codec.read(content), seconds=seconds))
-        said = found.claimed.read(body["claims"])
-        bound = said["lower_bound"]
-        equal = [
-            Claim(name, value, getattr(found, name))
-            for name, value in said.items()
-            if name not in ("status", "lower_bound")
-        ]
-        report = report_on(
-            where,
-            tuple(found.checks),
-            [*equal, bounded("lower_bound", bound, found.lower_bound)],
-            said["status"],
-            found.figures_of(bound),
-            notes=found.caveats,
-        )
-        return found, report
+
+def opened(codec: Codec[Any], body: Body, where: str) -> tuple[Proved, CheckReport]:
+    """What a file's object holds, its content read by a codec, and the verdict."""
+    content = {name: value for name, value in body.items() if name not in _ENVELOPE}
+    seconds = amount("seconds").read(body["seconds"])
+    found = cast(ProvedLoss, replace(codec.read(content), seconds=seconds))
+    said = found.claimed.read(body["claims"])
+    bound = said["lower_bound"]
+    equal = [
+        Claim(name, value, getattr(found, name))
+        for name, value in said.items()
+        if name not in ("status", "lower_bound")
+    ]
+    report = report_on(
+        where,
+        tuple(found.checks),
+        [*equal, bounded("lower_bound", bound, found.lower_bound)],
+        said["status"],
+        found.figures_of(bound),
+        notes=found.caveats,
+    )
+    return found, report

@@ -100,6 +100,10 @@ class Design(Proved):
     >>> design.save("line.json")
     >>> om.Design.load("line.json").loss == design.loss
     True
+    >>> om.Design.of_document(design.document(), "a line").mechanism == design.mechanism
+    True
+    >>> print(design.summary()["status"], round(design.summary()["loss"], 4))
+    optimal 0.5556
     """
 
     formats = (DESIGN,)

@@ -59,6 +59,8 @@ class Price:
     >>> (price,) = om.prices.of_constraints(om.solve(problem))
     >>> print(price.parameter, round(price.rate, 4))
     epsilon -0.1875
+    >>> print(round(price.change(share=0.01), 4))  # of 1 % more ε
+    -0.0021
     """
 
     constraint: int

@@ -61,6 +61,23 @@ class Tupling(Shown):
     >>> t = om.mechanisms.tupling(om.mechanisms.randomized_response(sides, "ln 3"), dummies=2)
     >>> len(t.sample("left", seed=1))  # a report and two dummies, in random order
     3
+    >>> line = om.distances.hamming()
+    >>> left, right = [0.9, 0.1], [0.1, 0.9]
+    >>> even = om.Prior.uniform(sides)
+    >>> print(round(t.expected_loss(even, line), 4), round(t.all_points_loss(even, line), 4))
+    0.0625 0.4167
+    >>> print(round(t.delta(left, right, epsilon=0.5).upper, 4))
+    0.0513
+    >>> print(round(t.epsilon(left, right, delta=0.05).upper, 4))
+    0.5108
+    >>> t.theorem3(left, right, delta=0.05)  # that theorem says nothing of so few dummies
+    inf
+    >>> print(round(t.kl(left, right).upper, 4))
+    0.1116
+    >>> print(round(t.repeated_delta(left, right, 1, tuples=5).upper, 4))
+    0.1492
+    >>> print([round(rate.upper, 3) for rate in t.attack_success(left, right)])
+    [0.6, 0.6]
     """
 
     base: Mechanism

@@ -34,6 +34,10 @@ class NoisePeer(Shown):
     >>> laplace = om.noise.peers("ln 2")["discrete Laplace"]
     >>> print(laplace.pmf[:3].round(4), laplace.source)
     [0.3333 0.1667 0.0833] Ghosh et al. 2009
+    >>> print(round(laplace.loss(om.noise.NoiseLoss.of("absolute")), 4))
+    1.3333
+    >>> print(laplace.delta(epsilon=np.log(2), shift=1) < 1e-12)
+    True
     """
 
     name: str

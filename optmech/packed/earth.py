@@ -149,6 +149,17 @@ class Earth(ReadOnly):
     >>> where = earth.coordinates(earth.sample(here))
     >>> round(earth.header.loss.packed, 1)  # km from the position, on average, at most
     3.2
+    >>> where == earth.coordinates(earth.locate(where))  # a report is the centre of a cell
+    True
+    >>> 0 <= earth.report(here, bytes(earth.draw_bytes)) < len(earth.secrets)
+    True
+    >>> earth.reports(np.array([here, here]), np.zeros((2, earth.draw_bytes), np.uint8)).shape
+    (2,)
+    >>> round(earth.accuracy(here))  # metres
+    7138
+    >>> earth.save("earth.omm")
+    >>> om.Earth.load("earth.omm").check().passed
+    True
     """
 
     header: Header

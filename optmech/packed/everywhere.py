@@ -122,6 +122,20 @@ class PackedEverywhere(Packed, MeshMechanism):
     >>> packed = om.pack(design, "region.omm")
     >>> packed.sample_at((0.25, 1.75)) in places.labels
     True
+    >>> spot = (0.25, 1.75)
+    >>> print(packed.at([spot]).sum(), sum(packed.exactly_at(spot)))
+    1.0 1
+    >>> triangle, corners = packed.locate(spot)
+    >>> sum(corners) == 2**24
+    True
+    >>> packed.report(spot, bytes(packed.draw_bytes)) in places.labels
+    True
+    >>> packed.reports((triangle, corners), np.zeros((3, packed.draw_bytes), np.uint8))
+    ['west', 'west', 'west']
+    >>> packed.draws_at([spot, spot]).shape
+    (2,)
+    >>> packed.coordinates("west"), packed.accuracy("west") > 0
+    ((0.5, 1.0), True)
     """
 
     _sums: NDArray[np.uint64]

@@ -114,6 +114,17 @@ class Ledger(Kept):
     ...     allowed += 1
     >>> allowed, ledger.plain <= 5
     (7, True)
+    >>> ledger.allows((0, 0))  # nothing more
+    False
+    >>> ledger.enter((0, 0), times=2)  # draws that were made elsewhere count all the same
+    >>> state = ledger.to_dict()
+    >>> again = om.Ledger(packed, None, radius=1, budget=5)
+    >>> again.restore(state)
+    >>> again.plain == ledger.plain
+    True
+    >>> shared = om.Ledger.open("spent.json", packed, None, radius=1, budget=5)  # for all processes
+    >>> shared.charge((1, 1))
+    True
     """
 
     @checked_arguments

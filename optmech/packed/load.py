@@ -40,6 +40,9 @@ class PackedMechanism(Packed):
     (24, 3, ('metric_privacy: ε = 1 per km (euclidean)',))
     >>> packed.sample(packed.locate((1.5, 0.2))) in cells.labels
     True
+    >>> zeros = bytes(packed.draw_bytes)
+    >>> packed.report((0, 0), zeros), packed.reports((0, 0), np.zeros((2, 3), np.uint8))
+    ((0, 0), [(0, 0), (0, 0)])
     """
 
     def __init__(self, parts: Parts) -> None:

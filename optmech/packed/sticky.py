@@ -61,6 +61,11 @@ class StickyReports(Kept):
     >>> one_day = {sticky.report((0, 0), time=60 * minute) for minute in range(1440)}
     >>> len(one_day)
     1
+    >>> stored = sticky.to_dict()  # kept on the device
+    >>> again = om.StickyReports(packed, key, period=86400)
+    >>> again.restore(stored)
+    >>> again.entropy(place=0, epoch=0) == sticky.entropy(place=0, epoch=0)
+    True
     """
 
     @checked_arguments

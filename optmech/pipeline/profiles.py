@@ -43,6 +43,13 @@ class Profile(ReadOnly):
     >>> quick = om.Profile(engine="highs", gap=1e-4, time_limit=10)
     >>> om.solve(problem, quick).engine
     'highs'
+    >>> slower = om.Profile().with_limits(gap=1e-4, time_limit=60).at_resolution(40)
+    >>> slower.gap, slower.time_limit, slower.resolution
+    (0.0001, 60.0, 40)
+    >>> om.Profile(engine="structured").on_device("cpu").device
+    'cpu'
+    >>> quick.options().gap, [type(one).__name__ for one in quick.parsed_reductions()]
+    (0.0001, ['DominatedObservables', 'DominatedEstimates', 'ImpliedPairs'])
     """
 
     name: str = "custom"

@@ -30,6 +30,23 @@ class Record(Shown):
     """A frozen attrs class whose fields have converters of ``optmech.problem.fields``.
 
     The methods follow from the fields; a class whose file form is not its fields overrides them.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming())
+    >>> promise = om.DifferentialPrivacy("ln 3")
+    >>> stored = promise.plain(problem.space)  # as design files hold it
+    >>> om.DifferentialPrivacy.load(stored, problem.space).epsilon == promise.epsilon
+    True
+    >>> table = om.MaximalLeakage.table()  # what a problem file may say
+    >>> sorted(table.model_fields)
+    ['kind', 'maximum']
+    >>> said = table(kind="maximal_leakage", maximum="ln 2")
+    >>> om.MaximalLeakage.built(said, place=None)  # no distance is built in the file
+    {'maximum': 0.6931471805599453}
+    >>> om.MaximalLeakage.build(said, place=None).maximum == om.MaximalLeakage("ln 2").maximum
+    True
     """
 
     kind: ClassVar[str]
@@ -119,7 +136,24 @@ class Kept(NamedTuple):
 
 
 class Constraint(Record, ABC):
-    """Something that a mechanism has to satisfy: frozen data, never algorithms."""
+    """Something that a mechanism has to satisfy: frozen data, never algorithms.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming())
+    >>> promise = om.DifferentialPrivacy("ln 3")
+    >>> promise.promise(problem.space)
+    'ε = ln 3, all pairs'
+    >>> design = om.solve(om.Problem(problem.prior, problem.loss, constraints=[promise]))
+    >>> kept = promise.measured(design.mechanism, problem.space)
+    >>> print(kept.quantity, round(kept.measured, 6), kept.sense, round(kept.promised, 6))
+    epsilon 1.098612 at most 1.098612
+    >>> [type(family).__name__ for family in promise.families(0, problem.space)]
+    ['Ratio']
+    >>> promise.idle(problem.space), promise.notes(problem.space)  # nothing to warn of
+    ([], ())
+    """
 
     limits_loss: ClassVar[bool] = False
     """Whether a mechanism that always reports the same may be ruled out by it."""

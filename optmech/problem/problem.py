@@ -50,6 +50,9 @@ class MaximizeDistortion(Record):
     ... )
     >>> print(round(om.solve(problem).objective, 6))
     0.1
+    >>> apart, prior = problem.objective.factors(problem.space)
+    >>> print(apart.tolist(), prior)
+    [[0.0, 1.0], [1.0, 0.0]] [0.5 0.5]
     """
 
     kind: ClassVar[Literal["maximize_distortion"]] = "maximize_distortion"
@@ -83,6 +86,9 @@ class MinimizeLeakage(Record):
     ... )
     >>> print(round(om.solve(problem).objective, 6))  # right in 90 % of guesses
     0.9
+    >>> gain, prior = problem.objective.factors(problem.space)
+    >>> print(gain.tolist(), prior)
+    [[1.0, 0.0], [0.0, 1.0]] [0.5 0.5]
     """
 
     kind: ClassVar[Literal["minimize_leakage"]] = "minimize_leakage"

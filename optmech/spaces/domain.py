@@ -82,6 +82,11 @@ class Domain(ReadOnly):
     0.5
     >>> om.Domain.range(3, unit="years").labels
     (0, 1, 2)
+    >>> towns = om.Domain.geographic(["Paris", "Lyon"], [[2.35, 48.86], [4.84, 45.76]])
+    >>> towns.locate([[2.3, 48.9], [4.8, 45.7]], max_distance=50).tolist()  # within 50 km
+    [0, 1]
+    >>> towns.index_evenly("Lyon"), towns.require_points("measure").shape
+    (1, (2, 2))
     """
 
     labels: tuple[Hashable, ...]
@@ -299,6 +304,9 @@ class Grid(Domain):
     ((1, 2), [2.5, 1.5])
     >>> cells.locate([[2.9, 0.1], [9.0, 9.0]]).tolist()  # -1 lies outside
     [2, -1]
+    >>> paris = om.Grid.geographic(4, 4, (2.2, 48.8, 2.4, 48.9))
+    >>> paris.labels[paris.locate([[2.35, 48.86]])[0]]
+    (2, 3)
     """
 
     rows: int = 1

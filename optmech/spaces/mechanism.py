@@ -67,6 +67,13 @@ class Mechanism(ReadOnly):
      [0.375 0.625]]
     >>> print(m.push([0.5, 0.5]))
     [0.5 0.5]
+    >>> m.draws(np.zeros(5, dtype=int)).shape  # five draws for "left", by index
+    (5,)
+    >>> m.remap(str.upper).observables.labels
+    ('LEFT', 'RIGHT')
+    >>> from optmech.exact.numerators import Numerators
+    >>> om.Mechanism.of(sides, sides, Numerators(2, ((3, 1), (1, 3)))) == m  # 3/4 and 1/4
+    True
     """
 
     secrets: Domain
@@ -273,6 +280,13 @@ class Mechanism(ReadOnly):
         ProblemError
             Without geopandas, on an unknown label, or where the observables have no longitudes and
             latitudes.
+
+        Examples
+        --------
+        >>> cells = om.Grid(2, 2, bounds=(2.3, 48.8, 2.4, 48.9))
+        >>> m = om.mechanisms.planar_laplace(cells, 1)
+        >>> print(m.to_geopandas((0, 0)).probability.sum().round(6))
+        1.0
         """
         from optmech.spaces.layout import geometries
 

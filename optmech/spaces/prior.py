@@ -81,6 +81,15 @@ class Prior(ReadOnly):
     >>> near = om.Prior.from_points(om.Grid(1, 2), [[0.2, 0.5], [0.7, 0.1], [1.5, 0.5], [7.0, 0.0]])
     >>> print(near.weights.round(4), near.binning.outside)
     [0.6667 0.3333] 1.0
+    >>> om.Prior.uniform(line) == prior
+    True
+    >>> with open("fixes.csv", "w") as file:
+    ...     for row in ("lon,lat", "0.2,0.5", "0.7,0.1", "1.5,0.5"):
+    ...         print(row, file=file)
+    ...
+    >>> read = om.Prior.from_csv(om.Grid(1, 2), "fixes.csv", x="lon", y="lat")
+    >>> read.weights.round(4).tolist()
+    [0.6667, 0.3333]
     """
 
     domain: Domain

@@ -44,6 +44,8 @@ class Regions(Domain):
     >>> split = om.regions.quadrisect(grid, [[0.1, 0.1], [0.2, 0.9], [1.5, 0.5]], regions=5)
     >>> split.labels
     ((0, 0, '0'), (0, 0, '1'), (0, 0, '2'), (0, 0, '3'), (0, 1, ''))
+    >>> split.locate([[0.1, 0.1], [9, 9]]).tolist()  # -1: outside
+    [0, -1]
     """
 
     boxes: Floats = field(default_factory=lambda: np.zeros((0, 4)))

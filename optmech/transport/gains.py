@@ -233,6 +233,8 @@ class CarryOver(Shown):
     >>> c = om.guarantees.carry_over(r, [1, 0], [0, 1])
     >>> print(round(c.lower, 6), round(c.upper, 6))
     1.0 1.0
+    >>> print(round(c.estimated(0.01, 0.01), 4))  # δ where populations are known within 1 %
+    0.0372
     """
 
     lower: float

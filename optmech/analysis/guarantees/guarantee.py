@@ -70,6 +70,8 @@ class Guarantee:
     >>> promise = om.guarantees.points("ln 2")
     >>> print(round(promise.epsilon, 4), promise.delta, promise.of)
     0.6931 0.0 points
+    >>> promise.cited("Theorem 1", "Theorem 2").endswith("Theorem 1"), promise.capped(0.5)
+    (True, 0.5)
     """
 
     epsilon: float

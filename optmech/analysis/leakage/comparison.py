@@ -216,6 +216,10 @@ class Versions(Shown):
     >>> both = om.leakage.versions(old, new)
     >>> print(both.kept, both.changed)
     () ('a', 'b')
+    >>> print(both.prior(om.Prior.uniform(new.secrets)).domain.labels)
+    ('a', 'b')
+    >>> print(float(both.change("a").variation) > 0)
+    True
     """
 
     old: Mechanism

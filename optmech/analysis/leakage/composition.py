@@ -124,6 +124,9 @@ class Repeated(_Reports):
     10.9861
     >>> print(round(ten.delta(epsilon=2).upper, 3))
     0.776
+    >>> found = ten.distribution_delta([0.6, 0.4], [0.4, 0.6], epsilon=0.5)
+    >>> print(0 < found.lower <= found.upper < 1)
+    True
     """
 
     mechanism: Mechanism
@@ -255,6 +258,15 @@ class Parallel(_Reports):
     >>> two = om.leakage.parallel(m, m)
     >>> print(round(float(two.epsilon), 4))  # 2 ln 3
     2.1972
+    >>> print(round(float(two.epsilon_between("left", "right")), 4))
+    2.1972
+    >>> print(round(float(two.epsilon_per(om.distances.hamming())), 4))
+    2.1972
+    >>> even = om.Prior.uniform(sides)
+    >>> print(round(two.vulnerability(even).upper, 6))  # two reports help no more than one
+    0.75
+    >>> print(round(two.error(even, om.distances.hamming()).upper, 6))
+    0.25
     """
 
     first: Mechanism

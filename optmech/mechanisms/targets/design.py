@@ -121,6 +121,14 @@ class TargetDesign(ProvedLoss):
     >>> design = om.mechanisms.optimal_target(ages, d, names=["young", "old"])
     >>> design.names, design.losses, design.outputs[0].tolist()
     (('young', 'old'), (0.0, 0.5), [0.75, 0.25])
+    >>> design.index("old"), design.summary()["status"]
+    (1, 'optimal')
+    >>> print(design.gap_to(design.loss, design.lower_bound))
+    0.0
+    >>> design.sample("old", 1, size=3, seed=1)
+    [1, 0, 0]
+    >>> print(round(design.under(ages).epsilon, 6))  # inputs as they were assumed
+    0.0
     """
 
     formats = (FAMILY,)

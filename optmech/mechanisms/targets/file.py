@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from optmech.certificate.check import CheckReport
-from optmech.certificate.proved import Proved
+from optmech.certificate.proved import Proved, opened
 from optmech.designs.encoding import decode_domain, encode_domain
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, text
@@ -58,7 +58,7 @@ def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
     rows = body["distance"]
     shape = len(rows), len(rows[0])
     codec = _family(body["task"], body["p"], shape, len(body["names"]))
-    return TargetDesign.opened(codec, body, where)
+    return opened(codec, body, where)
 
 
 def _family(task: str, order: object, shape: tuple[int, ...], count: int) -> Codec[TargetDesign]:

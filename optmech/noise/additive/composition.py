@@ -45,6 +45,8 @@ class ComposedPrivacy(Shown):
     >>> ten = om.noise.ComposedPrivacy(law, sensitivity=1, releases=10, nodes=2**14)
     >>> print(round(ten.epsilon(delta=1e-6).upper, 3), "of", round(10 * np.log(2), 3))
     6.933 of 6.931
+    >>> print(round(ten.delta(epsilon=7).upper, 6))
+    0.0
     """
 
     law: Law

@@ -154,6 +154,16 @@ class NoiseDesign(ApproximateNoise, CertifiedNoise):
     optimal 1.3333 1.3333
     >>> 41 + design.sample(seed=1)  # a count, as it is released
     48
+    >>> print(round(float(design.pmf(0)), 4), design.quantile(0.95))
+    0.3333 4
+    >>> design.interval(48), design.most_likely(48, low=0)  # of the count, from its release
+    ((44, 52), 48)
+    >>> print(round(design.privacy(k_fold=10).epsilon(delta=1e-6).upper, 3))
+    6.931
+    >>> design.require_private() is design, design.summary()["status"]
+    (True, 'optimal')
+    >>> design.drawn(3, seed=1).shape, design.gap_to(design.loss, design.lower_bound) <= 1e-6
+    ((3,), True)
     """
 
     measure: NoiseLoss

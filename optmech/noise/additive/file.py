@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from optmech.certificate.check import CheckReport
-from optmech.certificate.proved import Proved
+from optmech.certificate.proved import Proved, opened
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, require_keys
 from optmech.exact.codec import Codec, digits, exact, listing, optional, record, within
@@ -69,9 +69,7 @@ def encode(design: ProvedNoise) -> dict[str, Any]:
 
 def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
     """Noise from a file's object, and every claim of it recomputed."""
-    return ProvedNoise.opened(
-        _codec(body.get("norm"), "renyi" in body, "cells" in body), body, where
-    )
+    return opened(_codec(body.get("norm"), "renyi" in body, "cells" in body), body, where)
 
 
 def _codec(norm: str | None, renyi: bool, real: bool) -> Codec[Any]:

@@ -41,6 +41,18 @@ class Law(SameFields, ReadOnly):
     >>> law = om.noise.optimal(epsilon="ln 2", gap=1e-3).law
     >>> print(round(float(law.at(0)), 4), round(float(law.at(1)), 4))  # 1/3 and 1/6
     0.3333 0.1667
+    >>> print(round(float(law.upper_tail(1)), 4))  # P(Z >= 1)
+    0.3333
+    >>> print(round(float(law.expected(om.noise.NoiseLoss.of("absolute"))), 3))
+    1.333
+    >>> values, bits = law.whole(2)
+    >>> [value / 2**bits == float(law.at(k)) for k, value in enumerate(values)]
+    [True, True, True]
+    >>> near, far, bits = law.pairs(shift=1)
+    >>> max(a / b for a, b in near + far) <= 2  # e^ε
+    True
+    >>> law.sample(3, seed=1).shape
+    (3,)
     """
 
     bits: int

@@ -53,6 +53,9 @@ class RealLoss(ReadOnly):
     >>> loss = om.noise.RealLoss.of([(0, 0), (1, 0), (2, 3)])
     >>> print(loss(-1), loss(4))
     0 9
+    >>> cells = loss.on(loss.corners[1][0] / 2)  # on a lattice of step 1/2
+    >>> [float(cells.below(k)) for k in range(5)]  # at 0, 1/2, 1, 3/2, 2
+    [0.0, 0.0, 0.0, 1.5, 3.0]
     """
 
     name: str
@@ -179,6 +182,8 @@ class RealNoise(ApproximateNoise):
     True
     >>> print(float(noise.release(20.5, bits=6, seed=3)))  # as it is given away
     21.578125
+    >>> len(noise.sample(size=2, bits=8, seed=1)), noise.drawn(2, seed=1).shape
+    (2, (2,))
     """
 
     measure: RealLoss

@@ -59,6 +59,11 @@ class NoiseLoss(ReadOnly):
     >>> design = om.noise.optimal(epsilon=1, loss=[0, 1, 1])
     >>> print(design.measure.words)
     expected loss of a table that goes on with its last step
+    >>> steps = om.noise.NoiseLoss.of([0, 1, 1])
+    >>> steps.floats(np.array([0.0, 1.0, 9.0])).tolist()
+    [0.0, 1.0, 1.0]
+    >>> [int(number) for number in om.noise.NoiseLoss.of("square").polynomial(3)]  # 9 + 6 j + j²
+    [9, 6, 1]
     """
 
     name: str

@@ -95,6 +95,8 @@ class PlanarNoise(ProvedNoise):
     >>> design = om.noise.optimal("ln 2", dimensions=2, gap=1e-2)
     >>> print(float(design.pmf(0, 0)) > float(design.pmf(1, 0)) > 0)
     True
+    >>> design.sample(size=2, seed=1).shape, design.drawn(2, seed=1).shape
+    ((2, 2), (2, 2))
     """
 
     law: PlanarLaw

@@ -144,6 +144,8 @@ class DifferentialPrivacy(Constraint):
     >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
     >>> print(round(om.solve(problem).loss, 6))  # Warner's randomised response: 1 / (3 + 1)
     0.25
+    >>> promise.adjacent(problem.space).tolist()  # yes beside no
+    [[False, True], [True, False]]
     """
 
     epsilon: Exact = field(converter=fields.number)

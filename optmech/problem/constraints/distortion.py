@@ -69,6 +69,8 @@ class DistortionPrivacy(Constraint):
     >>> design = om.solve(om.Problem(om.Prior.uniform(coin), d, constraints=[promise]))
     >>> print(round(design.loss, 6))  # the best guess is wrong as often as the report
     0.3
+    >>> [prior.tolist() for prior in promise.priors(design.problem.space)]
+    [[0.5, 0.5]]
     """
 
     minimum: Exact = field(converter=as_minimum)

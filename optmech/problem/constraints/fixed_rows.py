@@ -91,6 +91,9 @@ class FixedRows(Constraint):
     >>> print(om.solve(problem).mechanism.matrix.round(6))
     [[0.75 0.25]
      [0.25 0.75]]
+    >>> places, rows = kept.held(problem.space)
+    >>> places, rows.rows, rows.bits  # 3/4 and 1/4
+    ([0], ((3, 1),), 2)
     """
 
     limits_loss = False

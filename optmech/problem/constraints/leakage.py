@@ -140,6 +140,12 @@ class GainLeakage(Constraint):
     ... )
     >>> print(round(om.solve(problem).loss, 6))  # right in 70 % of guesses, reports in as many
     0.3
+    >>> clinic = om.GainLeakage.predicate(0.7, [True, False])  # "is it yes?"
+    >>> blocks = om.GainLeakage.partition(0.7, ["a", "b"])
+    >>> clinic.gain.tolist() == blocks.gain.tolist()
+    True
+    >>> [prior.tolist() for prior in clinic.priors(problem.space)]
+    [[0.5, 0.5]]
     """
 
     maximum: Exact = field(converter=fields.signed_number)

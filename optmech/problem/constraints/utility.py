@@ -138,6 +138,9 @@ class Bias(Constraint):
     >>> m = om.solve(problem).mechanism
     >>> print((m.matrix @ reports).ravel().round(2))  # right on average
     [0. 1.]
+    >>> secret, reported = problem.constraints[1].columns(problem.space)
+    >>> print(secret.ravel(), reported.ravel())
+    [0. 1.] [-1.  0.  1.  2.]
     """
 
     limits_loss = True

@@ -75,6 +75,24 @@ class Mesh(ReadOnly):
     9
     >>> om.Mesh.grid((0, 0, 2, 1), width=1).triangles.shape
     (4, 3)
+    >>> triangle, weights = mesh.locate([[0.25, 0.25], [5, 5]])
+    >>> triangle.tolist(), weights[0].tolist()  # -1: outside
+    ([0, -1], [0.5, 0.25, 0.25])
+    >>> triangle, weights = mesh.locate_exactly((0.25, 0.25))  # whole numbers
+    >>> [weight / sum(weights) for weight in weights]
+    [0.5, 0.25, 0.25]
+    >>> print(mesh.interpolation([[0.25, 0.25]]).toarray())
+    [[0.5  0.25 0.25 0.  ]]
+    >>> len(mesh.refine([1, 0]).triangles)
+    4
+    >>> om.Mesh.from_dict(mesh.to_dict()) == mesh
+    True
+    >>> mesh.write("square.json")
+    >>> om.Mesh.read("square.json") == mesh
+    True
+    >>> people = np.random.default_rng(1).normal(size=(200, 2))
+    >>> om.Mesh.around(people, width=1, unit="km").flaw()
+    ''
     """
 
     vertices: Floats

@@ -79,6 +79,35 @@ class Network(Mesh):
     Mesh(a network of 2 segments between 3 vertices)
     >>> roads.along[0].tolist()
     [0.0, 1.5, 2.5]
+    >>> roads.position((0, 2, "1/5"))  # a fifth of the way: segment 0, its ends count 2 : 1
+    (0, (2, 1))
+    >>> roads.locate_exactly((0, 2, "1/5")) == roads.inside((0, 2, "1/5"), 0)
+    True
+    >>> from fractions import Fraction
+    >>> roads.position_at(0, Fraction(1, 3))  # a third of the first segment
+    (0, 2, Fraction(1, 5))
+    >>> segments, weights = roads.locate([(0, 2, "1/5")])
+    >>> print(segments, weights.round(3))
+    [0] [[0.667 0.333]]
+    >>> print(roads.interpolation([(0, 2, "1/5")]).toarray().round(3))
+    [[0.667 0.333 0.   ]]
+    >>> roads.listed((0, 2, "1/5"))
+    [(0, 2, '1/5')]
+    >>> om.Network.of_dict(roads.to_dict()) == roads
+    True
+    >>> line = om.Mesh.line(0, 1, 4)
+    >>> line.holds(np.array([[0.5], [2.0]])).tolist(), line.nearest(np.array([[2.0]])).tolist()
+    ([True, False], [[1.0]])
+    >>> from optmech.exact.number import parse_exact
+    >>> ratios = line.log_ratios(parse_exact(1, where="epsilon"))
+    >>> print(ratios[0].round(4))  # ln(1 + 1/4) to the neighbour
+    [   inf 0.2231    inf    inf    inf]
+    >>> try:
+    ...     line.refine([1, 1, 1, 1])
+    ... except om.ProblemError as error:
+    ...     print(error.remedy)
+    ...
+    Make it with more cells, or with a smaller divide
     """
 
     ways: tuple[tuple[int, ...], ...] = ()

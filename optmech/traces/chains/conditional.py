@@ -83,6 +83,8 @@ class ConditionalPrivacy:
     >>> first = om.traces.SequentialDesigner(chain, om.distances.hamming(), [wanted]).start()
     >>> print(round(first.design.loss, 6))  # at time 0: randomised response
     0.25
+    >>> [type(one).__name__ for one in wanted.at(chain, time=0)]
+    ['DistributionPrivacy']
     """
 
     epsilon: Exact = field(converter=_epsilon)
@@ -154,6 +156,8 @@ class ConditionalDistortion:
     >>> first = om.traces.SequentialDesigner(chain, d, [wanted]).start()
     >>> print(round(first.design.loss, 6))
     0.2
+    >>> [round(float(one.minimum), 3) for one in wanted.at(chain, time=1)]
+    [0.2, 0.2]
     """
 
     minimum: Exact = field(converter=_minimum)

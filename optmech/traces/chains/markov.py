@@ -68,6 +68,26 @@ class MarkovPrior(Shown):
     >>> print(chain.conditional(0, given=1).round(4))
     [[1. 0.]
      [1. 0.]]
+    >>> print(chain.transition(0)[1], chain.marginal(2).weights.round(4))
+    [0.3 0.7] [0.84 0.16]
+    >>> after = chain.given({1: [0.1, 0.9]})  # a report at time 1 that cell 1 makes likelier
+    >>> print(after.marginal(1).weights.round(4))
+    [0.5 0.5]
+    >>> chain.sample(length=3, size=5, seed=1).shape, chain.indices([0, 0, 1])
+    ((5, 3), [0, 0, 1])
+    >>> print(round(chain.log_likelihood([0, 0, 1]), 4))  # ln(0.9 * 0.1)
+    -2.4079
+    >>> learnt = om.traces.MarkovPrior.from_sequences(cells, [[0, 0, 1, 0]], smoothing=1)
+    >>> print(learnt.transition(0).round(4))
+    [[0.5  0.5 ]
+     [0.75 0.25]]
+    >>> walk = om.traces.MarkovPrior.random_walk(cells, om.distances.euclidean(), scale=1)
+    >>> walk.require_time(1000)  # no error: a chain without an end has every time to 100,000
+    >>> print(walk.transition(0).round(3))
+    [[0.731 0.269]
+     [0.269 0.731]]
+    >>> print(chain.wide_marginals(2)[-1].floats(), chain.wide_conditional(1, 0).floats()[0])
+    [0.9 0.1] [0.9 0.1]
     """
 
     domain: Domain

@@ -91,6 +91,8 @@ class FixedPolicy(Shown):
     >>> released = om.traces.protect(policy, [0, 0, 1], seed=1)
     >>> len(released.releases)
     3
+    >>> policy.start().time
+    0
     """
 
     prior: MarkovPrior

@@ -32,6 +32,8 @@ class CellSequence(Shown):
     >>> (sequence,) = fixes.sequences(om.Grid(1, 2), interval=60, max_gap=300)
     >>> sequence.user, sequence.cells.tolist()
     ('ann', [0, 0, 1])
+    >>> sequence.day_classes([6, 18]).tolist()  # 0 is day, 1 night: just after midnight
+    [1, 1, 1]
     """
 
     user: str
@@ -81,6 +83,17 @@ class Fixes(Shown):
     >>> sequences = [s.cells for s in fixes.sequences(cells, interval=60, max_gap=300)]
     >>> om.traces.MarkovPrior.from_sequences(cells, sequences, smoothing=1).transition(0).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
+    >>> [len(times) for user, times, xy in fixes.runs(max_gap=300)]
+    [3]
+    >>> [s.cells.tolist() for s in fixes.visits(cells, max_gap=300)]
+    [[0, 0, 1]]
+    >>> with open("fixes.csv", "w") as file:
+    ...     for row in ("who,when,lon,lat", "ann,0,0.5,0.5", "ann,60,0.6,0.5"):
+    ...         print(row, file=file)
+    ...
+    >>> read = om.traces.Fixes.from_csv("fixes.csv", user="who", time="when", x="lon", y="lat")
+    >>> read.times.tolist()
+    [0.0, 60.0]
     """
 
     users: tuple[str, ...]

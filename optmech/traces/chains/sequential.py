@@ -127,6 +127,10 @@ class SequentialDesigner(Shown):
     >>> second = first.after(0)  # 0 was released
     >>> print(second.prior.weights)  # 0.9 * 3/4 + 0.1 * 1/4
     [0.7 0.3]
+    >>> [type(one).__name__ for one in designer.stated(time=1)]
+    ['DifferentialPrivacy']
+    >>> len(designer.problem(chain.marginal(1), designer.stated(1)).secrets)
+    2
     """
 
     prior: MarkovPrior = field(validator=_chain)
@@ -196,6 +200,8 @@ class Step(Shown):
     >>> step = designer.start()
     >>> step.time, step.action, round(step.design.loss, 6)
     (0, 'design', 0.25)
+    >>> step.after(0).time
+    1
     """
 
     designer: SequentialDesigner

@@ -39,6 +39,9 @@ class Kernel(ABC):
     >>> print(kernel.covariance(np.array([0.0, 2.0])).round(4))  # exp(-1/2) beside 1 + 0.5
     [[1.5    0.6065]
      [0.6065 1.5   ]]
+    >>> from flint import arb
+    >>> print(kernel.ball(arb(2)))
+    [0.606530659712633 +/- 4.26e-16]
     """
 
     @property

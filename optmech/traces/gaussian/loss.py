@@ -125,6 +125,8 @@ class TraceLoss(Shown):
     >>> loss = om.traces.privacy_loss(trace, 1.0, secrets=[0], radius=1, order=2)
     >>> print(round(loss.lower, 6), round(loss.upper, 6), round(loss.epsilon(delta=1e-6), 3))
     1.0 1.0 4.887
+    >>> print(round(loss.delta(epsilon=4.887), 8))
+    1e-06
     """
 
     lower: float

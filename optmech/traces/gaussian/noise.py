@@ -43,6 +43,8 @@ class NoiseDesign(Shown):
     >>> design = om.traces.optimal_noise(trace, 1, [[0]], radius=1, order=2)
     >>> print(design.loss <= 1, design.trace <= design.isotropic)
     True True
+    >>> design.sample([0.0, 0.5], seed=1).shape
+    (2,)
     """
 
     covariance: Floats

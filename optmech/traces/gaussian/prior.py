@@ -63,6 +63,9 @@ class GaussianPrior(Shown):
     (2, True)
     >>> trace.sample(seed=1).shape
     (3, 2)
+    >>> same = om.traces.GaussianPrior.from_covariance([[1.0, 0.5], [0.5, 1.0]])
+    >>> print(len(same), same.balls()[0, 1])
+    2 0.500000000000000
     """
 
     times: Floats
