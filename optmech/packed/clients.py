@@ -11,8 +11,8 @@ from pathlib import Path
 from optmech.base.paths import path_of
 from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError
+from optmech.packed.documents import load_any_packed
 from optmech.packed.file import MAX_BYTES
-from optmech.packed.load import load_packed
 from optmech.reading.bounded import read_bytes
 
 CLIENTS = ("c", "js", "extension")
@@ -26,7 +26,7 @@ def copy_client(kind: str, folder: str | Path, mechanism: str | Path | None = No
     used."""
     contents = _contents(kind)
     if mechanism is not None:
-        load_packed(mechanism)
+        load_any_packed(mechanism)
         contents["mechanism.omm"] = read_bytes(mechanism, MAX_BYTES)
     root = path_of(folder)
     try:

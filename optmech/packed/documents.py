@@ -54,9 +54,17 @@ def load(path: str | Path) -> Proved | PackedMechanism | PackedEverywhere | Eart
     >>> om.load("noise.json").epsilon
     1.0
     """
-    from optmech.packed.earth import Earth, is_earth_file
-    from optmech.packed.load import is_packed_file, load_packed
+    from optmech.packed.load import is_packed_file
 
-    if is_earth_file(path):
-        return Earth.load(path)
-    return load_packed(path) if is_packed_file(path) else Proved.load(path)
+    return load_any_packed(path) if is_packed_file(path) else Proved.load(path)
+
+
+def load_any_packed(
+    path: str | Path, *, signer: str | Path | None = None
+) -> PackedMechanism | PackedEverywhere | Earth:
+    """A packed file of any kind, also one for the whole earth. Raises what ``load_packed`` and
+    ``Earth.load`` raise."""
+    from optmech.packed.earth import Earth, is_earth_file
+    from optmech.packed.load import load_packed
+
+    return (Earth.load if is_earth_file(path) else load_packed)(path, signer=signer)

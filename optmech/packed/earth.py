@@ -26,7 +26,7 @@ from optmech.certificate.check import Check, CheckReport
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.exact.checked import require_keys
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down
-from optmech.exact.sampler import bytes_for
+from optmech.exact.sampler import EachBytes, bytes_for
 from optmech.packed.cbor import Tag, decode, encode, typed, untyped
 from optmech.packed.header import (
     COMMON,
@@ -62,6 +62,7 @@ _CELL = 0.1
 _REGION = "the whole earth, in {} bands of latitude"
 _PER = "km (haversine)"
 _NEAR = 1e-9
+_AT_ONCE = 2_000
 _START = 48
 """Bytes that have the format in them, also behind the head of a signed file."""
 
@@ -253,8 +254,8 @@ class Earth(ReadOnly):
 
     def coordinates(self, place: int) -> tuple[float, float]:
         """Longitude (-180 to 180) and latitude of the centre of a cell, in degrees."""
-        x, y = self.secrets.centres(np.array([self.secrets.index(place)]))[0].tolist()
-        return (x - 360 if x > 180 else x), y
+        x, y = self.centres_of(np.array([self.secrets.index(place)]))[0].tolist()
+        return x, y
 
     def accuracy(self, place: int) -> float:
         """Metres within which the position is from a report, with the header's probability."""
@@ -269,6 +270,30 @@ class Earth(ReadOnly):
             raise ProblemError(f"a draw takes {DRAW_BYTES} bytes", where="entropy")
         number = np.array([self.secrets.index(place)])
         return int(self.reports(number, np.frombuffer(entropy, np.uint8)[None])[0])
+
+    @property
+    def fingerprint(self) -> bytes:
+        """The file's digest."""
+        return self.digest
+
+    def cells_of(self, positions: Floats) -> Ints:
+        """The numbers of the cells of positions, (n, 2) degrees, as ``locate``."""
+        return self.secrets.locate(positions)
+
+    def centres_of(self, cells: Ints) -> Floats:
+        """Longitudes from -180 to 180 and latitudes of the centres of cells, (n, 2)."""
+        found = self.secrets.centres(cells)
+        found[:, 0] -= 360 * (found[:, 0] > 180)
+        return found
+
+    def draws(self, places: Ints, source: EachBytes) -> Ints:
+        """A report for each of ``places`` (n,), with the bytes that ``source`` gives for them."""
+        out = np.empty(len(places), dtype=np.int64)
+        for begin in range(0, len(places), _AT_ONCE):
+            part = np.arange(begin, min(begin + _AT_ONCE, len(places)))
+            entropy = np.frombuffer(source(part, DRAW_BYTES, 0), np.uint8)
+            out[part] = self.reports(places[part], entropy.reshape(-1, DRAW_BYTES))
+        return out
 
     def sample(self, place: int, size: int | None = None, seed: int | None = None) -> Any:
         """A report for a cell, or a list of ``size`` of them, from the entropy of the operating

@@ -11,6 +11,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.labelled import few
 from optmech.errors import ProblemError
+from optmech.protection.places import Centres
 from optmech.protection.reporter import Drawn, Reporter
 from optmech.reading.columns import require_columns
 from optmech.reading.errors import printable, show
@@ -73,7 +74,7 @@ class Replaced:
     chosen: Chosen
     report: str | None
     """Name of the column with the reports' labels."""
-    places: Floats | None
+    places: Floats | Centres | None
     """Coordinates of the observables; None where labels stand alone."""
 
     @classmethod

@@ -12,6 +12,7 @@ from optmech.designs.design import Design
 from optmech.designs.promise import promise_of
 from optmech.errors import ProblemError
 from optmech.protection.columns import Asked, Chosen, Replaced, column_of
+from optmech.protection.places import Anywhere
 from optmech.protection.reporter import Missing, Outside, Reporter
 from optmech.reading.columns import require_columns
 from optmech.spaces.arguments import checked_arguments
@@ -22,7 +23,7 @@ Names = str | Sequence[str]
 
 @checked_arguments
 def protect(
-    design: Design | Mechanism,
+    design: Design | Mechanism | Anywhere,
     data: Any,
     *,
     x: Hashable = None,
@@ -42,7 +43,7 @@ def protect(
     Parameters
     ----------
     design:
-        A design, one that is private at every point, or a mechanism.
+        A design, one that is private at every point, a mechanism, or an ``om.Earth``.
     data:
         * a pandas table, with the columns ``x`` and ``y`` or ``label``;
         * a GeoPandas table of points, in any coordinate reference system that it names;
@@ -100,7 +101,7 @@ def protect(
     >>> all(report in cells.points.tolist() for report in reports.tolist())  # centres of cells
     True
     """
-    mechanism = mechanism_from(design, "design")
+    mechanism = design if isinstance(design, Anywhere) else mechanism_from(design, "design")
     rate = _rate_of(design)
     reporter = Reporter(mechanism, outside, max_distance, key, seed, missing, rate)
     asked = Asked(x, y, label, _listed(keep), _listed(by), report)
@@ -176,7 +177,8 @@ def _are_points(listed: list[Any], mechanism: Any) -> bool:
     numbers = [v for pair in pairs for v in pair if isinstance(v, float | int | np.number)]
     if not listed or len(numbers) != 2 * len(listed):
         return False
-    secrets = getattr(mechanism, "secrets", None)
+    # numbers of cells are no pairs
+    secrets = None if isinstance(mechanism, Anywhere) else getattr(mechanism, "secrets", None)
     labels = set() if secrets is None else set(secrets.labels)
     return any(v != int(v) for v in numbers if np.isfinite(v)) and not any(
         tuple(pair) in labels for pair in pairs

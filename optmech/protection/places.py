@@ -1,11 +1,12 @@
 """Where domains lie in the coordinates that data have: degrees for what was made over degrees."""
 
-from typing import Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
+from optmech.exact.sampler import EachBytes
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.location import border_of
@@ -21,6 +22,45 @@ _WIDEST = 90.0
 """Kilometres of a lattice's diagonal, for which arcs and chords are as good as equal."""
 _ROUNDING = 2.0**-46
 """Of a corner's weight, beside the square of the region's width over the triangle's area."""
+
+
+@runtime_checkable
+class Anywhere(Protocol):
+    """Reports from every position of the earth, by the numbers of cells, which reports have too."""
+
+    @property
+    def observables(self) -> Any:
+        """The cells."""
+
+    @property
+    def fingerprint(self) -> bytes:
+        """What tells it from every other."""
+
+    def cells_of(self, positions: Floats) -> Ints:
+        """The cells of positions (n, 2) in degrees."""
+
+    def centres_of(self, cells: Ints) -> Floats:
+        """Longitudes and latitudes (n, 2) of the centres of cells."""
+
+    def draws(self, places: Ints, source: EachBytes) -> Ints:
+        """A report for each cell."""
+
+
+@record
+class Centres:
+    """The coordinates of reports that are too many for a table, by their numbers."""
+
+    of: Anywhere
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many there may be, and two coordinates."""
+        return len(self.of.observables), 2
+
+    def __getitem__(self, key: Any) -> Floats:
+        """As an array of all of them has it: of (reports, axis), or of reports."""
+        reports, axis = key if isinstance(key, tuple) else (key, slice(None))
+        return np.asarray(self.of.centres_of(reports)[:, axis])
 
 
 def data_coordinates(domain: Domain) -> Floats | None:
@@ -54,8 +94,10 @@ def _frame(domain: Domain) -> tuple[Floats, Floats]:
     return np.zeros(width), np.ones(width)
 
 
-def is_geographic(mechanism: Mechanism) -> bool:
+def is_geographic(mechanism: Mechanism | Anywhere) -> bool:
     """Whether data are read as longitude and latitude in degrees."""
+    if isinstance(mechanism, Anywhere):
+        return True
     if isinstance(mechanism, MeshMechanism):
         return mechanism.mesh.coordinates == "lonlat"
     secrets = mechanism.secrets

@@ -12,6 +12,8 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.exact.sampler import LEAST_KEY, EachBytes, Keyed, framed, fresh, seeded_bytes
 from optmech.protection.places import (
+    Anywhere,
+    Centres,
     Snap,
     data_coordinates,
     is_geographic,
@@ -42,7 +44,7 @@ class Reporter:
     Parameters
     ----------
     mechanism:
-        A design, or its mechanism.
+        A design, its mechanism, or one for the whole earth.
     outside:
         What becomes of a point outside of the domain: ``"refuse"`` raises, ``"nearest"`` takes the
         nearest point of the domain, ``"drop"`` leaves the row out, ``"few"`` takes the nearest
@@ -63,7 +65,7 @@ class Reporter:
         Makes all draws reproducible, and unfit for release.
     """
 
-    mechanism: Mechanism
+    mechanism: Mechanism | Anywhere
     outside: Outside = "refuse"
     max_distance: float | None = None
     key: bytes | None = field(default=None, repr=False)
@@ -77,7 +79,8 @@ class Reporter:
     """Of the dropped ones, those without usable coordinates."""
 
     def __post_init__(self) -> None:
-        self.mechanism = mechanism_from(self.mechanism, "design")
+        if not isinstance(self.mechanism, Anywhere):
+            self.mechanism = mechanism_from(self.mechanism, "design")
         if self.outside not in get_args(Outside):
             raise ProblemError(
                 f"{self.outside!r} is unknown",
@@ -136,13 +139,17 @@ class Reporter:
         return 0.0 if self._snap is None or self.key is None else self._snap.slack
 
     @property
-    def places(self) -> Floats | None:
+    def places(self) -> Floats | Centres | None:
         """The observables in the coordinates of the data, (O, k); None where they have none."""
+        if isinstance(self.mechanism, Anywhere):
+            return Centres(self.mechanism)
         return data_coordinates(self.mechanism.observables)
 
     @property
     def dimensions(self) -> int | None:
         """Coordinates that a point has; None where secrets have none."""
+        if isinstance(self.mechanism, Anywhere):
+            return 2
         if isinstance(self.mechanism, MeshMechanism):
             return int(self.mechanism.mesh.vertices.shape[1])
         points = self.mechanism.secrets.points
@@ -192,6 +199,8 @@ class Reporter:
                 snapped, messages, self.visited = self._snap(used)
                 used = used if self.key is None else snapped
             drawn = self.mechanism.draws_at(used, self._source(kept, messages, by))
+        elif isinstance(self.mechanism, Anywhere):
+            drawn = self._from_secrets(kept, self.mechanism.cells_of(used), by)
         else:
             secrets = self.mechanism.secrets
             indices = secrets.locate(nearest_inside(secrets, used))
@@ -216,6 +225,8 @@ class Reporter:
     def nearest_reports(self, points: Floats) -> Ints | None:
         """The observable that lies nearest to each point, -1 for none; None where they lie
         nowhere."""
+        if isinstance(self.mechanism, Anywhere):
+            return self.mechanism.cells_of(points)
         domain = self.mechanism.observables
         if domain.points is None or domain.points.shape[1] != points.shape[1]:
             return None
@@ -237,7 +248,7 @@ class Reporter:
     def at_labels(self, labels: Sequence[object], by: Sequence[Sequence[object]] = ()) -> Drawn:
         """Reports for labels of secrets, as they are or as people write them; labels that there
         are not are outside, and cannot be taken to the nearest."""
-        if isinstance(self.mechanism, MeshMechanism):
+        if isinstance(self.mechanism, MeshMechanism | Anywhere):
             raise ProblemError(
                 "is private at every point, and has no labels",
                 where="label",
@@ -263,6 +274,7 @@ class Reporter:
 
     def _index(self, label: Any) -> int:
         """The index of a label however it is written, -1 where there is none."""
+        assert isinstance(self.mechanism, Mechanism)
         known = self._known.get(label) if isinstance(label, Hashable) else None
         if known is None:
             try:
@@ -274,6 +286,8 @@ class Reporter:
         return known
 
     def _inside(self, points: Floats) -> Bools:
+        if isinstance(self.mechanism, Anywhere):
+            return np.asarray(is_position(points, True))
         if isinstance(self.mechanism, MeshMechanism):
             mesh = self.mechanism.mesh
             if isinstance(mesh, Network):

@@ -16,8 +16,10 @@ from optmech.designs.design import Design
 from optmech.designs.promise import Promise, at_every_point, between, promise_of
 from optmech.errors import ProblemError
 from optmech.packed.charges import FORMAT as LEDGER, State, written
+from optmech.packed.documents import load_any_packed
+from optmech.packed.earth import Earth
 from optmech.packed.everywhere import PackedEverywhere
-from optmech.packed.load import PackedMechanism, is_packed_file, load_packed
+from optmech.packed.load import PackedMechanism, is_packed_file
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.recognised import WORDS, by_ending, kind_of
 from optmech.reading.sealed import FORMATS, MAX_BYTES, begins, read_sealed
@@ -100,7 +102,7 @@ def _of_proved(path: str | Path) -> Described:
     )  # fmt: skip
 
 
-def of_packed(found: PackedMechanism | PackedEverywhere) -> Promise:
+def of_packed(found: PackedMechanism | PackedEverywhere | Earth) -> Promise:
     """What a packed file promises about points, by its header."""
     header = found.header
     metric = next((c for c in header.constraints if c["kind"] == "metric_privacy"), None)
@@ -109,23 +111,27 @@ def of_packed(found: PackedMechanism | PackedEverywhere) -> Promise:
     if metric is not None and metric["epsilon"] is not None and " up to " not in metric["promise"]:
         unit, _, rest = metric["per"].partition(" (")
         stated = metric["epsilon"], f"ε = {metric['epsilon']:.6g} per {metric['per']}", unit
-        if isinstance(found, PackedEverywhere):
+        if isinstance(found, PackedEverywhere | Earth):
             return at_every_point(*stated, slack=2 * (header.snap or 0.0))
         return between(found.secrets, rest.rstrip(")"), stated, found)
     return promise
 
 
 def _of_packed(path: str | Path) -> Described:
-    found = load_packed(path)
+    found = load_any_packed(path)
     header, promise = found.header, of_packed(found)
-    loss = header.loss
+    loss, proved = header.loss, isinstance(found, Earth)
+    verdict, beside = "what it claims is proved by optmech check FILE DESIGN", "the design"
+    size = f"from {header.region}"
+    if isinstance(found, Earth):
+        verdict, beside = "what it claims was proved again", "the least there is"
+    else:
+        size = f"{found.bits} bits, {size}, to {len(found.observables):,} reports"
     return Described(
         "packed", WORDS["packed"][0], promise, f"sha256:{found.digest.hex()}",
-        os.path.getsize(path), False,
-        "the bytes fit the digest; what it claims is proved by optmech check FILE DESIGN",
-        f"{found.bits} bits, from {header.region}, to {len(found.observables):,} reports",
-        header.title,
-        ((f"{loss.objective}", f"{loss.packed:.6g}, {100 * loss.increase:.2g} % above the design"),
+        os.path.getsize(path), proved,
+        f"{'yes: ' * proved}the bytes fit the digest; {verdict}", size, header.title,
+        ((f"{loss.objective}", f"{loss.packed:.6g}, {100 * loss.increase:.2g} % above {beside}"),
          ("not promised", " ".join(header.does_not_promise))),
     )  # fmt: skip
 

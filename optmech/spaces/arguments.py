@@ -90,6 +90,9 @@ KINDS: Mapping[str, Kind] = {
         "optmech.packed.everywhere", "", {"Design": _PACK}, "packed mechanism"
     ),
     "Earth": Kind("optmech.packed.earth", "", {"Design": _PACK}, "packed mechanism"),
+    "Anywhere": Kind(
+        "optmech.protection.places", "Give om.Earth.of(…)", words="mechanism for the whole earth"
+    ),
     "Ledger": Kind("optmech.packed.ledger", "Make one with om.Ledger(mechanism, epsilon, radius)"),
     "Profile": Kind(
         "optmech.pipeline.profiles",

@@ -500,6 +500,80 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert om.Earth.load(path).digest == found.digest
 
 
+EVERYWHERE = np.array([[16.37, 48.21], [180.0, 0.0], [-180.0, 0.0], [540.0, 0.0], [7.0, 90.0],
+                       [99.0, 90.0], [0.0, -90.0], [-179.9999, -66.0]])  # fmt: skip
+
+
+def test_tables_are_protected_everywhere(known: om.Earth, tmp_path: Path) -> None:
+    """As arrays, lists, tables and files; distances are those of the law, over poles and 180
+    degrees."""
+    many = np.repeat(EVERYWHERE, 3000, axis=0)
+    reports = om.protect(known, many)
+    assert (np.abs(reports[:, 0]) <= 180).all()
+    mean = apart(reports, many).reshape(len(EVERYWHERE), -1).mean(axis=1)
+    assert mean == pytest.approx(known.header.loss.design, rel=0.08)
+    centres = [known.coordinates(known.locate(report)) for report in reports[::500]]
+    assert np.array(centres) == pytest.approx(reports[::500], abs=1e-9)
+    listed = om.protect(known, [(16.37, 48.21), (0.5, 89.0)])
+    assert [len(pair) for pair in listed] == [2, 2]
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"lon": many[:, 0], "lat": many[:, 1], "day": np.arange(len(many))})
+    with pytest.warns(UserWarning, match="unfit"):
+        drawn = om.protect(known, table, x="lon", y="lat", keep="day", report="cell", seed=4)
+    own = known.secrets.centres(drawn["cell"].to_numpy())
+    assert apart(drawn[["lon", "lat"]].to_numpy(), own).max() < 1e-6
+    table.to_csv(tmp_path / "in.csv", index=False)
+    out, path = tmp_path / "out.csv", str(VECTORS / "earth.omm")
+    argv = ["protect", path, str(tmp_path / "in.csv"), "--x", "lon", "--y", "lat", "-o", str(out)]
+    assert main([*argv, "--keep", "day"]) == 0
+    found = pandas.read_csv(out)
+    assert found["day"].tolist() == table["day"].tolist()
+    far = apart(found[["lon", "lat"]].to_numpy(), many).reshape(len(EVERYWHERE), -1).mean(axis=1)
+    assert far == pytest.approx(known.header.loss.design, rel=0.08)
+    with pytest.raises(om.ProblemError, match="is no place"):
+        om.protect(known, np.array([[0.0, 91.0]]))
+    with pytest.raises(om.ProblemError, match="no labels"):
+        om.protect(known, ["Vienna"])
+
+
+def test_one_place_is_one_report_with_a_key(known: om.Earth) -> None:
+    """However its longitude is written; by the columns that are named."""
+    pandas = pytest.importorskip("pandas")
+    drawn = om.protect(known, EVERYWHERE, key=bytes(range(32)))
+    assert (drawn[1] == drawn[2]).all()
+    assert (drawn[2] == drawn[3]).all()
+    assert len({tuple(part) for part in drawn.tolist()}) >= 5
+    again = om.protect(known, EVERYWHERE[::-1].copy(), key=bytes(range(32)))
+    assert (again[::-1] == drawn).all()
+    near = EVERYWHERE[:1] + np.random.default_rng(2).uniform(-1e-4, 1e-4, (200, 2))
+    same = om.protect(known, near, key=bytes(range(32)))
+    cells = known.secrets.locate(near)
+    assert len(np.unique(same, axis=0)) == len(np.unique(cells))
+    table = pandas.DataFrame({"x": [9.0] * 4, "y": [50.0] * 4, "user": list("aabc")})
+    by = om.protect(known, table, x="x", y="y", by="user", key=bytes(range(32)))
+    assert len(by.drop_duplicates()) == 3
+
+
+def test_what_it_is_and_promises_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(VECTORS / "earth.omm")
+    assert main(["show", path, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["kind"], said["checked"]) == ("packed", True)
+    own = om.Earth.load(path)
+    assert f"(d + {2 * own.header.snap:.1g})" in said["promise"]
+    # 1 km apart: e^(ln 2 (1 + 2 snap))
+    factor = 2 ** (1 + 2 * own.header.snap)
+    assert said["odds"]["1000"] == pytest.approx(factor, rel=1e-6)
+    assert f"1 km apart at most {math.ceil(100 * factor) / 100} times" in main_text(
+        ["show", path], capsys
+    )
+
+
+def main_text(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(argv) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
 def test_signed(tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
     from cryptography.hazmat.primitives import serialization as forms

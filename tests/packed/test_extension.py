@@ -270,8 +270,30 @@ def test_permissions_are_those_of_the_page(covered: Browser, seen: Any) -> None:
 def test_reports_are_those_of_python_with_the_key_of_the_extension(
     covered: Browser, seen: Any, folder: Path
 ) -> None:
+    require_python(covered, seen, folder, om.load_packed(VECTORS / "grid.omm"))
+
+
+def test_a_file_for_the_whole_earth_is_taken(address: str, tmp_path: Path) -> None:
+    """At the antimeridian, near a pole: reports of Python, and nobody is outside."""
+    copy_client("extension", tmp_path / "made", VECTORS / "earth.omm")
+    where = {"longitude": 180.0, "latitude": 89.5, "accuracy": 5}
+    with opened(flags=(*FLAGS, f"--load-extension={tmp_path / 'made'}")) as driver:
+        covered = Browser(driver, address)
+        covered.move(**where)
+        for _ in range(50):
+            seen = covered.ask(OBJECTS["plainly"])
+            if seen[:2] != [180.0, 89.5]:
+                break
+            time.sleep(0.2)
+        earth = om.Earth.load(VECTORS / "earth.omm")
+        require_python(covered, seen, tmp_path / "made", earth, (180.0, 89.5))
+
+
+def require_python(
+    covered: Browser, seen: Any, folder: Path, found: Any, place: Any = PLACE
+) -> None:
+    """What a page has seen is what Python reports with the key of the extension."""
     _, _, coords, timestamp = seen
-    found = om.load_packed(VECTORS / "grid.omm")
     key = stored(
         covered,
         folder,
@@ -279,7 +301,7 @@ def test_reports_are_those_of_python_with_the_key_of_the_extension(
         "arguments[0]([...atob(key)].map((letter) => letter.charCodeAt(0))));",
     )
     sticky = om.StickyReports(found, bytes(key))
-    report = sticky.report(found.locate(PLACE), timestamp / 1000)
+    report = sticky.report(found.locate(place), timestamp / 1000)
     assert (coords["longitude"], coords["latitude"]) == found.coordinates(report)
     assert coords["accuracy"] == found.accuracy(report)
     rest = ("altitude", "altitudeAccuracy", "heading", "speed")
@@ -306,11 +328,12 @@ def test_nothing_is_said_outside_the_region_and_beyond_the_budget(
 # -- what is copied out ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["grid.omm", "earth.omm"])
 @pytest.mark.parametrize("kind", CLIENTS)
 def test_a_client_is_copied_whole_and_never_over_files(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    target, city = tmp_path / "a" / "b", VECTORS / "grid.omm"
+    target, city = tmp_path / "a" / "b", VECTORS / name
     argv = ["client", kind, str(target), "--mechanism", str(city), "--json"]
     assert main(argv) == 0
     names = json.loads(capsys.readouterr().out)["files"]

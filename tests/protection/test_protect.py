@@ -365,7 +365,9 @@ def test_mistakes_are_named(options: dict[str, Any], said: str) -> None:
 
 
 def test_other_mistakes() -> None:
-    with pytest.raises(ProblemError, match="is not a Design or a Mechanism"):
+    with pytest.raises(
+        ProblemError, match="is not a Design, a Mechanism or a mechanism for the whole earth"
+    ):
         om.protect("design.json", table())  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="no such columns"):
         om.protect(identity(GRID), np.array(POINTS), x="lon")

@@ -26,6 +26,7 @@ from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
     from optmech.designs.promise import Promise
+    from optmech.packed.earth import Earth
     from optmech.protection.reporter import Reporter
     from optmech.spaces.mechanism import Mechanism
 
@@ -207,15 +208,16 @@ def run(args: argparse.Namespace) -> Answer:
     )
 
 
-def _released(args: argparse.Namespace) -> tuple[Mechanism, Promise | None]:
+def _released(args: argparse.Namespace) -> tuple[Mechanism | Earth, Promise | None]:
     """What a file releases, and what it promises about points, where it is a design or packed."""
     from optmech.designs.design import Design
-    from optmech.packed.load import is_packed_file, load_packed
+    from optmech.packed.documents import load_any_packed
+    from optmech.packed.load import is_packed_file
     from optmech.reading.sealed import FAMILY, is_of_format
     from optmech.show.described import of_packed
 
     if args.input is None and is_packed_file(args.design):
-        packed = load_packed(args.design)
+        packed = load_any_packed(args.design)
         return packed, of_packed(packed)
     if args.input is not None or is_of_format(args.design, FAMILY):
         return released_mechanism(args.design, args.input), None
