@@ -76,6 +76,27 @@ def test_a_search_that_stops_at_a_gap_asked_for_is_not_optimal() -> None:
             assert said >= early.gap
 
 
+def test_a_design_for_every_point_says_what_it_is_compared_with() -> None:
+    mesh = om.Mesh.grid((0, 0, 2, 2), width=2)
+    places = om.Domain(range(2), points=[[0.5, 1.0], [1.5, 1.0]])
+    promise = om.MetricPrivacy(1, E, everywhere=mesh)
+    design = om.solve(om.Problem(om.Prior(places, [2, 1]), E, constraints=[promise]))
+    found = re.fullmatch(
+        r"(the least possible|within [0-9.]+ % of the least) on this mesh; "
+        r"within ([0-9.]+) % of the least of all mechanisms",
+        nearness(design),
+    )
+    assert found
+    least = float(om.solve(replaced(design.problem)).lower_bound)
+    assert design.loss <= (1 + float(found[2]) / 100) * design.lower_bound * (1 + 1e-12)
+    assert design.lower_bound <= least * (1 + 1e-9) <= design.loss * (1 + 1e-9)
+
+
+def replaced(problem: om.Problem) -> om.Problem:
+    """With the promise between its places only."""
+    return om.Problem(problem.prior, problem.loss, constraints=[om.MetricPrivacy(1, E)])
+
+
 @pytest.mark.parametrize(
     ("share", "said"),
     [

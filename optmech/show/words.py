@@ -107,7 +107,15 @@ _DIGITS = 2
 
 def nearness(design: Design) -> str:
     """ "the least possible", "within 13 % of the least", or that nothing is known; of the largest
-    where the attack's error is maximised. The words of a design with a mechanism."""
+    where the attack's error is maximised. The words of a design with a mechanism; for one at every
+    point they say what is compared: other mechanisms on its mesh, and all there are."""
+    if design.mesh is None:
+        return _nearness(design)
+    every = within_least(design.loss, design.lower_bound)
+    return f"{_nearness(design)} on this mesh; {every} of all mechanisms"
+
+
+def _nearness(design: Design) -> str:
     maximised = isinstance(design.problem.objective, MaximizeDistortion)
     best = "largest" if maximised else "least"
     if design.status == "optimal":
