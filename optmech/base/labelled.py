@@ -14,9 +14,13 @@ import numpy as np
 from optmech.errors import ProblemError
 
 _BY_POSITION = "give .to_numpy() to take the values by position"
-_LATITUDE = ("lat", "latitude", "y")
+_LATITUDE = ("lat", "latitude", "latitud", "latitudine", "breitengrad", "breedtegraad", "y")
 _EASTING, _NORTHING = ("e", "east", "easting"), ("n", "north", "northing")
-_LONGITUDE = ("lon", "lng", "long", "longitude", "x")
+_LONGITUDE = (
+    *("lon", "lng", "long", "longitude", "longitud", "longitudine"),
+    *("längengrad", "laengengrad", "lengtegraad", "x"),
+)
+"""In English, French, Spanish, Italian, German and Dutch."""
 
 
 def label_text(label: object) -> str:

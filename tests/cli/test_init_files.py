@@ -456,3 +456,13 @@ def test_a_region_over_the_antimeridian_is_private_at_every_point(folder: Path) 
         assert math.hypot(turn * 106.3, (float(report[1]) - y) * 111.2) < 60
     here, there = design.mechanism.at([[180.05, -16.9], [-179.95, -16.9]])
     assert here.tolist() == there.tolist()
+
+
+@pytest.mark.parametrize(
+    "names", ["Längengrad,Breitengrad", "longitud,latitud", "start_longitudine,start_latitudine"]
+)
+def test_degrees_are_recognised_in_other_languages(folder: Path, names: str) -> None:
+    rows = "".join(f"{8.5 + 0.001 * (k % 17)},{47.3 + 0.001 * (k % 13)}\n" for k in range(300))
+    (folder / "t.csv").write_text(f"{names}\n{rows}", encoding="utf-8")
+    assert init("t.csv", "-o", "p.toml") == 0
+    assert om.load_problem("p.toml").secrets.coordinates == "lonlat"
