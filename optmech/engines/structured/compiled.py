@@ -118,6 +118,7 @@ class CompiledBackend:
     """See ``backend.Backend``. Factors are kept between solves."""
 
     parts = False
+    stages = 0
     correctors = (8, 0.01)
     _factors: Any
 
@@ -264,12 +265,16 @@ class SparseBackend(CompiledBackend):
     variable; see ``backend.Backend``."""
 
     parts = True
+    stages = 2  # a part of the matrix, and all of it
     correctors = TUNING.iterated_correctors  # a solve takes several
 
     def _prepare(self, model: Model) -> None:
-        blocks, m = model.blocks, model.variables
-        self._ordered = np.zeros(blocks, dtype=np.int64)
         position = least_degree(sp.csc_array(self._cone.short.astype(np.float64)))
+        self._start(model.blocks, model.variables, position)
+
+    def _start(self, blocks: int, m: int, position: Ints) -> None:
+        """Room for factors in an order of the variables."""
+        self._ordered = np.zeros(blocks, dtype=np.int64)
         self._factors = sparse.SparseFactors(
             position=np.tile(position, (blocks, 1)),
             parent=np.zeros((blocks, m), dtype=np.int32),

@@ -8,6 +8,8 @@ products are solves in the blocks, are enough. It is a sum of principal parts of
 matrices, hence positive definite itself.
 """
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
@@ -19,8 +21,6 @@ from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
 
 _TINY = 1e-300
-_STAGES = 2
-"""A part of the matrix, and all of it."""
 _MOST_RIDGE = 1e-5
 
 
@@ -49,6 +49,17 @@ def likely(P: Floats) -> NDArray[np.bool_]:
     return wanted
 
 
+class Conditioner(Protocol):
+    """A matrix near the inverse of the Schur matrix, for the iterate it was made at and others."""
+
+    def scale(self, P: Floats) -> Floats:
+        """What its rows and columns are scaled by at the columns P, (m,): inverses go with the
+        squares of columns."""
+
+    def apply(self, scale: Floats, residual: Floats) -> Floats:
+        """Its product with a residual (m,), with the scale of an iterate."""
+
+
 class Preconditioner:
     """The Cholesky factor of part of the Schur matrix, for the iterate of columns P and others."""
 
@@ -59,7 +70,7 @@ class Preconditioner:
         scale = 1 / np.sqrt(part.diagonal())
         part *= scale[:, None]
         part *= scale
-        self._squares = _squares(P)
+        self._squares = squares(P)
         self._scale = scale / np.sqrt(grown)
         ridge = 1e-15
         index = np.arange(len(part))
@@ -77,7 +88,7 @@ class Preconditioner:
     def scale(self, P: Floats) -> Floats:
         """What the factor's rows and columns are scaled by at the columns P, (m,): inverses go
         with the squares of columns."""
-        return self._scale * np.sqrt(self._squares / np.maximum(_squares(P), _TINY))
+        return self._scale * np.sqrt(self._squares / np.maximum(squares(P), _TINY))
 
     def apply(self, scale: Floats, residual: Floats) -> Floats:
         """The factor's solution for a residual (m,), with the scale of an iterate."""
@@ -88,7 +99,8 @@ class Preconditioner:
         )
 
 
-def _squares(P: Floats) -> Floats:
+def squares(P: Floats) -> Floats:
+    """Of every variable, over all blocks, (m,)."""
     return np.asarray((P[:, :-1] ** 2).sum(axis=0))
 
 
@@ -102,7 +114,7 @@ class SumsSolver:
         state: State,
         wanted: NDArray[np.bool_],
         goal: float,
-        kept: Preconditioner | None = None,
+        kept: Conditioner | None = None,
     ) -> None:
         """Factors the blocks. The part are the entries ``wanted`` (blocks, m); residuals are to
         fall to ``goal``, relatively. Raises LinAlgError where a block cannot be factored."""
@@ -115,24 +127,28 @@ class SumsSolver:
             self._take(kept)
 
     @property
-    def lasting(self) -> Preconditioner | None:
+    def lasting(self) -> Conditioner | None:
         """The preconditioner, where it is likely to do for the next iterate."""
         return self._conditioner if self._gradients <= TUNING.lasting else None
 
-    def _take(self, conditioner: Preconditioner) -> None:
+    def _take(self, conditioner: Conditioner) -> None:
         self._conditioner = conditioner
         self._scale = conditioner.scale(self._state.P)
 
     def _advance(self) -> None:
         """Take the next better preconditioner."""
-        self._take(self._whole() if self._stage else self._part())
+        if self._backend.stages == 1:
+            self._sums(np.zeros_like(self._wanted))
+            self._take(self._backend.conditioner(self._state.P))
+        else:
+            self._take(self._whole() if self._stage else self._part())
         self._stage += 1
 
     def _part(self) -> Preconditioner:
         P, wanted = self._state.P, self._wanted
         # what the other blocks would add to the diagonal, if inverses go with squared columns
         seen = np.where(wanted, P[:, :-1] ** 2, 0.0).sum(axis=0)
-        grown = _squares(P) / np.maximum(seen, _TINY)
+        grown = squares(P) / np.maximum(seen, _TINY)
         return Preconditioner(self._sums(wanted), P, grown, self._backend.threads)
 
     def _whole(self) -> Preconditioner:
@@ -155,8 +171,9 @@ class SumsSolver:
         direction = towards
         taken = 0
         while product > goal:
-            if taken == TUNING.most_iterated:
-                if self._stage == _STAGES:
+            last = self._stage == self._backend.stages
+            if taken == (TUNING.most_at_last if last else TUNING.most_iterated):
+                if last:
                     break
                 self._advance()
                 taken = 0

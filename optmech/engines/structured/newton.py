@@ -8,7 +8,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend, gondzio
-from optmech.engines.structured.iterative import Preconditioner, SumsSolver, accuracy, likely
+from optmech.engines.structured.iterative import Conditioner, SumsSolver, accuracy, likely
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System
@@ -32,14 +32,15 @@ class Step:
 
 
 def factored(
-    model: Model, backend: Backend, state: State, kept: Preconditioner | None = None
+    model: Model, backend: Backend, state: State, kept: Conditioner | None = None
 ) -> System:
     """Factor the blocks at ``state``, whose factors the backend keeps, and the Schur matrix that
     couples them, or a part of it; ``kept`` stands for it where it is iterated on. Raises
     BreakdownError when a block or the Schur matrix cannot be factored."""
     with _solvable():
         if backend.parts:
-            sums = SumsSolver(backend, state, likely(state.P), accuracy(model, state), kept)
+            wanted = likely(state.P) if backend.stages > 1 else np.zeros_like(model.allowed)
+            sums = SumsSolver(backend, state, wanted, accuracy(model, state), kept)
             return System(model, backend, state, None, sums)
         schur = backend.factor(state.rows)
         if schur is None or not np.isfinite(schur.sums).all():

@@ -11,7 +11,7 @@ import numpy as np
 
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.structured.backend import Backend
-from optmech.engines.structured.iterative import Preconditioner
+from optmech.engines.structured.iterative import Conditioner
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.newton import BreakdownError, factored, iterate
 from optmech.engines.structured.points import majorants, mechanism, point, restored
@@ -126,7 +126,7 @@ class Run:
         self._take(bounds)
         self._narrowing = narrowing
         self._iteration, self._stalled = 0, 0
-        self._kept: Preconditioner | None = None
+        self._kept: Conditioner | None = None
         model = self._model
         plain_cost = not len(model.shared_cost) and not model.auxiliary_cost.any()
         self._ceiling = float(model.lp.cost.max(axis=1).sum()) if plain_cost else np.inf

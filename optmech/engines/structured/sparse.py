@@ -360,3 +360,132 @@ def solve(t, nt, sparse, B):
                 x[k] = own / value[column[k]]
             for i in range(m):
                 v[i] = x[position[i]] * scale[position[i]]
+
+
+@jit
+def inverses(t, nt, sparse, total):
+    """Add the entries of every block's inverse within the pattern of its factor to ``total[t]``,
+    where all blocks have one pattern (Takahashi, Fagan and Chin, 1973)."""
+    blocks, m = sparse.parent.shape
+    place = np.full(m, -1, np.int64)
+    most = 0
+    for k in range(m):
+        most = max(most, sparse.column[0, k + 1] - sparse.column[0, k])
+    entries, sums = np.empty(sparse.column[0, m]), np.empty(most)
+    total[t] = 0.0
+    for o in range(t, blocks, nt):
+        column, scale = sparse.column[o], sparse.scale[o]
+        index = sparse.row[sparse.base[o] : sparse.base[o + 1]]
+        value = sparse.value[sparse.base[o] : sparse.base[o + 1]]
+        for k in range(m - 1, -1, -1):
+            begin, end = column[k], column[k + 1]
+            count = end - begin - 1
+            for p in range(count):
+                place[index[begin + 1 + p]] = p
+                sums[p] = 0.0
+            for p in range(count):
+                q = index[begin + 1 + p]
+                own = value[begin + 1 + p]
+                first = column[q]
+                sums[p] += own * entries[first]
+                for a in range(first + 1, column[q + 1]):
+                    r = place[index[a]]
+                    if r >= 0:
+                        sums[r] += own * entries[a]
+                        sums[p] += value[begin + 1 + r] * entries[a]
+            root = 1.0 / value[begin]
+            diagonal = root * root
+            for p in range(count):
+                entries[begin + 1 + p] = -sums[p] * root
+                diagonal += value[begin + 1 + p] * sums[p] * root * root
+                place[index[begin + 1 + p]] = -1
+            entries[begin] = diagonal
+        for k in range(m):
+            for a in range(column[k], column[k + 1]):
+                total[t, a] += entries[a] * scale[k] * scale[index[a]]
+
+
+@jit
+def regressed(t, nt, column, index, covariance, weight, spread):
+    """For every column k of a pattern the weights of its other rows that predict variable k best,
+    of what has the covariances ``covariance`` within the pattern, and the spread that is left."""
+    m = len(column) - 1
+    place = np.full(m, -1, np.int64)
+    most = 0
+    for k in range(m):
+        most = max(most, column[k + 1] - column[k])
+    A, x = np.empty((most, most)), np.empty(most)
+    for k in range(t, m, nt):
+        begin = column[k]
+        count = column[k + 1] - begin - 1
+        for p in range(count):
+            place[index[begin + 1 + p]] = p
+        for p in range(count):
+            q = index[begin + 1 + p]
+            x[p] = covariance[begin + 1 + p]
+            A[p, p] = covariance[column[q]] * (1.0 + 1e-13)
+            for a in range(column[q] + 1, column[q + 1]):
+                r = place[index[a]]
+                if r >= 0:
+                    A[r, p] = covariance[a]
+        for p in range(count):
+            place[index[begin + 1 + p]] = -1
+        # rows rise, so that r > p above: Cholesky in the lower triangle
+        for p in range(count):
+            own = A[p, p]
+            for r in range(p):
+                own -= A[p, r] * A[p, r]
+            own = np.sqrt(max(own, 1e-13 * A[p, p]))
+            A[p, p] = own
+            for q in range(p + 1, count):
+                s = A[q, p]
+                for r in range(p):
+                    s -= A[q, r] * A[p, r]
+                A[q, p] = s / own
+        left = covariance[begin]
+        for p in range(count):
+            s = x[p]
+            for r in range(p):
+                s -= A[p, r] * x[r]
+            x[p] = s / A[p, p]
+            left -= x[p] * x[p]
+        for p in range(count - 1, -1, -1):
+            s = x[p]
+            for r in range(p + 1, count):
+                s -= A[r, p] * x[r]
+            x[p] = s / A[p, p]
+        for p in range(count):
+            weight[begin + 1 + p] = -x[p]
+        weight[begin] = 1.0
+        spread[k] = max(left, 1e-12 * covariance[begin])
+
+
+@jit
+def raised(t, nt, start, other, decay, P, out):
+    """The least columns >= P with out_j >= decay out_i for all pairs i, j: ``other`` and ``decay``
+    of the pairs of i are those from start[i] on."""
+    blocks, width = P.shape
+    m = width - 1
+    queue, waits = np.empty(m + 1, np.int64), np.zeros(m, np.bool_)
+    for o in range(t, blocks, nt):
+        v = out[o]
+        v[:] = P[o]
+        first, count = 0, m
+        for i in range(m):
+            queue[i] = i
+            waits[i] = True
+        while count > 0:
+            i = queue[first]
+            first = (first + 1) % (m + 1)
+            count -= 1
+            waits[i] = False
+            for a in range(start[i], start[i + 1]):
+                least = decay[a] * v[i]
+                j = other[a]
+                if least > v[j]:
+                    v[j] = least
+                    if not waits[j]:
+                        waits[j] = True
+                        queue[(first + count) % (m + 1)] = j
+                        count += 1
+        v[m] = 0.0

@@ -21,7 +21,7 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.engines.structured.arrays import lower_inverse
 from optmech.engines.structured.backend import Backend, Schur
-from optmech.engines.structured.iterative import Preconditioner, SumsSolver
+from optmech.engines.structured.iterative import Conditioner, SumsSolver
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import State, coupling_values
 
@@ -102,7 +102,7 @@ class System:
         self._bordered = self._solve(self._border) if len(state.g) else self._border
 
     @property
-    def preconditioner(self) -> Preconditioner | None:
+    def preconditioner(self) -> Conditioner | None:
         """What is likely to do for the row sums of the next iterate as well."""
         return None if self._sums is None else self._sums.lasting
 

@@ -77,6 +77,11 @@ class Tuning:
     """Gradients after which a preconditioner is given up: for a new part of the matrix, and then
     for the whole."""
 
+    edge_reach: int = 1
+    """Steps along edges that count as neighbours in the pattern of sparse factors."""
+    most_at_last: int = 150
+    """The same where there is no better one."""
+
     # bounds
     quick: int = 2_000_000
     """Blocks times variables squared up to which an iteration takes milliseconds: bounds on the

@@ -1,0 +1,76 @@
+"""Numbers for some pairs out of many: the edges of a sparse graph, without a table of all pairs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly, locked, record
+
+
+@record
+class Edges(ReadOnly):
+    """``value[k]`` from ``i[k]`` to ``j[k]``, of ``count`` points; inf between all others. Pairs
+    are in order, by i and then by j, and each is given once."""
+
+    count: int
+    i: Ints
+    j: Ints
+    value: Floats
+
+    @classmethod
+    def of(cls, count: int, i: ArrayLike, j: ArrayLike, value: ArrayLike) -> Edges:
+        """Pairs in any order; of those given twice the least value."""
+        first, second = (np.asarray(part, dtype=np.int64) for part in (i, j))
+        number = np.asarray(value, dtype=np.float64)
+        order = np.lexsort((number, second, first))
+        first, second, number = first[order], second[order], number[order]
+        keys = first * count + second
+        new = np.concatenate([[True], keys[1:] != keys[:-1]]) if len(keys) else keys > 0
+        return cls(count, *(locked(part[new]) for part in (first, second, number)))
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the table that it stands for."""
+        return self.count, self.count
+
+    @cached_property
+    def start(self) -> Ints:
+        """Where the pairs from every point begin, (count + 1,)."""
+        return locked(np.searchsorted(self.i, np.arange(self.count + 1)).astype(np.int64))
+
+    @cached_property
+    def _keys(self) -> Ints:
+        return locked(self.i * self.count + self.j)
+
+    def number(self, i: Ints, j: Ints) -> Ints:
+        """Which pair leads from i to j, for arrays of both; -1 where there is none."""
+        if not len(self):
+            return np.full(np.shape(i), -1, dtype=np.int64)
+        wanted = np.asarray(i, dtype=np.int64) * self.count + j
+        found = np.minimum(np.searchsorted(self._keys, wanted), len(self) - 1)
+        return np.asarray(np.where(self._keys[found] == wanted, found, -1), dtype=np.int64)
+
+    def at(self, i: Ints, j: Ints) -> Floats:
+        """The values from i to j, for arrays of both; inf where there is none."""
+        found = self.number(i, j)
+        if not len(self):
+            return np.full(found.shape, np.inf)
+        return np.asarray(np.where(found < 0, np.inf, self.value[found]))
+
+    def with_values(self, value: Floats) -> Edges:
+        """Other numbers for the same pairs."""
+        return Edges(self.count, self.i, self.j, locked(np.asarray(value, dtype=np.float64)))
+
+    @cached_property
+    def table(self) -> Floats:
+        """All pairs, (count, count), for what needs them."""
+        out = np.full(self.shape, np.inf)
+        out[self.i, self.j] = self.value
+        return locked(out)
