@@ -56,8 +56,11 @@ class Backend(Protocol):
         """Factor every H_o; None when a block cannot be. Of the inverses the entries between
         ``wanted`` variables (blocks, m) will do."""
 
-    def conditioner(self, P: Floats) -> Any:
-        """A preconditioner of Σ_o H_o⁻¹ at the columns P, from the factors."""
+    def conditioner(self, rows: Rows, P: Floats) -> Any:
+        """A preconditioner of Σ_o H_o⁻¹ at these rows and columns."""
+
+    def summed(self, y: Floats) -> Floats:
+        """Σ_o H_o⁻¹ y, (m,)."""
 
     def solve(self, B: Floats) -> None:
         """B[o, q] <- H_o⁻¹ B[o, q] in place, B of shape (blocks, q, m + 1)."""

@@ -21,6 +21,7 @@ from optmech.engines.structured.factoring import (
     Panels,
     Totals,
 )
+from optmech.engines.structured.iterative import pushed
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, Rows
 from optmech.engines.structured.tuning import TUNING
@@ -326,6 +327,9 @@ class SparseBackend(CompiledBackend):
 
     def solve(self, B: Floats) -> None:
         self._each(sparse.solve, self._factors, B)
+
+    def summed(self, y: Floats) -> Floats:
+        return pushed(self, y, (len(self._factors.parent), len(y) + 1))[:, :-1].sum(axis=0)
 
 
 def least_degree(graph: sp.csc_array) -> Ints:

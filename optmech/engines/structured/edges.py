@@ -92,33 +92,22 @@ class EdgeBackend(SparseBackend):
     def _prepare(self, model: Model) -> None:
         edges, m = self._cone.edges, model.variables
         graph = sp.csc_array((np.ones(len(edges)), (edges.i, edges.j)), shape=(m, m))
-        wide = graph
+        wide = sp.csc_array(graph)
         for _ in range(TUNING.edge_reach - 1):
-            wide = wide + wide @ graph
-        wide = sp.csc_array(wide)
-        wide.data[:] = 1.0
+            wide = sp.csc_array(wide + wide @ graph)
+            wide.data[:] = 1.0
         self._decay = np.exp(-edges.value)
-        self._start(model.blocks, m, least_degree(wide))
-        both = sp.coo_array(sp.tril(wide, -1))
-        i, j = (part.astype(np.int32) for part in both.coords)
-        none = np.zeros(len(i))
-        offset = np.array([0, len(i)])
-        self._pattern = Rows(offset, i, j, none, none, none)
+        self._start(model.blocks, m, least_degree(graph))
+        self._wide = _pattern(self._factors, least_degree(wide), wide)
+        self._order = np.argsort(self._factors.position[0])
 
     def structure(self, rows: Rows, changed: Ints) -> None:
-        """One pattern for all blocks: made for the first, and shared by the others."""
-        own = self._factors
+        """One pattern for all blocks."""
+        own, edges = self._factors, self._cone.edges
         blocks, m = own.parent.shape
-        one = own._replace(
-            position=own.position[:1], parent=np.zeros((1, m), dtype=np.int32),
-            column=np.zeros((1, m + 1), dtype=np.int64),
-        )  # fmt: skip
-        sparse.count(0, 1, np.zeros(1, dtype=np.int64), packed(self._pattern), one)
+        graph = sp.coo_array((np.ones(len(edges)), (edges.i, edges.j)), shape=(m, m))
+        one = _pattern(own, own.position[0], graph)
         size = int(one.column[0, -1])
-        one = one._replace(
-            base=np.array([0, size]), row=np.empty(size, dtype=np.int32), value=np.zeros(0)
-        )
-        sparse.fill(0, 1, packed(self._pattern), one)
         self._factors = own._replace(
             parent=np.ascontiguousarray(np.broadcast_to(one.parent, (blocks, m))),
             column=np.ascontiguousarray(np.broadcast_to(one.column, (blocks, m + 1))),
@@ -126,6 +115,8 @@ class EdgeBackend(SparseBackend):
             row=np.tile(one.row, blocks),
             value=np.empty(size * blocks),
         )
+        groups = -(-blocks // sparse.ABREAST)
+        self._beside = np.empty((groups, size, sparse.ABREAST)), np.empty((groups, m, sparse.ABREAST))
 
     def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
         blocks, m = self._factors.parent.shape
@@ -133,22 +124,32 @@ class EdgeBackend(SparseBackend):
         room = np.empty((self.threads, 0, 0))
         if not self._factored(rows, sparse.factor, self._factors, none, room):
             return None
+        self._each(sparse.beside, self._factors, *self._beside)
         return Schur(np.zeros((0, m)), np.zeros((0, m)), np.zeros((0, 0)))
 
-    def conditioner(self, P: Floats) -> Field:
-        """For the sum of the inverses, of which factors are there."""
-        own = self._factors
-        column, size = own.column[0], int(own.column[0, -1])
-        index = own.row[:size]
+    def conditioner(self, rows: Rows, P: Floats) -> Field:
+        """For the sum of the inverses of these rows."""
+        one = self._wide
+        column, size = one.column[0], len(one.row)
         total = np.empty((self.threads, size))
-        self._each(sparse.inverses, own, total)
-        covariance = total.sum(axis=0)
+        self._each(sparse.covariances, packed(rows), one, self._factors.ridge, total)
         weight, spread = np.empty(size), np.empty(len(column) - 1)
-        self._each(sparse.regressed, column, index, covariance, weight, spread)
+        given = column, one.row, total.sum(axis=0)
+        self._each(sparse.regressed, *given, weight, spread)
         if not np.isfinite(weight).all():
             raise np.linalg.LinAlgError("the sum of the inverses has no regressions")
-        body = sp.csc_array((weight, index, column), shape=(len(column) - 1,) * 2)
-        return Field(own.position[0], body, spread, P)
+        body = sp.csc_array((weight, one.row, column), shape=(len(column) - 1,) * 2)
+        return Field(one.position[0], body, spread, P)
+
+    def summed(self, y: Floats) -> Floats:
+        """Σ_o H_o⁻¹ y, (m,)."""
+        total = np.empty((self.threads, len(y)))
+        own = self._factors
+        column, index = own.column[0], own.row[: own.base[1]]
+        self._each(sparse.summed, column, index, *self._beside, y[self._order], total)
+        out = np.empty_like(y)
+        out[self._order] = total.sum(axis=0)
+        return out
 
     def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
         none = np.full((len(P), P.shape[1] - 1), -1, dtype=np.int64)
@@ -181,6 +182,27 @@ class EdgeBounds(AllColumns):
         self.monitor.report(
             f"iteration {iteration}: {now.primal:.9g} / {now.bound:.9g}, gap {self.gap:.2e}"
         )
+
+
+def _pattern(
+    factors: sparse.SparseFactors, position: Ints, graph: sp.sparray
+) -> sparse.SparseFactors:
+    """The factors' pattern of one block with a graph, in an order of its variables."""
+    both = sp.coo_array(sp.tril(sp.coo_array(graph + graph.T), -1))
+    i, j = (part.astype(np.int32) for part in both.coords)
+    none, m = np.zeros(len(i)), len(position)
+    rows = packed(Rows(np.array([0, len(i)]), i, j, none, none, none))
+    one = factors._replace(
+        position=np.ascontiguousarray(position[None]), parent=np.zeros((1, m), dtype=np.int32),
+        column=np.zeros((1, m + 1), dtype=np.int64),
+    )  # fmt: skip
+    sparse.count(0, 1, np.zeros(1, dtype=np.int64), rows, one)
+    size = int(one.column[0, -1])
+    one = one._replace(
+        base=np.array([0, size]), row=np.empty(size, dtype=np.int32), value=np.zeros(0)
+    )
+    sparse.fill(0, 1, rows, one)
+    return one
 
 
 def solve(edges: Edges, cost: Floats, options: Options, monitor: EdgeMonitor) -> EngineResult:

@@ -104,6 +104,14 @@ def squares(P: Floats) -> Floats:
     return np.asarray((P[:, :-1] ** 2).sum(axis=0))
 
 
+def pushed(backend: Backend, y: Floats, shape: tuple[int, int]) -> Floats:
+    """H_o⁻¹ y for every block, of the shape of the columns (blocks, m + 1)."""
+    part = np.zeros((shape[0], 1, shape[1]))
+    part[:, 0, :-1] = y
+    backend.solve(part)
+    return part[:, 0]
+
+
 class SumsSolver:
     """Solves Σ_o H_o⁻¹ y = right by conjugate gradients, preconditioned by part of the matrix, of
     this iterate or an earlier one, and by all of it where that does not lead on."""
@@ -129,7 +137,8 @@ class SumsSolver:
     @property
     def lasting(self) -> Conditioner | None:
         """The preconditioner, where it is likely to do for the next iterate."""
-        return self._conditioner if self._gradients <= TUNING.lasting else None
+        few = TUNING.lasting_edges if self._backend.stages == 1 else TUNING.lasting
+        return self._conditioner if self._gradients <= few else None
 
     def _take(self, conditioner: Conditioner) -> None:
         self._conditioner = conditioner
@@ -139,7 +148,7 @@ class SumsSolver:
         """Take the next better preconditioner."""
         if self._backend.stages == 1:
             self._sums(np.zeros_like(self._wanted))
-            self._take(self._backend.conditioner(self._state.P))
+            self._take(self._backend.conditioner(self._state.rows, self._state.P))
         else:
             self._take(self._whole() if self._stage else self._part())
         self._stage += 1
@@ -163,8 +172,6 @@ class SumsSolver:
     def solve(self, right: Floats) -> tuple[Floats, Floats]:
         """y, and H_o⁻¹ y for every block, (blocks, m + 1)."""
         y, residual = np.zeros_like(right), right.copy()
-        blocks, width = self._state.P.shape
-        pushed = np.zeros((blocks, width))
         towards = self._conditioner.apply(self._scale, residual)
         product = float(residual @ towards)
         goal = self._goal**2 * product
@@ -181,15 +188,10 @@ class SumsSolver:
                 before, product = product, float(residual @ towards)
                 goal *= product / before
                 direction = towards
-            part = np.zeros((blocks, 1, width))
-            part[:, 0, :-1] = direction
-            self._backend.solve(part)
-            moved = part[:, 0, :-1].sum(axis=0)
+            moved = self._backend.summed(direction)
             step = product / float(direction @ moved)
             y += step * direction
             residual -= step * moved
-            part *= step
-            pushed += part[:, 0]
             towards = self._conditioner.apply(self._scale, residual)
             before, product = product, float(residual @ towards)
             direction = towards + (product / before) * direction
@@ -197,4 +199,4 @@ class SumsSolver:
         self._gradients = max(self._gradients, taken)
         if not np.isfinite(y).all():
             raise np.linalg.LinAlgError("conjugate gradients broke down")
-        return y, pushed
+        return y, pushed(self._backend, y, self._state.P.shape)

@@ -19,6 +19,8 @@ from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.blas import LOWER, NO, SYRK, fortran, jit, part
 from optmech.engines.structured.rows import Indices
 
+ABREAST = 8
+"""Blocks of one pattern that are solved for at once, entry by entry: a vector of numbers."""
 _CHUNK = 64
 """Rows of the inverse factor that are multiplied with themselves at a time."""
 
@@ -362,47 +364,120 @@ def solve(t, nt, sparse, B):
                 v[i] = x[position[i]] * scale[position[i]]
 
 
+@part
+def _inverse(column, index, value, entries, sums, place):
+    """The entries of (L Lᵀ)⁻¹ within the pattern of L (Takahashi, Fagan and Chin, 1973)."""
+    for k in range(len(place) - 1, -1, -1):
+        begin, end = column[k], column[k + 1]
+        count = end - begin - 1
+        for p in range(count):
+            place[index[begin + 1 + p]] = p
+            sums[p] = 0.0
+        for p in range(count):
+            q = index[begin + 1 + p]
+            own = value[begin + 1 + p]
+            first = column[q]
+            sums[p] += own * entries[first]
+            for a in range(first + 1, column[q + 1]):
+                r = place[index[a]]
+                if r >= 0:
+                    sums[r] += own * entries[a]
+                    sums[p] += value[begin + 1 + r] * entries[a]
+        root = 1.0 / value[begin]
+        diagonal = root * root
+        for p in range(count):
+            entries[begin + 1 + p] = -sums[p] * root
+            diagonal += value[begin + 1 + p] * sums[p] * root * root
+            place[index[begin + 1 + p]] = -1
+        entries[begin] = diagonal
+
+
 @jit
-def inverses(t, nt, sparse, total):
-    """Add the entries of every block's inverse within the pattern of its factor to ``total[t]``,
-    where all blocks have one pattern (Takahashi, Fagan and Chin, 1973)."""
-    blocks, m = sparse.parent.shape
-    place = np.full(m, -1, np.int64)
-    most = 0
+def covariances(t, nt, rows, pattern, ridge, total):
+    """Add the entries of every block's inverse within one pattern to ``total[t]``, with ``ridge``
+    (blocks,) on unit diagonals; nan where a block cannot be factored."""
+    position, column, index = pattern.position[0], pattern.column[0], pattern.row
+    m, size = len(position), column[-1]
+    start = np.empty(m + 1, np.int64)
+    high, weight = np.empty(0, np.int32), np.empty(0)
+    first, head, later = np.empty(m, np.int64), np.empty(m, np.int32), np.empty(m, np.int32)
+    work, scale, place = np.empty(m), np.empty(m), np.full(m, -1, np.int64)
+    value, entries, most = np.empty(size), np.empty(size), 0
     for k in range(m):
-        most = max(most, sparse.column[0, k + 1] - sparse.column[0, k])
-    entries, sums = np.empty(sparse.column[0, m]), np.empty(most)
+        most = max(most, column[k + 1] - column[k])
+    sums = np.empty(most)
     total[t] = 0.0
-    for o in range(t, blocks, nt):
-        column, scale = sparse.column[o], sparse.scale[o]
-        index = sparse.row[sparse.base[o] : sparse.base[o + 1]]
-        value = sparse.value[sparse.base[o] : sparse.base[o + 1]]
-        for k in range(m - 1, -1, -1):
-            begin, end = column[k], column[k + 1]
-            count = end - begin - 1
-            for p in range(count):
-                place[index[begin + 1 + p]] = p
-                sums[p] = 0.0
-            for p in range(count):
-                q = index[begin + 1 + p]
-                own = value[begin + 1 + p]
-                first = column[q]
-                sums[p] += own * entries[first]
-                for a in range(first + 1, column[q + 1]):
-                    r = place[index[a]]
-                    if r >= 0:
-                        sums[r] += own * entries[a]
-                        sums[p] += value[begin + 1 + r] * entries[a]
-            root = 1.0 / value[begin]
-            diagonal = root * root
-            for p in range(count):
-                entries[begin + 1 + p] = -sums[p] * root
-                diagonal += value[begin + 1 + p] * sums[p] * root * root
-                place[index[begin + 1 + p]] = -1
-            entries[begin] = diagonal
+    for o in range(t, len(ridge), nt):
+        lo, hi = rows.offset[o], rows.offset[o + 1]
+        if hi - lo > len(high):
+            high, weight = np.empty(hi - lo, np.int32), np.empty(hi - lo)
+        _assembled(lo, hi, rows, position, scale, start, high, weight)
+        if not _cholesky(
+            column, index, value, start, high, weight, ridge[o], first, head, later, work
+        ):
+            total[t] = np.nan
+            return
+        _inverse(column, index, value, entries, sums, place)
         for k in range(m):
             for a in range(column[k], column[k + 1]):
                 total[t, a] += entries[a] * scale[k] * scale[index[a]]
+
+
+@jit
+def beside(t, nt, sparse, value, scale):
+    """The factors and scales of all blocks, of one pattern, eight blocks next to each other: value
+    (groups, size, 8) and scale (groups, m, 8), the last ones filled up with ones and zeros."""
+    blocks, m = sparse.parent.shape
+    for g in range(t, len(value), nt):
+        for c in range(ABREAST):
+            o = ABREAST * g + c
+            if o < blocks:
+                own = sparse.value[sparse.base[o] : sparse.base[o + 1]]
+                for a in range(len(own)):
+                    value[g, a, c] = own[a]
+                for k in range(m):
+                    a = sparse.column[0, k]
+                    value[g, a, c] = 1.0 / own[a]
+                    scale[g, k, c] = sparse.scale[o, k]
+            else:
+                value[g, :, c] = 0.0
+                scale[g, :, c] = 0.0
+
+
+@jit
+def summed(t, nt, column, index, value, scale, y, total):
+    """Add H_o⁻¹ y of every block to ``total[t]``, both (m,) in the order of one pattern; factors as
+    ``beside`` lays them out."""
+    m = len(column) - 1
+    x, own = np.empty((m, ABREAST)), np.empty(ABREAST)
+    total[t] = 0.0
+    for g in range(t, len(value), nt):
+        v, s = value[g], scale[g]
+        for k in range(m):
+            for c in range(ABREAST):
+                x[k, c] = y[k] * s[k, c]
+        for k in range(m):
+            a = column[k]
+            for c in range(ABREAST):
+                own[c] = x[k, c] * v[a, c]
+                x[k, c] = own[c]
+            for p in range(a + 1, column[k + 1]):
+                r = index[p]
+                for c in range(ABREAST):
+                    x[r, c] -= v[p, c] * own[c]
+        for k in range(m - 1, -1, -1):
+            a = column[k]
+            for c in range(ABREAST):
+                own[c] = x[k, c]
+            for p in range(a + 1, column[k + 1]):
+                r = index[p]
+                for c in range(ABREAST):
+                    own[c] -= v[p, c] * x[r, c]
+            sum_ = 0.0
+            for c in range(ABREAST):
+                x[k, c] = own[c] * v[a, c]
+                sum_ += x[k, c] * s[k, c]
+            total[t, k] += sum_
 
 
 @jit

@@ -79,6 +79,8 @@ class Tuning:
 
     edge_reach: int = 1
     """Steps along edges that count as neighbours in the pattern of sparse factors."""
+    lasting_edges: int = 12
+    """The same of programs over edges, where a product takes less."""
     most_at_last: int = 150
     """The same where there is no better one."""
 
