@@ -116,8 +116,10 @@ def _proved_outside(certificate: Certificate) -> float:
 
 def _is_bounded_by_itself(problem: Problem) -> bool:
     """Whether every mechanism that is private at every point solves the problem at the places."""
-    from optmech.designs.outer import outer_network
+    from optmech.designs.outer import is_large, outer_network
 
+    if is_large(problem):
+        return False
     return isinstance(problem.mesh, Network) and outer_network(problem) is None
 
 
@@ -242,8 +244,10 @@ def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
     with what proves its numbers where the file has that."""
     from optmech.designs.outer import (
         has_outer,
+        is_large,
         outer_network,
         outer_problem,
+        over_segments,
         problem_of_cells,
         refusal,
     )
@@ -269,13 +273,14 @@ def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
             from optmech.reductions.witness import read_witness
 
             witness = read_witness(plain, problem.prior, cells, len(problem.observables))
-    if isinstance(problem.mesh, Network):
-        outer = outer_network(problem) or problem
+    if is_large(problem):
+        statement = over_segments(problem)
+    elif isinstance(problem.mesh, Network):
+        statement = (outer_network(problem) or problem).statement
     elif gradient is None:
-        outer = problem_of_cells(problem, cells, witness)
+        statement = problem_of_cells(problem, cells, witness).statement
     else:
-        outer = outer_problem(problem, gradient, cells, witness)
-    statement = outer.statement
+        statement = outer_problem(problem, gradient, cells, witness).statement
     return OuterProof(
         cells, statement, decode_multipliers(plain["multipliers"], statement), witness
     )

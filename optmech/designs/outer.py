@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from optmech.reductions.aggregation import Limits
     from optmech.reductions.witness import Witness
 
+LARGE = 1_000
+"""Vertices from which on nothing is made for all pairs of them."""
 FEW = 150
 """Places up to which the problem is that of the places themselves."""
 FEW_BESIDE = 400
@@ -83,6 +85,27 @@ def middles_of(problem: Problem, gradient: Gradient, cells: Ints) -> Floats:
 def has_outer(problem: Problem, gradient: Gradient) -> bool:
     """Whether there is such a problem of a size that can be solved."""
     return gradient.mesh.coordinates == "plane" or len(problem.secrets) <= _GLOBAL
+
+
+def is_large(problem: Problem) -> bool:
+    """Whether a problem asks for metric privacy at every point of a network, an expected loss and
+    nothing else, and has so many vertices that nothing is made for all pairs of them."""
+    if not isinstance(problem.mesh, Network) or problem.objective != "expected_loss":
+        return False
+    alone = [isinstance(stated, MetricPrivacy) for stated in problem.constraints] == [True]
+    return alone and len(problem.secrets) >= LARGE
+
+
+def over_segments(problem: Problem) -> Statement:
+    """What every mechanism keeps at the vertices that is private at every point of a large network
+    (``is_large``): e^{εℓ} between the ends of every segment, whose lengths are rounded up; paths
+    imply the rest."""
+    stated, network = problem.constraints[0], problem.mesh
+    assert isinstance(network, Network)
+    assert isinstance(stated, MetricPrivacy)
+    ratio = Ratio(0, stated.epsilon, network.lengths_up)
+    own = problem.statement
+    return Statement(own.prior, own.loss, "expected_loss", (ratio,))
 
 
 def outer_network(problem: Problem) -> Problem | None:
@@ -200,7 +223,7 @@ def refusal(statement: Statement) -> str:
     ratios = [family for family in statement.of_kind(Ratio) if family.window is None]
     if not ratios or len(ratios) != len(statement.families):
         return "only ratios of all pairs of secrets can be taken from cells"
-    if not all(_limits_all(family.distance) for family in ratios):
+    if not all(_limits_all(family.table) for family in ratios):
         return "some pairs of secrets are not limited"
     return ""
 
@@ -212,7 +235,7 @@ def _limits_all(distance: Floats) -> bool:
 
 def limits_of(statement: Statement) -> Limits:
     """Floats not below the log ratios that are stated between secrets; 0 from one to itself."""
-    parts = [(stated_up(f.epsilon), f.distance) for f in statement.of_kind(Ratio)]
+    parts = [(stated_up(f.epsilon), f.table) for f in statement.of_kind(Ratio)]
 
     def limits(i: Ints, j: Ints) -> Floats:
         found = np.min([up(rate * distance[i, j]) for rate, distance in parts], axis=0)

@@ -303,7 +303,7 @@ class _Rates:
 
 
 def _spent(pairs: PairMultipliers, part: Ratio, stated: Constraint) -> float:
-    growth = part.distance[pairs.i, pairs.j]
+    growth = part.table[pairs.i, pairs.j]
     if isinstance(stated, MetricPrivacy) and stated.everywhere is not None:
         # the derivative of ln(1 + εℓ), which is what stands there
         growth = -np.expm1(-growth) / float(stated.epsilon)

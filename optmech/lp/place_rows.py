@@ -348,7 +348,7 @@ class PlaceRows:
         return None
 
     def _ratios(self, family: Ratio) -> _Ratios:
-        limited = np.isfinite(family.distance) & ~np.eye(len(family.distance), dtype=bool)
+        limited = np.isfinite(family.table) & ~np.eye(len(family.table), dtype=bool)
         i, j = np.nonzero(limited)
         count = np.arange(len(i))
         factor = np.exp(np.minimum(family.log_ratio[i, j], LARGEST_LOG))

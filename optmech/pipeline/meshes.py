@@ -11,6 +11,7 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
+from optmech.base.machine import has_numba
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.families import Gradient, MeshMultipliers, Ratio
@@ -23,6 +24,7 @@ from optmech.designs.outer import (
     cells_of,
     counts_of,
     has_outer,
+    is_large,
     limits_in,
     middles_of,
     outer_network,
@@ -86,7 +88,13 @@ def solve_network(
 ) -> Design:
     """The best mechanism on a line or network, with what is proved about it: a program over its
     vertices, and another for the bound of every mechanism that is private at every point."""
-    outer = outer_network(problem)
+    large = is_large(problem)
+    if large and start is None and device is None and has_numba():
+        # compiled, and needed for large networks only
+        from optmech.pipeline.networks import solve_edges
+
+        return solve_edges(problem, profile, progress)
+    outer = None if large else outer_network(problem)
     limit = profile.time_limit
     begun = time.monotonic()
     own = (

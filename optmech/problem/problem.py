@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base import memory
 from optmech.base.arrays import Floats
+from optmech.base.edges import Edges
 from optmech.base.read_only import ReadOnly, read_only, record
 from optmech.base.shown import card, short
 from optmech.certificate.families import Gradient, Ratio, known
@@ -371,7 +372,7 @@ def _doubt_of_region(family: Gradient) -> str:
 
 def least_ratio(family: Ratio) -> float:
     """The least log-ratio that is allowed between two secrets with different rows; 0 for none."""
-    distance = np.asarray(family.distance)
+    distance = family.distance.value if isinstance(family.distance, Edges) else family.distance
     apart = distance[np.isfinite(distance) & (distance > 0)]
     return float(family.epsilon) * float(apart.min()) if apart.size else 0.0
 

@@ -174,16 +174,16 @@ class HeldRows:
         others = np.array(sorted(rows), dtype=np.int64)
         for ratio in self._limits:
             for above in (True, False):
-                distance = ratio.distance[s, others] if above else ratio.distance[others, s]
+                distance = ratio.table[s, others] if above else ratio.table[others, s]
                 beside = others[np.isfinite(distance)]
                 logs = distance[np.isfinite(distance)] * float(ratio.epsilon)
                 for o, j in self._tightest(ratio, s, beside, logs, shown, above):
                     if above:
-                        factor = exp_lower(ratio.epsilon, float(ratio.distance[s, j]), _FACTOR_BITS)
+                        factor = exp_lower(ratio.epsilon, float(ratio.table[s, j]), _FACTOR_BITS)
                         most = rows[j][o] * factor.numerator // factor.denominator
                         high[o] = min(high[o], most)
                     else:
-                        factor = exp_lower(ratio.epsilon, float(ratio.distance[j, s]), _FACTOR_BITS)
+                        factor = exp_lower(ratio.epsilon, float(ratio.table[j, s]), _FACTOR_BITS)
                         least = -(-rows[j][o] * factor.denominator // factor.numerator)
                         low[o] = max(low[o], least)
         return low, high

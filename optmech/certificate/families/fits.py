@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from optmech.base.edges import Edges
 from optmech.exact.number import Exact
 
 
@@ -24,6 +25,19 @@ def table(values: object, shape: tuple[int, ...], *, unlimited: bool = False) ->
     if type(values) is not np.ndarray or values.dtype != np.float64 or values.shape != shape:
         return False
     return bool((values >= 0).all()) and (unlimited or bool(np.isfinite(values).all()))
+
+
+def edges(values: object, shape: tuple[int, int]) -> bool:
+    """Edges of so many points with finite numbers >= 0, in order, each given once."""
+    if type(values) is not Edges or (values.count, values.count) != shape:
+        return False
+    i, j, count = values.i, values.j, values.count
+    whole = all(type(part) is np.ndarray and part.dtype == np.int64 for part in (i, j))
+    if not whole or not (i.shape == j.shape == values.value.shape == (len(i),)):
+        return False
+    inside = all(bool(((part >= 0) & (part < count)).all()) for part in (i, j))
+    rising = bool((np.diff(i * count + j) > 0).all())
+    return inside and rising and table(values.value, (len(i),))
 
 
 def finite(values: object, shape: tuple[int, ...]) -> bool:

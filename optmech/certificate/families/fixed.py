@@ -170,7 +170,7 @@ class Fixed(ReadOnly, Trusted):
         observable, and by how much."""
         worst, where = 0.0, None
         matrix, rows = self.exact.matrix, self.exact.rows
-        limited = np.isfinite(ratio.distance[np.ix_(self.secrets, self.secrets)])
+        limited = np.isfinite(ratio.table[np.ix_(self.secrets, self.secrets)])
         factor = ratio.factors[0][np.ix_(self.secrets, self.secrets)] * SAFE
         classes: dict[tuple[int, ...], int] = {}
         same = np.array([classes.setdefault(row, len(classes)) for row in rows])
@@ -189,7 +189,7 @@ class Fixed(ReadOnly, Trusted):
             elif where is None:
                 # what floats do not tell: until one is broken
                 for other, o in np.argwhere((times > 1) | lost).tolist():
-                    d = float(ratio.distance[i, self.secrets[other]])
+                    d = float(ratio.table[i, self.secrets[other]])
                     if not at_most(rows[k][o], rows[other][o], ratio.epsilon, d):
                         where = k, other, o
                         break
@@ -197,7 +197,7 @@ class Fixed(ReadOnly, Trusted):
             return None
         k, other, o = where
         i, j = int(self.secrets[k]), int(self.secrets[other])
-        d, left, right = float(ratio.distance[i, j]), rows[k][o], rows[other][o]
+        d, left, right = float(ratio.table[i, j]), rows[k][o], rows[other][o]
         if at_most(left, right, ratio.epsilon, d):
             return None
         # of a report that the other never makes, no multiple is enough

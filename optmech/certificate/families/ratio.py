@@ -7,9 +7,11 @@ from dataclasses import fields
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.edges import Edges
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
@@ -89,6 +91,21 @@ class Scan:
             undecided = self.columns[self._product[others[k]] / factor[k] > 1]
             self.open += [(i, int(others[k]), o) for o in undecided.tolist()]
 
+    def ends(self, first: Ints, second: Ints, factor: Floats) -> None:
+        """left[i, o] <= factor right[j, o] for all o, of the pairs i, j of two arrays."""
+        left, right = self.left[first], self.right[second]
+        self.count += right.size
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            tightness = np.where(left > 0, left / (right * factor[:, None]), 0.0)
+        k, o = divmod(int(tightness.argmax()), right.shape[1])
+        if tightness[k, o] > self.worst:
+            self.worst = float(tightness[k, o])
+            self.where = int(first[k]), int(second[k]), int(self.columns[o])
+        undecided = (tightness > 1) | self.tiny_left[first] | self.tiny_right[second]
+        self.open += [
+            (int(first[k]), int(second[k]), int(self.columns[o])) for k, o in np.argwhere(undecided)
+        ]
+
     def verdict(self, name: str, index: int, failed: Place | None, words: str) -> Check:
         """The check; ``failed`` is an inequality that does not hold, ``words`` has the places."""
         worst = self.worst * SAFE
@@ -149,44 +166,73 @@ class PairMultipliers:
 class Ratio(ReadOnly, Trusted):
     """P[i,o] <= exp(ε distance[i,j]) P[j,o], exactly, wherever window[i,o] if there is a window.
 
-    ``distance`` (S, S) is inf where the pair is not constrained.
+    ``distance`` (S, S) is inf where the pair is not constrained; or the edges of a sparse graph,
+    where paths imply the rest. Edges have no window.
     """
 
     kind = "ratio"
     index: int
     epsilon: Exact
-    distance: Floats
+    distance: Floats | Edges
     window: NDArray[np.bool_] | None = None
 
     @property
     def written(self) -> str:
         return "ratio" if self.window is None else "windowed"
 
+    @property
+    def edges(self) -> Edges | None:
+        """What it limits, where that are edges."""
+        return self.distance if isinstance(self.distance, Edges) else None
+
+    @cached_property
+    def table(self) -> Floats:
+        """The distances of all pairs, (S, S), also of edges."""
+        return self.distance.table if isinstance(self.distance, Edges) else self.distance
+
     @cached_property
     def log_ratio(self) -> Floats:
-        """ε · distance, rounded."""
-        return locked(rounded_product(self.epsilon, self.distance))
+        """ε · distance, rounded, (S, S)."""
+        return locked(rounded_product(self.epsilon, self.table))
 
     @cached_property
     def factors(self) -> tuple[Floats, Floats]:
         """Floats proved to be at most, and at least, e^{ε d}; the latter inf without a limit."""
-        low, high = exp_range(self.epsilon, self.distance)
+        low, high = exp_range(self.epsilon, self.table)
         return locked(low), locked(high)
+
+    @cached_property
+    def _along(self) -> tuple[Floats, Floats]:
+        """``factors`` of edges alone."""
+        assert self.edges is not None
+        low, high = exp_range(self.epsilon, self.edges.value)
+        return locked(low), locked(high)
+
+    def most_factors(self, i: Ints, j: Ints) -> Floats:
+        """Floats proved to be at least e^{ε d} from i to j, inf without a limit."""
+        if self.edges is None:
+            return np.asarray(self.factors[1][i, j])
+        return np.asarray(self.edges.with_values(self._along[1]).at(i, j))
 
     def _least_factors(self) -> Iterator[Floats]:
         """The rows of ``factors[0]``, of a large table some at a time."""
-        if self.distance.size <= _LARGE or "factors" in self.__dict__:
+        if self.table.size <= _LARGE or "factors" in self.__dict__:
             yield from self.factors[0]
             return
-        step = max(1, _AT_A_TIME // len(self.distance))
-        for begin in range(0, len(self.distance), step):
-            yield from exp_below(self.epsilon, self.distance[begin : begin + step])
+        step = max(1, _AT_A_TIME // len(self.table))
+        for begin in range(0, len(self.table), step):
+            yield from exp_below(self.epsilon, self.table[begin : begin + step])
 
     def fits(self, statement: Statement) -> dict[str, bool]:
+        shape, given = (statement.secrets,) * 2, self.distance
+        edges = self.edges is not None
         return {
             "epsilon": fits.exact(self.epsilon),
-            "distance": fits.table(self.distance, (statement.secrets,) * 2, unlimited=True),
-            "window": self.window is None or fits.mask(self.window, statement.loss.shape),
+            "distance": fits.edges(given, shape)
+            if edges
+            else fits.table(given, shape, unlimited=True),
+            "window": self.window is None
+            or (not edges and fits.mask(self.window, statement.loss.shape)),
         }
 
     def signature(self) -> Hashable:
@@ -196,14 +242,22 @@ class Ratio(ReadOnly, Trusted):
         """p(o|s) <= e^r 0 is 0."""
         if not zero.any():
             return zero
-        faced = np.isfinite(self.distance).astype(float) @ zero > 0
+        if self.edges is None:
+            limited = np.isfinite(self.table).astype(float)
+        else:
+            ends = self.edges.i, self.edges.j
+            limited = sp.csr_array((np.ones(len(self.edges)), ends), shape=self.edges.shape)
+        faced = limited @ zero > 0
         return zero | (faced if self.window is None else faced & self.window)
 
     def pair_limits(self) -> Floats | None:
         return self.log_ratio if self.window is None else None
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
-        epsilon, constrained, matrix = self.epsilon, np.isfinite(self.distance), high.matrix
+        words = "largest p(o|s) / (e^r p(o|s')) = {:.15g} at s={}, s'={}, o={}"
+        if self.edges is not None:
+            return self._decide_edges(self.edges, low, high, words)
+        epsilon, constrained, matrix = self.epsilon, np.isfinite(self.table), high.matrix
         # rows that are equal keep any ratio; those between others may differ
         classes: dict[values.WholeRow, int] = {}
         every = map(high.exact, range(len(matrix)))
@@ -221,12 +275,27 @@ class Ratio(ReadOnly, Trusted):
 
         def holds(i: int, j: int, o: int) -> bool:
             (left, a), (right, b) = high.exact(i), high.exact(j)
-            return at_most(left[o] * b, right[o] * a, epsilon, float(self.distance[i, j]))
+            return at_most(left[o] * b, right[o] * a, epsilon, float(self.table[i, j]))
 
         failed = first_failed((holds(*place), place) for place in scan.open)
         name = "ratio" if self.window is None else "windowed ratio"
-        words = "largest p(o|s) / (e^r p(o|s')) = {:.15g} at s={}, s'={}, o={}"
         return scan.verdict(name, self.index, failed, words)
+
+    def _decide_edges(self, edges: Edges, low: Scaled, high: Scaled, words: str) -> Check:
+        matrix = high.matrix
+        scan = Scan(matrix, None if low is high else low.matrix)
+        step = max(1, _AT_A_TIME // matrix.shape[1])
+        for begin in range(0, len(edges), step):
+            own = slice(begin, begin + step)
+            scan.ends(edges.i[own], edges.j[own], self._along[0][own] * SAFE)
+
+        def holds(i: int, j: int, o: int) -> bool:
+            (left, a), (right, b) = high.exact(i), high.exact(j)
+            d = float(edges.at(np.array([i]), np.array([j]))[0])
+            return at_most(left[o] * b, right[o] * a, self.epsilon, d)
+
+        failed = first_failed((holds(*place), place) for place in scan.open)
+        return scan.verdict("ratio", self.index, failed, words)
 
     def charge(self, statement: Statement, lagrangian: Lagrangian, given: PairMultipliers) -> None:
         """z (P[i,o] - f P[j,o]) <= 0 for any f >= e^{r_ij}."""
@@ -234,7 +303,7 @@ class Ratio(ReadOnly, Trusted):
         if self.window is not None:
             pairs = pairs.take(self.window[pairs.i, pairs.o])
         value = positive(pairs.value)
-        ratio = self.factors[1][pairs.i, pairs.j]
+        ratio = self.most_factors(pairs.i, pairs.j)
         used = np.isfinite(ratio) & (value > 0)
         i, j, o = pairs.i, pairs.j, pairs.o
         if not used.all():
@@ -304,9 +373,10 @@ def shared_out(statement: Statement, pairs: PairMultipliers | None) -> dict[int,
 
     def tightest() -> Ints:
         parts = [family for family in statement.of_kind(Ratio) if family.window is None]
-        return np.asarray(np.argmin([part.factors[1] for part in parts], axis=0), dtype=np.int64)
+        limits = [part.most_factors(pairs.i, pairs.j) for part in parts]
+        return np.asarray(np.argmin(limits, axis=0), dtype=np.int64)
 
-    owner = statement.once(shared_out, tightest)[pairs.i, pairs.j]
+    owner = tightest()
     return {place: pairs.take(owner == k) for k, place in enumerate(places)}
 
 

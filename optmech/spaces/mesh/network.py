@@ -7,6 +7,7 @@ point of all segments where the rows of neighbours are within the factor 1 + ε�
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
@@ -20,6 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.edges import Edges
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket
@@ -228,11 +230,15 @@ class Network(Mesh):
     @cached_property
     def along(self) -> Floats:
         """Distances between vertices along the roads, (V, V)."""
+        return self.ways_from(np.arange(len(self)))
+
+    def ways_from(self, vertices: Ints) -> Floats:
+        """Distances from some vertices to all, (k, V)."""
         from scipy.sparse.csgraph import dijkstra
 
         ends = self.segments.T
         graph = sp.csr_array((self.widths, (ends[0], ends[1])), shape=(len(self),) * 2)
-        return np.asarray(dijkstra(graph, directed=False))
+        return np.asarray(dijkstra(graph, directed=False, indices=vertices))
 
     @property
     def apart(self) -> Floats:
@@ -244,17 +250,28 @@ class Network(Mesh):
         """The distance between vertices along the roads, for losses and measures."""
         return Along(self)
 
-    def log_ratios(self, epsilon: Exact) -> Floats:
-        """Floats that are not above ln(1 + εℓ) for the ends of every segment, (V, V); inf
-        elsewhere."""
-        rate = bracket(epsilon)[0]
-        out = np.full((len(self), len(self)), np.inf)
+    def log_ratios(self, epsilon: Exact) -> Edges:
+        """Floats that are not above ln(1 + εℓ) for the ends of every segment, both ways."""
+        rate, out = bracket(epsilon)[0], []
         with flint.ctx.workprec(128):
-            for (a, b), length in zip(self.segments.tolist(), self.exact_lengths, strict=True):
+            for length in self.exact_lengths:
                 step = rate * length
                 ball = flint.arb(flint.fmpq(step.numerator, step.denominator)).log1p()
-                out[a, b] = out[b, a] = max(0.0, below(ball))
-        return out
+                out.append(max(0.0, below(ball)))
+        return self.between_ends(np.array(out))
+
+    @property
+    def lengths_up(self) -> Edges:
+        """Floats that are not below the length of every segment, both ways."""
+        exact = zip(self.widths.tolist(), self.exact_lengths, strict=True)
+        near = [w if Fraction(w) >= length else math.nextafter(w, math.inf) for w, length in exact]
+        return self.between_ends(np.array(near))
+
+    def between_ends(self, values: Floats) -> Edges:
+        """Numbers of all segments, (E,), for the ends of each, both ways."""
+        a, b = self.segments.T
+        ends = np.concatenate([a, b]), np.concatenate([b, a])
+        return Edges.of(len(self), *ends, np.concatenate([values, values]))
 
     # -- where points are --------------------------------------------------------------------
 
@@ -525,8 +542,10 @@ class Along:
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
         index = self.network.domain.index
-        rows, columns = ([index(label) for label in d.labels] for d in (a, b))
-        return np.asarray(self.network.along[rows][:, columns])
+        rows, columns = (np.array([index(label) for label in d.labels]) for d in (a, b))
+        if len(columns) > len(rows):
+            return self.network.ways_from(rows)[:, columns]
+        return np.ascontiguousarray(self.network.ways_from(columns)[:, rows].T)
 
 
 def _chain(road: object, count: int, k: int) -> tuple[int, ...]:

@@ -1,0 +1,210 @@
+"""Solving for privacy at every point of a large network: edges instead of tables of pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from optmech.base import memory
+from optmech.base.arrays import Floats
+from optmech.base.edges import Edges
+from optmech.certificate import Multipliers, lower_bound
+from optmech.certificate.families import PairMultipliers, Ratio
+from optmech.certificate.lagrangian import Bound
+from optmech.certificate.objective import claimable, figures_of, relative_gap, trivial_bound
+from optmech.certificate.statement import Statement
+from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
+from optmech.designs.notes import design_notes
+from optmech.designs.outer import over_segments
+from optmech.exact.numerators import Numerators
+from optmech.pipeline.profiles import Profile
+from optmech.pipeline.session import Clock, Progress, attempted, ending
+from optmech.problem import Problem
+from optmech.repair.release import Released
+
+_TIGHTER = 1e-12
+"""By which log ratios are smaller in the search, so that rounding keeps those that are stated."""
+_SHIFTS = (48, 40, 32, 24, 16)
+_LEFT_OUT, _BITS = 0.02, 24
+"""Share of the gap that multipliers left out of a file may cost, and digits of the others."""
+_MESH_TIME = 0.7
+"""Share of the time for the mesh; the bound for every mechanism has the rest."""
+_SEARCHED = 10_000
+"""Vertices up to which the bound for every mechanism has a search of its own."""
+_SHORT = "stopped by the time limit, or as far as floating point leads"
+
+
+def edges_of(statement: Statement) -> Edges | None:
+    """The edges of a statement that asks for nothing but ratios along them and an expected loss;
+    None of others."""
+    ratio = statement.families[0] if len(statement.families) == 1 else None
+    if not isinstance(ratio, Ratio) or statement.objective != "expected_loss":
+        return None
+    return ratio.edges
+
+
+def bytes_of(edges: int, vertices: int, reports: int) -> float:
+    """Memory of a search: rows of edges, factors of some ten entries a vertex twice, and columns;
+    as measured with 100 reports."""
+    return 3e8 + reports * (64.0 * edges + 600.0 * vertices)
+
+
+@dataclass(eq=False)
+class EdgeSession(Clock):
+    """Keeps the best mechanism of a search along edges, and the best multipliers."""
+
+    statement: Statement = field(kw_only=True)
+    edges: Edges = field(kw_only=True)
+    gap_asked: float = field(kw_only=True)
+    matrix: Floats | None = None
+    value: float = np.inf
+    bound: Bound = field(default_factory=lambda: Bound(0.0, 0.0))
+    multipliers: Multipliers = field(default_factory=Multipliers)
+
+    def __post_init__(self) -> None:
+        edges = self.edges
+        self._back = edges.number(edges.j, edges.i)
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.value, self.bound.value)
+
+    def take(self, columns: Floats | None, multipliers: Floats) -> float:
+        if columns is not None:
+            value = float((self.statement.cost * columns.T).sum())
+            if np.isfinite(columns).all() and value < self.value:
+                self.matrix, self.value = np.ascontiguousarray(columns.T), value
+        self.take_bound(self._netted(multipliers))
+        return self.gap
+
+    def take_bound(self, multipliers: Multipliers) -> None:
+        """Keep multipliers if their bound is the best so far."""
+        bound = lower_bound(self.statement, multipliers)
+        if np.isfinite(bound.value) and bound.value > self.bound.value:
+            self.bound, self.multipliers = bound, multipliers
+
+    def _netted(self, given: Floats) -> Multipliers:
+        """Multipliers (blocks, edges) as the certificate takes them. Where both of two opposite
+        edges have some, both lose the smaller one: that leaves more at either end."""
+        net = np.maximum(given, 0.0)
+        net = net - np.where(self._back < 0, 0.0, np.minimum(net, net[:, self._back]))
+        block, edge = np.nonzero(net)
+        value = net[block, edge]
+        return Multipliers((PairMultipliers(self.edges.i[edge], self.edges.j[edge], block, value),))
+
+    def few(self) -> None:
+        """Multipliers in few digits and without the least, where that costs next to nothing."""
+        given = next(iter(self.multipliers.families), None)
+        if given is None or not np.isfinite(self.gap):
+            return
+        order = np.argsort(given.value, kind="stable")
+        room = _LEFT_OUT * max(self.gap, 1e-6) * self.value
+        first = int(np.searchsorted(np.cumsum(given.value[order]), room))
+        kept = given.take(np.sort(order[first:]))
+        mantissa, exponent = np.frexp(kept.value)
+        value = np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS)
+        fewer = Multipliers((replace(kept, value=value),))
+        bound = lower_bound(self.statement, fewer)
+        if self.bound.value - bound.value <= 2 * room:
+            self.bound, self.multipliers = bound, fewer
+
+    def should_stop(self) -> bool:
+        return self.remaining() <= 0 or self.gap <= self.gap_asked
+
+    def search(self, profile: Profile, share: float = 1.0) -> str:
+        """Look for both until the gap is reached; returns why it ended before."""
+        # compiled, and needed for large problems only
+        from optmech.engines.structured import edges as engine
+
+        edges = self.edges
+        tighter = edges.with_values(np.maximum(edges.value - _TIGHTER, 0.5 * edges.value))
+        options = profile.options()
+        if self.time_limit is not None:
+            self.time_limit *= share
+        with self.interruptible():
+            return engine.solve(tighter, self.statement.cost, options, self).message
+
+
+def solve_edges(problem: Problem, profile: Profile, progress: Progress | None = None) -> Design:
+    """The design of a problem whose statement is one of edges alone (``edges_of``): as
+    ``meshes.solve_network``. Raises TooLargeError where the memory is not there."""
+    statement = problem.statement
+    edges = edges_of(statement)
+    assert edges is not None
+    vertices, reports = statement.loss.shape
+    memory.require(
+        bytes_of(len(edges), vertices, reports),
+        what=f"a network of {vertices:,} vertices with {reports:,} observables",
+        where="everywhere",
+        remedy="Use a larger divide, or fewer observables",
+    )
+    given = dict(progress=progress, edges=edges, gap_asked=profile.gap)
+    session = EdgeSession(profile.time_limit, statement=statement, **given)  # type: ignore[arg-type]
+    message = session.search(profile, _MESH_TIME)
+    session.time_limit = profile.time_limit
+    session.few()
+    released = _released(session)
+    outer, lower, said = _outer(problem, profile, session)
+    figures = figures_of(statement, released.exact, session.bound, session.multipliers)
+    return Design(
+        problem,
+        released.exact,
+        figures._replace(lower_bound=lower),
+        certificate=Certificate(released.checks, session.multipliers, session.bound, outer),
+        engine="structured",
+        engine_reason=f"{len(edges) // 2:,} segments, without a table of pairs",
+        seconds=session.seconds,
+        reason=ending(figures.gap, profile.gap, message or _SHORT),
+        notes=(*design_notes(problem, mechanism_of(problem, released.exact).matrix), *said),
+    )
+
+
+def _released(session: EdgeSession) -> Released:
+    """The best matrix, or the best constant, in whole numbers that pass."""
+    statement = session.statement
+    constant = np.zeros(statement.loss.shape)
+    constant[:, int(statement.cost.sum(axis=0).argmin())] = 1.0
+    given = constant if session.matrix is None else session.matrix
+    rounded, uniform = Numerators.rounded(given), None
+    found = Released.of(statement, rounded)
+    for shift in () if found is not None else _SHIFTS:
+        uniform = uniform or Numerators.rounded(np.full(given.shape, 1 / given.shape[1]))
+        found = Released.of(statement, rounded.mixed(uniform, shift))
+        if found is not None:
+            break
+    return found or _passed(Released.of(statement, Numerators.rounded(constant)))
+
+
+def _passed(found: Released | None) -> Released:
+    assert found is not None  # what always reports the same is private
+    return found
+
+
+def _outer(
+    problem: Problem, profile: Profile, session: EdgeSession
+) -> tuple[OuterProof | None, float, tuple[str, ...]]:
+    """The proof of a bound for every mechanism, the bound, and notes: of many vertices by the
+    multipliers of the mesh, of fewer by a search of its own."""
+    statement = over_segments(problem)
+    edges = edges_of(statement)
+    assert edges is not None
+    left = session.remaining()
+    limit = None if left == np.inf else left
+    own = EdgeSession(
+        limit, session.progress, statement=statement, edges=edges,
+        gap_asked=profile.gap, interrupted=session.interrupted,
+    )  # fmt: skip
+    said: tuple[str, ...] = ()
+    own.take_bound(session.multipliers)
+    if len(statement.prior) > _SEARCHED:
+        said = ("the lower bound for every mechanism is by the multipliers of the mesh",)
+    elif left > 0:
+        session.report("a lower bound for every mechanism")
+        what = "the lower bound for every mechanism"
+        _, said = attempted(lambda: own.search(profile), what)
+    own.few()
+    if not own.bound.value > trivial_bound(statement):
+        return None, 0.0, said
+    proof = OuterProof(None, statement, own.multipliers)
+    return proof, claimable(own.bound.value), said
