@@ -193,14 +193,13 @@ def renyi_privacy(stated: Statement, c: Body) -> Inequalities:
 def policy_graph(stated: Statement, c: Body) -> Inequalities:
     """ε times the length of every edge; what follows along paths needs no statement."""
     keys(c, "kind epsilon graph")
-    lengths: list[list[Fraction | None]] = [[None] * stated.n for _ in range(stated.n)]
+    lengths: list[dict[int, Fraction]] = [{} for _ in range(stated.n)]
     need(len(listing(c["graph"])) > 0, "there is no edge")
     for edge in listing(c["graph"]):
         first, second, length = listing(edge, 3)
         i, j, d = whole(first, stated.n), whole(second, stated.n), Fraction(real(length, 0))
         need(i != j, "an edge joins a secret with itself")
-        known = lengths[i][j]
-        lengths[i][j] = lengths[j][i] = d if known is None else min(d, known)
+        lengths[i][j] = lengths[j][i] = min(d, lengths[i].get(j, d))
     yield Ratios(Real.read(c["epsilon"]), lengths, None, None)
 
 

@@ -251,7 +251,7 @@ def conflict_of_rows(stated: Statement) -> str:
             continue
         for i, row in rows.items():
             for j, other in rows.items():
-                d = part.d[i][j]
+                d = part.limit(i, j)
                 if d is None or i == j:
                     continue
                 for o in part.seen(i, stated.m):
@@ -268,9 +268,9 @@ def forced_zeros(stated: Statement) -> Mask:
     while moved:
         moved = False
         for part in stated.of(Ratios):
-            for i, row in enumerate(part.d):
+            for i in range(stated.n):
                 seen = part.seen(i, stated.m)
-                known = [zero[j] for j, d in enumerate(row) if d is not None]
+                known = [zero[j] for j, _ in part.limits(i)]
                 for o in seen:
                     if not zero[i][o] and any(other[o] for other in known):
                         zero[i][o] = moved = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -44,6 +44,9 @@ from optmech.audit.numbers import (
 NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the attainable
 
 
+Row = list[Fraction | None] | dict[int, Fraction]  # of all, or of those with a limit alone
+
+
 # Each decides whether a mechanism satisfies it (theory, section 4), and adds the multipliers of the
 # file to the bound (theory, section 2, the table). P is the mechanism, f a number >= e^{ε d}.
 @dataclass(frozen=True)
@@ -51,13 +54,25 @@ class Ratios:
     """P[i,o] <= e^{ε d[i][j]} P[j,o] for every d that is not None, and o in the window of i."""
 
     epsilon: Any  # a number like Real: what gives bounds of the factor for d
-    d: list[list[Fraction | None]]
+    d: Sequence[Row]
     window: Mask | None
     unthresholded: Matrix | None  # the distances of all pairs, where thresholds left some out
 
     @property
     def family(self) -> str:
         return "ratio" if self.window is None else "windowed"
+
+    def limits(self, i: int) -> Iterator[tuple[int, Fraction]]:
+        """Those j with a limit, and d[i][j]."""
+        row = self.d[i]
+        if isinstance(row, dict):
+            yield from row.items()
+            return
+        yield from ((j, d) for j, d in enumerate(row) if d is not None)
+
+    def limit(self, i: int, j: int) -> Fraction | None:
+        row = self.d[i]
+        return row.get(j) if isinstance(row, dict) else row[j]
 
     def seen(self, i: int, observables: int) -> Sequence[int]:
         every = range(observables)
@@ -69,9 +84,8 @@ class Ratios:
         checked, top, bottom = 0, 0, 1
         for i, row in enumerate(p.high):
             seen = self.seen(i, len(row))
-            for d, (j, other) in zip(self.d[i], enumerate(p.rows), strict=True):
-                if d is None:
-                    continue
+            for j, d in self.limits(i):
+                other = p.rows[j]
                 checked += len(seen)
                 low, _ = self.epsilon.exp(d, 64)
                 over, under = low.denominator, low.numerator
@@ -93,17 +107,21 @@ def charge_ratios(parts: list[Ratios], bound: Lagrangian, plain: object) -> None
     body = keys(plain, "i j o value")
     count = len(listing(body["i"]))
     columns = (listing(body[name], count) for name in ("i", "j", "o", "value"))
+    least: dict[tuple[int, int], Fraction | None] = {}  # of parts without a window
     for i_, j_, o_, value in zip(*columns, strict=True):
         i, j, o = whole(i_, bound.n), whole(j_, bound.n), whole(o_, bound.m)
-        z, known = cut(number(value)), []
-        for part in parts:
-            d = part.d[i][j]
-            if d is not None and (part.window is None or part.window[i][o]):
-                f = part.epsilon.above(d)
-                known += [] if f is None else [f]
-        if z > 0 and known:
+        z = cut(number(value))
+        if (i, j) in least:
+            f = least[i, j]
+        else:
+            some = [part for part in parts if part.window is None or part.window[i][o]]
+            known = [part.epsilon.above(d) for part in some if (d := part.limit(i, j)) is not None]
+            f = min((v for v in known if v is not None), default=None)
+            if all(part.window is None for part in parts):
+                least[i, j] = f
+        if z > 0 and f is not None:
             bound.add(i, o, z)
-            bound.add(j, o, -z * min(known))
+            bound.add(j, o, -z * f)
 
 
 @dataclass(frozen=True)

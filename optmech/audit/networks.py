@@ -16,12 +16,13 @@ from fractions import Fraction
 from itertools import pairwise
 
 from optmech.audit.document import Body, Matrix, keys, listing, reals, text, whole
-from optmech.audit.inequalities import Ratios
+from optmech.audit.inequalities import Ratios, Row
 from optmech.audit.numbers import ZERO, Interval, Real, need
 from optmech.audit.places import label
 from optmech.audit.statements import Statement
 
 Step = tuple[int, int, Fraction]
+MANY_VERTICES = 1_000  # from which on the lower bound is by segments alone, too
 FEW_VERTICES = 400  # up to which those without prior weight count in the lower bound, too
 
 
@@ -63,6 +64,11 @@ class Roads:
             self.beside[a].append((b, length))
             self.beside[b].append((a, length))
         need(None not in self.away(0), "the network is not connected")
+
+    @property
+    def lengths(self) -> list[dict[int, Fraction]]:
+        """Of the segments at every vertex, by the other end."""
+        return [{b: Fraction(v, self.unit) for b, v in own} for own in self.beside]
 
     def away(self, start: int) -> list[Fraction | None]:
         """The distance from one vertex to every one, exactly (Dijkstra)."""
@@ -120,12 +126,9 @@ def along_segments(stated: Statement, c: Body) -> Ratios:
     need(c["distance"] == ("euclidean" if roads.line else "roads"), "another distance")
     epsilon = Real.read(c["epsilon"])
     need(not epsilon.zero, "ε is zero")
-    d: list[list[Fraction | None]] = [[None] * stated.n for _ in range(stated.n)]
-    for a, b, length in roads.steps:
-        d[a][b] = d[b][a] = length
     stated.say(f"{len(roads.steps)} segments, whose ends imply all points between them")
     stated.metric.append(stated.index)
-    return Ratios(Linear(epsilon), d, None, None)
+    return Ratios(Linear(epsilon), roads.lengths, None, None)
 
 
 def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Body]) -> Fraction:
@@ -140,11 +143,24 @@ def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Bo
         return ZERO
     body = keys(outer, "cells multipliers")
     need(body["cells"] is None, "cells of a network")
-    kept, inner = list(range(stated.n)), copy.copy(stated)
+    kept = list(range(stated.n))
     if not worst and len(stated.metric) == len(bodies) and stated.n > FEW_VERTICES:
         kept = [s for s in kept if stated.prior[s] > 0]
+    apart: Sequence[Row]
+    large = not worst and len(bodies) == len(stated.metric) == 1 and stated.n >= MANY_VERTICES
+    if large:  # e^{ε ℓ} between the ends of segments, which imply the rest
+        kept, apart = list(range(stated.n)), stated.roads[1].lengths
+        return max(along(stated, kept, apart, bodies, body["multipliers"]), ZERO)
     away = {k: stated.roads[1].away(k) for k in kept}
     apart = [[None if s == t else away[s][t] for t in kept] for s in kept]
+    return max(along(stated, kept, apart, bodies, body["multipliers"]), ZERO)
+
+
+def along(
+    stated: Statement, kept: list[int], apart: Sequence[Row], bodies: Sequence[Body], plain: object
+) -> Fraction:
+    """The bound of the multipliers where metric privacy holds for the distances ``apart``."""
+    inner = copy.copy(stated)
     inner.n, inner.segments = len(kept), None
     inner.prior = [stated.prior[s] for s in kept]
     inner.loss = Matrix([stated.loss[s] for s in kept])
@@ -155,4 +171,4 @@ def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Bo
         else (k, part)
         for k, part in stated.parts
     ]
-    return max(inner.lagrangian(body["multipliers"]).value(), ZERO)
+    return inner.lagrangian(plain).value()

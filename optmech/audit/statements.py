@@ -70,6 +70,14 @@ def signed_rows(value: object, columns: int) -> Matrix:
     return rows
 
 
+def about_edges(constraint: object) -> bool:
+    """Whether a constraint speaks of edges of a graph, as along roads."""
+    body = constraint if isinstance(constraint, dict) else {}
+    mesh = body.get("everywhere")
+    along = body.get("kind") == "metric_privacy" and isinstance(mesh, dict) and "ways" in mesh
+    return along or body.get("kind") == "policy_graph"
+
+
 KINDS: dict[str, Callable[[Statement, Body], Inequalities]] = {}
 
 
@@ -83,8 +91,9 @@ class Statement:
         problem, self.lines, self.place = keys(plain, wanted, "loss_name"), lines, ""
         self.n = len(listing(problem["prior"]))
         self.m = len(listing(listing(problem["loss"], self.n)[0]))
-        # pairs of secrets count where something is about pairs
-        alone = problem["constraints"] == [] and problem["objective"] == "expected_loss"
+        # pairs of secrets count where something is about pairs, and not about edges alone
+        stated = listing(problem["constraints"])
+        alone = all(map(about_edges, stated)) and problem["objective"] == "expected_loss"
         wide = self.m if alone else max(self.n, self.m)
         need(self.n * wide <= MOST_ENTRIES, "is too large for this audit")
         with self.at("secrets"):
@@ -174,7 +183,7 @@ class Statement:
         """A number >= the log ratio stated for two secrets, all observables; none without one."""
         parts = [part for part in self.of(Ratios) if part.window is None]
         found = [part.epsilon.times(d, 256).high for part in parts
-                 if (d := part.d[s][t]) is not None]  # fmt: skip
+                 if (d := part.limit(s, t)) is not None]  # fmt: skip
         return min(found, default=None)
 
     def of(self, family: type[T]) -> list[T]:

@@ -30,7 +30,7 @@ class Edges(ReadOnly):
         first, second, number = first[order], second[order], number[order]
         keys = first * count + second
         new = np.concatenate([[True], keys[1:] != keys[:-1]]) if len(keys) else keys > 0
-        return cls(count, *(locked(part[new]) for part in (first, second, number)))
+        return cls(count, locked(first[new]), locked(second[new]), locked(number[new]))
 
     def __len__(self) -> int:
         return len(self.value)

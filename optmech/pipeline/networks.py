@@ -139,8 +139,9 @@ def solve_edges(problem: Problem, profile: Profile, progress: Progress | None = 
         where="everywhere",
         remedy="Use a larger divide, or fewer observables",
     )
-    given = dict(progress=progress, edges=edges, gap_asked=profile.gap)
-    session = EdgeSession(profile.time_limit, statement=statement, **given)  # type: ignore[arg-type]
+    session = EdgeSession(
+        profile.time_limit, progress, statement=statement, edges=edges, gap_asked=profile.gap
+    )
     message = session.search(profile, _MESH_TIME)
     session.time_limit = profile.time_limit
     session.few()

@@ -40,9 +40,6 @@ class Backend(Protocol):
     they pay where solving costs far less than factoring."""
     parts: bool
     """Whether it makes parts of inverses, with which row sums are iterated on."""
-    stages: int
-    """How many preconditioners there are for these, one better than the other; of one alone it is
-    ``conditioner`` that makes it."""
     threads: int
     """How many work at once."""
 
@@ -55,12 +52,6 @@ class Backend(Protocol):
     def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
         """Factor every H_o; None when a block cannot be. Of the inverses the entries between
         ``wanted`` variables (blocks, m) will do."""
-
-    def conditioner(self, rows: Rows, P: Floats) -> Any:
-        """A preconditioner of Σ_o H_o⁻¹ at these rows and columns."""
-
-    def summed(self, y: Floats) -> Floats:
-        """Σ_o H_o⁻¹ y, (m,)."""
 
     def solve(self, B: Floats) -> None:
         """B[o, q] <- H_o⁻¹ B[o, q] in place, B of shape (blocks, q, m + 1)."""

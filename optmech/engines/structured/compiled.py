@@ -21,9 +21,10 @@ from optmech.engines.structured.factoring import (
     Panels,
     Totals,
 )
-from optmech.engines.structured.iterative import pushed
+from optmech.engines.structured.iterative import Conditioner, part_of, pushed, whole_of
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, Rows
+from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
 
 _MANY = 1_200
@@ -119,7 +120,6 @@ class CompiledBackend:
     """See ``backend.Backend``. Factors are kept between solves."""
 
     parts = False
-    stages = 0
     correctors = (8, 0.01)
     _factors: Any
 
@@ -267,6 +267,7 @@ class SparseBackend(CompiledBackend):
 
     parts = True
     stages = 2  # a part of the matrix, and all of it
+    lasting = TUNING.lasting
     correctors = TUNING.iterated_correctors  # a solve takes several
 
     def _prepare(self, model: Model) -> None:
@@ -328,8 +329,12 @@ class SparseBackend(CompiledBackend):
     def solve(self, B: Floats) -> None:
         self._each(sparse.solve, self._factors, B)
 
+    def conditioner(self, state: State, stage: int) -> Conditioner:
+        return whole_of(self, state) if stage else part_of(self, state)
+
     def summed(self, y: Floats) -> Floats:
-        return pushed(self, y, (len(self._factors.parent), len(y) + 1))[:, :-1].sum(axis=0)
+        own = pushed(self, y, (len(self._factors.parent), len(y) + 1))
+        return np.asarray(own[:, :-1].sum(axis=0))
 
 
 def least_degree(graph: sp.csc_array) -> Ints:

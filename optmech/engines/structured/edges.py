@@ -23,9 +23,9 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.edges import Edges
 from optmech.engines.base import EngineResult, Options
 from optmech.engines.structured import sparse
-from optmech.engines.structured.backend import RIDGES, Schur
+from optmech.engines.structured.backend import Schur
 from optmech.engines.structured.compiled import SparseBackend, least_degree, packed
-from optmech.engines.structured.iterative import squares
+from optmech.engines.structured.iterative import Conditioner, require, squares
 from optmech.engines.structured.model import Coupling, Model
 from optmech.engines.structured.points import mechanism, restored
 from optmech.engines.structured.rows import DenseRows, Rows
@@ -87,6 +87,7 @@ class EdgeBackend(SparseBackend):
     """See ``backend.Backend``: no pair joins later, and majorants follow the edges."""
 
     stages = 1
+    lasting = TUNING.lasting_edges
     _cone: EdgeCone  # type: ignore[assignment]
 
     def _prepare(self, model: Model) -> None:
@@ -116,7 +117,10 @@ class EdgeBackend(SparseBackend):
             value=np.empty(size * blocks),
         )
         groups = -(-blocks // sparse.ABREAST)
-        self._beside = np.empty((groups, size, sparse.ABREAST)), np.empty((groups, m, sparse.ABREAST))
+        self._beside = (
+            np.empty((groups, size, sparse.ABREAST)),
+            np.empty((groups, m, sparse.ABREAST)),
+        )
 
     def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
         blocks, m = self._factors.parent.shape
@@ -127,9 +131,10 @@ class EdgeBackend(SparseBackend):
         self._each(sparse.beside, self._factors, *self._beside)
         return Schur(np.zeros((0, m)), np.zeros((0, m)), np.zeros((0, 0)))
 
-    def conditioner(self, rows: Rows, P: Floats) -> Field:
-        """For the sum of the inverses of these rows."""
-        one = self._wide
+    def conditioner(self, state: State, stage: int) -> Conditioner:
+        """The Markov field near the sum of the inverses."""
+        rows, one = state.rows, self._wide
+        require(self.factor(rows))
         column, size = one.column[0], len(one.row)
         total = np.empty((self.threads, size))
         self._each(sparse.covariances, packed(rows), one, self._factors.ridge, total)
@@ -139,7 +144,7 @@ class EdgeBackend(SparseBackend):
         if not np.isfinite(weight).all():
             raise np.linalg.LinAlgError("the sum of the inverses has no regressions")
         body = sp.csc_array((weight, one.row, column), shape=(len(column) - 1,) * 2)
-        return Field(one.position[0], body, spread, P)
+        return Field(one.position[0], body, spread, state.P)
 
     def summed(self, y: Floats) -> Floats:
         """Σ_o H_o⁻¹ y, (m,)."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from optmech.base.arrays import Floats
-from optmech.engines.structured.backend import Backend
+from optmech.engines.structured.backend import Backend, Schur
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
@@ -58,6 +58,27 @@ class Conditioner(Protocol):
 
     def apply(self, scale: Floats, residual: Floats) -> Floats:
         """Its product with a residual (m,), with the scale of an iterate."""
+
+
+def require(schur: Schur | None) -> Floats:
+    """The sums of factored blocks. Raises LinAlgError where there are none."""
+    if schur is None or not np.isfinite(schur.sums).all():
+        raise np.linalg.LinAlgError("a block's matrix cannot be factored")
+    return schur.sums
+
+
+def part_of(backend: Backend, state: State) -> Conditioner:
+    """From the inverses' entries between the likeliest reports of each variable."""
+    P, wanted = state.P, likely(state.P)
+    # what the other blocks would add to the diagonal, if inverses go with squared columns
+    seen = np.where(wanted, P[:, :-1] ** 2, 0.0).sum(axis=0)
+    grown = squares(P) / np.maximum(seen, _TINY)
+    return Preconditioner(require(backend.factor(state.rows, wanted)), P, grown, backend.threads)
+
+
+def whole_of(backend: Backend, state: State) -> Conditioner:
+    """From the inverses."""
+    return Preconditioner(require(backend.factor(state.rows)), state.P, 1.0, backend.threads)
 
 
 class Preconditioner:
@@ -112,33 +133,43 @@ def pushed(backend: Backend, y: Floats, shape: tuple[int, int]) -> Floats:
     return part[:, 0]
 
 
+class Parts(Backend, Protocol):
+    """A backend whose row sums are iterated on."""
+
+    stages: int
+    """How many preconditioners there are for an iterate, one better than the other."""
+    lasting: int
+    """Gradients up to which one is kept for the next iterate."""
+
+    def conditioner(self, state: State, stage: int) -> Conditioner:
+        """Factor the blocks and make a preconditioner. Raises LinAlgError where that cannot be."""
+
+    def summed(self, y: Floats) -> Floats:
+        """Σ_o H_o⁻¹ y, (m,)."""
+
+
 class SumsSolver:
     """Solves Σ_o H_o⁻¹ y = right by conjugate gradients, preconditioned by part of the matrix, of
-    this iterate or an earlier one, and by all of it where that does not lead on."""
+    this iterate or an earlier one, and by a better one where that does not lead on."""
 
     def __init__(
-        self,
-        backend: Backend,
-        state: State,
-        wanted: NDArray[np.bool_],
-        goal: float,
-        kept: Conditioner | None = None,
+        self, backend: Parts, state: State, goal: float, kept: Conditioner | None = None
     ) -> None:
-        """Factors the blocks. The part are the entries ``wanted`` (blocks, m); residuals are to
-        fall to ``goal``, relatively. Raises LinAlgError where a block cannot be factored."""
-        self._backend, self._state, self._wanted, self._goal = backend, state, wanted, goal
+        """Factors the blocks. Residuals are to fall to ``goal``, relatively. Raises LinAlgError
+        where a block cannot be factored."""
+        self._backend, self._state, self._goal = backend, state, goal
         self._stage, self._gradients = 0, 0
         if kept is None:
             self._advance()
         else:
-            self._sums(np.zeros_like(wanted))
+            none = np.zeros((len(state.P), state.P.shape[1] - 1), dtype=np.bool_)
+            require(backend.factor(state.rows, none))
             self._take(kept)
 
     @property
     def lasting(self) -> Conditioner | None:
         """The preconditioner, where it is likely to do for the next iterate."""
-        few = TUNING.lasting_edges if self._backend.stages == 1 else TUNING.lasting
-        return self._conditioner if self._gradients <= few else None
+        return self._conditioner if self._gradients <= self._backend.lasting else None
 
     def _take(self, conditioner: Conditioner) -> None:
         self._conditioner = conditioner
@@ -146,28 +177,8 @@ class SumsSolver:
 
     def _advance(self) -> None:
         """Take the next better preconditioner."""
-        if self._backend.stages == 1:
-            self._sums(np.zeros_like(self._wanted))
-            self._take(self._backend.conditioner(self._state.rows, self._state.P))
-        else:
-            self._take(self._whole() if self._stage else self._part())
+        self._take(self._backend.conditioner(self._state, self._stage))
         self._stage += 1
-
-    def _part(self) -> Preconditioner:
-        P, wanted = self._state.P, self._wanted
-        # what the other blocks would add to the diagonal, if inverses go with squared columns
-        seen = np.where(wanted, P[:, :-1] ** 2, 0.0).sum(axis=0)
-        grown = squares(P) / np.maximum(seen, _TINY)
-        return Preconditioner(self._sums(wanted), P, grown, self._backend.threads)
-
-    def _whole(self) -> Preconditioner:
-        return Preconditioner(self._sums(None), self._state.P, 1.0, self._backend.threads)
-
-    def _sums(self, wanted: NDArray[np.bool_] | None) -> Floats:
-        schur = self._backend.factor(self._state.rows, wanted)
-        if schur is None or not np.isfinite(schur.sums).all():
-            raise np.linalg.LinAlgError("a block's matrix cannot be factored")
-        return schur.sums
 
     def solve(self, right: Floats) -> tuple[Floats, Floats]:
         """y, and H_o⁻¹ y for every block, (blocks, m + 1)."""

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend, gondzio
-from optmech.engines.structured.iterative import Conditioner, SumsSolver, accuracy, likely
+from optmech.engines.structured.iterative import Conditioner, Parts, SumsSolver, accuracy
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System
@@ -39,8 +40,7 @@ def factored(
     BreakdownError when a block or the Schur matrix cannot be factored."""
     with _solvable():
         if backend.parts:
-            wanted = likely(state.P) if backend.stages > 1 else np.zeros_like(model.allowed)
-            sums = SumsSolver(backend, state, wanted, accuracy(model, state), kept)
+            sums = SumsSolver(cast(Parts, backend), state, accuracy(model, state), kept)
             return System(model, backend, state, None, sums)
         schur = backend.factor(state.rows)
         if schur is None or not np.isfinite(schur.sums).all():
