@@ -205,11 +205,11 @@ class Problem(ReadOnly):
             )
         stated = tuple(constraints)
         mesh = mesh_of(stated)
-        everywhere = mesh is not None and mesh.is_region
-        # what is promised for the vertices of a mesh has no table of pairs of places
+        everywhere = mesh is not None
+        # what is promised for the vertices of a mesh, or for edges, has no table of pairs of places
         tables = any(
             not getattr(c, "limits_loss", True)
-            and (getattr(c, "everywhere", None) is None or not everywhere)
+            and (getattr(c, "everywhere", None) is None or c.kind != "metric_privacy")
             for c in stated
         )
         rows = 1 if everywhere and not tables else len(prior)
