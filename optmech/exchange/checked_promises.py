@@ -145,9 +145,9 @@ def _mask(mask: Any) -> list[str]:
 
 
 def _ratios(family: Ratio) -> Stated:
-    limited = np.isfinite(family.distance)
+    limited = np.isfinite(family.table)
     np.fill_diagonal(limited, False)
-    whole, bits = dyadic(np.where(limited, family.distance, 0.0))
+    whole, bits = dyadic(np.where(limited, family.table, 0.0))
     rows = zip(whole, limited.tolist(), strict=True)
     distances = [[v if own else "-" for v, own in zip(*row, strict=True)] for row in rows]
     window = ["window all"] if family.window is None else ["window some", *_mask(family.window)]
