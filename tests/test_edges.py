@@ -262,3 +262,43 @@ def test_majorants_are_the_least_columns_of_the_cone() -> None:
         path = np.minimum(path, path[:, k, None] + path[k])
     wanted = (np.exp(-path)[None] * P[:, :-1, None]).max(axis=1)
     assert np.allclose(backend.majorant(P)[:, :-1], wanted, rtol=1e-12)
+
+
+def test_a_grid_under_manhattan_distance_is_a_graph_of_neighbours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same optimum as with a table of all pairs, and no such table."""
+    steps = [((i, j), (i + di, j + dj)) for i in range(34) for j in range(32)
+             for di, dj in ((0, 1), (1, 0)) if i + di < 34 and j + dj < 32]  # fmt: skip
+    places = [(i, j) for i in range(34) for j in range(32)]
+    cells = om.Domain(places, np.array(places, dtype=float))
+    reports = om.Domain([(8, 8), (8, 24), (25, 8), (25, 24)],
+                        np.array([[8, 8], [8, 24], [25, 8], [25, 24.0]]))  # fmt: skip
+    promise = om.PolicyGraph("1/4", steps)
+    prior, far = om.Prior.uniform(cells), om.distances.manhattan()
+    with monkeypatch.context() as patch:
+        for kind, name in ((Edges, "table"), (Ratio, "table"), (Statement, "log_ratio")):
+            patch.setattr(kind, name, property(lambda _: pytest.fail("a table of all pairs")))
+        found = om.solve(om.Problem(prior, far, reports, constraints=[promise]), gap=1e-3)
+        found.save(tmp_path / "d.json")
+        assert om.check(tmp_path / "d.json").passed
+    assert found.gap <= 1e-3
+    assert found.bound == found.lower_bound
+    assert f"bound {found.bound:.15g}" in "\n".join(audit.audit(str(tmp_path / "d.json")))
+    # every pair of cells, for the distance by rows and columns
+    p, at = found.matrix, np.array(places)
+    assert p is not None
+    apart = abs(at[:, None] - at).sum(axis=2)
+    assert (np.log(p)[:, None] - np.log(p)[None]).max(axis=2)[apart == 1].max() > 0.2
+    assert ((np.log(p)[:, None] - np.log(p)[None]).max(axis=2) <= apart / 4 + 1e-9).all()
+
+
+def test_long_edges_and_secrets_that_are_joined_with_none_are_told() -> None:
+    rooms = om.Domain(["a", "b", "c", "d"])
+    promise = om.PolicyGraph(1, [("a", "b", 1), ("b", "c", 2), ("a", "c", 4)])
+    problem = om.Problem(om.Prior.uniform(rooms), om.distances.hamming(), constraints=[promise])
+    said = " ".join(problem.notes)
+    assert "1 secrets are joined with none" in said
+    assert "longer than a path" in said
+    edges = promise.edges(problem.space)
+    assert edges.shortest().tolist() == [1, 3, 1, 2, 3, 2]

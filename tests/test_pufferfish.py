@@ -147,7 +147,7 @@ def test_lengths_and_loose_ends_of_a_policy() -> None:
     problem = om.Problem(prior, H, constraints=[long])
     assert "1 secrets are joined with none" in problem.notes[0]
     assert "longer than a path" in problem.notes[1]
-    assert long.lengths(problem.space)[0, 1] == 1
+    assert long.edges(problem.space).table[0, 1] == 1
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import ReadOnly, locked, record
 
+_AT_A_TIME = 256
+"""Points from which paths are looked for together."""
+
 
 @record
 class Edges(ReadOnly):
@@ -67,6 +70,20 @@ class Edges(ReadOnly):
     def with_values(self, value: Floats) -> Edges:
         """Other numbers for the same pairs."""
         return Edges(self.count, self.i, self.j, locked(np.asarray(value, dtype=np.float64)))
+
+    def shortest(self) -> Floats:
+        """Of every pair the length of the shortest path from i to j, in edges of ``value``."""
+        import scipy.sparse as sp
+        from scipy.sparse.csgraph import dijkstra
+
+        graph = sp.csr_array((self.value, self.j, self.start), shape=self.shape)
+        out, most = np.empty(len(self)), float(self.value.max(initial=0.0))
+        for begin in range(0, self.count, _AT_A_TIME):
+            own = np.arange(begin, min(begin + _AT_A_TIME, self.count))
+            here = slice(self.start[own[0]], self.start[own[-1] + 1])
+            path = dijkstra(graph, indices=own, limit=most)
+            out[here] = path[self.i[here] - begin, self.j[here]]
+        return out
 
     @cached_property
     def table(self) -> Floats:

@@ -11,7 +11,6 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
-from optmech.base.machine import has_numba
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.families import Gradient, MeshMultipliers, Ratio
@@ -34,6 +33,7 @@ from optmech.designs.outer import (
 from optmech.engines import cones, pairs
 from optmech.lp.gradients import row_costs
 from optmech.pipeline.mesh_search import SLACK, Found, Infeasible, Stop, solve_beside, with_vectors
+from optmech.pipeline.networks import along_edges, solve_edges
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import NoMechanismError, over_secrets, solve
 from optmech.pipeline.session import Clock, Progress, attempted, ending, infeasible_design
@@ -89,10 +89,7 @@ def solve_network(
     """The best mechanism on a line or network, with what is proved about it: a program over its
     vertices, and another for the bound of every mechanism that is private at every point."""
     large = is_large(problem)
-    if large and start is None and device is None and has_numba():
-        # compiled, and needed for large networks only
-        from optmech.pipeline.networks import solve_edges
-
+    if large and start is None and device is None and along_edges(problem):
         return solve_edges(problem, profile, progress)
     outer = None if large else outer_network(problem)
     limit = profile.time_limit

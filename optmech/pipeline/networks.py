@@ -1,4 +1,5 @@
-"""Solving for privacy at every point of a large network: edges instead of tables of pairs."""
+"""Solving large problems whose constraints are edges of a graph: those of privacy at every point of
+a network, and policy graphs. Nothing is made for all pairs."""
 
 from __future__ import annotations
 
@@ -9,14 +10,16 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.edges import Edges
+from optmech.base.machine import has_numba
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.families import PairMultipliers, Ratio
+from optmech.certificate.families.ratio import rounded_product
 from optmech.certificate.lagrangian import Bound
 from optmech.certificate.objective import claimable, figures_of, relative_gap, trivial_bound
 from optmech.certificate.statement import Statement
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
 from optmech.designs.notes import design_notes
-from optmech.designs.outer import over_segments
+from optmech.designs.outer import LARGE, over_segments
 from optmech.exact.numerators import Numerators
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.session import Clock, Progress, attempted, ending
@@ -25,6 +28,8 @@ from optmech.repair.release import Released
 
 _TIGHTER = 1e-12
 """By which log ratios are smaller in the search, so that rounding keeps those that are stated."""
+_NEAR, _FAR = 1e-9, 40.0
+"""Log ratios that hardly leave anything, and those that hardly ask for anything."""
 _SHIFTS = (48, 40, 32, 24, 16)
 _LEFT_OUT, _BITS = 0.02, 24
 """Share of the gap that multipliers left out of a file may cost, and digits of the others."""
@@ -36,12 +41,22 @@ _SHORT = "stopped by the time limit, or as far as floating point leads"
 
 
 def edges_of(statement: Statement) -> Edges | None:
-    """The edges of a statement that asks for nothing but ratios along them and an expected loss;
-    None of others."""
+    """The log ratios along the edges of a statement that asks for nothing else, and an expected
+    loss; None of others, and where a secret is joined with none or two are to be told apart
+    nowhere."""
     ratio = statement.families[0] if len(statement.families) == 1 else None
     if not isinstance(ratio, Ratio) or statement.objective != "expected_loss":
         return None
-    return ratio.edges
+    edges = ratio.edges
+    if edges is None or (np.diff(edges.start) == 0).any():
+        return None
+    found = edges.with_values(np.minimum(rounded_product(ratio.epsilon, edges.value), _FAR))
+    return found if (found.value > _NEAR).all() else None
+
+
+def along_edges(problem: Problem) -> bool:
+    """Whether a problem is large, and asks for nothing but ratios along edges."""
+    return len(problem.secrets) >= LARGE and has_numba() and edges_of(problem.statement) is not None
 
 
 def bytes_of(edges: int, vertices: int, reports: int) -> float:
@@ -142,19 +157,23 @@ def solve_edges(problem: Problem, profile: Profile, progress: Progress | None = 
     session = EdgeSession(
         profile.time_limit, progress, statement=statement, edges=edges, gap_asked=profile.gap
     )
-    message = session.search(profile, _MESH_TIME)
+    message = session.search(profile, 1.0 if problem.mesh is None else _MESH_TIME)
     session.time_limit = profile.time_limit
     session.few()
     released = _released(session)
-    outer, lower, said = _outer(problem, profile, session)
     figures = figures_of(statement, released.exact, session.bound, session.multipliers)
+    outer: OuterProof | None = None
+    said: tuple[str, ...] = ()
+    if problem.mesh is not None:
+        outer, lower, said = _outer(problem, profile, session)
+        figures = figures._replace(lower_bound=lower)
     return Design(
         problem,
         released.exact,
-        figures._replace(lower_bound=lower),
+        figures,
         certificate=Certificate(released.checks, session.multipliers, session.bound, outer),
         engine="structured",
-        engine_reason=f"{len(edges) // 2:,} segments, without a table of pairs",
+        engine_reason=f"{len(edges) // 2:,} edges, without a table of pairs",
         seconds=session.seconds,
         reason=ending(figures.gap, profile.gap, message or _SHORT),
         notes=(*design_notes(problem, mechanism_of(problem, released.exact).matrix), *said),

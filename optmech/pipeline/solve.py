@@ -5,6 +5,7 @@ from pathlib import Path
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.pipeline import search
+from optmech.pipeline.networks import along_edges, solve_edges
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import Progress
 from optmech.pipeline.sizes import resolution_for
@@ -90,6 +91,8 @@ def solve(
     if problem.mesh is None:
         chosen = load_profile(profile).with_limits(gap, time_limit).at_resolution(resolution)
         if start is None and not device:
+            if resolution is None and along_edges(problem):
+                return solve_edges(problem, chosen, progress)
             cells, why = resolution_for(problem, chosen, asked=resolution is not None)
             if cells:
                 from optmech.pipeline.resolution import solve_at_resolution

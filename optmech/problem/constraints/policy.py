@@ -8,8 +8,7 @@ from typing import Any, cast
 import numpy as np
 from attrs import field, frozen
 
-from optmech.base.arrays import Floats
-from optmech.base.minplus import shortest_detour
+from optmech.base.edges import Edges
 from optmech.certificate.families import Ratio
 from optmech.errors import ProblemError, inside
 from optmech.exact.number import Exact, parse_exact
@@ -21,6 +20,8 @@ from optmech.problem.space import Place, Space
 from optmech.spaces.labels import find_index, find_label
 from optmech.spaces.mechanism import Mechanism
 
+_ROUNDING = 1e-12
+"""By which sums of lengths may seem to be shorter."""
 Edge = tuple[Hashable, Hashable, float]
 
 
@@ -105,39 +106,39 @@ class PolicyGraph(Constraint):
     epsilon: Exact = field(converter=fields.number)
     graph: tuple[Edge, ...] = field(converter=as_edges)
 
-    def lengths(self, space: Space) -> Floats:
-        """The length of every edge, shape (S, S), inf where there is none. Raises ProblemError
-        where a node is no secret."""
-        out = np.full((len(space.secrets),) * 2, np.inf)
+    def edges(self, space: Space) -> Edges:
+        """The length of every edge, both ways. Raises ProblemError where a node is no secret."""
+        ends = []
         for k, edge in enumerate(self.graph):
             with inside(f"graph[{k}]"):
-                i, j = _ends(space, edge)
-            out[i, j] = out[j, i] = min(out[i, j], edge[2])
-        return out
+                ends.append(_ends(space, edge))
+        i, j = np.array(ends, dtype=np.int64).T
+        length = np.array([edge[2] for edge in self.graph])
+        both = np.concatenate([i, j]), np.concatenate([j, i]), np.concatenate([length, length])
+        return Edges.of(len(space.secrets), *both)
 
     def families(self, index: int, space: Space) -> Iterator[Ratio]:
-        yield Ratio(index, self.epsilon, self.lengths(space))
+        yield Ratio(index, self.epsilon, self.edges(space))
 
     def promise(self, space: Space) -> str:
         count = "one edge" if len(self.graph) == 1 else f"{len(self.graph)} edges"
         return f"ε = {self.epsilon.words} per unit of length in a graph of {count}"
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
-        lengths = self.lengths(space)
-        pairs = np.argwhere(np.isfinite(lengths))
-        apart = np.where(np.isfinite(lengths), lengths, 1.0)
+        edges = self.edges(space)
+        apart = np.where(np.isfinite(edges.table), edges.table, 1.0)
+        pairs = np.column_stack([edges.i, edges.j])
         return measured_ratio(m, self.epsilon, fields.ZERO, lambda *_: apart, pairs)
 
     def idle(self, space: Space) -> Sequence[tuple[str, str]]:
         return []
 
     def notes(self, space: Space) -> Sequence[tuple[str, str]]:
-        lengths = self.lengths(space)
-        alone = int(np.isinf(lengths).all(axis=1).sum())
+        edges = self.edges(space)
+        alone = edges.count - len(np.unique(edges.i))
         found = []
         if alone:
             found.append((".graph", f"{alone} secrets are joined with none and are not protected"))
-        longer = np.isfinite(lengths) & (shortest_detour(lengths) < lengths)
-        if longer.any():
+        if (edges.shortest() < edges.value * (1 - _ROUNDING)).any():
             found.append((".graph", "some edges are longer than a path and say nothing"))
         return found
