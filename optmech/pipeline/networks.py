@@ -37,6 +37,7 @@ _MESH_TIME = 0.7
 """Share of the time for the mesh; the bound for every mechanism has the rest."""
 _SEARCHED = 10_000
 """Vertices up to which the bound for every mechanism has a search of its own."""
+_UNKNOWN = "no lower bound for every mechanism is known"
 _SHORT = "stopped by the time limit, or as far as floating point leads"
 
 
@@ -157,7 +158,8 @@ def solve_edges(problem: Problem, profile: Profile, progress: Progress | None = 
     session = EdgeSession(
         profile.time_limit, progress, statement=statement, edges=edges, gap_asked=profile.gap
     )
-    message = session.search(profile, 1.0 if problem.mesh is None else _MESH_TIME)
+    searched = problem.mesh is not None and vertices <= _SEARCHED
+    message = session.search(profile, _MESH_TIME if searched else 1.0)
     session.time_limit = profile.time_limit
     session.few()
     released = _released(session)
@@ -204,8 +206,8 @@ def _passed(found: Released | None) -> Released:
 def _outer(
     problem: Problem, profile: Profile, session: EdgeSession
 ) -> tuple[OuterProof | None, float, tuple[str, ...]]:
-    """The proof of a bound for every mechanism, the bound, and notes: of many vertices by the
-    multipliers of the mesh, of fewer by a search of its own."""
+    """The proof of a bound for every mechanism, the bound, and notes: by the multipliers of the
+    mesh, and of fewer vertices by a search of its own."""
     statement = over_segments(problem)
     edges = edges_of(statement)
     assert edges is not None
@@ -217,14 +219,12 @@ def _outer(
     )  # fmt: skip
     said: tuple[str, ...] = ()
     own.take_bound(session.multipliers)
-    if len(statement.prior) > _SEARCHED:
-        said = ("the lower bound for every mechanism is by the multipliers of the mesh",)
-    elif left > 0:
+    if len(statement.prior) <= _SEARCHED and left > 0:
         session.report("a lower bound for every mechanism")
         what = "the lower bound for every mechanism"
         _, said = attempted(lambda: own.search(profile), what)
     own.few()
     if not own.bound.value > trivial_bound(statement):
-        return None, 0.0, said
+        return None, 0.0, said or (_UNKNOWN,)
     proof = OuterProof(None, statement, own.multipliers)
     return proof, claimable(own.bound.value), said

@@ -267,6 +267,7 @@ class SparseBackend(CompiledBackend):
 
     parts = True
     stages = 2  # a part of the matrix, and all of it
+    roughest = TUNING.iterated_to
     lasting = TUNING.lasting
     correctors = TUNING.iterated_correctors  # a solve takes several
 
@@ -332,7 +333,7 @@ class SparseBackend(CompiledBackend):
     def conditioner(self, state: State, stage: int) -> Conditioner:
         return whole_of(self, state) if stage else part_of(self, state)
 
-    def summed(self, y: Floats) -> Floats:
+    def summed(self, y: Floats, rough: bool) -> Floats:
         own = pushed(self, y, (len(self._factors.parent), len(y) + 1))
         return np.asarray(own[:, :-1].sum(axis=0))
 

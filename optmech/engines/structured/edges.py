@@ -87,6 +87,7 @@ class EdgeBackend(SparseBackend):
     """See ``backend.Backend``: no pair joins later, and majorants follow the edges."""
 
     stages = 1
+    roughest = TUNING.iterated_to_edges
     lasting = TUNING.lasting_edges
     _cone: EdgeCone  # type: ignore[assignment]
 
@@ -117,10 +118,10 @@ class EdgeBackend(SparseBackend):
             value=np.empty(size * blocks),
         )
         groups = -(-blocks // sparse.ABREAST)
-        self._beside = (
-            np.empty((groups, size, sparse.ABREAST)),
-            np.empty((groups, m, sparse.ABREAST)),
-        )
+        shape = groups, size, sparse.ABREAST
+        self._room = {kind: np.empty(shape, dtype=kind) for kind in (np.float32, np.float64)}
+        self._scales = np.empty((groups, m, sparse.ABREAST))
+        self._laid: type | None = None
 
     def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
         blocks, m = self._factors.parent.shape
@@ -128,7 +129,7 @@ class EdgeBackend(SparseBackend):
         room = np.empty((self.threads, 0, 0))
         if not self._factored(rows, sparse.factor, self._factors, none, room):
             return None
-        self._each(sparse.beside, self._factors, *self._beside)
+        self._laid = None
         return Schur(np.zeros((0, m)), np.zeros((0, m)), np.zeros((0, 0)))
 
     def conditioner(self, state: State, stage: int) -> Conditioner:
@@ -146,12 +147,17 @@ class EdgeBackend(SparseBackend):
         body = sp.csc_array((weight, one.row, column), shape=(len(column) - 1,) * 2)
         return Field(one.position[0], body, spread, state.P)
 
-    def summed(self, y: Floats) -> Floats:
-        """Σ_o H_o⁻¹ y, (m,)."""
+    def summed(self, y: Floats, rough: bool) -> Floats:
+        """Σ_o H_o⁻¹ y, (m,); with ``rough`` by factors of half the digits, which take half the
+        memory to go through."""
+        own, kind = self._factors, np.float32 if rough else np.float64
+        value = self._room[kind]
+        if self._laid is not kind:
+            self._each(sparse.beside, own, value, self._scales)
+            self._laid = kind
         total = np.empty((self.threads, len(y)))
-        own = self._factors
         column, index = own.column[0], own.row[: own.base[1]]
-        self._each(sparse.summed, column, index, *self._beside, y[self._order], total)
+        self._each(sparse.summed, column, index, value, self._scales, y[self._order], total)
         out = np.empty_like(y)
         out[self._order] = total.sum(axis=0)
         return out

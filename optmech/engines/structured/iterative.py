@@ -24,11 +24,12 @@ _TINY = 1e-300
 _MOST_RIDGE = 1e-5
 
 
-def accuracy(model: Model, state: State) -> float:
-    """What residuals are to fall to: a tenth of the relative gap that the products make."""
+def accuracy(model: Model, state: State, most: float) -> float:
+    """What residuals are to fall to: a tenth of the relative gap that the products make, or
+    ``most``."""
     products = float(state.rows.s @ state.rows.z)
     gap = products / max(abs(float((model.cost * state.P).sum())), _TINY)
-    return float(np.clip(0.1 * gap, TUNING.iterated_least, TUNING.iterated_to))
+    return float(np.clip(0.1 * gap, TUNING.iterated_least, most))
 
 
 def iterates(variables: int, blocks: int) -> bool:
@@ -138,14 +139,16 @@ class Parts(Backend, Protocol):
 
     stages: int
     """How many preconditioners there are for an iterate, one better than the other."""
+    roughest: float
+    """What residuals fall to at least."""
     lasting: int
     """Gradients up to which one is kept for the next iterate."""
 
     def conditioner(self, state: State, stage: int) -> Conditioner:
         """Factor the blocks and make a preconditioner. Raises LinAlgError where that cannot be."""
 
-    def summed(self, y: Floats) -> Floats:
-        """Σ_o H_o⁻¹ y, (m,)."""
+    def summed(self, y: Floats, rough: bool) -> Floats:
+        """Σ_o H_o⁻¹ y, (m,); ``rough`` where half the digits will do."""
 
 
 class SumsSolver:
@@ -199,7 +202,7 @@ class SumsSolver:
                 before, product = product, float(residual @ towards)
                 goal *= product / before
                 direction = towards
-            moved = self._backend.summed(direction)
+            moved = self._backend.summed(direction, self._goal >= TUNING.rough)
             step = product / float(direction @ moved)
             y += step * direction
             residual -= step * moved

@@ -40,7 +40,8 @@ def factored(
     BreakdownError when a block or the Schur matrix cannot be factored."""
     with _solvable():
         if backend.parts:
-            sums = SumsSolver(cast(Parts, backend), state, accuracy(model, state), kept)
+            parts = cast(Parts, backend)
+            sums = SumsSolver(parts, state, accuracy(model, state, parts.roughest), kept)
             return System(model, backend, state, None, sums)
         schur = backend.factor(state.rows)
         if schur is None or not np.isfinite(schur.sums).all():
