@@ -56,7 +56,7 @@ Definition mesh_fits (d : nat) (rows : nat) (mesh : list triangle_of_file) : boo
   forallb (fun e => existsb (fitting d e) every || all_left e mesh) every.
 
 Definition indices (d : nat) : list (nat * nat * nat) :=
-  flat_map (fun k => map (fun j => ((d - j - k)%nat, j, k)) (seq 0 (S d))) (seq 0 (S d)).
+  flat_map (fun k => map (fun j => ((d - j - k)%nat, j, k)) (seq 0 (S (d - k)))) (seq 0 (S d)).
 
 (** The rows of a triangle's coefficients, found once. *)
 Definition own_rows (rows : list (list Z)) (t : triangle_of_file) : list (list Z) :=

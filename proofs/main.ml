@@ -59,11 +59,13 @@ let count s =
   int_of_string text
 
 (* Bits behind the point: two to them is computed. *)
-let bits s =
+let bits_below digits_of s =
   let text = word s in
-  if not (digits text 0) || String.length text > 6 then
-    unread s.line (Printf.sprintf "%S is no number of bits below a million" text);
+  if not (digits text 0) || String.length text > digits_of then
+    unread s.line (Printf.sprintf "%S is no number of bits, or too many" text);
   N.of_string text
+
+let bits = bits_below 6
 
 let nats = ref [| C.O |]
 
@@ -117,7 +119,7 @@ let rate s =
       let log_num = number_of s c and log_den = number_of s d in
       let log_low = number s in
       let log_high = number s in
-      let log_bits = bits s in
+      let log_bits = bits_below 4 s in
       ( { C.num; den; log = Some { C.log_num; log_den; log_low; log_high; log_bits } },
         (if (a, b) = ("1", "1") then "" else fraction a b ^ " ") ^ "ln " ^ fraction c d )
   | other -> unread s.line (Printf.sprintf "%S stands where \"plain\" or \"log\" must" other)

@@ -147,11 +147,114 @@ def test_what_is_not_covered_has_its_name(constraint: om.Constraint, words: str)
     assert caught.value.where == "constraints[0]"
 
 
-def test_nothing_feasible_is_not_covered() -> None:
-    limits = [om.DifferentialPrivacy(0.1), om.LossBound(0.01)]
-    design = om.solve(line(*limits))
+def test_nothing_feasible_is_stated_with_what_contradicts_itself() -> None:
+    """The items add up to more than 0, evaluated here with floats for powers of e."""
+    design = om.solve(line(om.DifferentialPrivacy(0.1), om.LossBound(0.01)))
     assert design.status == "infeasible"
-    with pytest.raises(ProblemError, match="that no mechanism exists"):
+    text = Text(checked_text(design, "sha256:0"))
+    text.expect("size", "3", "3", "infeasible", "promises", "2", "ratios", "rate")
+    rate = float(text.fraction())
+    text.expect("plain", "distances")
+    apart = text.table(3, 3, text.number())
+    assert apart == [[None if s == t else 1 for t in range(3)] for s in range(3)]
+    text.expect("window", "all", "mean", "most")
+    most = text.fraction()
+    assert most == Fraction(0.01)
+    text.expect("costs")
+    bits = text.number()
+    costs = text.table(3, 3, bits)
+    text.expect("proof", "items")
+    terms = [[0.0] * 3 for _ in range(3)]
+    for i, j, o, value in items(text, text.number()):
+        terms[i][o] += value * 2.0**-576
+        terms[j][o] -= value * 2.0**-576 * math.exp(rate)
+    text.expect("items", "1")
+    ((_, _, _, value),) = items(text, 1)
+    price = float(Fraction(value * most.denominator << bits, 2**768))
+    total = -price * float(most)
+    total += sum(
+        min(own + price * float(c or 0) for own, c in zip(row, costs[s], strict=True))
+        for s, row in enumerate(terms)
+    )
+    text.expect("end")
+    assert total > 1e-3
+
+
+def test_nothing_feasible_without_multipliers_has_its_name() -> None:
+    closed = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    design = om.solve(line(om.DifferentialPrivacy(0.1), om.Support(closed)))
+    assert design.status == "infeasible"
+    with pytest.raises(ProblemError, match="a proof without multipliers that nothing is feasible"):
+        checked_text(design, "sha256:0")
+
+
+CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1.0]])
+
+
+def square(places: np.ndarray, mesh: om.Mesh, unit: str = "") -> om.Design:
+    near = om.distances.euclidean() if mesh.coordinates == "plane" else om.distances.haversine()
+    domain = om.Domain(range(len(places)), places, coordinates=mesh.coordinates)
+    prior = om.Prior.uniform(domain)
+    limits = [om.MetricPrivacy("1/2", near, everywhere=mesh)]
+    return om.solve(om.Problem(prior, near, constraints=limits))
+
+
+def test_every_point_is_the_mesh_and_the_problem_over_its_places() -> None:
+    mesh = om.Mesh.grid((0, 0, 1, 1), width=1)
+    middle = np.array([[0, 0], [1, 0], [0.5, 0.5]])
+    design = square(middle, mesh)
+    text = checked_text(design, "sha256:0")
+    words = text.split("\neverywhere\n")[1].split()
+    assert words[:4] == ["rate", "1", "2", "plain"]
+    one = 1 << int(words[7])
+    assert words[4:10] == ["degree", "1", "coordinates", words[7], "triangles", "2"]
+    corner = {v: f"{one * int(x)} {one * int(y)}" for v, (x, y) in enumerate(mesh.vertices)}
+    for k, own in enumerate(mesh.triangles.tolist()):
+        expected = [*" ".join(corner[v] for v in own).split(), *map(str, own)]
+        assert words[10 + 9 * k : 19 + 9 * k] == expected
+    assert text.endswith(f"places\n0 0\n{one} 0\n{one // 2} {one // 2}\nend\n")
+    parsed = Text(text)
+    parsed.expect("size", "3", "3", "matrix")
+    found = parsed.table(3, 3, parsed.number())
+    region = design.region
+    for row, place in zip(found, middle.tolist(), strict=True):
+        near = region.at([place])[0]
+        assert np.array([float(v or 0) for v in row]) == pytest.approx(near, abs=1e-12)
+    lines = text.split("\n")
+    (cost,) = (line.split() for line in lines if line.startswith("cost "))
+    (least,) = (line.split() for line in lines if line.startswith("least "))
+    assert Fraction(int(cost[1]), int(cost[2])) == Fraction(design.loss)
+    assert Fraction(int(least[1]), int(least[2])) == Fraction(design.lower_bound)
+
+
+@pytest.mark.parametrize(
+    ("design", "words"),
+    [
+        (
+            lambda: square(
+                CORNERS / 100,
+                om.Mesh.grid((0, 0, 0.01, 0.01), width=0.6, coordinates="lonlat"),
+            ),
+            "a region in degrees",
+        ),
+        (
+            lambda: square(CORNERS, om.Mesh.grid((0, 0, 3, 1), width=3)),
+            "places whose weights on the mesh are no binary fractions",
+        ),
+    ],
+)
+def test_regions_that_are_not_covered_have_their_names(design, words: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ProblemError, match=words):
+        checked_text(design(), "sha256:0")
+
+
+def test_every_point_of_a_line_is_not_covered() -> None:
+    mesh = om.Mesh.line(0, 2, 3)
+    limits = [om.MetricPrivacy("1/2", everywhere=mesh)]
+    design = om.solve(
+        om.Problem(om.Prior.uniform(mesh.domain), om.distances.euclidean(), constraints=limits)
+    )
+    with pytest.raises(ProblemError, match="a promise at every point of a line or of roads"):
         checked_text(design, "sha256:0")
 
 

@@ -137,3 +137,34 @@ def problems() -> dict[str, om.Problem]:
             line, TABLE, constraints=[om.DifferentialPrivacy(2.0), om.Bias(1.0, [0, 1, 2, 3.0])]
         ),
     }  # fmt: skip
+
+
+def everywhere_problems() -> dict[str, om.Problem]:
+    """Private at every point: linear; and of degree 2, with a promise about the places."""
+    places = om.Prior(om.Domain(range(4), [[0, 0], [1, 0], [0, 1], [0.75, 0.5]]), [1, 2, 3, 2])
+    square = om.Mesh([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.25]],
+                     [[0, 1, 4], [1, 2, 4], [2, 3, 4], [3, 0, 4]])  # fmt: skip
+    far = om.distances.euclidean()
+
+    def private(epsilon: str, mesh: om.Mesh) -> om.MetricPrivacy:
+        return om.MetricPrivacy(epsilon, far, everywhere=mesh)
+
+    bounded = om.LossBound(1.0, worst_case=True)
+    halves = om.Mesh.grid((0, 0, 1, 1), width=1)
+    return {
+        "every point": om.Problem(places, far, constraints=[private("3/2", square)]),
+        "degree 2": om.Problem(
+            places, far, constraints=[private("ln 5", halves.with_degree(2)), bounded]
+        ),
+    }
+
+
+def refuted() -> dict[str, om.Problem]:
+    """What nothing keeps together."""
+    line = om.Prior(om.Domain.range(4), [1, 2, 3, 2])
+    exact = om.LossBound("1/10", worst_case=True)
+    hidden = om.DistortionPrivacy(0.7, TABLE)
+    return {
+        "no utility": om.Problem(line, TABLE, constraints=[om.DifferentialPrivacy(0.5), exact]),
+        "no hiding": om.Problem(line, TABLE, constraints=[hidden, exact]),
+    }
