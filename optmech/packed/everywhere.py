@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
@@ -22,6 +23,8 @@ from optmech.packed.file import Parts
 from optmech.packed.header import Header
 from optmech.packed.meshes import CORNER_BYTES, WEIGHT_BITS, Weights
 from optmech.packed.places import coordinates_of
+from optmech.protection.places import Snap
+from optmech.protection.reporter import STICKY
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.covering import Corners
 from optmech.spaces.mesh.elements import basis
@@ -31,6 +34,7 @@ from optmech.spaces.sphere import FAR, is_position
 
 _POLE = 90
 _AT_ONCE = 2**20
+_MOST_POINTS = 2.0**53
 _FEW = 16
 """Draws of a call for each of which all rows are read."""
 
@@ -182,6 +186,43 @@ class PackedEverywhere(Packed, MeshMechanism):
         triangle, weights = self._found(np.array([list(map(float, exact))]))
         first, second, third = map(int, weights[0])
         return None if triangle[0] < 0 else (int(triangle[0]), (first, second, third))
+
+    @cached_property
+    def lattice(self) -> Snap | None:
+        """The lattice on whose points reports repeat (``StickyReports``), so fine that it lets log
+        ratios grow by at most 0.1; None where the file states no ε per distance above 0, or where
+        the lattice has more points than 2^53."""
+        metric = [part for part in self.header.constraints if part["kind"] == "metric_privacy"]
+        rate = max((part["epsilon"] or 0.0 for part in metric), default=0.0)
+        if not 0 < rate < math.inf:
+            return None
+        found = Snap.of(self.mesh, STICKY / rate)
+        wide = np.ptp(self.mesh.vertices, axis=0) / found.step + 2
+        return found if float(wide[0] * wide[1]) < _MOST_POINTS else None
+
+    def number(self, position: Sequence[float]) -> int | None:
+        """The number of the lattice's point next to a position; None outside, where that is
+        refused. Raises ProblemError as ``locate``."""
+        assert self.lattice is not None
+        if self.locate(position) is None:
+            return None
+        assert isinstance(self._parts.places, Weights)
+        place = np.array([list(map(float, both_rational(position)))])
+        led, _, _ = self._parts.places.led(place, self.header.outside)
+        column, row = self.lattice.index(led)[0].tolist()
+        return int(row * self.lattice.shape[0] + column)
+
+    def report_of(self, number: int, entropy: bytes) -> Hashable:
+        """The report for a point of the lattice, as ``report``; where that point lies outside of
+        the region, for the point of its border next to it."""
+        assert self.lattice is not None
+        assert isinstance(self._parts.places, Weights)
+        row, column = divmod(number, self.lattice.shape[0])
+        point = self.lattice.points(np.array([[column, row]]))
+        triangle, weights = self._parts.places.of(point, "nearest")
+        first, second, third = map(int, weights[0])
+        drawn = self._require_bytes(entropy)
+        return self.reports((int(triangle[0]), (first, second, third)), drawn)[0]
 
     def _found(self, places: Floats) -> tuple[Ints, Ints]:
         """Triangles (n,), -1 outside, and weights (n, 3)."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import ReadOnly, record
@@ -92,6 +93,9 @@ def vertices_of(mesh: Mesh) -> Domain:
     return Domain(range(len(mesh)), mesh.vertices, mesh.unit, coordinates=mesh.coordinates)
 
 
+Bools = NDArray[np.bool_]
+
+
 @record
 class Weights(ReadOnly):
     """Where positions are in a mesh."""
@@ -151,19 +155,28 @@ class Weights(ReadOnly):
             found[part], weights[part] = self._of(positions[part], outside)
         return found, weights
 
-    def _of(self, positions: Floats, outside: str) -> tuple[Ints, Ints]:
+    def led(
+        self, positions: Floats, outside: str
+    ) -> tuple[Floats, Bools, tuple[Ints, Floats, Floats, Floats]]:
+        """Positions (n, 2) as they are looked up: led around the globe, and to the border if they
+        lie outside and that is not refused; which are refused; their triangles and weights."""
         vertices = self.mesh.vertices
         (west, south), (east, north) = vertices.min(axis=0), vertices.max(axis=0)
-        places = positions
+        places = np.array(positions)
         if self.mesh.coordinates == "lonlat":
-            places = np.column_stack([turned(places[:, 0], west, east), places[:, 1]])
+            places[:, 0] = turned(places[:, 0], west, east)
         within = ((places >= (west, south)) & (places <= (east, north))).all(axis=1)
-        triangle, first, second, least = self._parts(places)
-        lost = ~(within & (least >= -_TOLERANCE))
+        parts = self._parts(places)
+        lost = ~(within & (parts[3] >= -_TOLERANCE))
         if outside == "nearest" and lost.any():
-            feet = self.border.feet(positions[lost])
-            triangle[lost], first[lost], second[lost], _ = self._parts(feet)
+            places[lost] = self.border.feet(positions[lost])
+            for each, own in zip(parts, self._parts(places[lost]), strict=True):
+                each[lost] = own
             lost[:] = False
+        return places, lost, parts
+
+    def _of(self, positions: Floats, outside: str) -> tuple[Ints, Ints]:
+        _, lost, (triangle, first, second, _) = self.led(positions, outside)
         unit = 1 << WEIGHT_BITS
         one = np.clip(np.floor(first * unit), 0, unit)
         two = np.clip(np.floor(second * unit), 0, unit - one)

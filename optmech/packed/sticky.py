@@ -47,8 +47,13 @@ class StickyReports(Kept):
     ledger:
         Where fresh draws are charged; beyond its budget its fall-back decides.
 
+    Of a mechanism for every point, a place is a position, which counts as a point of
+    ``mechanism.lattice``: two positions count as up to ``snap`` farther apart than they are, by
+    which the radius of a ledger has to be larger.
+
     Raises ProblemError on a key of another length, a period below 1, a ledger of another
-    mechanism, and a mechanism for every point.
+    mechanism, or one whose radius is not above ``snap``, and on a mechanism for every point that
+    states no ε.
 
     Examples
     --------
@@ -79,11 +84,22 @@ class StickyReports(Kept):
     ) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise ProblemError(f"is not {KEY_BYTES} bytes", where="key")
-        if not isinstance(mechanism, PackedMechanism | Earth):
+        lattice = mechanism.lattice if isinstance(mechanism, PackedEverywhere) else None
+        if isinstance(mechanism, PackedEverywhere) and lattice is None:
             raise ProblemError(
-                "is a mechanism for every point: two fixes of one place are two points",
+                "is a mechanism for every point that states no ε, or one too large: reports would "
+                "repeat on a lattice whose width depends on it",
                 where="mechanism",
-                remedy="Draw anew for each, and charge a Ledger",
+                remedy="Draw anew for each position, and charge a Ledger",
+            )
+        self.snap = 0.0 if lattice is None else lattice.slack
+        """How much farther apart two positions count than they are, in the mesh's unit."""
+        if ledger is not None and isinstance(ledger, Ledger) and ledger.radius <= self.snap:
+            raise ProblemError(
+                f"is for a radius of {ledger.radius:g}, and positions count as up to "
+                f"{self.snap:g} farther apart than they are",
+                where="ledger",
+                remedy="Give the radius of positions, and that much more",
             )
         if ledger is not None and not isinstance(ledger, Ledger):
             raise ProblemError(
@@ -107,36 +123,57 @@ class StickyReports(Kept):
     def entropy(self, place: int, epoch: int) -> bytes:
         """The bytes of the draw for a place's number and an epoch: the first ``draw_bytes`` of
         HMAC-SHA-256 over the text "optmech-sticky/1", the packed file's digest, the place (4 bytes,
-        of a file for the whole earth 8) and the epoch (8 bytes, all little-endian). Raises
-        ProblemError on numbers of none."""
-        number = whole(place, "place", most=len(self.mechanism.secrets) - 1)
+        of a file for every point or the whole earth 8) and the epoch (8 bytes), little-endian.
+        Raises ProblemError on numbers of none."""
+        number = whole(place, "place", most=self._places - 1)
         when = whole(epoch, "epoch", most=_MOST_EPOCHS - 1)
-        message = self.mechanism.digest + struct.pack(
-            "<QQ" if isinstance(self.mechanism, Earth) else "<IQ", number, when
-        )
+        few = isinstance(self.mechanism, PackedMechanism)
+        message = self.mechanism.digest + struct.pack("<IQ" if few else "<QQ", number, when)
         return self._hmac(_LABEL + message)[: self.mechanism.draw_bytes]
 
     def report(self, secret: Hashable, time: float) -> Hashable | None:
-        """The report for a place at a time (seconds since 1970): equal for equal places within an
-        epoch. Where a fresh draw would go beyond the ledger's budget, its fall-back: the report
-        before, or None for no report.
+        """The report for a place, or of a mechanism for every point a position, at a time (seconds
+        since 1970): equal for equal places within an epoch. Where a fresh draw would go beyond the
+        ledger's budget, its fall-back: the report before, or None for no report; None outside the
+        region, where the file says to refuse that.
 
         A draw is fresh unless the place's last one was in the same epoch, so that a clock that goes
         back charges again.
         """
-        place = self.mechanism.secrets.index(secret)
+        own, place = self.mechanism, self._number(secret)
         epoch = self._epoch(time)
+        if place is None:
+            return None
         with self._mutex:
             if self._entered.get(place) != epoch:
                 if self.ledger is not None and not self.ledger.charge(secret):
                     return self._last if self.ledger.fall_back == "repeat" else None
                 self._entered[place] = epoch
-            own, drawn = self.mechanism, self.entropy(place, epoch)
-            known = (
-                own.report(place, drawn) if isinstance(own, Earth) else own.report(secret, drawn)
-            )
-            self._last = known
+            drawn = self.entropy(place, epoch)
+            if isinstance(own, PackedEverywhere):
+                self._last = own.report_of(place, drawn)
+            elif isinstance(own, Earth):
+                self._last = own.report(place, drawn)
+            else:
+                self._last = own.report(secret, drawn)
             return self._last
+
+    def _number(self, secret: Any) -> int | None:
+        """Of a place, or of the point of the lattice next to a position; None outside."""
+        own = self.mechanism
+        return (
+            own.number(secret) if isinstance(own, PackedEverywhere) else own.secrets.index(secret)
+        )
+
+    @property
+    def _places(self) -> int:
+        """How many places there are, or points of the lattice."""
+        own = self.mechanism
+        if isinstance(own, PackedEverywhere):
+            assert own.lattice is not None
+            columns, rows = own.lattice.shape
+            return columns * rows
+        return len(own.secrets)
 
     def to_dict(self) -> dict[str, Any]:
         """What was drawn and reported last as plain values, to be kept on the device; the
@@ -164,7 +201,7 @@ class StickyReports(Kept):
             self._entered, self._last = entered, last
 
     def _drawn(self, place: int, epoch: str) -> tuple[int, int]:
-        number = whole(place, "entered", most=len(self.mechanism.secrets) - 1)
+        number = whole(place, "entered", most=self._places - 1)
         if not isinstance(epoch, str) or not _EPOCH.fullmatch(epoch):
             raise ValueError
         return number, whole(int(epoch), "entered", most=_MOST_EPOCHS - 1)

@@ -14,7 +14,7 @@ from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.observables import Subsets, Suppressible
 from optmech.spaces.regions import Regions
-from optmech.spaces.sphere import Border, squares, turned
+from optmech.spaces.sphere import Border, sines, squares, turned
 
 _INWARD = 1e-9
 """How far towards its middle a point of a border is led, so that rounding leaves it inside."""
@@ -157,14 +157,21 @@ class Snap:
         low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
         corners = np.array([low, high, [low[0], high[1]], [high[0], low[1]]]).tolist()
         boxed = all(mesh.locate_exactly(corner) is not None for corner in corners)
-        diagonal = slack if boxed else slack / 2
+        # by how much a foot may be farther away than the border itself
+        more = 0.0
+        if not boxed and mesh.coordinates == "lonlat":
+            border = border_of(mesh)
+            wide = float(np.abs(border.end - border.start).sum(axis=1).max()) * (np.pi / 180)
+            more = wide * wide / 4 * EARTH_RADIUS_KM
+        diagonal = slack if boxed else max(slack / 2 - more, slack / 4)
+        slack = slack if boxed else 2 * (diagonal + more)
         # a little less, for rounding and for what is led inwards from the border
         side = (1 - 5e-5) * np.array([diagonal, diagonal]) / np.sqrt(2)
         if mesh.coordinates == "lonlat":
             # of longitude where a degree is longest: nowhere is the lattice's cell longer
             near = 0.0 if low[1] <= 0 <= high[1] else float(np.abs([low[1], high[1]]).min())
             degree = float(np.radians(EARTH_RADIUS_KM))
-            side = side / (degree * np.array([np.cos(np.radians(near)), 1.0]))
+            side = side / (degree * np.array([float(sines(np.array([near]))[1][0]), 1.0]))
         return cls(mesh, side, slack)
 
     def __call__(self, points: Floats) -> tuple[Floats, list[bytes], Ints]:
@@ -175,8 +182,8 @@ class Snap:
         places = np.array(points)
         if self.mesh.coordinates == "lonlat":
             places[:, 0] = turned(places[:, 0], float(low[0]), float(high[0]))
-        index = np.rint((places - low) / self.step).astype(np.int64)
-        snapped = np.clip(low + index * self.step, low, high)
+        index = self.index(places)
+        snapped = self.points(index)
         lost = self.mesh.locate(snapped)[0] < 0
         if lost.any():
             snapped[lost] = nearest_of_region(self.mesh, snapped[lost])
@@ -185,6 +192,23 @@ class Snap:
             for pair in index.tolist()
         ]
         return snapped, messages, index[:, 0] * 2**31 + index[:, 1]
+
+    def index(self, places: Floats) -> Ints:
+        """Columns and rows of the lattice next to places of the region, (n, 2): sums and products
+        of float64 in one order, as other languages have them."""
+        steps = np.floor((places - self.mesh.vertices.min(axis=0)) / self.step + 0.5)
+        return np.asarray(np.maximum(steps, 0).astype(np.int64))
+
+    def points(self, index: Ints) -> Floats:
+        """The lattice's points, cut off at the box around the region."""
+        low, high = self.mesh.vertices.min(axis=0), self.mesh.vertices.max(axis=0)
+        return np.asarray(np.clip(low + index * self.step, low, high))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many columns and rows there are."""
+        columns, rows = self.index(self.mesh.vertices.max(axis=0)[None])[0].tolist()
+        return columns + 1, rows + 1
 
 
 def nearest_of_region(mesh: Mesh, points: Floats) -> Floats:

@@ -7,7 +7,9 @@ import hmac
 import itertools
 import json
 import math
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -188,6 +190,133 @@ def test_the_rows_of_a_place_are_looked_at_before_it_is_drawn_for(
         ledger.allows(2)
 
 
-def test_mechanisms_for_every_point_have_no_sticky_reports() -> None:
-    with pytest.raises(om.ProblemError, match="every point"):
-        om.StickyReports(om.load_packed(VECTORS / "field.omm"), KEY)  # type: ignore[arg-type]
+@pytest.fixture(scope="module", params=["field.omm", "globe.omm"])
+def region(request: pytest.FixtureRequest) -> Any:
+    return om.load_packed(VECTORS / request.param)
+
+
+def apart(found: Any, p: Any, q: Any) -> Any:
+    """Distances by the mesh's own measure: of the plane, or along great circles."""
+    p, q = np.asarray(p, float), np.asarray(q, float)
+    if found.mesh.coordinates == "plane":
+        return np.hypot(*(p - q).T)
+    (x, y), (u, v) = np.radians(p.T), np.radians(q.T)
+    half = np.sin((v - y) / 2) ** 2 + np.cos(y) * np.cos(v) * np.sin((u - x) / 2) ** 2
+    return 2 * 6371.0088 * np.arcsin(np.sqrt(half))
+
+
+def inner(found: Any, count: int, rng: Any) -> Any:
+    """Points of the region: means of the corners of its triangles."""
+    corners = found.mesh.vertices[found.mesh.triangles]
+    weights = rng.dirichlet(np.ones(3), count)
+    return np.einsum("nc,ncd->nd", weights, corners[rng.integers(0, len(corners), count)])
+
+
+def test_fixes_of_one_place_are_one_report_of_a_mechanism_for_every_point(region: Any) -> None:
+    rng = np.random.default_rng(4)
+    sticky = om.StickyReports(region, KEY, period=DAY)
+    points = inner(region, 300, rng)
+    columns, _ = region.lattice.shape
+    known: dict[int, Any] = {}
+    for k, point in enumerate(points.tolist()):
+        first = sticky.report(point, 3600.0 * (k % 24))
+        assert sticky.report(point, 0.0) == first
+        number = region.number(point)
+        assert known.setdefault(number, first) == first
+        message = b"optmech-sticky/1" + region.digest + number.to_bytes(8, "little") + bytes(8)
+        drawn = hmac.digest(KEY, message, "sha256")[: region.draw_bytes]
+        assert sticky.entropy(number, 0) == drawn
+        # a ten-thousandth of a step away it is the same point of the lattice, or the next one
+        near = region.number((np.asarray(point) + region.lattice.step * 1e-4).tolist())
+        if near is not None:
+            assert abs(near % columns - number % columns) <= 1
+            assert abs(near // columns - number // columns) <= 1
+    if region.mesh.coordinates == "lonlat":
+        west = points[0] - [360.0, 0.0]
+        assert sticky.report(west.tolist(), 5.0) == sticky.report(points[0].tolist(), 5.0)
+
+
+def test_what_positions_lose_by_a_lattice(region: Any) -> None:
+    """No pair of 10⁴ is told apart by more than ε times its distance and what is said on top."""
+    rng = np.random.default_rng(5)
+    points = inner(region, 400, rng)
+    epsilon = max(part["epsilon"] for part in region.header.constraints)
+    sticky = om.StickyReports(region, KEY)
+    assert epsilon * sticky.snap == pytest.approx(0.1)
+    columns, _ = region.lattice.shape
+    numbers = [region.number(point) for point in points.tolist()]
+    taken = region.lattice.points(np.array([[n % columns, n // columns] for n in numbers]))
+    # where the region is no rectangle, a point of the lattice beside it counts as one of its border
+    inside = np.array([region.mesh.locate_exactly(point) is not None for point in taken.tolist()])
+    assert inside.mean() > 0.9
+    assert (apart(region, points, taken)[inside] <= sticky.snap / 2).all()
+    logs = np.log(region.at(taken[inside]))
+    i, j = rng.integers(0, int(inside.sum()), (2, 10_000))
+    worst = np.abs(logs[i] - logs[j]).max(axis=1)
+    between = apart(region, points[inside][i], points[inside][j])
+    assert (worst <= epsilon * (between + sticky.snap + 2 * region.header.snap) + 1e-9).all()
+
+
+def test_a_ledger_counts_what_a_lattice_adds(region: Any) -> None:
+    free = om.StickyReports(region, KEY)
+    with pytest.raises(om.ProblemError, match="farther apart"):
+        om.StickyReports(region, KEY, ledger=om.Ledger(region, None, free.snap))
+    ledger = om.Ledger(region, None, 1 + free.snap, budget=100)
+    sticky = om.StickyReports(region, KEY, ledger=ledger)
+    point = inner(region, 1, np.random.default_rng(1))[0].tolist()
+    assert len({sticky.report(point, 3600.0 * hour) for hour in range(5)}) == 1
+    rate = max(part["epsilon"] for part in region.header.constraints)
+    once = rate * (1 + free.snap + 2 * region.header.snap)
+    assert ledger.plain == pytest.approx(once, rel=1e-6)
+    again = om.StickyReports(region, KEY)
+    again.restore(sticky.to_dict())
+    assert again.to_dict() == sticky.to_dict()
+
+
+def test_the_lattice_is_one_in_both_languages(region: Any, node: str, tmp_path: Path) -> None:
+    """A thousand positions inside, on vertices, outside, a turn away: numbers and reports."""
+    rng = np.random.default_rng(6)
+    globe = region.mesh.coordinates == "lonlat"
+    low, high = region.mesh.vertices.min(axis=0), region.mesh.vertices.max(axis=0)
+    wide = rng.uniform(low - (high - low), high + (high - low), (300, 2))
+    wide[:, 1] = np.clip(wide[:, 1], -90, 90)
+    turns = inner(region, 100, rng) + ([360, 0] if globe else [0, 0])
+    points = np.vstack([inner(region, 600, rng), region.mesh.vertices, wide, turns]).tolist()
+    (tmp_path / "points.json").write_text(json.dumps(points))
+    client = Path(om.__file__).parent / "packed" / "client" / "index.js"
+    script = f"""
+import {{ readFileSync }} from "node:fs";
+import {{ load, StickyReports }} from {json.dumps(client.as_uri())};
+const read = (name) => readFileSync(name);
+const own = await load(read({json.dumps(str(VECTORS / ("globe.omm" if globe else "field.omm")))}));
+const sticky = new StickyReports(own, Uint8Array.from({list(KEY)}));
+const out = [];
+for (const point of JSON.parse(read({json.dumps(str(tmp_path / "points.json"))})))
+  out.push([own.number(point), await sticky.report(point, 86400 * 3)]);
+console.log(JSON.stringify([sticky.snap, out, await sticky.toDict()]));
+"""
+    done = subprocess.run(
+        [node, "--input-type=module", "-e", script], capture_output=True, check=True, timeout=100
+    )
+    snap, answers, state = json.loads(done.stdout)
+    sticky = om.StickyReports(region, KEY)
+    assert snap == sticky.snap
+    assert len(answers) == len(points)
+    refused = 0
+    for point, (number, report) in zip(points, answers, strict=True):
+        assert number == region.number(point), point
+        own = sticky.report(point, 86400.0 * 3)
+        refused += own is None
+        assert report == (None if own is None else region.observables.index(own)), point
+    assert refused == (0 if region.header.outside == "nearest" else pytest.approx(265, abs=35))
+    assert state == sticky.to_dict()
+
+
+def test_a_mechanism_for_every_point_without_an_epsilon_has_no_lattice(tmp_path: Path) -> None:
+    form, inner_, rows, _ = decode((VECTORS / "field.omm").read_bytes()).value
+    header = decode(inner_)
+    header["constraints"] = [{**part, "epsilon": None} for part in header["constraints"]]
+    head = encode(Tag(55799, [form, encode(header), rows, bytes(32)]))[:-32]
+    (tmp_path / "m.omm").write_bytes(head + hashlib.sha256(head).digest())
+    with pytest.raises(om.ProblemError, match="states no ε"):
+        om.StickyReports(om.load_packed(tmp_path / "m.omm"), KEY)

@@ -202,14 +202,14 @@ def _fail_while_writing(path: Path) -> None:
 def test_streams_that_are_no_tables(content: bytes, said: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
-    with pytest.raises(ProblemError, match=said), csv_parts(path, 10) as (_, parts):
+    with pytest.raises(ProblemError, match=said), csv_parts(path, 10) as (_, _, parts):
         list(parts)
 
 
 def test_short_rows_are_filled_up(tmp_path: Path) -> None:
     path = tmp_path / "short.csv"
     path.write_text("\ufeffa,b,c\r\n1\r\n\r\n1,2,3\r\n", encoding="utf-8")
-    with csv_parts(path, 10) as (header, parts):
+    with csv_parts(path, 10) as (_, header, parts):
         assert header == ["a", "b", "c"]
         # with the lines that they are on, an empty one among them
         assert list(parts) == [[(2, ["1", "", ""]), (4, ["1", "2", "3"])]]

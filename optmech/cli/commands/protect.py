@@ -228,7 +228,6 @@ def _released(args: argparse.Namespace) -> tuple[Mechanism | Earth, Promise | No
 def _promised(promise: Promise, reporter: Reporter, draws: int) -> list[str]:
     """What the reports of one row promise, in sentences."""
     from optmech.designs.promise import times
-    from optmech.protection.reporter import STICKY
 
     lines = [promise.sentence]
     if promise.odds:
@@ -242,7 +241,7 @@ def _promised(promise: Promise, reporter: Reporter, draws: int) -> list[str]:
         lines.append(
             f"places are the points of a lattice, so that reports repeat: two positions count as "
             f"up to {reporter.snap:.3g}{unit} farther apart than they are, and odds grow by a "
-            f"factor of at most {times(math.exp(STICKY))}"
+            f"factor of at most {times(math.exp((promise.epsilon or 0.0) * reporter.snap))}"
         )
     return lines
 

@@ -30,12 +30,14 @@ export function geolocation(sticky, source = globalThis.navigator?.geolocation) 
   need(sticky instanceof StickyReports, "are no sticky reports");
   need(METHODS.every((name) => typeof source?.[name] === "function"), "the source gives no positions");
   const { mechanism } = sticky;
-  need(mechanism.secrets.degrees, "the places are not in degrees: positions cannot be looked up");
+  const mesh = mechanism.kind === "mesh";
+  need((mesh ? mechanism.mesh : mechanism.secrets).degrees, "the places are not in degrees: positions cannot be looked up");
   const unavailable = (message) => ({ code: 2, message, PERMISSION_DENIED: 1, POSITION_UNAVAILABLE: 2, TIMEOUT: 3 });
   const reported = async ({ coords, timestamp }) => {
-    const place = mechanism.locate([coords.longitude, coords.latitude]);
-    need(place >= 0, "outside the region");
-    const report = await sticky.report(place, timestamp / 1000);
+    const position = [coords.longitude, coords.latitude];
+    const place = mechanism.locate(position);
+    need(mesh ? place !== null : place >= 0, "outside the region");
+    const report = await sticky.report(mesh ? position : place, timestamp / 1000);
     need(report !== null, "the budget is spent");
     const { coordinates, accuracy } = mechanism.describe(report);
     return {

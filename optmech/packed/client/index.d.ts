@@ -84,6 +84,13 @@ export class MeshMechanism {
   };
   /** How far a position is moved before a draw, at most. */
   readonly snap: number;
+  /** Where reports repeat: two positions count as up to `slack` farther apart than they are. */
+  readonly lattice: { readonly slack: number; readonly columns: number; readonly rows: number;
+    readonly count: number; number(place: number[]): number; point(number: number): number[] } | null;
+  /** The number of the lattice's point next to a position; null outside the region. */
+  number(position: number[]): number | null;
+  /** The number of the report that exactly `drawBytes` bytes stand for at a point of the lattice. */
+  drawOf(number: number, bytes: Uint8Array): number;
   /** The number of the report that exactly `drawBytes` bytes stand for; -1 outside the region. */
   draw(position: number[], bytes: Uint8Array): number;
   /** A report at a position, from the system's entropy; -1 outside the region. */
@@ -190,7 +197,7 @@ export interface StickyState {
 
 export class StickyReports {
   constructor(
-    mechanism: Mechanism | EarthMechanism,
+    mechanism: Mechanism | MeshMechanism | EarthMechanism,
     key: Uint8Array,
     options?: {
       period?: number;
@@ -199,12 +206,14 @@ export class StickyReports {
       save?: (() => unknown) | null;
     },
   );
-  readonly mechanism: Mechanism | EarthMechanism;
+  readonly mechanism: Mechanism | MeshMechanism | EarthMechanism;
+  /** How much farther apart two positions count than they are; a ledger's radius is larger by that. */
+  readonly snap: number;
   readonly period: number;
   readonly ledger: Ledger | null;
   entropy(place: number, epoch: number | bigint): Promise<Uint8Array>;
-  /** The number of the report, or null where the ledger refuses. */
-  report(place: number, time?: number): Promise<number | null>;
+  /** The number of the report for a place, or a position, or null where the ledger refuses. */
+  report(place: number | number[], time?: number): Promise<number | null>;
   toDict(): Promise<StickyState>;
   restore(state: StickyState): Promise<void>;
 }

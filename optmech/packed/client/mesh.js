@@ -7,13 +7,14 @@
 import { need } from "./cbor.js";
 import { describeHeader, fields, float, numbers, text, whole } from "./fields.js";
 import { Places } from "./places.js";
-import { Border, FAR, between, firstOf, isPosition, turned } from "./sphere.js";
+import { Border, FAR, between, firstOf, isPosition, sines, turned } from "./sphere.js";
 import { needMap, needOneRow, needTiling } from "./tiling.js";
 import { Rows, equal, rowsUsed } from "./rows.js";
 
 const MOST_TRIANGLES = 2 ** 16;
 const UNIT = 2 ** 24;
 const CORNER_BYTES = 3;
+const [STICKY, WIDEST, EARTH_KM, MOST_POINTS] = [0.1, 90, 6371.0088, 2 ** 53];
 const TOLERANCE = -(2 ** -32);
 
 /** The first where the flag is 0, the second where it is 1; for finite numbers, without a branch. */
@@ -60,17 +61,31 @@ class Mesh {
     if (this.degrees) needMap(...this.box);
   }
 
-  /** Triangle and weights over 2^24 of a position; null outside, where that is refused. */
-  locate(position, outside) {
+  /** The largest sum of both coordinates' steps along a part of the border. */
+  get wide() {
+    return this.#border.wide;
+  }
+
+  /**
+   * A position as it is looked up: around the globe, and outside of the region on its border; null where that
+   * is refused.
+   */
+  led(position, outside) {
     need(isPosition(position, 2, this.degrees), "is no position");
     const [west, east, south, north] = this.box;
     const [x, y] = [this.degrees ? turned(position[0], west, east) : position[0], position[1]];
-    let [found, least] = this.#find(x, y);
+    const [, least] = this.#find(x, y);
     const inside = west <= x && x <= east && south <= y && y <= north && least >= TOLERANCE;
-    if (outside === "nearest") {
-      const foot = this.#border.foot(position);
-      [found, least] = this.#find(inside ? x : foot[0], inside ? y : foot[1]);
-    } else if (!inside) return null;
+    if (outside !== "nearest") return inside ? [x, y] : null;
+    const foot = this.#border.foot(position);
+    return [inside ? x : foot[0], inside ? y : foot[1]];
+  }
+
+  /** Triangle and weights over 2^24 of a position; null outside, where that is refused. */
+  locate(position, outside) {
+    const led = this.led(position, outside);
+    if (led === null) return null;
+    const [found] = this.#find(...led);
     const first = between(Math.floor(found.values[0] * UNIT), 0, UNIT) | 0;
     const second = between(Math.floor(found.values[1] * UNIT), 0, UNIT - first) | 0;
     return { triangle: found.place, weights: [first, second, UNIT - first - second] };
@@ -105,6 +120,60 @@ class Mesh {
   }
 }
 
+/** Where reports repeat: what `PackedEverywhere.lattice` is in Python, by the same sums and products. */
+class Lattice {
+  #low;
+  #high;
+  #step;
+
+  constructor(mesh, rate) {
+    const [west, east, south, north] = mesh.box;
+    [this.#low, this.#high] = [[west, south], [east, north]];
+    const slack = mesh.degrees ? Math.min(STICKY / rate, WIDEST) : STICKY / rate;
+    const boxed = [[west, south], [east, north], [west, north], [east, south]].every(([x, y]) =>
+      mesh.vertices.some(([a, b]) => a === x && b === y));
+    // by how much a foot may be farther away than the border itself
+    const wide = boxed || !mesh.degrees ? 0 : mesh.wide * (Math.PI / 180);
+    const more = wide * wide / 4 * EARTH_KM;
+    const diagonal = boxed ? slack : Math.max(slack / 2 - more, slack / 4);
+    this.slack = boxed ? slack : 2 * (diagonal + more);
+    const side = (1 - 5e-5) * diagonal / Math.sqrt(2);
+    this.#step = [side, side];
+    if (mesh.degrees) {
+      const near = south <= 0 && north >= 0 ? 0 : Math.min(Math.abs(south), Math.abs(north));
+      const degree = EARTH_KM * (Math.PI / 180);
+      this.#step = [side / (degree * sines(near)[1]), side / (degree * 1)];
+    }
+    [this.columns, this.rows] = this.#index(this.#high).map((k) => k + 1);
+    this.count = this.columns * this.rows;
+    Object.freeze(this);
+  }
+
+  #index(place) {
+    return place.map((value, k) => Math.max(Math.floor((value - this.#low[k]) / this.#step[k] + 0.5), 0));
+  }
+
+  /** The number of the point next to a place of the region. */
+  number(place) {
+    const [column, row] = this.#index(place);
+    return row * this.columns + column;
+  }
+
+  point(number) {
+    return [number % this.columns, Math.floor(number / this.columns)].map((n, k) =>
+      between(this.#low[k] + n * this.#step[k], this.#low[k], this.#high[k]));
+  }
+}
+
+/** The lattice of what a file states; null without an ε per distance above 0, or where it is too fine. */
+function latticeOf(mesh, constraints) {
+  const rate = constraints.reduce((most, part) =>
+    (part.kind === "metric_privacy" ? Math.max(most, part.epsilon ?? 0) : most), 0);
+  if (!(rate > 0 && rate < Infinity)) return null;
+  const found = new Lattice(mesh, rate);
+  return found.count < MOST_POINTS ? found : null;
+}
+
 export class MeshMechanism {
   #rows;
   #rowOf;
@@ -130,6 +199,7 @@ export class MeshMechanism {
     this.snap = float(header.get("snap"), "snap");
     need(this.snap >= 0, "snap is below 0");
     describeHeader(this, header, this.columns.length);
+    this.lattice = latticeOf(this.mesh, this.constraints);
     this.#digest = digest;
   }
 
@@ -148,9 +218,26 @@ export class MeshMechanism {
    * outside, where that is refused.
    */
   draw(position, bytes) {
+    return this.#drawn(this.locate(position), bytes);
+  }
+
+  /** The number of the lattice's point next to a position; null outside, where that is refused. */
+  number(position) {
+    need(this.lattice !== null, "there is no lattice");
+    const led = this.mesh.led(position, this.outside);
+    return led === null ? null : this.lattice.number(led);
+  }
+
+  /** What `bytes` stand for at a point of the lattice; at the border's next to it, where it lies outside. */
+  drawOf(number, bytes) {
+    need(this.lattice !== null && Number.isInteger(number) && number >= 0 && number < this.lattice.count,
+      "is no number of a point of the lattice");
+    return this.#drawn(this.mesh.locate(this.lattice.point(number), "nearest"), bytes);
+  }
+
+  #drawn(found, bytes) {
     need(bytes instanceof Uint8Array && bytes.length === this.drawBytes,
       `a draw takes ${this.drawBytes} bytes`);
-    const found = this.locate(position);
     if (found === null) return -1;
     const { degree } = this.mesh;
     const [first, second] = found.weights;

@@ -96,6 +96,12 @@ export class Border {
     this.#feet = [0, 1].map(() => new Float64Array(this.#parts.length));
   }
 
+  /** The largest sum of both coordinates' steps along a part. */
+  get wide() {
+    return this.#parts.reduce((most, { first, last }) =>
+      Math.max(most, Math.abs(last[0] - first[0]) + Math.abs(last[1] - first[1])), 0);
+  }
+
   /** The point of the border next to a position. */
   foot(position) {
     const own = this.#lift(position);

@@ -23,13 +23,16 @@ export class StickyReports {
   constructor(mechanism, key, given = {}) {
     const { period = 86400, ledger = null, save = null } = options(given, ["period", "ledger", "save"]);
     needMechanism(mechanism);
-    need(mechanism.kind !== "mesh", "is a mechanism for every point: two fixes of one place are two points");
+    const mesh = mechanism.kind === "mesh";
+    need(!mesh || mechanism.lattice !== null, "is a mechanism for every point that states no epsilon, or one too large");
+    this.snap = mesh ? mechanism.lattice.slack : 0;
     need(key instanceof Uint8Array && key.length === 32, "key is not 32 bytes");
     need(Number.isSafeInteger(period) && period >= 1, "period is no whole number above 0");
     need(ledger === null || ledger instanceof Ledger, "the ledger is none");
     need(save === null || typeof save === "function", "save is no function");
     need(ledger === null || compare(ledger.mechanism.digest, mechanism.digest) === 0,
       "the ledger is that of another packed file");
+    need(ledger === null || ledger.radius > this.snap, "the ledger's radius is not above snap");
     this.mechanism = mechanism;
     this.period = period;
     this.ledger = ledger;
@@ -52,17 +55,17 @@ export class StickyReports {
     need(typeof epoch === "bigint" || Number.isSafeInteger(epoch), "the epoch is no whole number");
     const when = BigInt(epoch);
     need(when >= 0n && when < MOST_EPOCHS, "the epoch is out of range");
-    const earth = this.mechanism.kind === "earth";
-    const numbers = new DataView(new ArrayBuffer(earth ? 16 : 12));
-    if (earth) numbers.setBigUint64(0, BigInt(place), true);
+    const many = this.mechanism.kind !== "places";
+    const numbers = new DataView(new ArrayBuffer(many ? 16 : 12));
+    if (many) numbers.setBigUint64(0, BigInt(place), true);
     else numbers.setUint32(0, place, true);
-    numbers.setBigUint64(earth ? 8 : 4, when, true);
+    numbers.setBigUint64(many ? 8 : 4, when, true);
     return (await this.#hmac(LABEL, numbers)).slice(0, this.mechanism.drawBytes);
   }
 
   /**
-   * The number of the report for a place at a time in seconds since 1970; null for none. One call
-   * after the other: a draw is fresh unless the place's last one was in the same epoch.
+   * The number of the report for a place (of a mechanism for every point a position) at a time in seconds since
+   * 1970; null for none. One call after the other: a draw is fresh unless the place's last one was in the same epoch.
    */
   report(place, time = Date.now() / 1000) {
     const turn = this.#turn.then(() => this.#report(place, time));
@@ -70,9 +73,11 @@ export class StickyReports {
     return turn;
   }
 
-  async #report(place, time) {
-    this.#number(place);
+  async #report(secret, time) {
+    const mesh = this.mechanism.kind === "mesh";
+    const place = mesh ? this.mechanism.number(secret) : this.#number(secret);
     const epoch = this.#epoch(time);
+    if (place === null) return null;
     if (this.#entered.get(place) !== epoch) {
       if (this.ledger !== null && !this.ledger.charge(place)) {
         return this.ledger.fallBack === "repeat" ? this.#last : null;
@@ -80,7 +85,7 @@ export class StickyReports {
       const [before, last] = [this.#entered.get(place), this.#last];
       try {
         this.#entered.set(place, epoch);
-        this.#last = this.mechanism.draw(place, await this.entropy(place, epoch));
+        this.#last = await this.#draw(place, epoch);
         await this.#save?.();
       } catch (error) {
         // what was charged stays charged; nothing was given out
@@ -91,8 +96,14 @@ export class StickyReports {
       }
       return this.#last;
     }
-    this.#last = this.mechanism.draw(place, await this.entropy(place, epoch));
+    this.#last = await this.#draw(place, epoch);
     return this.#last;
+  }
+
+  async #draw(place, epoch) {
+    const bytes = await this.entropy(place, epoch);
+    const own = this.mechanism;
+    return own.kind === "mesh" ? own.drawOf(place, bytes) : own.draw(place, bytes);
   }
 
   /** What was drawn and reported last, to be kept on the device: what Python's `to_dict` gives. */
@@ -121,8 +132,9 @@ export class StickyReports {
   }
 
   #number(place) {
-    need(Number.isInteger(place) && place >= 0 && place < this.mechanism.secrets.labels.length,
-      "the secret is no number of a place");
+    const own = this.mechanism;
+    const count = own.kind === "mesh" ? own.lattice.count : own.secrets.labels.length;
+    need(Number.isInteger(place) && place >= 0 && place < count, "the secret is no number of a place");
     return place;
   }
 

@@ -32,8 +32,10 @@ async function deviceKey() {
 async function begin() {
   const { file, budget = null, period = 86400, spent = null } = await stored.get(["file", "budget", "period", "spent"]);
   const mechanism = await load(await content(file));
-  const { perDraw } = new Ledger(mechanism, null, RADIUS_KM);
-  const ledger = new Ledger(mechanism, null, RADIUS_KM, { budget: budget === null ? null : budget * perDraw });
+  // positions count as the points of a lattice, where the mechanism is for every point
+  const radius = RADIUS_KM + new StickyReports(mechanism, await deviceKey()).snap;
+  const { perDraw } = new Ledger(mechanism, null, radius);
+  const ledger = new Ledger(mechanism, null, radius, { budget: budget === null ? null : budget * perDraw });
   const save = async () => stored.set({ spent: { ledger: ledger.toDict(), sticky: await sticky.toDict() } });
   const sticky = new StickyReports(mechanism, await deviceKey(), { period, ledger, save });
   if (spent?.ledger.file === ledger.toDict().file) {

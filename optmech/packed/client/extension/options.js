@@ -11,8 +11,8 @@ const listed = (name, lines) => part(name).replaceChildren(
 
 async function show(content) {
   const mechanism = await load(content);
-  if (mechanism.kind === "mesh" || !mechanism.secrets.degrees) {
-    throw new Error("This mechanism is not one for places in degrees.");
+  if (!(mechanism.kind === "mesh" ? mechanism.mesh : mechanism.secrets).degrees) {
+    throw new Error("This mechanism is not one for positions in degrees.");
   }
   part("title").textContent = mechanism.title;
   listed("promises", mechanism.protects);
