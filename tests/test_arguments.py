@@ -238,9 +238,15 @@ def test_what_is_no_such_thing_is_refused_by_name(
         first = words_of(p.annotation).split(" | ")[0]
         if p.default is inspect.Parameter.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             given[name] = fitting.get(first, 1)
+    # numbers may be meant for a mechanism or a prior: tests/test_numbers_taken.py
+    numbers = isinstance(wrong, list | np.ndarray) and kind in ("Mechanism", "Prior")
+    if numbers and isinstance(wrong, np.ndarray) == (kind == "Mechanism"):
+        return
     with pytest.raises(om.ProblemError) as caught:
         function(**(given | {at: wrong}))
     assert str(caught.value).startswith(f"{at}: ")
+    if numbers:
+        return
     words = "truth value" if kind == "bool" else kind
     assert f"is not a {words}" in str(caught.value)
 
@@ -270,8 +276,8 @@ def test_the_right_order_is_told() -> None:
         om.mechanisms.geometric(10, 0.7)
     with pytest.raises(om.ProblemError, match=r"om\.Domain\.range\(3\)"):
         om.Prior.uniform(3)
-    with pytest.raises(om.ProblemError, match="secrets: list is not a Domain"):
-        om.Mechanism(["a"], ["x"], [[1]])
+    with pytest.raises(om.ProblemError, match="a prior is another argument"):
+        om.measures.bayes_vulnerability(np.array([0.5, 0.5]), np.eye(2))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["euclidean", "manhattan", "hamming", "haversine"])

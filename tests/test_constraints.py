@@ -223,7 +223,7 @@ class TestProblem:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"prior": [1, 2]}, "^prior: list is not a Prior"),
+            ({"prior": "uniform"}, "^prior: str is not a Prior"),
             ({"loss": "hamming"}, "^loss"),
             ({"loss": np.ones((2, 3))}, "^loss.*does not fit"),
             ({"loss": np.full((3, 3), np.nan)}, "^loss.*NaN"),

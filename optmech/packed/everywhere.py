@@ -17,6 +17,7 @@ from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.read_only import frozen
 from optmech.base.shown import card
 from optmech.errors import ProblemError
+from optmech.exact.checked import whole
 from optmech.exact.numerators import Numerators
 from optmech.exact.sampler import EachBytes, bytes_for, fresh
 from optmech.packed.file import Parts
@@ -202,23 +203,33 @@ class PackedEverywhere(Packed, MeshMechanism):
 
     def number(self, position: Sequence[float]) -> int | None:
         """The number of the lattice's point next to a position; None outside, where that is
-        refused. Raises ProblemError as ``locate``."""
-        assert self.lattice is not None
+        refused. Raises ProblemError as ``locate``, and where there is no lattice."""
+        lattice = self._required()
         if self.locate(position) is None:
             return None
         assert isinstance(self._parts.places, Weights)
         place = np.array([list(map(float, both_rational(position)))])
         led, _, _ = self._parts.places.led(place, self.header.outside)
-        column, row = self.lattice.index(led)[0].tolist()
-        return int(row * self.lattice.shape[0] + column)
+        column, row = lattice.index(led)[0].tolist()
+        return int(row * lattice.shape[0] + column)
+
+    def _required(self) -> Snap:
+        if self.lattice is None:
+            raise ProblemError(
+                "the file states no ε per distance, or one too large, and so there is no lattice",
+                where="mechanism",
+                remedy="Draw at positions",
+            )
+        return self.lattice
 
     def report_of(self, number: int, entropy: bytes) -> Hashable:
         """The report for a point of the lattice, as ``report``; where that point lies outside of
         the region, for the point of its border next to it."""
-        assert self.lattice is not None
+        lattice = self._required()
         assert isinstance(self._parts.places, Weights)
-        row, column = divmod(number, self.lattice.shape[0])
-        point = self.lattice.points(np.array([[column, row]]))
+        columns, rows = lattice.shape
+        row, column = divmod(whole(number, "number", most=columns * rows - 1), columns)
+        point = lattice.points(np.array([[column, row]]))
         triangle, weights = self._parts.places.of(point, "nearest")
         first, second, third = map(int, weights[0])
         drawn = self._require_bytes(entropy)

@@ -152,7 +152,7 @@ class Finder(ReadOnly):
         if isinstance(self.domain, Grid):
             if self.outside == "nearest":
                 positions = nearest_inside(self.domain, positions)
-            return self.domain.locate(positions)
+            return self.domain.located(positions)
         index, apart = nearest(self._own, vectors(positions) if self.globe else positions)
         if self.reach is None or self.outside == "nearest":
             return index

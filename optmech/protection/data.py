@@ -2,11 +2,12 @@
 
 import warnings
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from optmech.base.labelled import refuse_latitude_first
+from optmech.base.labelled import coordinate_names, refuse_latitude_first
 from optmech.base.machine import needed
 from optmech.designs.design import Design
 from optmech.designs.promise import promise_of
@@ -53,7 +54,9 @@ def protect(
         * a list of pairs of numbers that are no labels, as such an array;
         * anything else is a list of labels.
     x, y, label:
-        Names of the columns that say where a row is; they are replaced by the report's.
+        Names of the columns that say where a row is; they are replaced by the report's. Of a
+        pandas table by default those that are called longitude and latitude, or x and y where the
+        design is not in degrees, if there is one such pair.
     keep:
         Names of other columns that are kept, as they are. All others are left out: a time, a
         speed or a name can give away what the report hides.
@@ -187,6 +190,9 @@ def _are_points(listed: list[Any], mechanism: Any) -> bool:
 
 def _frame(reporter: Reporter, data: Any, asked: Asked) -> Any:
     """A pandas table: columns in their order, with an index from 0, as theirs may be the time."""
+    if (asked.x, asked.y, asked.label) == (None, None, None):
+        found = coordinate_names(data.columns, reporter.geographic)
+        asked = asked if found is None else replace(asked, x=found[0], y=found[1])
     if asked.x is not None and asked.y is not None and {asked.x, asked.y} <= set(data.columns):
         refuse_latitude_first(data[[asked.x, asked.y]], where="data")
     replaced, rows, new = _found(

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, wraps
+from importlib import import_module
 from numbers import Real
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -138,6 +139,12 @@ _PLAIN: Mapping[str, tuple[Any, str]] = {
 """What names in annotations stand for, and words for it."""
 
 
+READERS: dict[str, Callable[[Any, Any, str], Any]] = {}
+"""What makes a mechanism or a prior of numbers, by its name: of an array, list or table, the domain
+that the other arguments are over (None without one), and the argument's name."""
+_OF_NUMBERS = ("Mechanism", "Prior")
+
+
 class Asked(NamedTuple):
     """What one parameter may be: things of these kinds, lists of those, or nothing."""
 
@@ -156,7 +163,8 @@ class Asked(NamedTuple):
 
 def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Check the arguments whose annotations name nothing but ``KINDS``, lists of these, paths and
-    functions: where a mechanism is asked for a design counts as its own, and anything else raises
+    functions: where a mechanism is asked for a design counts as its own, an array as one over the
+    secrets of the other arguments, and weights as a prior over these; anything else raises
     ProblemError with the argument's name. Where the call ends in an error of Python or NumPy, an
     argument that is not what its annotation says is named instead."""
     known: list[tuple[inspect.Signature, dict[str, Asked]]] = []
@@ -168,12 +176,20 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
             known.append(_stated(function))
         signature, wanted = known[0]
         bound = signature.bind(*args, **given)
+        numbers: dict[str, str] = {}
         for name, asked in wanted.items():
             if name in bound.arguments:
+                kind = _kind_of_numbers(bound.arguments[name], asked)
+                if kind:
+                    numbers[name] = kind
+                    continue
                 try:
                     bound.arguments[name] = _read(bound.arguments[name], asked, name)
                 except _NotAskedError as error:
                     raise error.among(signature, wanted) from None
+        for name, kind in numbers.items():
+            domain = _domain_among(bound.arguments.values())
+            bound.arguments[name] = _of_numbers(kind, bound.arguments[name], domain, name)
         try:
             return function(*bound.args, **bound.kwargs)
         except _FOREIGN as error:
@@ -190,10 +206,44 @@ def taken(value: object, annotation: str, where: str) -> Any:
     asked = asked_by(annotation)
     if asked is None:
         raise TypeError(f"{annotation} is not checked")
+    if kind := _kind_of_numbers(value, asked):
+        return _of_numbers(kind, value, None, where)
     try:
         return _read(value, asked, where)
     except _NotAskedError as error:
         raise error.alone() from None
+
+
+def _kind_of_numbers(value: Any, asked: Asked) -> str:
+    """What is to be made of an array, a list or a table; empty where it is none, or is as asked."""
+    table = hasattr(value, "iloc") or hasattr(value, "dims")
+    listed = isinstance(value, list | tuple) and not asked.lists
+    nested = listed and len(value) > 0 and isinstance(value[0], list | tuple | np.ndarray)
+    for kind in _OF_NUMBERS:
+        if kind not in asked.kinds or any(_is(own, value) for own in asked.kinds):
+            continue
+        if isinstance(value, np.ndarray) or table or (nested if kind == "Mechanism" else listed):
+            return kind
+        if kind == "Prior" and isinstance(value, Mapping) and value:
+            return kind
+    return ""
+
+
+def _of_numbers(kind: str, value: Any, domain: Any, where: str) -> Any:
+    import_module(KINDS[kind].home)
+    try:
+        return READERS[kind](value, domain, where)
+    except ProblemError as error:
+        raise error if error.where.startswith(where) else error.moved(where) from None
+
+
+def _domain_among(values: Iterable[object]) -> Any:
+    """The secrets that the arguments of a call are over; None where none says."""
+    for kind, name in (("Mechanism", "secrets"), ("Prior", "domain"), ("Problem", "secrets")):
+        for value in values:
+            if _is(kind, value) and _is("Domain", getattr(value, name, None)):
+                return getattr(value, name)
+    return next((value for value in values if _is("Domain", value)), None)
 
 
 class _NotAskedError(Exception):

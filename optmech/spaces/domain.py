@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -241,12 +241,64 @@ class Domain(ReadOnly):
         list(map(self._index.__getitem__, self.labels))
         return self.index(label)
 
-    def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
+    def locate(self, xy: Any, max_distance: float | None = None) -> Any:
+        """Where positions are: of one, (x, y), the label of its place, None for nowhere; of many,
+        shape (m, k), or the points of a GeoPandas table, their indices, -1 for nowhere.
+
+        That is the nearest place, at most ``max_distance`` away; of a grid or of regions the cell
+        that holds a position. ``Mechanism.sample`` takes the label, ``Mechanism.draws`` indices.
+
+        Examples
+        --------
+        >>> cells = om.Grid(2, 2, unit="km")
+        >>> cells.locate((1.5, 0.5)), cells.locate((9, 9))
+        ((0, 1), None)
+        >>> cells.locate([[1.5, 0.5], [9, 9]]).tolist()
+        [1, -1]
+        """
+        found = self.located(self.coordinates_of(xy), max_distance)
+        alone = not hasattr(xy, "geometry") and np.ndim(xy) == 1 and len(found) == 1
+        if not alone or (self.points is not None and self.points.shape[1] == 1):
+            return found
+        return None if found[0] < 0 else self.labels[int(found[0])]
+
+    def coordinates_of(self, xy: Any) -> ArrayLike:
+        """Positions as ``locate`` reads them; of a GeoPandas table its points, in degrees where
+        this domain reads degrees. Raises ProblemError on other shapes, and on degrees for a plane.
+
+        Examples
+        --------
+        >>> om.Grid(2, 2, unit="km").coordinates_of([[1.5, 0.5]])
+        [[1.5, 0.5]]
+        """
+        geometry = getattr(xy, "geometry", None)
+        if geometry is None or not hasattr(geometry, "geom_type"):
+            return xy  # type: ignore[no-any-return]
+        if set(geometry.geom_type) - {"Point"}:
+            raise ProblemError("are not all points", where="points", remedy="Give points only")
+        degrees = self.coordinates == "lonlat" or bool(self.frame)
+        if geometry.crs is not None and degrees:
+            geometry = geometry.to_crs(4326)
+        elif geometry.crs is not None and geometry.crs.is_geographic:
+            raise ProblemError(
+                "are in degrees, and the places are in a plane",
+                where="points",
+                remedy="Convert them with to_crs, to the projection of the places",
+            )
+        return np.column_stack([geometry.x, geometry.y])
+
+    def located(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the nearest point for each row of ``xy``, or -1 beyond ``max_distance``.
 
         Distances are Euclidean in the plane and great-circle in km for ``lonlat``; of several
         nearest points the first counts. Rows with a missing coordinate, one beyond 2^100 or a
         latitude beyond 90 degrees are nowhere: -1.
+
+        Examples
+        --------
+        >>> stops = om.Domain("ab", points=[[0, 0], [3, 4]], unit="km")
+        >>> stops.located([[1, 1], [9, 9]], max_distance=5).tolist()
+        [0, -1]
         """
         own = self.require_points("locate points")
         globe = self.coordinates == "lonlat"
@@ -391,7 +443,7 @@ class Grid(Domain):
         over: list[tuple[str, object]] = [] if self.bounds is None else [("bounds", self.bounds)]
         return [("cells", f"{self.rows} x {self.columns} of {size}"), *super()._facts(), *over]
 
-    def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
+    def located(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the cell that holds each row of ``xy``, or -1 outside the grid.
 
         Rows are (x, y) in the grid's unit, or (longitude, latitude) for a geographic grid. Cells

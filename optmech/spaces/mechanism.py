@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optmech.base.arrays import Floats, Ints, finite_array
-from optmech.base.labelled import in_order
+from optmech.base.labelled import in_order, own_labels
 from optmech.base.machine import needed
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import card
@@ -26,7 +26,7 @@ from optmech.exact.sampler import (
     fingerprint,
     fresh,
 )
-from optmech.spaces.arguments import checked_arguments, taken
+from optmech.spaces.arguments import READERS, checked_arguments, taken
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import indices_of, label_text
 from optmech.spaces.prior import Distribution, Prior, weights_of
@@ -42,7 +42,8 @@ class Mechanism(ReadOnly):
     Parameters
     ----------
     secrets, observables:
-        The domains.
+        The domains, or lists of labels; ``Mechanism(matrix)`` numbers both from 0, and of a pandas
+        table takes the labels.
     matrix:
         Shape (secrets, observables), entries >= 0, rows summing to one. An array is in the order
         of the domains; a pandas or xarray table is read by its labels.
@@ -82,8 +83,19 @@ class Mechanism(ReadOnly):
     exact: Numerators | RationalRows | None = None
     """The whole numbers that ``matrix`` is rounded from, where there are any."""
 
-    @checked_arguments
-    def __init__(self, secrets: Domain, observables: Domain, matrix: ArrayLike) -> None:
+    def __init__(
+        self,
+        secrets: Domain | Sequence[Hashable] | ArrayLike,
+        observables: Domain | Sequence[Hashable] | None = None,
+        matrix: ArrayLike | None = None,
+    ) -> None:
+        if observables is None and matrix is None and not isinstance(secrets, Domain):
+            secrets, observables, matrix = _parts_of(secrets, None, "matrix")
+        if matrix is None:
+            raise ProblemError(
+                "is missing", where="matrix", remedy="Give secrets, observables and a matrix"
+            )
+        secrets, observables = _labelled(secrets, "secrets"), _labelled(observables, "observables")
         ordered = in_order(matrix, secrets.labels, observables.labels, where="matrix")
         values = finite_array(ordered, where="matrix", ndim=2)
         if values.shape != (len(secrets), len(observables)):
@@ -323,6 +335,49 @@ class Mechanism(ReadOnly):
                 f"{weights.size} weights for {len(self.secrets)} secrets", where="lam"
             )
         return np.asarray(weights @ self.matrix)
+
+
+def _labelled(value: Any, where: str) -> Domain:
+    """A domain, or that of a list of labels."""
+    if isinstance(value, list | tuple | range) or (hasattr(value, "tolist") and value.ndim == 1):
+        return Domain(value.tolist() if hasattr(value, "tolist") else list(value))
+    found: Domain = taken(value, "Domain", where)
+    return found
+
+
+def _parts_of(value: Any, domain: Domain | None, where: str) -> tuple[Domain, Domain, Any]:
+    """Secrets, observables and matrix of an array, lists or a table, over ``domain`` where it has
+    as many rows; a square one has its secrets for observables, where it has no labels."""
+    labels = own_labels(value)
+    array = finite_array(value if labels is None else value.to_numpy(), where=where)
+    if array.ndim != 2 or not array.size:
+        raise ProblemError(
+            f"an array of shape {array.shape} is not a Mechanism",
+            where=where,
+            remedy="Give a row of probabilities for every secret; a prior is another argument",
+        )
+    count, width = array.shape
+    # rows and columns that are merely numbered have no labels
+    rows, columns = (
+        own if own is not None and list(own) != list(range(size)) else None
+        for own, size in zip(labels or (None, None), (count, width), strict=True)
+    )
+    secrets = domain if domain is not None and len(domain) == count else None
+    if secrets is None:
+        secrets = Domain.range(count) if rows is None else Domain(rows)
+    if columns is not None and set(columns) != set(secrets.labels):
+        observables = Domain(columns)
+    else:
+        observables = secrets if width == count else Domain.range(width)
+    plain = rows is None and columns is None
+    return secrets, observables, array if plain else value
+
+
+def _of_numbers(value: Any, domain: Domain | None, where: str) -> Mechanism:
+    return Mechanism(*_parts_of(value, domain, where))
+
+
+READERS["Mechanism"] = _of_numbers
 
 
 def mechanism_from(value: object, where: str) -> Mechanism:

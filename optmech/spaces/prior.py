@@ -16,7 +16,7 @@ from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.checked import amount
-from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.arguments import READERS, checked_arguments
 from optmech.spaces.domain import Domain
 
 _FEW = 0.1
@@ -214,7 +214,8 @@ class Prior(ReadOnly):
         in ``binning.outside``, those with a missing coordinate in ``binning.missing``.
         """
         refuse_other_rows(xy, weights, where="weights")
-        found = domain.locate(xy, max_distance)
+        xy = domain.coordinates_of(xy)
+        found = domain.located(xy, max_distance)
         heavy = np.ones(len(found))
         if weights is not None:
             heavy = finite_array(weights, where="weights", observations=True)
@@ -287,6 +288,19 @@ class Prior(ReadOnly):
         return abs(float((positive * np.log2(positive)).sum()))
 
 
+def _of_weights(value: Any, domain: Domain | None, where: str) -> Prior:
+    """A prior of weights: over ``domain``, or what they are labelled by, or 0, 1, ..."""
+    if domain is None:
+        labels = list(value) if isinstance(value, Mapping) else (own_labels(value) or (None,))[0]
+        count = np.size(value) if labels is None else len(labels)
+        if not count:
+            raise ProblemError("has no weights", where=where, remedy="Give one for every secret")
+        domain = Domain.range(count) if labels is None else Domain(labels)
+    return Prior(domain, value)
+
+
+READERS["Prior"] = _of_weights
+
 Distribution = Prior | ArrayLike
 """What a distribution is given as: a prior, or weights in the order of its domain."""
 
@@ -329,7 +343,7 @@ def _are_exchanged(domain: Domain, xy: ArrayLike, max_distance: float | None) ->
     if domain.require_points("locate points").shape[1] != 2:
         return False
     points = coordinate_rows(xy, 2)
-    return bool((domain.locate(points[:, ::-1], max_distance) >= 0).mean() > 1 - _FEW)
+    return bool((domain.located(points[:, ::-1], max_distance) >= 0).mean() > 1 - _FEW)
 
 
 def _by_label(domain: Domain, counts: Iterable[tuple[Hashable, Any]]) -> tuple[Floats, float]:

@@ -71,7 +71,7 @@ class Regions(Domain):
         """The corner and scale of the grid that was refined, where that reads degrees."""
         return () if self.scale == (0.0, 0.0, 1.0, 1.0) else ("scale", *self.scale)
 
-    def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
+    def located(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the region that holds each row of ``xy``, or -1 outside.
 
         Rows are coordinates of the grid that was refined: (longitude, latitude) if it is
