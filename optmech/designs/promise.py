@@ -26,7 +26,7 @@ Scope = Literal["every point", "cells", "places", "secrets", "nothing"]
 METRES = (100, 1_000, 10_000)
 """Distances for which a promise is said in odds."""
 _IN_METRES = {"km": 1000.0, "m": 1.0}
-_MOST = 1e6
+MOST = 1e6
 """Times as likely: beyond it nothing is hidden that is worth a number."""
 _MEASURED = 400
 """Cells up to which what holds between positions is measured, and not only bounded."""
@@ -78,7 +78,7 @@ class Promise(Shown):
         who = {"every point": "points", "cells": "positions"}.get(self.scope, "places")
         said = (
             f"{length_words(metres)} apart at most {times(factor)} times as likely"
-            if factor <= _MOST
+            if factor <= MOST
             else f"{length_words(metres)} apart over a million times: not hidden"
             for metres, factor in self.odds.items()
         )
@@ -210,7 +210,7 @@ def _of_cells(
         measured = everywhere(mechanism, epsilon, pairs=_PAIRS)
         step, violated = measured.step, measured.violated
     most = epsilon * slack if step is None else step
-    upto = times(math.exp(most)) if most < math.log(_MOST) else "over a million"
+    upto = times(math.exp(most)) if most < math.log(MOST) else "over a million"
     sentence = (
         f"Between the centres of cells only: {rate}. Two positions next to each other, on both "
         f"sides of an edge between cells, are told apart by up to {upto} times (log ratio "

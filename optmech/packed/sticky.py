@@ -37,6 +37,10 @@ _EPOCH = re.compile("[0-9]{1,20}")
 class StickyReports(Kept):
     """Reports of a packed mechanism that repeat within an epoch; safe between threads.
 
+    Of a mechanism for every point, a place is a position, which counts as a point of
+    ``mechanism.lattice``: two positions count as up to ``snap`` farther apart than they are, by
+    which the radius of a ledger has to be larger.
+
     Parameters
     ----------
     key:
@@ -46,10 +50,6 @@ class StickyReports(Kept):
         Seconds of an epoch.
     ledger:
         Where fresh draws are charged; beyond its budget its fall-back decides.
-
-    Of a mechanism for every point, a place is a position, which counts as a point of
-    ``mechanism.lattice``: two positions count as up to ``snap`` farther apart than they are, by
-    which the radius of a ledger has to be larger.
 
     Raises ProblemError on a key of another length, a period below 1, a ledger of another
     mechanism, or one whose radius is not above ``snap``, and on a mechanism for every point that

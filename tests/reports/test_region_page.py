@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,14 @@ def test_figures_and_bounds_are_the_designs(design: om.Design, show: Show) -> No
     for name in ("loss", "bound", "gap", "lower_bound", "total_gap"):
         assert page.value(name) == getattr(design, name)
     assert page.text("h1") == "Twelve places"
+    # what is promised stands first: ln 2 per km, so 2^(1/10), 2 and 2^10, rounded up
+    promise = page.text("#promise")
+    assert promise.strip().startswith("What is promised")
+    odds = re.findall(r"apart([\d,.]+)times as likely, at most", page.text("#promise-odds"))
+    assert odds == ["1.08", "2", "1,030"]
+    matrix = np.array([design.mechanism.at([p])[0] for p in PLACES.tolist()])
+    best = (design.problem.prior.weights[:, None] * matrix).max(axis=0).sum()
+    assert f"right in {100 * best:.3g} % of cases, that without a report in 15.4 %" in promise
     lead = page.text("#lead")
     assert "Of all mechanisms on this mesh" in lead
     share = float(lead.rpartition("within ")[2].partition(" %")[0]) / 100

@@ -21,6 +21,7 @@ from optmech.certificate import Check
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
+from optmech.designs.promise import MOST, length_words, times
 from optmech.errors import OptmechError
 from optmech.packed.make import MAX_LOSS, packed_content
 from optmech.problem import MetricPrivacy, Problem
@@ -137,11 +138,22 @@ _TELLING_GAP = 0.01
 _RINGS = 2**16 - 1
 
 
-def points_words(design: Design) -> str:
-    """What is promised about points: the sentence, in odds, and what repeats do."""
+def about_points(design: Design) -> Plain:
+    """What is promised about points: the sentence, in odds, the best guess, and what repeats do."""
+    if design.exact is None:
+        return None
     promise = design.promise
-    odds = f" In odds: {promise.odds_words}." if promise.odds else ""
-    return f"{promise.sentence}{odds} {promise.repeats}"
+    guess = measures.bayes_vulnerability(design.mechanism, design.problem.prior)
+    return {
+        "sentence": promise.sentence,
+        "odds": [
+            [length_words(metres), times(factor) if factor <= MOST else "over a million"]
+            for metres, factor in promise.odds.items()
+        ],
+        "guess": f"The best guess from one report is right in {100 * guess:.3g} % of cases, that "
+        f"without a report in {100 * design.problem.prior.weights.max():.3g} %.",
+        "repeats": promise.repeats,
+    }
 
 
 def heading(
@@ -161,7 +173,8 @@ def heading(
         "reason": design.reason,
         "verified": design.verified,
         "notes": [*design.notes, *notes],
-        "lead": lead if design.exact is None else f"{lead} {points_words(design)}",
+        "lead": lead,
+        "points": about_points(design),
         "words": [list(row) for row in words.describe(problem, loss)],
         "objective": problem.statement.objective,
         "engine": f"{design.engine} ({design.engine_reason})",

@@ -6,9 +6,23 @@ function listing(host, rows) {
   fill(host, ...rows.flatMap(([name, value]) => [element("dt", { text: name }), element("dd", { text: value })]));
 }
 
+// What holds between two points: what a stranger looks for first.
+function promised(points) {
+  byId("promise").hidden = !points;
+  if (!points) return;
+  byId("promise-sentence").textContent = points.sentence;
+  byId("promise-odds").hidden = !points.odds.length;
+  fill(byId("promise-odds"), ...points.odds.map(([apart, factor]) => element("div", {}, [
+    element("dt", { text: `${apart} apart` }),
+    element("dd", {}, [factor, element("span", { class: "why", text: "times as likely, at most" })]),
+  ])));
+  byId("promise-more").textContent = `${points.guess} ${points.repeats}`;
+}
+
 function summary(design) {
   byId("title").textContent = design.title;
   byId("lead").textContent = design.lead;
+  promised(design.points);
   const checked = design.checks.reduce((sum, check) => sum + check.inequalities, 0);
   const verdict = byId("verdict");
   verdict.className = `verdict ${design.verified ? "good" : "bad"}`;
