@@ -127,6 +127,9 @@ class PackedEverywhere(Packed, MeshMechanism):
     >>> packed = om.pack(design, "region.omm")
     >>> packed.sample_at((0.25, 1.75)) in places.labels
     True
+    >>> number = packed.number((0.25, 1.75))  # of the point of the lattice where reports repeat
+    >>> packed.report_of(number, bytes(packed.draw_bytes)) in places.labels
+    True
     >>> spot = (0.25, 1.75)
     >>> print(packed.at([spot]).sum(), sum(packed.exactly_at(spot)))
     1.0 1
