@@ -32,10 +32,13 @@ FIGURES = DOCS / "gallery"
 RECORDS = FIGURES / "records.json"
 _HEAD = """\
 # Gallery
-Every problem that comes with optmech, as the file has it, what was designed for it, and how long
-that took (processor seconds on one core, measured by `python -m benchmarks.gallery`, which writes
-this page). Pictures show the prior, or the secrets, on the left and the reports of the likeliest
-secret on the right, darker for more; where there is no map, the matrix with a row for every secret.
+Every problem that comes with optmech: the command, the picture, the loss of what was designed
+for it, and the file. The first twelve show one idea each. Seconds are processor seconds on one
+core, measured by `python -m benchmarks.gallery`, which writes this page.
+
+A picture shows the prior, or the secrets, on the left. On the right are the reports of the
+likeliest secret, darker for more. Where there is no map, it is the matrix, with a row for every
+secret.
 
 ```sh
 optmech problems
@@ -47,7 +50,6 @@ In Python, for any of them:
 
 ```python
 import optmech as om
-from benchmarks import svg
 
 problem = om.load_problem("metric")
 design = om.solve(problem)
@@ -56,6 +58,39 @@ report = design.mechanism.sample("home")
 om.report(design, "metric.html")
 ```
 """
+
+
+FIRST = {
+    "montreal": (
+        "All 249 zones of a city's shared cars: a report from one zone is at most twice as "
+        "likely as from a zone 1 km away."
+    ),
+    "square-everywhere": (
+        "A promise for every point of a square, and not only for the places that were listed."
+    ),
+    "road-network": "Privacy fades along the roads, as people move, and not by straight lines.",
+    "joint": (
+        "Two promises at once: reports of near places are alike, and the best attack errs by "
+        "a stated distance."
+    ),
+    "least-leakage": (
+        "The other way round: reports may be wrong in one of three cases, and tell as little "
+        "as possible."
+    ),
+    "medical-tree": (
+        "Diagnoses are no places: two kinds of flu are confused sooner than flu and a fracture."
+    ),
+    "ages": "Ages in classes of five years, where neighbouring classes are hard to tell apart.",
+    "unbiased": "A rating is reported so that averages of many reports are right.",
+    "home-out": "No single place is hidden, but whether somebody is at home.",
+    "coupling": (
+        "The reports of a population are moved onto a stated distribution, by the least "
+        "distance, so that they look the same whoever sends them."
+    ),
+    "pufferfish": "How many of four people have the flu, where they catch it together.",
+    "policy-graph": "Places of one kind must not be told apart, while the kinds may be.",
+}
+"""The entries that come first, and what each shows."""
 
 
 def main(names: list[str]) -> None:
@@ -70,8 +105,13 @@ def main(names: list[str]) -> None:
     guides()
     known = {name: known[name] for name in gallery_names() if name in known}
     write_atomically(RECORDS, (json.dumps(known, indent=1, ensure_ascii=False) + "\n").encode())
-    sections = [section(name, record) for name, record in known.items()]
-    write_atomically(DOCS / "gallery.md", "\n".join([_HEAD, *sections]).encode())
+    write_atomically(DOCS / "gallery.md", page(known).encode())
+
+
+def page(known: dict[str, dict[str, Any]]) -> str:
+    """The page, from what was measured of every problem."""
+    order = [*FIRST, *(name for name in known if name not in FIRST)]
+    return "\n".join([_HEAD, *(section(name, known[name]) for name in order)])
 
 
 def solved(name: str) -> tuple[dict[str, Any], str]:
@@ -180,6 +220,7 @@ def section(name: str, record: dict[str, Any]) -> str:
     command = "transport" if record["transport"] else "solve"
     lines = [
         f"## {record['title']}",
+        *([FIRST[name], ""] if name in FIRST else []),
         f"![What is secret, and what is reported: {escape(record['title'])}](gallery/{name}.svg)",
         "",
         f"`optmech {command} {name}`: {label_text(record['secrets'])} secrets, loss "

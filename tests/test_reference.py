@@ -126,6 +126,13 @@ def test_every_public_callable_has_an_example() -> None:
     assert bare == []
 
 
+def test_sentences_of_names_stand_alone() -> None:
+    told = [(name, inspect.getdoc(found(name)) or "") for name in CALLABLE]
+    told += [(name, own[0]) for name, _, own in methods()]
+    leaning = re.compile(r"(The same|As |See |Ditto|Like |It |This |These |They )")
+    assert [name for name, text in told if leaning.match(text)] == []
+
+
 def test_names_in_signatures_are_explained() -> None:
     """What ``help`` shows in two signatures and more is public, of Python, or explained by
     ``help(optmech)``."""

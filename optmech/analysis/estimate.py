@@ -212,8 +212,8 @@ def frequencies(m: Mechanism, counts: Counts, *, prior: Prior | None = None) -> 
 def from_supports(
     held: ArrayLike, reports: float, *, own: Number, other: Number
 ) -> tuple[Floats, Floats]:
-    """The same from how many reports support each secret, for any number of secrets: values and
-    variances, each of shape (n,) (Wang et al., USENIX Security 2017).
+    """Unbiased estimates of a distribution from how many reports support each secret, for any
+    number of secrets: values and variances, each of shape (n,) (Wang et al., USENIX Security 2017).
 
     A report supports its true secret with probability p and any other with q. For optimised unary
     encoding a report supports the secrets whose bits are set, p = ½ and q = 1 / (e^ε + 1); for

@@ -53,7 +53,7 @@ def read_geojson(path: str | Path, label: str | None = None) -> Domain:
 
 
 def from_geopandas(frame: gpd.GeoDataFrame, label: str | None = None) -> Domain:
-    """The same from a GeoDataFrame, in any coordinate reference system that it names.
+    """A domain from a GeoDataFrame, in any coordinate reference system that it names.
 
     Without one, coordinates are taken to be longitude and latitude.
 

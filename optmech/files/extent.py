@@ -136,11 +136,13 @@ def left_out(
     nearest = np.clip(outside, box[:2], box[2:])
     with np.errstate(over="ignore"):
         apart = great_circle(outside, nearest) if degrees else np.hypot(*(outside - nearest).T)
-    far = f"{apart.max():.3g}{f' {unit}' if unit else ''}"
+    reach = float(apart.max())
+    shown = f"{reach:,.0f}" if 100 <= reach < 1e9 else f"{reach:.3g}"
+    far = f"{shown}{f' {unit}' if unit else ''}"
     exchanged = int(_inside(outside[:, ::-1], box).sum())
     notes = [
         _counted(len(outside), len(points), f"lie outside of the {what}, up to {far} away")
-        + ": look at them, and change its bounds or protect with --outside nearest"
+        + ": look at them. Change its bounds, or let protect take them to the nearest place"
     ]
     if exchanged:
         lie = "would lie inside with their coordinates exchanged: they may be the other way around"

@@ -81,7 +81,7 @@ class Recipe(Section):
 
 
 class Uniform(Recipe):
-    """The same weight for every secret."""
+    """A prior of one weight for every secret."""
 
     kind: Literal["uniform"]
 

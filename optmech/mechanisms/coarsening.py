@@ -42,8 +42,8 @@ def snapped(domain: Domain, size: float) -> Mechanism:
 
 @checked_arguments
 def offset_snapped(domain: Domain, size: float, deviation: float | None = None) -> Mechanism:
-    """The same after a Gaussian offset of ``deviation`` per coordinate, by default size / 4:
-    Android's LocationFudger (2 km by default), whose offset moves by 3 % an hour. One report; as
+    """Snapping to a grid after a Gaussian offset of ``deviation`` per coordinate, by default size /
+    4: Android's LocationFudger (2 km by default), whose offset moves by 3 % an hour. One report; as
     the offset hardly moves, those of a trace are far from independent.
 
     Probabilities are products of differences of the normal distribution function; nodes beyond six

@@ -179,8 +179,8 @@ class Tupling(Shown):
         knots: int = 128,
         nodes: int = _NODES,
     ) -> Interval:
-        """As ``delta``, of ``tuples`` independent tuples about as many members of the population,
-        between bounds.
+        """The least δ of (ε, δ)-distribution privacy of ``tuples`` independent tuples about as many
+        members of the population, between bounds.
 
         The curve δ(ε) of one tuple is bounded at about ``knots`` values of ε; joined above and
         extended below, it stands for two pairs of laws that are less and more private than the

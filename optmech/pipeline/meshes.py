@@ -134,7 +134,8 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
     )
 
     def stop(point: cones.ConePoint, program: str = "") -> bool:
-        found = f"loss {point.value:.6g}, bound {point.bound:.6g}, gap {point.gap:.1e} on the mesh"
+        least = f"no mechanism on this mesh below {point.bound:.6g}"
+        found = f"loss {point.value:.6g}, {least}, gap {point.gap:.1e}"
         if program == SLACK:
             found = f"{point.value:.3g} beyond the other constraints at most"
         clock.report(f"step {point.iterations}{program}: {found}")
@@ -222,7 +223,7 @@ def _outer(problem: Problem, profile: Profile, clock: Clock) -> Bounded:
     gradient = gradient_in(problem.statement)
     if not has_outer(problem, gradient) or clock.interrupted:
         return None, 0.0, ()
-    clock.report("a lower bound for every mechanism")
+    clock.report("now a lower bound for every mechanism, on this mesh or not")
     first, most = counts_of(problem, gradient)
     if most:
         return bound_by_cells(problem, gradient, profile, clock, (first, most))
@@ -283,7 +284,7 @@ def bound_by_cells(
         made = own
         if found[1] > best[1] or best[0] is None:
             best = found
-        clock.report(f"bound from {made:,} cells: {best[1]:.6g} for every mechanism")
+        clock.report(f"proved by {made:,} cells: no mechanism below {best[1]:.6g}")
         if count >= most:
             break
         left = _SHARE * clock.remaining() / (time.monotonic() - begun)
@@ -330,7 +331,8 @@ def _proved(
 
     def stop(point: cones.ConePoint) -> bool:
         clock.report(
-            f"{count:,} cells, step {point.iterations}: {point.bound:.6g} for every mechanism"
+            f"step {point.iterations} of the bound: no mechanism below {point.bound:.6g}, by "
+            f"{count:,} cells"
         )
         return clock.remaining() <= prepared
 

@@ -153,7 +153,9 @@ class _Resolved:
 
     def _report(self, text: str) -> None:
         bound = self._bound.value
-        self.clock.report(f"{text}: {self._value:.9g} / {bound:.9g}, gap {self._gap:.2e}")
+        self.clock.report(
+            f"{text}: value {self._value:.9g}, bound {bound:.9g}, gap {self._gap:.2e}"
+        )
 
     def _is_new(self, kind: str, size: int) -> bool:
         """Whether something of this kind and size was not tried before."""

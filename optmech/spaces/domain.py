@@ -236,8 +236,8 @@ class Domain(ReadOnly):
             ) from None
 
     def index_evenly(self, label: Hashable) -> int:
-        """The same after looking up every label, so that the time does not depend on which of them
-        lies in a cache."""
+        """Index of a label, found after every label was looked up, so that the time does not depend
+        on which of them lies in a cache."""
         list(map(self._index.__getitem__, self.labels))
         return self.index(label)
 

@@ -154,7 +154,7 @@ class Prior(ReadOnly):
     @classmethod
     @checked_arguments
     def uniform(cls, domain: Domain) -> Prior:
-        """The same weight for every secret."""
+        """A prior of one weight for every secret."""
         return cls(domain, np.ones(len(domain)))
 
     @classmethod

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import math
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -212,3 +214,44 @@ def test_the_schema_accepts_the_gallery_and_refuses_what_is_wrong() -> None:
         assert list(validator.iter_errors({**document, "zzz": 1}))
         assert list(validator.iter_errors({**document, "loss": "nosuch"}))
         assert list(validator.iter_errors({**document, "secrets": {"kind": "grid", "rows": 2}}))
+
+
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script that writes the page, where its results are at hand."""
+    root = Path(__file__).resolve().parents[2]
+    monkeypatch.syspath_prepend(str(root))
+    script = pytest.importorskip("benchmarks.gallery")
+    if not script.RECORDS.is_file():
+        pytest.skip("docs/ is not beside the tests")
+    return script
+
+
+def test_the_page_says_what_was_measured(pages: Any) -> None:
+    known = json.loads(pages.RECORDS.read_text(encoding="utf-8"))
+    assert sorted(known) == sorted(NAMES)
+    assert (pages.DOCS / "gallery.md").read_text(encoding="utf-8") == pages.page(known)
+
+
+def test_twelve_entries_come_first(pages: Any) -> None:
+    """Each with a sentence, a picture, a command and a number, which the command finds again."""
+    text = (pages.DOCS / "gallery.md").read_text(encoding="utf-8")
+    entries = re.split(r"^## ", text, flags=re.M)[1:13]
+    known = json.loads(pages.RECORDS.read_text(encoding="utf-8"))
+    assert len(pages.FIRST) == 12
+    for entry, name in zip(entries, pages.FIRST, strict=True):
+        title, sentence, picture, said = [line for line in entry.split("\n") if line][:4]
+        assert title == known[name]["title"]
+        assert re.fullmatch(r"[A-Z].{30,150}\.", sentence)
+        drawn = re.search(r"\]\((gallery/.*\.svg)\)", picture)
+        assert drawn is not None
+        assert (pages.DOCS / drawn[1]).stat().st_size > 500
+        found = re.match(r"`optmech (solve|transport) (\S+)`: \d+ secrets, loss ([\d.]+) ", said)
+        assert found is not None
+        assert found[2] == name
+        if known[name]["seconds"] < 1:
+            file = read_problem(name)
+            design: Any = (
+                file.transport.solve() if found[1] == "transport" else om.solve(file.problem)
+            )
+            assert design.loss == pytest.approx(float(found[3]), rel=1e-5)

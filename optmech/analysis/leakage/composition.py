@@ -293,8 +293,8 @@ class Parallel(_Reports):
         return np.asarray(sum(_largest(logs) for logs in self._logs))
 
     def epsilon_between(self, s: Hashable, t: Hashable) -> float:
-        """The same of one pair, exactly: an ``Exact`` unless infinite. Both reports can be the most
-        telling ones at once, so that nothing less holds."""
+        """The largest log ratio of one pair, exactly: an ``Exact`` unless infinite. Both reports
+        can be the most telling ones at once, so that nothing less holds."""
         i, j = (self.first.secrets.index(label) for label in (s, t))
         return self._log_ratio(i, j)
 

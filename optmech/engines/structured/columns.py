@@ -256,8 +256,8 @@ class SomeColumns(Bounds):
         )
         self.upper = min(self.upper, upper)
         self.monitor.report(
-            f"iteration {iteration}, {model.blocks} of {lp.blocks} columns: "
-            f"{now.primal:.9g} / {now.bound:.9g}, gap {self.gap:.2e}"
+            f"iteration {iteration} with {model.blocks} of {lp.blocks} reports: value "
+            f"{now.primal:.9g}, bound {now.bound:.9g}, gap {self.gap:.2e}"
         )
 
     def _priced(self, now: Residuals, duals: Duals) -> sp.csr_array:

@@ -147,7 +147,7 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
     run = Run(bounds, narrowing)
     yield TUNING.most_iterations, run
     if narrowing is not None and narrowing.before is not None:
-        monitor.report("going on with all columns")
+        monitor.report("going on with all reports")
         backend = make_backend(model, cone, options.threads)
         yield TUNING.most_iterations, Run(narrowing.whole(run.bounds, backend))
 

@@ -109,7 +109,7 @@ class Narrowing:
         if self._widened > TUNING.most_widened or self.before is None:
             bounds.given_up = f"{len(bounds.missing)} columns are missing"
             return None
-        bounds.monitor.report(f"{len(bounds.missing)} columns are missing")
+        bounds.monitor.report(f"{len(bounds.missing)} reports are needed after all, and come back")
         self._back[bounds.missing] = True
         self._seen.clear()
         missing = np.searchsorted(columns.outside, bounds.missing)
@@ -139,7 +139,8 @@ class Narrowing:
         given = (columns.model, self._cone, backend, state, bounds.options, bounds.monitor)
         result = SomeColumns(*given, columns=columns, widens=True)
         result.follow(bounds, now)
-        bounds.monitor.report(f"{len(active):,} of {self._model.blocks:,} columns are held")
+        some = f"{len(active):,} of {self._model.blocks:,} reports"
+        bounds.monitor.report(f"going on with {some}: the others are hardly used")
         return result
 
     def _left(self, bounds: Bounds, leaving: NDArray[np.bool_]) -> _Left:

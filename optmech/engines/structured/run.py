@@ -115,7 +115,8 @@ class AllColumns(Bounds):
         )
         self.upper = min(self.upper, upper)
         self.monitor.report(
-            f"iteration {iteration}: {now.primal:.9g} / {now.bound:.9g}, gap {self.gap:.2e}"
+            f"iteration {iteration}: value {now.primal:.9g}, bound {now.bound:.9g}, "
+            f"gap {self.gap:.2e}"
         )
 
 

@@ -162,7 +162,7 @@ class DifferentialPrivacy(Constraint):
                 )
 
     def plain(self, space: Space) -> dict[str, Plain]:
-        """As of all fields; without the mesh where there is none."""
+        """The fields as JSON values, without the mesh where there is none."""
         found = super().plain(space)
         if self.everywhere is None:
             del found["everywhere"]

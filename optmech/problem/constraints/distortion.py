@@ -96,7 +96,8 @@ class DistortionPrivacy(Constraint):
 
     @classmethod
     def build(cls, spec: Any, place: Place) -> Self:
-        """As of all fields, with a share of d_max as the number that it is."""
+        """The record that a validated table stands for, with a share of d_max as the number that it
+        is."""
         given = cls.built(spec, place)
         if not isinstance(given["minimum"], Exact):
             adversary = given.get("prior", place.prior)

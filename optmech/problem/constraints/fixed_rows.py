@@ -187,7 +187,8 @@ class FixedRows(Constraint):
 
     @classmethod
     def table(cls) -> type[Section]:
-        """As of all fields, or with a design file in the place of the rows, and its digest."""
+        """The table of all fields, or with a design file in the place of the rows, and its
+        digest."""
         from optmech.reading.sections import refusal
 
         def one_form(self: Any) -> Any:

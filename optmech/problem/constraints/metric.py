@@ -95,8 +95,8 @@ class MetricPrivacy(Constraint):
             )
 
     def plain(self, space: Space) -> dict[str, Plain]:
-        """As of all fields; a distance that is compared with observables has those values too.
-        Privacy at every point has the distance by its name."""
+        """The fields as JSON values; a distance that is compared with observables has those values
+        too. Privacy at every point has the distance by its name."""
         if self.everywhere is not None:
             return {
                 "epsilon": self.epsilon.text,

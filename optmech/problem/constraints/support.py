@@ -124,7 +124,7 @@ class Support(Constraint):
 
     @classmethod
     def table(cls) -> type[Section]:
-        """As of all fields, or with the name of a CSV file for the mask; one form only."""
+        """The table of all fields, or with the name of a CSV file for the mask; one form only."""
         from optmech.reading.sections import refusal
 
         def one_form(self: Any) -> Any:
@@ -140,7 +140,7 @@ class Support(Constraint):
 
     @classmethod
     def build(cls, spec: Any, place: Place) -> Self:
-        """As of all fields, with the mask of a file read."""
+        """The record that a validated table stands for, with the mask of a file read."""
         given = cls.built(spec, place)
         if spec.file is not None:
             rows = place.rows(spec.file)

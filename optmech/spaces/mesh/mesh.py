@@ -316,7 +316,7 @@ class Mesh(ReadOnly):
         return _triangulated(vertices, self.unit, self.coordinates, self.degree)
 
     def with_degree(self, degree: int) -> Mesh:
-        """The same triangles, with polynomials of another degree."""
+        """A mesh of these triangles, with polynomials of another degree."""
         own = self.vertices, self.triangles
         return Mesh(*own, unit=self.unit, coordinates=self.coordinates, degree=degree)
 

@@ -150,7 +150,8 @@ def enumerate_releases(
     loss: DistanceLike | None = None,
     limit: int = 20_000,
 ) -> AdversaryReport:
-    """The same, exactly, over all sequences of releases; for small domains and few times.
+    """The figures of a policy, exactly, over all sequences of releases; for small domains and few
+    times.
 
     Raises
     ------

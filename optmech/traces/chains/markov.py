@@ -208,7 +208,7 @@ class MarkovPrior(Shown):
         return np.array([chances.floats() for chances in found])
 
     def wide_marginals(self, count: int) -> list[Wide]:
-        """The same, however small the chances are."""
+        """``marginals``, however small the chances are."""
         self.require_time(count - 1)
         out = [Wide.of(self.initial)]
         for t in range(count - 1):
@@ -231,7 +231,7 @@ class MarkovPrior(Shown):
         return self.wide_conditional(time, given).floats()
 
     def wide_conditional(self, time: int, given: int) -> Wide:
-        """The same, however small the chances are."""
+        """``conditional``, however small the chances are."""
         t, condition = whole(time, "time"), whole(given, "given")
         self.require_time(max(t, condition))
         first = min(t, condition)

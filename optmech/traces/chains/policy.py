@@ -78,7 +78,7 @@ def updated(
 
 @record
 class FixedPolicy(Shown):
-    """The same mechanism at every time, or one per time, whatever was released before.
+    """One mechanism for every time, or one for each, whatever was released before.
 
     This is how mechanisms for single locations are used on traces (Meehan and Chaudhuri 2021,
     section 1).
