@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -91,3 +93,22 @@ def test_one_sort_is_not_read_as_another(sorts: dict[str, Proved], tmp_path: Pat
         for other in {type(each) for each in sorts.values()} - {type(made)}:
             with pytest.raises(om.ProblemError):
                 other.load(tmp_path / name)
+
+
+def test_the_page_of_promises_lists_every_format_and_python() -> None:
+    """What stands in the source, and what packed files and pyproject say."""
+    root = Path(__file__).resolve().parent.parent
+    page = root / "docs" / "promises.md"
+    if not page.is_file():
+        pytest.skip("not a checkout")
+    text = page.read_text(encoding="utf-8")
+    form = re.compile(r"optmech-[a-z-]+/\d+")
+    sources = [path.read_text(encoding="utf-8") for path in (root / "optmech").rglob("*.py")]
+    written = {found for source in sources for found in re.findall(rf'"({form.pattern})"', source)}
+    assert len(written) > 8
+    assert set(form.findall(text)) == written
+    assert written >= {*FORMATS, *(each.listed for each in FORMATS.values() if each.listed)}
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    known = re.findall(r"Python :: (3\.\d+)", " ".join(project["classifiers"]))
+    assert f"today {known[0]} to {known[-1]}." in text
+    assert project["requires-python"] == f">={known[0]}"
