@@ -4,6 +4,7 @@ test command."""
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import shlex
@@ -14,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from prose import mean_length, pages, sentences
+
+import optmech as om
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -83,7 +86,7 @@ def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
     assert not set(protected) & {line.split(",", 2)[2] for line in lines}
     assert (tmp_path / "report.html").stat().st_size > 10_000
     # rows of a mesh for every point, of four bytes a number and less
-    assert (tmp_path / "city.omm").stat().st_size < 100_000
+    assert 10_000 < (tmp_path / "city.omm").stat().st_size < 100_000
 
 
 def test_the_readme_is_short_and_leads_to_six_places() -> None:
@@ -180,6 +183,49 @@ def test_seconds_of_other_pages_are_those_of_the_tables() -> None:
     largest = re.search(r"\| 1,024 \| two to ten minutes, ", guide)
     assert largest is not None
     assert 120 < seconds[1024] < 600
+
+
+def measured() -> dict[str, tuple[str, int]]:
+    """Patterns of what pages say, each with the figure that has to stand in it and on how many
+    pages it is said at least. Figures come from result files, problems and the library."""
+    tables = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    ours = tables.partition("<!-- begin benchmarks:ours -->")[2].partition("<!-- end")[0]
+    rows = [line.strip("| ").split(" | ") for line in ours.splitlines() if line[2:3].isdigit()]
+    seconds = {int(row[0].replace(",", "")): float(row[1]) for row in rows}
+    middle = re.search(r"^\| 300, metric \| (\d+) of \d+ \| ([\d.]+) \|", tables, re.M)
+    assert middle is not None
+    gallery = json.loads((ROOT / "docs" / "gallery" / "records.json").read_text(encoding="utf-8"))
+    zones = gallery["montreal"]["secrets"]
+    figures = (ROOT / "docs" / "platforms.md").read_text(encoding="utf-8")
+    hour = figures.partition("## The first hour")[2].partition("\n\n(")[0]
+    first = sum(float(found) for found in re.findall(r"\| ([\d.]+) \|$", hour, re.M))
+    tens = {10: "ten", 20: "twenty", 30: "thirty", 40: "forty", 50: "fifty"}
+    earth = len(om.Earth.of("ln 2")._content)
+    return {
+        r"(\d+) million inequalities\)": (f"{(300**3 - 300**2) / 1e6:.0f}", 1),
+        r"inequalities: (\d+) million at n = 300": (f"{(300**3 - 300**2) / 1e6:.0f}", 1),
+        r"(\d+) million for 300 places": (f"{(300**3 - 300**2) / 1e6:.0f}", 1),
+        r"(\d+) real Montréal car-sharing zones": (f"{zones}", 1),
+        r"[Aa]ll (\d+) zones of": (f"{zones}", 2),
+        r"(\d+) million privacy inequalities": (f"{(zones**3 - zones**2) / 1e6:.0f}", 1),
+        r"median of (\d+) problems": (middle[1], 3),
+        r"300 (?:places )?(?:\(.{0,30}\) )?(?:in )?(\d+) seconds": (f"{float(middle[2]):.0f}", 2),
+        r"1,?024 (?:cells )?(?:in )?(\d+) s(?:econds)?\b": (f"{seconds[1024]:.0f}", 3),
+        r"64 places (?:take |in )half a (second)": ("second" if seconds[64] < 0.75 else "", 2),
+        r"take about (\w+) processor seconds": (tens[round(first, -1)], 1),
+        r"one file of some (\d+) kB": (f"{10 * round(earth / 1e4)}", 1),
+    }
+
+
+def test_a_figure_is_the_same_on_every_page() -> None:
+    texts = {path: " ".join(path.read_text(encoding="utf-8").split()) for path in pages()}
+    paper = ROOT / "paper" / "paper.md"
+    texts[paper] = " ".join(paper.read_text(encoding="utf-8").split())
+    assert len(measured()) > 10
+    for pattern, (figure, least) in measured().items():
+        found = [(path.name, said) for path in texts for said in re.findall(pattern, texts[path])]
+        assert len({name for name, _ in found}) >= least, (pattern, found)
+        assert {said for _, said in found} == {figure}, (pattern, figure, found)
 
 
 def named_places(path: Path) -> set[str]:
