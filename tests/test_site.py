@@ -217,6 +217,33 @@ def test_in_a_browser(chromium: Any, address: str) -> None:
     assert not severe
 
 
+def test_no_page_is_wider_than_a_phone(site: Path, chromium: Any, address: str) -> None:
+    """What is wide scrolls by itself, and paper has no buttons."""
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        wide = []
+        for path in sorted(site.rglob("index.html")):
+            chromium.get(
+                f"{address}/{path.parent.relative_to(site).as_posix()}/".replace("/./", "/")
+            )
+            if chromium.execute_script("return document.documentElement.scrollWidth") > 390:
+                wide.append(path.parent.name)
+        assert wide == []
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        chromium.get(f"{address}/guides/protecting/")
+        assert chromium.execute_script(
+            "return [...document.querySelectorAll('pre button, .headerlink, nav')].length"
+        )
+        assert not chromium.execute_script(
+            "return [...document.querySelectorAll('button, .headerlink, .md-header, .md-sidebar')]"
+            ".filter((e) => e.offsetParent !== null).map((e) => e.outerHTML.slice(0, 120))"
+        )
+    finally:
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        as_it_was(chromium)
+
+
 LOOKED_AT = ("", "guides/protecting/", "gallery/", "theory/", "reference/measures/", "benchmarks/")
 
 

@@ -161,6 +161,11 @@ class Earth(ReadOnly):
     >>> earth.save("earth.omm")
     >>> om.Earth.load("earth.omm").check().passed
     True
+    >>> cells = earth.cells_of(np.array([[16.37, 48.21], [2.35, 48.86]]))  # of many positions
+    >>> earth.centres_of(cells).round(1).tolist()
+    [[16.4, 48.2], [2.3, 48.9]]
+    >>> earth.draws(cells, lambda rows, count, _: bytes(count * len(rows))).shape
+    (2,)
     """
 
     header: Header
