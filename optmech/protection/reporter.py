@@ -376,7 +376,8 @@ class Reporter:
                 "place: their promise is that of this place"
             )
         if self.dropped:
-            why = f", {self.missing:,} of them without usable coordinates" if self.missing else ""
+            part = "" if self.missing == self.dropped else f"{self.missing:,} of them "
+            why = f", {part}without usable coordinates" if self.missing else ""
             stray = self.outside == "drop" and self.dropped > self.missing
             said = ": that a row is missing says that it lay outside" if stray else ""
             lines.append(f"{self.dropped:,} of {self.rows:,} rows were dropped{why}{said}")

@@ -146,7 +146,7 @@ def test_protect_without_an_option(made: Path, capsys: pytest.CaptureFixture[str
     assert list(reports[0]) == ["pos_lng", "pos_lat"]
     truth = [r for r in rows if r["pos_lng"]]
     assert len(reports) == len(truth) == 1490
-    assert "10 of 1,500 rows were dropped, 10 of them without usable coordinates" in said
+    assert "10 of 1,500 rows were dropped, without usable coordinates" in said
     points, drawn = (
         np.array([(r["pos_lng"], r["pos_lat"]) for r in table], dtype=float)
         for table in (truth, reports)
