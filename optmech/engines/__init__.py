@@ -54,7 +54,7 @@ def select(lp: BlockLP) -> tuple[str, str]:
             return "conic", f"divergence constraints, and no more than {rows:,} pair rows"
         if lp.informed is not None and lp.secrets * lp.blocks <= CONIC_INFORMED:
             return "conic", f"mutual information of {lp.secrets} secrets, pairs as they bind"
-        return "tangents", f"divergence constraints are met by planes where {rows:,} pair rows are"
+        return "tangents", f"divergence constraints beside {rows:,} pair rows are met by planes"
     few = rows <= DIRECT_PAIR_ROWS
     local = lp.blocks * sum(part.matrix.shape[0] for part in lp.local)
     if few and local <= DIRECT_LOCAL_ROWS:
@@ -65,10 +65,13 @@ def select(lp: BlockLP) -> tuple[str, str]:
     if few:
         if obstacle:
             return "highs", f"{local:,} rows inside blocks; {obstacle}"
-        return "structured", f"{local:,} rows inside blocks, which are kept apart; few of them bind"
+        return (
+            "structured",
+            f"{local:,} rows inside blocks, of which few bind: every report is a block",
+        )
     if obstacle:
         return "lazy", f"of {rows:,} pair rows few bind; {obstacle}"
-    return "structured", f"{rows:,} pair rows: a block for each observable, few long pairs bind"
+    return "structured", f"{rows:,} pair rows, of which few long ones bind: every report is a block"
 
 
 def second(lp: BlockLP, first: str) -> str:

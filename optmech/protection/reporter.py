@@ -304,13 +304,13 @@ class Reporter:
         """Refuse what is to be refused. Errors go where others read them: they name rows, and say
         nothing of what these hold."""
         lost, beyond = np.flatnonzero(~usable), np.flatnonzero(usable & ~inside)
-        counts = [(len(lost), "without usable coordinates"), (len(beyond), "outside")]
+        counts = [(len(lost), "without any"), (len(beyond), "outside")]
         among = self._among(len(points), counts)
         many = FEW * len(points)
         refused = self.unusable == "refuse" or (self.unusable == "few" and len(lost) > many)
         if len(lost) and refused:
             raise ProblemError(
-                "is no place" + among,
+                "has no usable coordinates" + among,
                 where=f"row {self.rows + int(lost[0]) + 1}",
                 remedy=f'{_mend(points[lost[0]])}, or drop such rows: missing = "drop"',
             )

@@ -80,8 +80,9 @@ MISTAKES = [
     # reports
     ("protect design.json ragged.csv", "ragged.csv: line 3", "3 cells, and there are 2 columns",
      "Quote the cells"),
-    ("protect design.json minutes.csv", "minutes.csv: row 1", "no place", "5.05, with a point"),
-    ("protect design.json metres.csv --outside nearest", "metres.csv: row 1", "is no place",
+    ("protect design.json minutes.csv", "minutes.csv: row 1", "no usable",
+     "5.05, with a point"),
+    ("protect design.json metres.csv --outside nearest", "metres.csv: row 1", "has no usable",
      "longitude and latitude in degrees"),
     ("protect design.json swapped.csv", "swapped.csv: row 1", "outside of the domain",
      "seem to be exchanged"),

@@ -192,7 +192,10 @@ def test_more_wild_rows_are_refused(
 ) -> None:
     head, *rows = (made / "t.csv").read_text().splitlines()
     good = [row for row in rows if row.split(",")[2].startswith("8.5")]
-    for strays, empty, said in ((6, 0, "outside of the domain"), (0, 6, "is no place")):
+    for strays, empty, said in (
+        (6, 0, "outside of the domain"),
+        (0, 6, "has no usable coordinates"),
+    ):
         wild = ["r1,0,0.0,0.0"] * strays + ["r1,0,,"] * empty
         table = tmp_path / "w.csv"
         argv = ["protect", str(made / "d.json"), str(table), "-o", str(tmp_path / "o.csv")]

@@ -530,7 +530,7 @@ def test_tables_are_protected_everywhere(known: om.Earth, tmp_path: Path) -> Non
     assert found["day"].tolist() == table["day"].tolist()
     far = apart(found[["lon", "lat"]].to_numpy(), many).reshape(len(EVERYWHERE), -1).mean(axis=1)
     assert far == pytest.approx(known.header.loss.design, rel=0.08)
-    with pytest.raises(om.ProblemError, match="is no place"):
+    with pytest.raises(om.ProblemError, match="no usable coordinates"):
         om.protect(known, np.array([[0.0, 91.0]]))
     with pytest.raises(om.ProblemError, match="no labels"):
         om.protect(known, ["Vienna"])

@@ -140,7 +140,9 @@ def test_geopandas_in_any_reference_system() -> None:
 def test_what_lies_outside() -> None:
     xy = np.array([(-73.9, 40.1), (-75.0, 40.1), (-73.1, 50.0), (np.nan, 40.0), (-73.5, 95.0)])
     m = identity(GRID)
-    with pytest.raises(ProblemError, match=r"row 4: is no place \(of rows 1 to \d+: 2 without"):
+    with pytest.raises(
+        ProblemError, match=r"row 4: has no usable coordinates \(of rows 1 to \d+: 2 without"
+    ):
         om.protect(m, xy)
     with pytest.raises(ProblemError, match=r"row 2: .*outside.*\(of rows 1 to \d+: 2 outside\)"):
         om.protect(m, xy[:3])
@@ -149,7 +151,7 @@ def test_what_lies_outside() -> None:
     with pytest.warns(UserWarning, match="2 of 3 rows lay outside"):
         moved = om.protect(m, xy[:3], outside="nearest")
     np.testing.assert_allclose(moved, [CENTRES[0], CENTRES[0], (-73.25, 41.75)], atol=1e-12)
-    with pytest.raises(ProblemError, match="no place"):
+    with pytest.raises(ProblemError, match="no usable coordinates"):
         om.protect(m, xy[3:], outside="nearest")
     with pytest.raises(ProblemError, match="exchanged"):
         om.protect(m, np.array(POINTS)[:, ::-1])

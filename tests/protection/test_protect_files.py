@@ -264,7 +264,7 @@ MISTAKES = [
     (["--x", "lon", "--y", "lat", "--keep", "lat"], ["--keep", "'lat' is called like a coord"]),
     (["--x", "lon", "--y", "lat", "--keep-place", "lat"], ["--keep", "replaced"]),
     (["--x", "lon", "--y", "lat", "--report", "user"], ["--report", "another name"]),
-    (["--x", "lon", "--y", "note"], ["row 1", "no place", "--missing drop"]),
+    (["--x", "lon", "--y", "note"], ["row 1", "no usable coordinates", "--missing drop"]),
     (["--label", "user"], ["fixes.csv: row 1", "the label is none", "--outside drop"]),
     (["--x", "lon", "--y", "lat", "--sticky-by", "user"], ["--sticky-by", "--sticky-key-file"]),
     (["--x", "lon", "--y", "lat", "--sticky-key-file", "KEY"], ["5 bytes", "openssl rand"]),
@@ -348,7 +348,7 @@ def test_rows_without_a_place_and_rows_outside_are_treated_apart(
 @pytest.mark.parametrize(
     ("options", "where", "why"),
     [
-        (["--missing", "refuse", "--outside", "drop"], "row 2 (line 3)", "2 without usable"),
+        (["--missing", "refuse", "--outside", "drop"], "row 2 (line 3)", "2 without any"),
         (
             ["--missing", "drop", "--outside", "refuse"],
             "row 4 (line 5)",
@@ -403,7 +403,7 @@ def test_coordinates_beyond_all_floats_are_no_place(
     path = tmp_path / "far.geojson"
     path.write_text(text.replace("NUM", number))
     assert main(["protect", design, str(path)]) == 2
-    assert "is no place" in capsys.readouterr().err
+    assert "has no usable coordinates" in capsys.readouterr().err
     dropped = ["protect", design, str(path), "--outside", "drop", "--keep", "n", "-o"]
     for out in ("o.csv", "o.parquet", "o.geojson"):
         assert main([*dropped, str(tmp_path / out)]) == 0
