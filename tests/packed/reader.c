@@ -193,7 +193,7 @@ int main(void)
                 printf(" %llu", (unsigned long long)report);
             }
         } else if (!strcmp(name, "locate") || !strcmp(name, "at")) {
-            uint32_t dimension = m.mesh ? 2 : m.secrets.dimension;
+            uint32_t dimension = name[0] == 'a' ? 2 : m.secrets.dimension;
             uint64_t *position = malloc((dimension ? dimension : 1) * sizeof *position);
             uint32_t triangle = 0, weights[3] = {0, 0, 0};
             if (!position) return 3;

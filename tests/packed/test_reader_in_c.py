@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
+import json
 import random
 import shutil
 import struct
@@ -18,6 +20,8 @@ from packed.test_client import STATED, VECTORS, folder as folder, mesh_reports, 
 from scipy.stats import chi2
 
 import optmech as om
+
+EARTH = json.loads((VECTORS / "earth.json").read_text())
 
 pytestmark = pytest.mark.skipif(native.compiler() is None, reason="no compiler of C")
 
@@ -219,6 +223,48 @@ def test_it_is_c99_to_two_compilers(tmp_path: Path) -> None:
         assert done.stderr == ""
         tried += done.returncode == 0
     assert tried
+
+
+FORMATS = {"PLACES": "grid.omm", "MESH": "field.omm", "EARTH": "earth.omm"}
+
+
+@pytest.mark.parametrize(
+    "left_out", [c for n in (1, 2) for c in itertools.combinations(FORMATS, n)], ids=",".join
+)
+def test_formats_can_be_left_out(left_out: tuple[str, ...], tmp_path: Path) -> None:
+    """Their files are refused, and then nothing is drawn; of the others the draws are the same."""
+    options = [*native.SANITIZED, *(f"-DOPTMECH_NO_{name}" for name in left_out)]
+    reader = native.Native(native.built(tmp_path, *options))
+    for name, file in FORMATS.items():
+        found = reader.open(VECTORS / file)
+        assert (found is None) == (name in left_out)
+        if found is None:
+            assert reader.draw(0, bytes(24)) == "refused"
+            assert reader.locate([0.0, 0.0]) == "refused"
+            assert reader.at([0.0, 0.0], bytes(24)) == "refused"
+            continue
+        if name == "MESH":
+            for position, drawn, report in STATED["meshes"][file]["draws"][:50]:
+                assert reader.at(position, bytes.fromhex(drawn))[1] == report
+            continue
+        stated = STATED["files"] if name == "PLACES" else EARTH
+        for place, drawn, report in stated[file]["draws"][:50]:
+            assert reader.draw(place, bytes.fromhex(drawn)) == report
+    reader.close()
+
+
+def test_a_reader_of_the_earth_alone_is_small(tmp_path: Path) -> None:
+    arm = shutil.which("arm-none-eabi-gcc")
+    if arm is None:
+        pytest.skip("no compiler for ARM")
+    options = ["-DOPTMECH_NO_PLACES", "-DOPTMECH_NO_MESH", "-Os", "-mcpu=cortex-m4", "-mthumb"]
+    made = str(tmp_path / "o.o")
+    source = str(native.SOURCE / "optmech.c")
+    subprocess.run([arm, *native.STRICT, *options, "-c", source, "-o", made], check=True)
+    lines = subprocess.run(
+        ["arm-none-eabi-size", made], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    assert 5_000 < int(lines[1].split()[0]) < 12_000
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m0plus", "cortex-m4", "cortex-m33"])

@@ -15,6 +15,27 @@
 
 static const char TOO_LITTLE[] = "needs more work";
 
+/* Formats that are left out where OPTMECH_NO_PLACES, OPTMECH_NO_MESH or OPTMECH_NO_EARTH is defined:
+ * their files are refused, and compilers leave out what reads and draws from them. */
+#ifdef OPTMECH_NO_PLACES
+#define WITH_PLACES 0
+#else
+#define WITH_PLACES 1
+#endif
+#ifdef OPTMECH_NO_MESH
+#define WITH_MESH 0
+#else
+#define WITH_MESH 1
+#endif
+#ifdef OPTMECH_NO_EARTH
+#define WITH_EARTH 0
+#else
+#define WITH_EARTH 1
+#endif
+/* What a mechanism may be; where nothing else is read, all that is left of one that was refused is 0. */
+#define IS_MESH(m) (WITH_MESH && (m)->mesh)
+#define IS_EARTH(m) (WITH_EARTH && ((m)->earth || !(WITH_PLACES || WITH_MESH)))
+
 /* -- float64 as whole numbers: rounded to the nearest, ties to even; nothing here is ever a NaN -- */
 
 typedef optmech_float f64;
@@ -1004,14 +1025,14 @@ int optmech_locate(const optmech_mechanism *m, const f64 *position, uint64_t *pl
     const optmech_places *places = &m->secrets;
     uint32_t dimension = places->dimension, best = 0;
     f64 own[3] = {ZERO, ZERO, ZERO}, least = INFINITE, limit = m->reach;
-    if (m->mesh || !dimension || !is_position(position, dimension, places->degrees)) {
+    if (IS_MESH(m) || !dimension || !is_position(position, dimension, places->degrees)) {
         return OPTMECH_ARGUMENT;
     }
-    if (places->kind == OPTMECH_GRID) return locate_in_grid(m, position, place);
-    if (m->earth) {
+    if (IS_EARTH(m)) {
         *place = locate_on_earth(places, position);
         return OPTMECH_OK;
     }
+    if (places->kind == OPTMECH_GRID) return locate_in_grid(m, position, place);
     if (places->degrees) {
         f64 ignored;
         vector(position, own);
@@ -1339,7 +1360,7 @@ int optmech_weights(const optmech_mechanism *m, const f64 position[2], uint32_t 
     const f64 *box = m->box;
     f64 at[2] = {position[0], position[1]}, share[2] = {ZERO, ZERO}, least;
     int inside;
-    if (!m->mesh || !is_position(position, 2, m->secrets.degrees)) return OPTMECH_ARGUMENT;
+    if (!IS_MESH(m) || !is_position(position, 2, m->secrets.degrees)) return OPTMECH_ARGUMENT;
     if (m->secrets.degrees) at[0] = turned(at[0], box[0], box[2]);
     least = triangle_of(m, at, triangle, share);
     inside = within(box[0], at[0], box[2]) && within(box[1], at[1], box[3])
@@ -1390,14 +1411,14 @@ static uint32_t row_draw(const optmech_mechanism *m, uint32_t row, const uint8_t
 static int is_place(const optmech_mechanism *m, uint64_t place)
 {
     uint32_t cell[3];
-    return !m->mesh && place < m->secrets.count && (!m->earth || is_cell(&m->secrets, place, cell));
+    return !IS_MESH(m) && place < m->secrets.count && (!IS_EARTH(m) || is_cell(&m->secrets, place, cell));
 }
 
 int optmech_draw(const optmech_mechanism *m, uint64_t place, const uint8_t *bytes, uint64_t *report)
 {
     uint32_t cell[3];
     if (!is_place(m, place)) return OPTMECH_ARGUMENT;
-    if (m->earth) {
+    if (IS_EARTH(m)) {
         f64 centre[2];
         (void)is_cell(&m->secrets, place, cell);
         centre_of(&m->secrets, cell, centre);
@@ -1436,18 +1457,18 @@ int optmech_sample_at(const optmech_mechanism *m, const f64 position[2], optmech
                       void *context, uint64_t *report)
 {
     uint8_t bytes[OPTMECH_DRAW];
-    if (!m->mesh) return OPTMECH_ARGUMENT;
+    if (!IS_MESH(m)) return OPTMECH_ARGUMENT;
     if (entropy(context, bytes, m->draw_bytes)) return OPTMECH_SOURCE;
     return optmech_draw_at(m, position, bytes, report);
 }
 
 int optmech_accuracy(const optmech_mechanism *m, uint64_t report, f64 *out)
 {
-    if (m->earth && is_place(m, report) && m->radius.size) {
+    if (IS_EARTH(m) && is_place(m, report) && m->radius.size) {
         *out = number(m->radius, 0);
         return OPTMECH_OK;
     }
-    if (m->earth) return OPTMECH_ARGUMENT;
+    if (IS_EARTH(m)) return OPTMECH_ARGUMENT;
     for (uint32_t k = 0; k < m->radius.size / 8; k++) {
         if (word(m->column, k) != report) continue;
         *out = number(m->radius, k);
@@ -1572,7 +1593,7 @@ int optmech_sticky_bytes(const optmech_mechanism *m, uint64_t place, uint64_t ep
     if (!is_place(m, place)) return OPTMECH_ARGUMENT;
     memcpy(message, "optmech-sticky/1", 16);
     memcpy(message + 16, m->digest.at, DIGEST);
-    for (int k = 0; k < (m->earth ? 8 : 4); k++) message[size++] = (uint8_t)(place >> 8 * k);
+    for (int k = 0; k < (IS_EARTH(m) ? 8 : 4); k++) message[size++] = (uint8_t)(place >> 8 * k);
     for (int k = 0; k < 8; k++) message[size++] = (uint8_t)(epoch >> 8 * k);
     if (mac(context, message, size, out)) return OPTMECH_SOURCE;
     memcpy(bytes, out, m->draw_bytes);
@@ -1729,9 +1750,9 @@ static const char *header_of(optmech_bytes header, optmech_mechanism *m, memory 
     const uint8_t *map = header.at, *at = map, *reach;
     TRY(verified(&at, map + header.size, 0));
     NEED(at == map + header.size, "has bytes after its end");
-    TRY(entries_are(map, m->mesh ? mesh : m->earth ? earth : places));
-    if (m->earth) return earth_of(map, m);
-    if (m->mesh) {
+    TRY(entries_are(map, IS_MESH(m) ? mesh : IS_EARTH(m) ? earth : places));
+    if (IS_EARTH(m)) return earth_of(map, m);
+    if (IS_MESH(m)) {
         NEED(says(entry(map, "kind"), "mesh"), "is of another kind");
         TRY(mesh_of(entry(map, "mesh"), m, work));
         TRY(length_of(entry(map, "snap"), &m->snap));
@@ -1744,7 +1765,7 @@ static const char *header_of(optmech_bytes header, optmech_mechanism *m, memory 
         if (m->limited) TRY(length_of(reach, &m->reach));
     }
     TRY(rows_used(m, work));
-    if (!m->mesh && is_null(entry(map, "reports"))) m->reports = m->secrets;
+    if (!IS_MESH(m) && is_null(entry(map, "reports"))) m->reports = m->secrets;
     else TRY(places_of(entry(map, "reports"), &m->reports, work));
     TRY(table_of(map, m));
     m->draw_bytes = m->bits / 8u + 3u * m->degree;
@@ -1757,15 +1778,17 @@ static const char *plain_file(optmech_bytes file, optmech_mechanism *m, memory *
     uint8_t found[DIGEST];
     optmech_bytes header;
     item own;
+    int places;
     TRY(verified(&at, end, 0));
     NEED(at == end, "has bytes after its end");
     own = read_item(file.at);
     NEED(own.major == TAG && own.argument == 55799, "is no packed mechanism");
     own = read_item(own.next);
     NEED(own.major == ARRAY && own.argument == 4, "is no packed mechanism");
-    m->mesh = (uint8_t)says(own.next, "optmech-packed/2");
-    m->earth = (uint8_t)says(own.next, "optmech-packed/3");
-    NEED(m->mesh || m->earth || says(own.next, "optmech-packed/1"), "is of no known format");
+    places = WITH_PLACES && says(own.next, "optmech-packed/1");
+    m->mesh = (uint8_t)(WITH_MESH && says(own.next, "optmech-packed/2"));
+    m->earth = (uint8_t)(WITH_EARTH && says(own.next, "optmech-packed/3"));
+    NEED(places || m->mesh || m->earth, "is of no format that is read here");
     at = behind(own.next);
     TRY(string_of(at, BYTES, &header));
     at = behind(at);
