@@ -23,7 +23,7 @@ def prose(text: str) -> str:
     """A page's sentences, a paragraph or item of a list a line: without code, tables, headings and
     pictures. What is set as code or as a formula counts as one word."""
     for left_out in (
-        r"\A---\n.*?\n---\n", r"```.*?```", r"<!--.*?-->", r"</?[a-zA-Z][^>]*>", r"\$\$.*?\$\$",
+        r"\A---\n.*?\n---\n", r"```.*?```", r"<!--.*?-->", r"</?[a-zA-Z][^>\n]*>", r"\$\$.*?\$\$",
         r"\\\[.*?\\\]", r"!\[[^\]]*\]\([^)]*\)",
     ):  # fmt: skip
         text = re.sub(left_out, "", text, flags=re.S)
