@@ -8,8 +8,8 @@ from pathlib import Path
 
 import plain
 import pytest
-from mutations import all_texts
 from proved import Judge, text_of
+from proved_mutations import all_texts
 
 import optmech as om
 from optmech.cli.main import main

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mutations import all_texts, audited, judged_designs, judged_texts
 from proved import PROOFS, Judge, built, text_of, verdicts
+from proved_mutations import all_texts, audited, judged_designs, judged_texts
 
 import optmech as om
 from optmech.errors import ProblemError

@@ -1,6 +1,6 @@
 """Designs and texts with something altered, judged by the proved checker and by others.
 
-    PYTHONPATH=. python tests/proofs/mutations.py --designs 1000 --texts 1000 --seed 38
+    PYTHONPATH=. python tests/proofs/proved_mutations.py --designs 1000 --texts 1000 --seed 38
 
 A design with one number altered is judged by the audit and, written as a text, by the checker. A
 text with a number or a word altered is judged by the checker and by ``plain``. Ends with 1 where
