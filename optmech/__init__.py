@@ -21,7 +21,8 @@ Names in signatures that stand for several types:
   function of one.
 * ``LossLike``: "absolute", "square", "threshold", a table, or a function of the noise.
 * ``Shares``, ``RationalPlan``: a distribution, and a transport plan, in fractions.
-* ``Multipliers``, ``NoiseMultipliers``: what proves a lower bound; they need not be trusted.
+* ``Multipliers``, ``NoiseMultipliers``, ``Tangents``: what proves a lower bound; they need not be
+  trusted.
 * ``Coordinates``: "plane" or "lonlat". ``Outside``: "target" or "nearest". ``Order``: "average",
   "max" or "privacy". ``Structure``: "full", "diagonal" or "isotropic". ``Reduce``: "mean", "min" or
   "max". ``Objective``: "expected_loss" or "worst_loss".
@@ -29,8 +30,10 @@ Names in signatures that stand for several types:
   where it stands after some releases.
 * ``Note``: a function that gets a line of progress. ``Source``: lines behind a map, as of
   ``om.report``. ``Parts``: what a packed file was read as.
-* ``Figure``: one of matplotlib. ``GeoDataFrame``: a table of GeoPandas. ``CertifiedNoise``: noise
-  of any of the classes of ``noise``.
+* ``Renyi``: (order, ε), a list of such pairs, or with a budget an order alone, from 1 on;
+  ``Bounds`` are pairs with exact numbers.
+* ``Figure``: one of matplotlib. ``GeoDataFrame``: a table of GeoPandas. ``CertifiedNoise`` and
+  ``CellNoise``: noise of any of the classes of ``noise``, on whole numbers and on the real line.
 """
 
 from __future__ import annotations

@@ -61,6 +61,8 @@ TAKES: dict[str, Callable[[Any], object]] = {
     "noise.NoiseDesign.save": lambda x: om.noise.optimal(1).save(x),
     "noise.PlanarNoise.load": om.noise.PlanarNoise.load,
     "noise.PlanarNoise.save": lambda x: om.noise.optimal(1, dimensions=2).save(x),
+    "noise.RealRenyiNoise.load": om.noise.RealRenyiNoise.load,
+    "noise.RealRenyiNoise.save": lambda x: om.noise.real(renyi=(1, 1), cells=2).save(x),
     "noise.RenyiNoise.load": om.noise.RenyiNoise.load,
     "noise.RenyiNoise.save": lambda x: om.noise.optimal(renyi=(2, 1)).save(x),
     "pack": lambda x: om.pack(DESIGN, x),

@@ -8,18 +8,17 @@ from itertools import pairwise
 
 from optmech.audit.document import Body, keys, listing, one_of, text, whole
 from optmech.audit.losses import NoiseLoss
-from optmech.audit.noise import Noise
+from optmech.audit.noise import Noise, PowerNoise
 from optmech.audit.numbers import ONE, ZERO, need, real
 
 HALF = Fraction(1, 2)
 
 
-class RealNoise(Noise):
+class Cells(Noise):
     """A law on cells of width h around the multiples of h; all else is as on whole numbers, with
     the sensitivity counted in cells."""
 
     numbers = "cells of the real line"
-    entries = f"{Noise.entries} cells"
 
     def read_scale(self, body: Body) -> None:
         width = fraction(body["sensitivity"])
@@ -97,8 +96,23 @@ class RealNoise(Noise):
     def expected(self) -> Fraction:
         return self.unit * super().expected()
 
+    def scaled(self, found: Fraction) -> Fraction:
+        return max(ZERO, self.unit * (found - self.charge))
+
+
+class RealPowerNoise(Cells, PowerNoise):
+    """Real noise of bounded divergences."""
+
+    entries = f"{PowerNoise.entries} cells"
+
+
+class RealNoise(Cells):
+    """Real noise that is (ε, δ)-private."""
+
+    entries = f"{Noise.entries} cells"
+
     def lower_bound(self, power: Fraction | None) -> Fraction:
-        found = max(ZERO, self.unit * (super().lower_bound(power) - self.charge))
+        found = self.scaled(super().lower_bound(power))
         claimed = Fraction(real(self.claims["lower_bound"], 0))
         if claimed > found and self.degree and self.delta.zero and power is not None:
             need(self.is_staircase(power, claimed / self.width**self.degree), "nothing proves it")

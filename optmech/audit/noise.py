@@ -7,6 +7,7 @@ import math
 import re
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 
 from optmech.audit.designs import Verdict, check_status
 from optmech.audit.document import Body, integer, keys, listing, text, whole
@@ -15,12 +16,14 @@ from optmech.audit.losses import read_noise_loss, wholes
 from optmech.audit.numbers import (
     ONE,
     ZERO,
+    Interval,
     Real,
     ceiling,
     exp_bounds,
     need,
     real,
     rounded_up,
+    signed_log,
 )
 
 Sums = tuple[int, list[int], int]  # the first place, masses from there on, what is lost
@@ -124,6 +127,10 @@ class Noise:
             lines.insert(1, self.loss.words)
         return lines, self.loss.own_words
 
+    def scaled(self, found: Fraction) -> Fraction:
+        """A bound in the loss's own unit."""
+        return found
+
     @cache  # noqa: B019
     def z(self, k: int) -> Fraction:
         block, c = divmod(k - self.n - 1, self.period or 1)
@@ -217,99 +224,193 @@ class Noise:
         return s, inner, tail, limit
 
 
+LOG = 256  # binary digits of logarithms
+Bound = tuple[Fraction, Real]
+
+
 class PowerNoise(Noise):
-    """Noise whose promise is D_α(Z ‖ Z + s) <= ε for every |s| up to the sensitivity."""
+    """Noise whose promise is D_α(Z ‖ Z + s) <= ε for every |s| up to the sensitivity, for pairs
+    (α, ε), or ε = ρα for all α > 1; order 1 is the Kullback-Leibler divergence."""
+
+    entries = "digest format sensitivity loss law tangents claims seconds"
 
     def __init__(self, body: Body) -> None:
-        keys(body, "digest format renyi sensitivity loss law tangents claims seconds")
-        stated = keys(body["renyi"], "order epsilon")
-        order = text(stated["order"], "the order")
-        need(re.fullmatch("[1-9][0-9]?(/[1-9][0-9]?)?", order) is not None, "a bad order")
-        self.order, self.epsilon = Fraction(order), Real.read(stated["epsilon"])
-        need(str(self.order) == order and self.order > 1, "an order is written otherwise, or <= 1")
-        need(max(self.order.numerator, self.order.denominator) <= 64, "the order is too large")
-        need(self.epsilon.nearest <= 64, "ε is too large")
-        need(float(self.order - 1) * self.epsilon.nearest <= 4000, "ε is too large")
+        self.rho: Real | None = None
+        keys(body, f"{self.entries} {'zcdp' if 'zcdp' in body else 'renyi'}")
+        if "zcdp" in body:
+            stated = keys(body["zcdp"], "rho orders")
+            rho = self.rho = Real.read(stated["rho"])
+            orders = [order_of(plain) for plain in listing(stated["orders"])]
+            self.bounds = [(order, rho.scaled(order)) for order in orders]
+        else:
+            alone = isinstance(body["renyi"], dict)
+            rows = [body["renyi"]] if alone else listing(body["renyi"])
+            need(alone or len(rows) > 1, "one order is not in a list")
+            pairs = [keys(row, "order epsilon") for row in rows]
+            self.bounds = [(order_of(p["order"]), Real.read(p["epsilon"])) for p in pairs]
+        orders = [order for order, _ in self.bounds]
+        need(0 < len(orders) <= 32 and sorted(set(orders)) == orders, "orders do not grow")
+        for order, rate in self.bounds:
+            need(not rate.zero, "an ε is 0")
+            need(float(order - 1) * rate.nearest <= 4000, "ε is too large")
+        need(self.rho is not None or self.bounds[0][1].nearest <= 64, "ε is too large")
         self.read_law(body)
-        terms = (self.n + self.period + self.sensitivity) * self.sensitivity
-        need(terms <= 200_000, "too many places for the sensitivity")
+        wide = self.n + self.period + self.sensitivity
+        need(wide * len(self.worst) <= 200_000, "too many places for the sensitivity")
         digits = self.bits + 3 * whole(keys(body["law"], LAW)["ratio_bits"], 4097)
-        need(terms * digits * self.order.numerator <= 10**9, "too many digits for the order")
+        shifts = len(self.worst) if self.rho is None else self.sensitivity
+        self.largest = max(max(order.numerator, order.denominator) for order in orders)
+        terms = wide * shifts * len(orders)
+        need(terms * digits * self.largest <= 10**9, "too many digits for the order")
         self.tangents = body["tangents"]
 
     def check(self) -> Verdict:
-        low, high = self.epsilon.exp(self.order - 1, 192)
-        worst = max(self.power_sum(s) for s in range(1, self.sensitivity + 1))
-        need(worst <= low, "a Rényi divergence is larger than stated")
-        assert high is not None
-        return self.verdict(
-            self.tangent_bound(high),
-            f"Rényi divergence of order {self.order} at most {self.epsilon.text} at every shift up "
-            f"to {self.sensitivity}",
-        )
+        worst = [max(self.power_sum(s, order) for s in self.worst) for order, _ in self.bounds]
+        high = []
+        for (order, rate), found in zip(self.bounds, worst, strict=True):
+            low, above = self.limit(order, rate)
+            need(self.rho is not None or found <= low, "a Rényi divergence is larger than stated")
+            high.append(above)
+        if self.rho is not None:
+            self.at_every_order(worst, self.rho.bounds(LOG).low)
+            words = f"zero-concentrated privacy with ρ = {self.rho.text}"
+        else:
+            words = ", ".join(f"of order {a} at most {rate.text}" for a, rate in self.bounds)
+            words = f"Rényi divergence {words}"
+        promise = f"{words} at every shift up to {self.span}"
+        return self.verdict(self.scaled(self.tangent_bound(high)), promise)
 
-    def power_sum(self, s: int) -> Fraction:
-        """At least Σ_i z(i) (z(i) / z(i + s))^(α-1)."""
+    def limit(self, order: Fraction, rate: Real) -> tuple[Fraction, Fraction]:
+        """Bounds of e^((α-1)ε), or ε of order one."""
+        if order == 1:
+            return rate.bounds(LOG)
+        low, high = rate.exp(order - 1, 192)
+        assert high is not None
+        return low, high
+
+    def at_every_order(self, worst: list[Fraction], rho: Fraction) -> None:
+        """(α - 1) D_α is convex in α and at most straight between the orders looked at; it is to be
+        at most ρ α (α - 1) there, near 1, and beyond, where it grows no faster than by D_∞."""
+        points = [
+            (order, signed_log(found, LOG).high)
+            for (order, _), found in zip(self.bounds, worst, strict=True)
+            if order > 1
+        ]
+        need(bool(points), "no order above 1")
+        first, value = points[0]
+        need(value <= rho * (first - 1), "a divergence near order 1 is larger than stated")
+        for (a, low), (b, high) in pairwise(points):
+            slope = (high - low) / (b - a)
+            at = min(b, max(a, (1 + slope / rho) / 2))
+            need(rho * at * (at - 1) >= low + slope * (at - a), f"orders from {a} to {b} are open")
+        order, value = points[-1]
+        need(value <= rho * order * (order - 1), "a divergence is larger than stated")
+        ratio = max(
+            p / q for s in self.worst for p, q in self.some(range(-self.last(s), self.last(s)), s)
+        )
+        need(signed_log(ratio, LOG).high <= rho * (2 * order - 1), "large orders are open")
+
+    def last(self, s: int) -> int:
+        """Where ratios of neighbours begin to repeat."""
+        return self.n + s + self.period + 1
+
+    def some(self, places: range, s: int) -> list[tuple[Fraction, Fraction]]:
+        """Possible z(i), and z(i + s)."""
+        pairs = [(self.z(abs(i)), self.z(abs(i + s))) for i in places]
+        need(all(q for p, q in pairs if p), "a place is possible, and its shift is not")
+        return [(p, q) for p, q in pairs if p]
+
+    def power_sum(self, s: int, order: Fraction) -> Fraction:
+        """At least Σ_i z(i) (z(i) / z(i + s))^(α-1), or Σ_i z(i) ln(z(i) / z(i + s))."""
+
+        def above(ratio: Fraction) -> Fraction:
+            if order == 1:
+                return signed_log(ratio, LOG).high
+            return powers(ratio, order - 1).high
 
         def terms(places: range) -> Fraction:
-            pairs = [(self.z(abs(i)), self.z(abs(i + s))) for i in places]
-            need(all(q for p, q in pairs if p), "a place is possible, and its shift is not")
-            used = [(p, q) for p, q in pairs if p]
             unit = 1 << 700
-            whole = [
-                ceiling(v.numerator * unit, v.denominator)
-                for v in (p * power_bounds(p / q, self.order - 1).high for p, q in used)
-            ]
-            return Fraction(sum(whole), unit)
+            products = [p * above(p / q) * unit for p, q in self.some(places, s)]
+            return Fraction(sum(map(math.ceil, products)), unit)
 
         n, p = self.n, self.period
         outer = terms(range(n + 1, n + p + 1)) + terms(range(-n - s - p, -n - s))
         return terms(range(-n - s, n + 1)) + outer / (1 - self.ratio)
 
-    def tangent_bound(self, limit: Fraction) -> Fraction:
-        """min C(k), C(k) = c(k) + Σ λ [(g(k) + g(-k))/2 - e^((α-1)ε)] with g(k) = α x(k)^(α-1) -
-        (α-1) x(k-s)^α for the numbers x and λ of the file; 0 without any."""
+    def tangent_bound(self, limits: list[Fraction]) -> Fraction:
+        """min C(k), C(k) = c(k) + Σ λ [(g(k) + g(-k))/2 - T] with g(k) = α x(k)^(α-1) -
+        (α-1) x(k-s)^α, or 1 + ln x(k) - x(k-s), for the numbers x and λ of the file; 0 without."""
         if self.tangents is None:
             return ZERO
         body = keys(self.tangents, "bits price_bits shifts")
         unit = 1 << whole(body["bits"], 4097)
         scale = 1 << whole(body["price_bits"], 4097)
-        parts = [keys(part, "shift price inner tail") for part in listing(body["shifts"])]
+        parts = [keys(part, "shift price inner tail", "bound") for part in listing(body["shifts"])]
         shifts = [whole(part["shift"], 1001) for part in parts]
-        need(len(set(shifts)) == len(shifts) > 0, "no shifts, or twice the same")
+        bounds = [whole(part["bound"], len(limits)) if "bound" in part else 0 for part in parts]
+        need(all(k > 0 for k, p in zip(bounds, parts, strict=True) if "bound" in p), "a bound 0")
+        kinds = set(zip(shifts, bounds, strict=True))
+        need(len(kinds) == len(shifts) > 0, "no shifts, or twice the same")
         need(min(shifts) > 0 and max(shifts) <= self.sensitivity, "a bad shift")
         sizes = {len(listing(part["inner"])) for part in parts}
         need(len(sizes) == 1, "windows differ")
         size = sizes.pop()
         need(size % 2 == 1 and size * len(parts) <= 400_000, "a bad window")
         n = size // 2
-        last = max(n + max(shifts), len(self.loss.values) - 1) + 1
+        last = max(n + max(shifts), len(self.below.values) - 1) + 1
         # twice C(k) but for the loss, over 2^600: beyond the last place all stays the same
         found, digits = [0] * (last + 1), 0
-        for s, part in zip(shifts, parts, strict=True):
+        for s, k, part in zip(shifts, bounds, parts, strict=True):
             price, ends = integer(part["price"], 0), wholes(part["tail"])
             need(len(ends) == 2, "tails are two numbers")
             places = [ends[1], *wholes(part["inner"]), ends[0]]
             widest = max(unit, *places).bit_length()
-            digits += len(places) * widest * self.order.numerator
+            digits += len(places) * widest * self.largest
             need(digits <= 10**9, "too many digits for the order")
-            gain: dict[int, int] = {}
-            harm: dict[int, int] = {}
-            for x in set(places):
-                low = power_bounds(Fraction(x, unit), self.order - 1).low
-                high = power_bounds(Fraction(x, unit), self.order).high
-                gain[x] = math.floor(self.order * low * 2**600)
-                harm[x] = math.ceil((self.order - 1) * high * 2**600)
-            rest = 2 * math.ceil(limit * 2**600)
+            known = {x: self.tangent(x, unit, self.bounds[k][0]) for x in set(places)}
+            gains, harms = ([known[x][end] for x in places] for end in (0, 1))
+            rest = 2 * math.ceil(limits[k] * 2**600)
 
-            def at(i: int, places: list[int] = places) -> int:
-                return places[max(0, min(i + n + 1, len(places) - 1))]
+            def at(i: int, values: list[int], n: int = n) -> int:
+                return values[max(0, min(i + n + 1, len(values) - 1))]
 
-            for k in range(last + 1):
-                value = gain[at(k)] + gain[at(-k)] - harm[at(k - s)] - harm[at(-k - s)]
-                found[k] += price * (value - rest)
-        least = min(self.loss.below.at(k) + Fraction(v, scale << 601) for k, v in enumerate(found))
+            for i in range(last + 1):
+                value = at(i, gains) + at(-i, gains) - at(i - s, harms) - at(-i - s, harms)
+                found[i] += price * (value - rest)
+        least = min(self.below.at(k) + Fraction(v, scale << 601) for k, v in enumerate(found))
         return max(ZERO, least)
+
+    def tangent(self, x: int, unit: int, order: Fraction) -> tuple[int, int]:
+        """What it gives at least, and takes at most, over 2^600."""
+        if order == 1:
+            need(x > 0, "a logarithm of 0")
+            low = signed_log(Fraction(x, unit), LOG).low
+            return math.floor((1 + low) * 2**600), ceiling(x << 600, unit)
+        low = powers(Fraction(x, unit), order - 1).low
+        high = powers(Fraction(x, unit), order).high
+        return math.floor(order * low * 2**600), math.ceil((order - 1) * high * 2**600)
+
+
+def powers(base: Fraction, exponent: Fraction) -> Interval:
+    """base^exponent, by a root or, of many digits, by logarithms."""
+    if base == 0 or exponent.denominator <= 4:
+        return power_bounds(base, exponent)
+    low, high = (exponent * end for end in signed_log(base, LOG))
+    if high <= 0:
+        return Interval(1 / exp_bounds(-low, LOG).high, 1 / exp_bounds(-high, LOG).low)
+    if low < 0:
+        return Interval(1 / exp_bounds(-low, LOG).high, exp_bounds(high, LOG).high)
+    return Interval(exp_bounds(low, LOG).low, exp_bounds(high, LOG).high)
+
+
+def order_of(value: object) -> Fraction:
+    """An order from 1 on."""
+    order = text(value, "the order")
+    need(re.fullmatch("[1-9][0-9]?(/[1-9][0-9]?)?", order) is not None, "a bad order")
+    found = Fraction(order)
+    need(str(found) == order and found >= 1, "an order is written otherwise, or below 1")
+    need(max(found.numerator, found.denominator) <= 64, "the order is too large")
+    return found
 
 
 LATTICE = 65_536  # places of sums of losses, at most

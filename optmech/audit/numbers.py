@@ -171,14 +171,17 @@ def log_bounds(value: Fraction, bits: int) -> Interval:
 
 
 def _log_series(y: Fraction, bits: int) -> Interval:
-    """Here 1/2 < y <= 2, so |z| <= 1/3 and what is left out is below |next term| · 9/8."""
-    z, unit = (y - 1) / (y + 1), 1 << (bits + 16)
-    total, power, n = ZERO, z, 1
-    while abs(power) * unit > 1:
-        total += power / n
-        power, n = Fraction(round(power * z * z * unit * 64), unit * 64), n + 2
-    slack = Fraction(n + 2, unit)  # roundings of powers, and the remainder
-    return Interval(2 * (total - slack), 2 * (total + slack))
+    """Here 1/2 < y <= 2, so |z| <= 1/3 and what is left out is below |next term| · 9/8. Powers are
+    whole numbers of units, each within 3 of what it stands for."""
+    width = bits + 32
+    z = ((y.numerator - y.denominator) << width) // (y.numerator + y.denominator)
+    total, power, n, square = 0, z, 1, z * z >> width
+    while abs(power) > 1:
+        total += power // n
+        power, n = power * square >> width, n + 2
+    slack = 4 * (n + 2)
+    low, high = (Fraction(end, 1 << (width - 1)) for end in (total - slack, total + slack))
+    return Interval(low, high)
 
 
 def exp_bounds(x: Fraction, bits: int) -> Interval:

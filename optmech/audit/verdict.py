@@ -9,7 +9,7 @@ from optmech.audit.couplings import Family
 from optmech.audit.designs import Verdict, judge_design, promises_of
 from optmech.audit.document import FAMILY, NOISE, read
 from optmech.audit.earth import is_earth, judge_earth
-from optmech.audit.line import RealNoise
+from optmech.audit.line import RealNoise, RealPowerNoise
 from optmech.audit.noise import Noise, PowerNoise
 from optmech.audit.numbers import Fault
 from optmech.audit.packed import judge_packed
@@ -35,9 +35,10 @@ def judge(path: str, design: str | None = None) -> Verdict:
         if body["format"] == NOISE:
             if "norm" in body:
                 return PlanarNoise(body).check()
+            powers = "renyi" in body or "zcdp" in body
             if "cells" in body:
-                return RealNoise(body).check()
-            return (PowerNoise if "renyi" in body else Noise)(body).check()
+                return (RealPowerNoise if powers else RealNoise)(body).check()
+            return (PowerNoise if powers else Noise)(body).check()
         if body["format"] == FAMILY:
             return Family(body).check()
         meshes = [c["everywhere"] for c in promises_of(body) if "everywhere" in c]

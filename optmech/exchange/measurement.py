@@ -17,6 +17,7 @@ from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import positive, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_up
+from optmech.noise.additive.cells import CellNoise
 from optmech.noise.additive.certified import CertifiedNoise
 from optmech.noise.additive.design import NoiseDesign
 from optmech.noise.additive.file import MOST_SENSITIVITY
@@ -181,7 +182,7 @@ def noise_to_opendp(design: NoiseDesign | RealNoise) -> Any:
 
 
 @checked_arguments
-def noise_to_dp_accounting(design: CertifiedNoise | RealNoise, *, interval: float = 1e-4) -> Any:
+def noise_to_dp_accounting(design: CertifiedNoise | CellNoise, *, interval: float = 1e-4) -> Any:
     """A ``PrivacyLossDistribution`` of dp-accounting for one release: pessimistic, with losses
     rounded up to multiples of ``interval``, of a pair that dominates every shift up to the
     sensitivity. Raises ProblemError without dp-accounting, or for noise of pairs.
@@ -212,7 +213,7 @@ def noise_to_dp_accounting(design: CertifiedNoise | RealNoise, *, interval: floa
 
 
 @checked_arguments
-def noise_to_scipy(design: CertifiedNoise | RealNoise) -> Any:
+def noise_to_scipy(design: CertifiedNoise | CellNoise) -> Any:
     """A frozen ``scipy.stats.rv_discrete`` with the probabilities in floats, for plots and tests,
     of real noise an ``rv_histogram`` that ends where next to nothing is left; its ``rvs`` are no
     draws to release.
@@ -227,7 +228,7 @@ def noise_to_scipy(design: CertifiedNoise | RealNoise) -> Any:
     from scipy.stats import rv_discrete, rv_histogram
 
     law = design.law
-    if isinstance(design, RealNoise):
+    if isinstance(design, CellNoise):
         last, width = _last(law), float(design.step)
         heights = [float(law.at(k)) for k in range(-last, last + 1)]
         return rv_histogram((heights, (np.arange(-last, last + 2) - 0.5) * width), density=False)

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
+    from optmech.noise.additive.cells import RealLoss as RealLoss
     from optmech.noise.additive.composition import ComposedPrivacy as ComposedPrivacy
     from optmech.noise.additive.design import NoiseDesign as NoiseDesign
     from optmech.noise.additive.law import Law as Law
-    from optmech.noise.additive.line import RealLoss as RealLoss, RealNoise as RealNoise
+    from optmech.noise.additive.line import RealNoise as RealNoise
     from optmech.noise.additive.loss import NoiseLoss as NoiseLoss
     from optmech.noise.additive.planar import PlanarNoise as PlanarNoise
-    from optmech.noise.additive.renyi import RenyiNoise as RenyiNoise
+    from optmech.noise.additive.renyi import (
+        RealRenyiNoise as RealRenyiNoise,
+        RenyiNoise as RenyiNoise,
+    )
     from optmech.noise.known import NoisePeer as NoisePeer, peers as peers
     from optmech.noise.line import real as real
     from optmech.noise.optimum import optimal as optimal

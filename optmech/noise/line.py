@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypeVar, overload
 
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact, Number
 from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.noise.additive.cells import MOST_CELLS, RealLoss, rational
+from optmech.noise.additive.certified import LatticeNoise
 from optmech.noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
 from optmech.noise.additive.law import Law
-from optmech.noise.additive.line import (
-    MOST_CELLS,
-    RealLoss,
-    RealNoise,
-    rational,
-    staircase_bound,
-    staircase_loss,
-)
+from optmech.noise.additive.line import RealNoise, staircase_bound, staircase_loss
 from optmech.noise.additive.privacy import BITS
+from optmech.noise.additive.renyi import RealRenyiNoise
 from optmech.noise.optimum import stated_promise
 from optmech.noise.releases import for_releases as families
+from optmech.noise.renyi import (
+    DivergenceSearch,
+    Renyi,
+    least,
+    stated_bounds,
+    stated_order,
+)
 from optmech.noise.session import Note
 from optmech.noise.shifts import ShiftSearch
 from optmech.spaces.arguments import checked_arguments
+
+D = TypeVar("D", bound=LatticeNoise)
 
 _SMALL = 16
 """Up to twice as many cells all shifts are searched where the gap asks for it."""
@@ -46,9 +52,39 @@ _SLACK = Fraction(1, 1 << 120)
 """By how much that is larger than it need be, relatively: enclosures of e^ε differ."""
 
 
-@checked_arguments
+@overload
 def real(
     epsilon: Number,
+    delta: Number = 0,
+    *,
+    loss: object = ...,
+    sensitivity: Number = ...,
+    cells: int | Literal["auto"] = ...,
+    width: Number | None = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+    for_releases: int = ...,
+) -> RealNoise: ...
+
+
+@overload
+def real(
+    *,
+    renyi: Renyi | None = ...,
+    zcdp: Number | None = ...,
+    budget: Number | None = ...,
+    loss: object = ...,
+    sensitivity: Number = ...,
+    cells: int | Literal["auto"] = ...,
+    width: Number | None = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+) -> RealRenyiNoise: ...
+
+
+@checked_arguments
+def real(
+    epsilon: Number | None = None,
     delta: Number = 0,
     *,
     loss: object = "absolute",
@@ -58,7 +94,10 @@ def real(
     gap: float = 1e-3,
     note: Note | None = None,
     for_releases: int = 1,
-) -> RealNoise:
+    renyi: Renyi | None = None,
+    zcdp: Number | None = None,
+    budget: Number | None = None,
+) -> RealNoise | RealRenyiNoise:
     """The noise of least expected loss for a real number that one person changes by at most
     ``sensitivity``, nearly: (ε, δ)-differentially private at every real shift, with a bound of all
     noise on the real line.
@@ -89,6 +128,9 @@ def real(
         Without δ each takes an equal part of ε, and the bound is of all noise with the same law in
         every release. With δ > 0 the noise is the best of some calibrated families
         (``om.noise.for_releases``), and the bound that of a single release.
+    renyi, zcdp, budget:
+        Instead of ε and δ, as for ``om.noise.optimal``: (order, ε) or a list of such pairs, ρ, or
+        an order and the most that noise may cost. The result is a ``RealRenyiNoise``.
 
     Raises
     ------
@@ -108,37 +150,81 @@ def real(
     >>> print(staircase.status, round(staircase.loss, 6))  # √3/2
     optimal 0.866025
     """
-    rate, part = stated_promise(epsilon, delta)
     span = rational(sensitivity, "sensitivity")
     measure = RealLoss.of(loss, width)
     if not 0 <= gap < 1:
         raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
     say = note or (lambda _: None)
+    if renyi is not None or zcdp is not None or budget is not None:
+        if epsilon is not None or delta != 0 or count != 1:
+            raise ProblemError(
+                "is a promise of its own",
+                where="budget" if renyi is zcdp else "zcdp" if renyi is None else "renyi",
+                remedy="Leave out epsilon, delta and for_releases",
+            )
+        return _of_divergence(renyi, zcdp, budget, measure, span, cells, gap, say)
+    rate, part = stated_promise(epsilon, delta)
     if count > 1:
         rate_of_one = rate if part > 0 else Exact(rate.factor / count, rate.log_of)
         one = real(
             rate_of_one, part, loss=measure, sensitivity=span, cells=cells, gap=gap, note=note
         )
         return _several(one, rate, count, say)
+    deep = True
+
+    def searched(count: int) -> RealNoise:
+        nonlocal deep
+        stated = RealNoise(Law(1, (2,)), measure, rate, part, span, cells=count)
+        search = LineSearch(stated, gap, say, deep)
+        found, deep = search.best(), search.deep
+        return found
+
+    return _refined(searched, cells, gap, say)
+
+
+def _refined(
+    searched: Callable[[int], D], cells: int | Literal["auto"], gap: float, say: Note
+) -> D:
+    """Noise on so many cells, or on the fewest of 16, 32, … that have the gap."""
     first = _SMALL if cells == "auto" else whole(cells, "cells", 1, MOST_SENSITIVITY)
     last = _MOST_AUTO if cells == "auto" else first
-    best: RealNoise | None = None
-    deep = True
+    best: D | None = None
     while True:
-        stated = RealNoise(Law(1, (2,)), measure, rate, part, span, cells=first)
-        search = LineSearch(stated, gap, say, deep)
         try:
-            found, deep = search.best(), search.deep
+            found = searched(first)
         except TooLargeError:
             if best is None:
                 raise
             return best
         best = found if best is None or found.gap < best.gap else best
-        say(f"{found.cells} cells: gap {found.gap:.2g}")
+        say(f"{found.steps} cells: gap {found.gap:.2g}")
         if best.gap <= gap or 2 * first > last:
             return best
         first *= 2
+
+
+def _of_divergence(
+    renyi: Renyi | None,
+    zcdp: Number | None,
+    budget: Number | None,
+    measure: RealLoss,
+    span: Fraction,
+    cells: int | Literal["auto"],
+    gap: float,
+    say: Note,
+) -> RealRenyiNoise:
+    """Noise with bounds on its divergences, or of the least one."""
+    cost = None if budget is None else rational(budget, "budget")
+    bounds, rho = stated_bounds(renyi, zcdp) if cost is None else (stated_order(renyi, zcdp), None)
+
+    def searched(count: int) -> RealRenyiNoise:
+        stated = RealRenyiNoise(Law(1, (2,)), measure, bounds, span, rho=rho, cells=count)
+        if cost is not None:
+            return least(stated, cost, gap, say)
+        return DivergenceSearch(stated, gap, say).best()
+
+    return _refined(searched, cells, gap, say)
 
 
 def _several(one: RealNoise, rate: Exact, count: int, note: Note) -> RealNoise:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, overload
 
 from numpy.typing import ArrayLike
@@ -23,7 +22,7 @@ from optmech.noise.additive.planar import PlanarNoise
 from optmech.noise.additive.renyi import RenyiNoise
 from optmech.noise.bounded import best_in_range
 from optmech.noise.planar import best_planar
-from optmech.noise.renyi import best_renyi
+from optmech.noise.renyi import Renyi, best_renyi, least_renyi, stated_bounds
 from optmech.noise.search import MOST_ROWS, Search, truncated_end
 from optmech.noise.session import Note
 from optmech.noise.shifts import MANY_SHIFTS, ShiftSearch
@@ -42,7 +41,20 @@ if TYPE_CHECKING:
 @overload
 def optimal(
     *,
-    renyi: tuple[int | float | str | Fraction, Number],
+    renyi: Renyi,
+    sensitivity: int = ...,
+    loss: LossLike = ...,
+    width: int | None = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+    budget: Number | None = ...,
+) -> RenyiNoise: ...
+
+
+@overload
+def optimal(
+    *,
+    zcdp: Number,
     sensitivity: int = ...,
     loss: LossLike = ...,
     width: int | None = ...,
@@ -108,7 +120,9 @@ def optimal(
     bounded: tuple[int, int] | None = None,
     prior: ArrayLike | None = None,
     for_releases: int = 1,
-    renyi: tuple[int | float | str | Fraction, Number] | None = None,
+    renyi: Renyi | None = None,
+    zcdp: Number | None = None,
+    budget: Number | None = None,
     dimensions: int = 1,
     norm: str | None = None,
     loss_norm: str | None = None,
@@ -146,8 +160,15 @@ def optimal(
         With δ > 0 the noise is the best of some calibrated families (``for_releases``), and the
         lower bound that of a single release.
     renyi:
-        (order, ε) instead of ε and δ: the Rényi divergence of this order between the noise and
-        every shift of it up to the sensitivity is at most ε. The result is a ``RenyiNoise``.
+        (order, ε) instead of ε and δ, or a list of such pairs: the Rényi divergence of this order
+        between the noise and every shift of it up to the sensitivity is at most ε. Order 1 is the
+        Kullback-Leibler divergence. The result is a ``RenyiNoise``.
+    zcdp:
+        ρ instead of ε and δ: the divergence of every order α > 1 is at most ρα (Bun and Steinke,
+        Concentrated differential privacy, TCC 2016). The result is a ``RenyiNoise``.
+    budget:
+        With ``renyi=order``: the loss is at most this, and the divergence of the order is the
+        least, nearly. ``least_divergence`` of the result is proved of all noise that costs no more.
     dimensions:
         2 for pairs of whole numbers that one person changes by at most ``sensitivity`` in the norm
         ``norm``: "l1" (the default), "l2" or "linf". The loss is one of the noise's norm
@@ -180,18 +201,23 @@ def optimal(
                 where="dimensions",
                 remedy="Leave out renyi, bounded, prior and for_releases",
             )
-    elif renyi is not None:
+    elif renyi is not None or zcdp is not None:
         others = (epsilon, bounded, prior)
         if any(other is not None for other in others) or delta != 0 or for_releases != 1:
             raise ProblemError(
                 "is a promise of its own",
-                where="renyi",
+                where="zcdp" if renyi is None else "renyi",
                 remedy="Leave out epsilon, delta, bounded, prior and for_releases",
             )
         steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
         if not 0 <= gap < 1:
             raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
-        return best_renyi(renyi, steps, loss, width, gap, note or (lambda _: None))
+        say = note or (lambda _: None)
+        if budget is not None:
+            return least_renyi(renyi, zcdp, steps, loss, width, budget, gap, say)
+        return best_renyi(stated_bounds(renyi, zcdp), steps, loss, width, gap, say)
+    if budget is not None:
+        raise ProblemError("goes with an order", where="budget", remedy="Give renyi=order as well")
     rate, part = stated_promise(epsilon, delta)
     steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
     if not 0 <= gap < 1:

@@ -1,8 +1,10 @@
 """The best noise under bounds on its Rényi divergences, in floats; proofs are elsewhere.
 
-The sums R_s(z) = Σ_i z(i)^α z(i + s)^{1-α} are convex and of degree one. In steps relative to z
-the second derivative of R_s is that of α(α - 1) Σ f_i (du_i - du_{i+s})² / 2, so that Newton's
-method on a barrier for R_s <= T solves sparse systems, and places of 1e-30 are as good as others.
+The sums R_s(z) = Σ_i z(i)^α z(i + s)^{1-α}, and Σ_i z(i) ln(z(i)/z(i + s)) of order one, are convex
+and of degree one. In steps relative to z the second derivative of R_s is that of
+α(α - 1) Σ f_i (du_i - du_{i+s})² / 2, and of order one that of Σ z(i) (du_i - du_{i+s})² / 2, so
+that Newton's method on a barrier for R_s <= T solves sparse systems, and places of 1e-30 are as
+good as others.
 """
 
 from __future__ import annotations
@@ -35,15 +37,22 @@ _LAST_STEPS = 8
 @dataclass(frozen=True)
 class PowerWindow:
     """What is solved: z on |k| <= n, which goes on with ``ratio`` from period to period of
-    ``sensitivity``; R_s <= ``limit`` = e^{(α - 1)ε} for all shifts up to it, to a relative gap."""
+    ``sensitivity``; R_s <= T for these ``shifts`` up to it and every order, to a relative gap.
+    ``limits`` are T = e^{(α - 1)ε}, or ε of order one."""
 
     loss: NoiseLoss
-    order: float
-    limit: float
+    orders: tuple[float, ...]
+    limits: tuple[float, ...]
     sensitivity: int
+    shifts: tuple[int, ...]
     n: int
     ratio: float
     gap: float
+
+    @property
+    def count(self) -> int:
+        """How many sums are bounded."""
+        return len(self.shifts) * len(self.orders)
 
     def aiming(self, gap: float) -> PowerWindow:
         """The same to another gap."""
@@ -52,7 +61,7 @@ class PowerWindow:
 
 @dataclass(frozen=True)
 class PowerSolution:
-    """z(0), …, z(n), and the prices λ_s of all shifts 1, 2, …"""
+    """z(0), …, z(n), and the prices λ of every order and shift, shape (orders, shifts)."""
 
     places: Floats
     prices: Floats
@@ -70,23 +79,33 @@ class _Program:
         w = self.window = window
         self.size = w.n + 1
         self.mass, self.cost = weights_of(w)
-        parts = [self._pairs(s) for s in range(1, w.sensitivity + 1)]
-        self.first = np.concatenate([part[0] for part in parts])
-        self.second = np.concatenate([part[1] for part in parts])
-        self.weight = np.concatenate([part[2] for part in parts])
-        self.shift = np.repeat(np.arange(w.sensitivity), [len(part[0]) for part in parts])
+        parts = [self._pairs(s) for s in w.shifts]
+        first, second, steps, rest, tail = (
+            np.concatenate(some) for some in zip(*parts, strict=True)
+        )
+        sizes = [len(part[0]) for part in parts]
+        which = np.repeat(np.arange(len(parts)), sizes)
+        many = len(w.orders)
+        self.first, self.second = np.tile(first, many), np.tile(second, many)
+        self.sum = np.concatenate([which + len(parts) * j for j in range(many)])
+        self.order = np.repeat(w.orders, len(first))
+        self.is_log = self.order == 1
+        powers = self.order * np.tile(steps, many) + (1 - self.order) * np.tile(rest, many)
+        self.weight = np.tile(tail, many) * w.ratio**powers
+        self.offset = np.tile(steps - rest, many) * math.log(w.ratio)
+        self.limits = np.repeat(w.limits, len(parts))
 
-    def _pairs(self, s: int) -> tuple[Ints, Ints, Floats]:
-        """Columns of z(i) and z(i + s), and the weight of the term: of the window, and of a period
-        beyond it to either side, with all that follow."""
+    def _pairs(self, s: int) -> tuple[Ints, Ints, Ints, Ints, Floats]:
+        """Columns of z(i) and z(i + s), the powers of the ratio that they are taken by, and how
+        often the term counts: of the window, and of a period beyond it to either side, with all
+        that follow."""
         w, p = self.window, self.window.sensitivity
         inner = np.arange(-w.n - s, w.n + 1)
         right, left = np.arange(w.n + 1, w.n + p + 1), np.arange(-w.n - s - p, -w.n - s)
         i = np.concatenate([inner, right, left])
         sums = np.concatenate([np.ones(len(inner)), np.full(2 * p, 1 / (1 - w.ratio))])
         (first, a), (second, b) = self._columns(np.abs(i)), self._columns(np.abs(i + s))
-        powers = w.order * a + (1 - w.order) * b
-        return first, second, sums * w.ratio**powers
+        return first, second, a, b, sums
 
     def _columns(self, k: Ints) -> tuple[Ints, Ints]:
         """z(k) is a column times a power of the ratio."""
@@ -98,25 +117,32 @@ class _Program:
     def terms(self, z: Floats) -> Floats:
         """All terms of all sums."""
         first = z[self.first]
-        with np.errstate(over="ignore"):
-            power = (first / z[self.second]) ** (self.window.order - 1)
+        with np.errstate(all="ignore"):
+            ratio = first / z[self.second]
+            power = np.where(self.is_log, np.log(ratio) + self.offset, ratio ** (self.order - 1))
             return np.asarray(self.weight * first * power)
 
     def sums(self, terms: Floats) -> Floats:
-        """R_1, …, R_Δ."""
-        return np.bincount(self.shift, terms, self.window.sensitivity).astype(np.float64)
+        """Every R_s, order after order."""
+        return np.bincount(self.sum, terms, self.window.count).astype(np.float64)
 
     def start(self) -> Floats:
         """Gaussian noise wide enough, in which the tail's ratio is kept."""
         w = self.window
-        rate = math.log(w.limit) / (w.order - 1)
-        variance = 1.1 * w.order * w.sensitivity**2 / (2 * rate)
+        variance = (
+            1.1
+            * w.sensitivity**2
+            * max(
+                order / (2 * rate_of(order, limit))
+                for order, limit in zip(w.orders, w.limits, strict=True)
+            )
+        )
         k = np.arange(w.n + 1.0)
         for _ in range(_WIDER):
             slope = np.minimum(k / variance, -math.log(w.ratio) / w.sensitivity)
             z = np.exp(-np.append(0.0, np.cumsum((slope[1:] + slope[:-1]) / 2)))
             z /= float(self.mass @ z)
-            if (self.sums(self.terms(z)) < w.limit * (1 - 1e-9)).all():
+            if (self.sums(self.terms(z)) < self.limits * (1 - 1e-9)).all():
                 return np.asarray(z)
             variance *= 1.3
         raise SolverError("no noise to start from was found", where="noise")
@@ -124,7 +150,7 @@ class _Program:
     def solved(self) -> PowerSolution:
         """Along the barrier until the gap is small enough."""
         z, w = self.start(), self.window
-        rate = w.sensitivity / float(self.cost @ z)
+        rate = w.count / float(self.cost @ z)
         for _ in range(_STAGES):
             try:
                 z = self._centred(z, rate, _ROUGH)
@@ -132,15 +158,16 @@ class _Program:
                 # equations that are singular in floats: what was centred before stands
                 rate /= _FASTER
                 break
-            if w.sensitivity / rate < w.gap * float(self.cost @ z):
+            if w.count / rate < w.gap * float(self.cost @ z):
                 break
             rate *= _FASTER
         with suppress(SolverError):
             z = self._centred(z, rate, _FINE)
-        return PowerSolution(z, 1 / (rate * (w.limit - self.sums(self.terms(z)))))
+        prices = 1 / (rate * (self.limits - self.sums(self.terms(z))))
+        return PowerSolution(z, prices.reshape(len(w.orders), -1))
 
     def _value(self, z: Floats, rate: float) -> float:
-        room = self.window.limit - self.sums(self.terms(z))
+        room = self.limits - self.sums(self.terms(z))
         if not (room > 0).all():
             return math.inf
         return rate * float(self.cost @ z) - float(np.log(room).sum())
@@ -177,16 +204,19 @@ class _Program:
 
     def _step(self, z: Floats, rate: float) -> tuple[Floats, float]:
         """Newton's step, relative to z, and the slope of the value along it."""
-        order, count, size = self.window.order, self.window.sensitivity, self.size
+        order, count, size = self.order, self.window.count, self.size
         terms = self.terms(z)
-        room = self.window.limit - self.sums(terms)
+        room = self.limits - self.sums(terms)
         weight = z * self.mass
+        plain = self.weight * z[self.first]
+        rise = np.where(self.is_log, terms + plain, order * terms)
+        fall = np.where(self.is_log, -plain, (1 - order) * terms)
         slopes = np.zeros((count, size))
-        np.add.at(slopes, (self.shift, self.first), order * terms)
-        np.add.at(slopes, (self.shift, self.second), (1 - order) * terms)
+        np.add.at(slopes, (self.sum, self.first), rise)
+        np.add.at(slopes, (self.sum, self.second), fall)
         gradient = rate * self.cost * z + (slopes / room[:, None]).sum(axis=0)
         scale = 1 / np.sqrt(weight)
-        bend = order * (order - 1) * terms / room[self.shift]
+        bend = np.where(self.is_log, plain, order * (order - 1) * terms) / room[self.sum]
         one, other = scale[self.first], scale[self.second]
         steps = np.arange(size)
         borders = slopes * scale / room[:, None]
@@ -213,6 +243,11 @@ class _Program:
             raise SolverError("the search for noise did not converge", where="noise")
         step -= float(step @ weight)
         return step, float(gradient @ step)
+
+
+def rate_of(order: float, limit: float) -> float:
+    """ε from T."""
+    return limit if order == 1 else math.log(limit) / (order - 1)
 
 
 def weights_of(window: PowerWindow) -> tuple[Floats, Floats]:

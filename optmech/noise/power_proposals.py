@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -23,22 +24,35 @@ KEPT = 1e-11
 _LARGEST = 1e300
 _RARE = 1e-7
 _MOST = 1e3
+_LEAST = 1e-9
 _NEGLIGIBLE = 1e-13
 """A price below this share of all proves next to nothing."""
 
 
 def first_window(
-    loss: NoiseLoss, order: Fraction, epsilon: Exact, sensitivity: int, gap: float
+    loss: NoiseLoss,
+    bounds: Sequence[tuple[Fraction, Exact]],
+    sensitivity: int,
+    shifts: tuple[int, ...],
+    gap: float,
 ) -> PowerWindow:
-    """A window about as wide as Gaussian noise of the same divergence."""
-    a, rate = float(order), float(epsilon)
-    sigma = sensitivity * math.sqrt(a / (2 * rate))
+    """A window about as wide as Gaussian noise of the same divergences."""
+    pairs = [(float(order), float(rate)) for order, rate in bounds]
+    sigma, a = max((sensitivity * math.sqrt(a / (2 * rate)), a) for a, rate in pairs)
     wide = 7 * sigma + (2 + min(a, 4 * sigma)) * sensitivity + 8
     steep = 1.0 if loss.is_bounded else 7.0
-    fall = min(steep * sensitivity / sigma, 0.9 * rate * a / (a - 1) + 1)
-    limit = math.exp((a - 1) * rate) * (1 - KEPT)
+    falls = [0.9 * rate * a / (a - 1) + 1 for a, rate in pairs if a > 1]
+    fall = min([steep * sensitivity / sigma, *falls])
     n = int(wide) + loss.last
-    return PowerWindow(loss, a, limit, sensitivity, n, math.exp(-fall), gap)
+    window = PowerWindow(loss, (), (), sensitivity, shifts, n, math.exp(-fall), gap)
+    return with_bounds(window, bounds)
+
+
+def with_bounds(window: PowerWindow, bounds: Sequence[tuple[Fraction, Exact]]) -> PowerWindow:
+    """A window under bounds on divergences of some orders."""
+    pairs = [(float(order), float(rate)) for order, rate in bounds]
+    limits = [(rate if a == 1 else math.exp((a - 1) * rate)) * (1 - KEPT) for a, rate in pairs]
+    return replace(window, orders=tuple(a for a, _ in pairs), limits=tuple(limits))
 
 
 def next_window(window: PowerWindow, solution: PowerSolution) -> PowerWindow:
@@ -62,74 +76,90 @@ def tangents_of(solution: PowerSolution, window: PowerWindow) -> Tangents | None
     """The ratios of a solution, lowered from the outside inwards where they hurt a place more than
     it can bear; None where floats do not hold them."""
     w = window
-    a, n = w.order, w.n
-    limit = w.limit / (1 - KEPT)
+    n = w.n
     prices = solution.prices
-    shifts = [s + 1 for s in np.flatnonzero(prices > _NEGLIGIBLE * prices.sum()).tolist()]
+    least = _NEGLIGIBLE * prices.sum()
+    used = [(j, w.shifts[i], float(prices[j, i])) for j, i in np.argwhere(prices > least).tolist()]
     z = solution.places
     level = float(weights_of(window)[1] @ solution.places) * (1 - 1e-13)
-    widest = shifts[-1]
+    widest = max(s for _, s, _ in used)
     loss = w.loss.floats(np.arange(n + widest + 2.0))
     both = np.concatenate([z[:0:-1], z])
-    cost = limit * sum(float(prices[s - 1]) for s in shifts)
-    growth = _far_ratio(shifts, prices, a, level + cost - float(loss[n + 1]))
-    rows: dict[int, Floats] = {}
-    for s in shifts:
+    cost = sum(price * w.limits[j] / (1 - KEPT) for j, _, price in used)
+    growth = _far_ratio(used, w.orders, level + cost - float(loss[n + 1]))
+    rows: list[Floats] = []
+    for _, s, _ in used:
         x = np.empty(2 * (n + widest) + 1)
         inner = both[: len(both) - s] / both[s:]
         x[: widest + n + 1] = growth**-s
         x[widest + n :] = growth**s
         x[widest : widest + len(inner)] = inner
-        rows[s] = x
+        rows.append(x)
     at = n + widest
     # seen from a place: what hurts it from nearer to the centre is lowered as far as must be
     for k in range(n + widest, -1, -1):
         value = float(loss[k]) - cost - level
         outward = []
-        for s in shifts:
-            x, price = rows[s], float(prices[s - 1])
-            gain = x[at + k] ** (a - 1) + x[at - k] ** (a - 1)
-            harm = x[at + k - s] ** a + (x[at - k - s] ** a if k + s <= at else growth ** (-s * a))
-            value += price * (a * gain - (a - 1) * harm) / 2
+        for x, (j, s, price) in zip(rows, used, strict=True):
+            order = w.orders[j]
+            gain = _gain(x[at + k], order) + _gain(x[at - k], order)
+            beyond = x[at - k - s] if k + s <= at else growth**-s
+            harm = _harm(x[at + k - s], order), _harm(beyond, order)
+            value += price * (gain - sum(harm)) / 2
             if 2 * k > s and k - s <= n:
-                outward.append((s, price * (a - 1) / 2 * x[at + k - s] ** a))
-        total = sum(part for _, part in outward)
+                outward.append((x, s, order, price * harm[0] / 2))
+        total = sum(part for *_, part in outward)
         rare = k > n or z[k] < _RARE * z[0]
         if total > 0 and (value < 0 or rare):
             # where noise is rare its ratios are known least: there they follow from the loss
-            kept = min(max(0.0, 1 + value / total), _MOST)
-            for s, _ in outward:
-                rows[s][at + k - s] *= kept ** (1 / a)
-    if not all(np.isfinite(x).all() and x.max() < _LARGEST for x in rows.values()):
+            kept = min(max(_LEAST, 1 + value / total), _MOST)
+            for x, s, order, _ in outward:
+                x[at + k - s] *= kept ** (1 / order)
+    if not all(np.isfinite(x).all() and x.max() < _LARGEST for x in rows):
         return None
     unit = 1 << _BITS
     price_bits = max(0, _BITS - math.frexp(float(prices.sum()))[1])
     parts = []
-    for s in shifts:
-        x = rows[s][widest : len(rows[s]) - widest]
-        inner = tuple(int(Fraction(v) * unit) for v in x.tolist())
-        tail = int(Fraction(growth**s) * unit), int(Fraction(growth**-s) * unit)
-        price = int(Fraction(float(prices[s - 1])) * (1 << price_bits))
-        parts.append(ShiftTangents(s, inner, tail, price))
+    for x, (j, s, price) in zip(rows, used, strict=True):
+        inner = tuple(_positive(v, unit) for v in x[widest : len(x) - widest].tolist())
+        tail = _positive(growth**s, unit), _positive(growth**-s, unit)
+        whole = int(Fraction(price) * (1 << price_bits))
+        parts.append(ShiftTangents(s, inner, tail, whole, j))
     return Tangents(_BITS, price_bits, tuple(parts))
 
 
-def _far_ratio(shifts: list[int], prices: Floats, order: float, need: float) -> float:
+def _positive(value: float, unit: int) -> int:
+    """Logarithms are taken of ratios."""
+    return max(1, int(Fraction(value) * unit))
+
+
+def _gain(x: float, order: float) -> float:
+    """What a tangent at the ratio x adds to the place of its first number."""
+    return 1 + math.log(x) if order == 1 else order * x ** (order - 1)
+
+
+def _harm(x: float, order: float) -> float:
+    """What it takes from that of its second."""
+    return x if order == 1 else (order - 1) * x**order
+
+
+def _far_ratio(
+    used: Sequence[tuple[int, int, float]], orders: Sequence[float], need: float
+) -> float:
     """The largest X for which ratios X^s far out on one side, and X^-s on the other, leave a place
     as much as it needs."""
 
     def left(x: float) -> float:
         return math.fsum(
-            float(prices[s - 1])
-            * (order * (x ** (s * (order - 1)) + x ** (s * (1 - order)))
-               - (order - 1) * (x ** (s * order) + x ** (-s * order))) / 2
-            for s in shifts
-        )  # fmt: skip
+            price * (_gain(y, orders[j]) - _harm(y, orders[j])) / 2
+            for j, s, price in used
+            for y in (x**s, x**-s)
+        )
 
     low, high = 1.0, 2.0
     if left(low) <= need:
         return low
-    most = math.exp(200 / (order * shifts[-1]))
+    most = math.exp(200 / max(orders[j] * s for j, s, _ in used))
     while high < most and left(high) > need:
         low, high = high, 2 * high
     for _ in range(60):

@@ -78,6 +78,12 @@ KINDS: Mapping[str, Kind] = {
         {"str": _LOAD},
     ),
     "CertifiedNoise": Kind(f"{_ADDITIVE}.certified", _NOISE, {"str": _LOAD}, "noise for a number"),
+    "CellNoise": Kind(
+        f"{_ADDITIVE}.cells",
+        "Give what om.noise.real returns",
+        {"str": _LOAD},
+        "noise for a real number",
+    ),
     "RealNoise": Kind(
         f"{_ADDITIVE}.line", "Give what om.noise.real returns", {"str": _LOAD}, "real noise"
     ),

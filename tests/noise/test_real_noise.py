@@ -39,7 +39,7 @@ def made() -> dict[str, RealNoise]:
     return {name: om.noise.real(**asked) for name, asked in ASKED.items()}
 
 
-def cells_of(design: RealNoise) -> tuple[np.ndarray, np.ndarray]:
+def cells_of(design: Any) -> tuple[np.ndarray, np.ndarray]:
     """Ends of the cells, in sensitivities, and the density between them, from ``density`` alone."""
     law, width = design.law, float(design.step)
     last = law.n + 25 * len(law.tails)
@@ -104,6 +104,54 @@ def test_no_random_shift_of_the_density_is_a_violation(made: dict[str, RealNoise
             assert max(found) >= limit * 0.99, name
         total = float(heights @ np.diff(ends))
         assert total == pytest.approx(1, abs=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["square", "absolute", "corners"])
+def test_divergences_at_every_real_shift(loss: str) -> None:
+    """Integrals of the density at random shifts; Gaussian noise of the same divergence costs more
+    than the bound, and nothing on the line costs less."""
+    rng = np.random.default_rng(4)
+    given = [(0, 0), ("1/3", "1/3"), (1, 4)] if loss == "corners" else loss
+    design = om.noise.real(renyi=[(1, "3/4"), (2, 1)], loss=given, sensitivity=2, cells=12)
+    ends, heights = cells_of(design)
+    assert float(heights @ np.diff(ends)) == pytest.approx(1, abs=1e-9)
+    most = []
+    for shift in [*rng.uniform(0, 2, 300), 2.0, 1.0]:
+        cuts = np.unique(np.concatenate([ends, ends - shift]))
+        middles, widths = (cuts[1:] + cuts[:-1]) / 2, np.diff(cuts)
+        padded = np.concatenate([[0.0], heights, [0.0]])
+        first, second = (padded[np.searchsorted(ends, x)] for x in (middles, middles + shift))
+        held = (first > 1e-200) & (second > 1e-200)
+        f, g, w = first[held], second[held], widths[held]
+        kl, two = float(w @ (f * np.log(f / g))), math.log(float(w @ (f**2 / g)))
+        assert kl <= 0.75 * (1 + 1e-9)
+        assert two <= 1 + 1e-9
+        assert design.divergence_at(float(shift)) == pytest.approx(kl, abs=1e-8)
+        most.append(max(kl / 0.75, two))
+    assert max(most) == pytest.approx(1, rel=1e-6)
+    sigma = 2 * math.sqrt(1)  # KL Δ²/2σ² = 1/2, order 2 Δ²/σ² = 1
+    x = np.linspace(-12 * sigma, 12 * sigma, 200_001)
+    gauss = np.exp(-((x / sigma) ** 2) / 2)
+    costs = {"square": x**2, "absolute": np.abs(x)}.get(loss)
+    if costs is None:
+        costs = np.interp(np.abs(x), [0, 1 / 3, 1, 1 + 40], [0, 1 / 3, 4, 4 + 40 * 5.5])
+    assert design.lower_bound < float(gauss @ costs / gauss.sum())
+    assert design.gap < 0.01
+
+
+@pytest.mark.parametrize(("sigma", "published"), [(1.5, 0.22183), (0.75, 0.86676)])
+def test_the_least_divergence_of_a_variance_beside_what_was_published(
+    sigma: float, published: float
+) -> None:
+    """Cactus (Alghamdi et al., 2022): values that were reached, by its authors' table; Gaussian
+    noise has 1/2σ²."""
+    variance = Fraction(str(sigma)) ** 2
+    design = om.noise.real(renyi=1, budget=variance, loss="square")
+    least = design.least_divergence(variance)
+    assert design.exact_loss <= variance
+    assert least <= published * (1 + 1e-5)
+    assert design.divergence <= 1 / (2 * sigma**2)
+    assert design.divergence / least < 1.005
 
 
 def test_privacy_at_a_shift_is_the_integral(made: dict[str, RealNoise]) -> None:

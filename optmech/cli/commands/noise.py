@@ -17,10 +17,14 @@ EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "--epsilon E", 'ε, such as 0.5 or "ln 3"', required=True)
+    argument(parser, "--epsilon E", 'ε, such as 0.5 or "ln 3"')
     argument(
-        parser, "--order A", "ε bounds Rényi divergences of this order above 1, such as 2 or 3/2"
+        parser,
+        "--order A",
+        "ε bounds Rényi divergences of this order, such as 2 or 3/2 (1: Kullback-Leibler)",
     )
+    argument(parser, "--zcdp RHO", "divergences of every order α are at most RHO α, without ε")
+    argument(parser, "--budget B", "the least divergence of --order where the loss is at most B")
     argument(parser, "--delta D", "δ (default: 0)", default="0")
     argument(
         parser, "--sensitivity S", "by how much one person changes the number (default: 1)",
@@ -70,6 +74,9 @@ def run(args: argparse.Namespace) -> Answer:
         ("noise", design.shown),
         ("seconds", f"{design.seconds:.2f}"),
     ]
+    if args.budget is not None:
+        least = cast("Any", design).least_divergence(args.budget)
+        facts.insert(2, ("least divergence", f"{number(least)}, of all noise that costs no more"))
     files = {"output": "noise", "picture": "picture"}
     return Answer(design.summary(), [Facts(facts)], files)
 
@@ -91,33 +98,63 @@ def _best(args: argparse.Namespace) -> ProvedNoise:
     }
     if args.dimensions != 1 or args.norm or args.loss_norm:
         asked |= {"dimensions": args.dimensions, "norm": args.norm, "loss_norm": args.loss_norm}
-    if args.order is None:
-        return cast("ProvedNoise", optimal(args.epsilon, args.delta, **asked))
+    promise = _promise(args)
+    if "renyi" in promise or "zcdp" in promise:
+        return cast("ProvedNoise", optimal(**promise, **asked))
+    return cast("ProvedNoise", optimal(args.epsilon, args.delta, **asked))
+
+
+def _promise(args: argparse.Namespace) -> dict[str, Any]:
+    """What bounds divergences; ε and δ where nothing does."""
+    given = {"--order": args.order, "--zcdp": args.zcdp, "--budget": args.budget}
+    named = next((name for name, value in given.items() if value is not None), None)
+    if named is None:
+        if args.epsilon is None:
+            raise ProblemError("is missing", where="--epsilon", remedy="Give ε, such as 0.5")
+        return {"epsilon": args.epsilon, "delta": args.delta}
     if args.delta != "0":
-        raise ProblemError("goes with ε alone", where="--order", remedy="Leave out --delta")
-    return cast("ProvedNoise", optimal(renyi=(args.order, args.epsilon), **asked))
+        raise ProblemError("goes with ε alone", where=named, remedy="Leave out --delta")
+    if args.zcdp is not None:
+        if args.order is not None or args.epsilon is not None or args.budget is not None:
+            raise ProblemError(
+                "is a promise of its own",
+                where="--zcdp",
+                remedy="Leave out --order, --epsilon and --budget",
+            )
+        return {"zcdp": args.zcdp}
+    if args.order is None:
+        raise ProblemError("goes with --order", where="--budget", remedy="Give --order 1 as well")
+    if (args.budget is None) == (args.epsilon is None):
+        raise ProblemError(
+            "goes with one of --epsilon and --budget", where="--order", remedy="Give one of them"
+        )
+    if args.budget is not None:
+        return {"renyi": args.order, "budget": args.budget}
+    return {"renyi": (args.order, args.epsilon)}
 
 
 def _real(args: argparse.Namespace) -> ProvedNoise:
     """The noise for a real number that is asked for."""
     from optmech.noise.line import real
 
-    if args.order is not None or args.dimensions != 1 or args.norm or args.loss_norm:
+    if args.dimensions != 1 or args.norm or args.loss_norm:
         raise ProblemError(
-            "is for ε and δ of one number",
+            "is for one number",
             where="--real",
-            remedy="Leave out --order, --dimensions, --norm and --loss-norm",
+            remedy="Leave out --dimensions, --norm and --loss-norm",
         )
     corners = [tuple(part.split(":")) for part in args.loss.split(",")]
-    return real(
-        args.epsilon,
-        args.delta,
-        loss=corners if ":" in args.loss else args.loss,
-        sensitivity=args.sensitivity,
-        cells="auto" if args.cells in (None, "auto") else _whole(args.cells, "--cells"),
-        width=args.width,
-        for_releases=args.for_releases,
-        note=note,
+    return cast(
+        "ProvedNoise",
+        real(
+            **_promise(args),
+            loss=corners if ":" in args.loss else args.loss,
+            sensitivity=args.sensitivity,
+            cells="auto" if args.cells in (None, "auto") else _whole(args.cells, "--cells"),
+            width=args.width,
+            for_releases=args.for_releases,
+            note=note,
+        ),
     )
 
 

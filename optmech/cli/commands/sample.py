@@ -141,11 +141,11 @@ def _place_at(mechanism: Mechanism, text: str) -> Hashable:
 
 def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashable]:
     """A whole number, or a pair of them, with noise, ``count`` times."""
+    from optmech.noise.additive.cells import CellNoise
     from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
-    from optmech.noise.additive.line import RealNoise
 
     design = ProvedNoise.load(path)
-    if isinstance(design, RealNoise):
+    if isinstance(design, CellNoise):
         try:
             released = design.release(secret, count, seed=seed)
         except ProblemError as error:

@@ -47,11 +47,14 @@ def require_windows(
     bits: Sequence[int],
     numbers: Sequence[Sequence[int]],
     where: str,
+    kinds: Sequence[int] | None = None,
 ) -> None:
-    """Raise ProblemError for numbers below 0, windows of different lengths and shifts twice."""
+    """Raise ProblemError for numbers below 0, windows of different lengths and shifts twice, of
+    the same of several ``kinds``."""
     sizes = {len(part.inner) for part in shifts}
     names = [part.shift for part in shifts]
-    if min(bits) < 0 or len(sizes) != 1 or len(set(names)) != len(names) or min(names) < 1:
+    twice = len(set(zip(names, kinds or [0] * len(names), strict=True))) != len(names)
+    if min(bits) < 0 or len(sizes) != 1 or twice or min(names) < 1:
         raise ProblemError("windows or shifts are not as they must be", where=where)
     if min(sizes) % 2 != 1 or min(map(min, numbers)) < 0:
         raise ProblemError("there is a negative number", where=where)

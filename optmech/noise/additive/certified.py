@@ -106,9 +106,9 @@ class ProvedNoise(ProvedLoss):
         )
 
     @property
-    @abstractmethod
     def stated(self) -> dict[str, object]:
         """The numbers of the promise as plain values."""
+        raise NotImplementedError
 
     def summary(self) -> dict[str, object]:
         """The design's figures as plain values, ready for JSON."""
@@ -124,13 +124,51 @@ class ProvedNoise(ProvedLoss):
         }
 
 
-class CertifiedNoise(ProvedNoise):
+class LatticeNoise(ProvedNoise):
+    """Noise with a law on the integers, or on the cells of a lattice."""
+
+    law: Law
+    multipliers: Any
+
+    @property
+    @abstractmethod
+    def minorant(self) -> NoiseLoss:
+        """The least that the loss may be on the lattice of the law, of which bounds are."""
+
+    @property
+    @abstractmethod
+    def majorant(self) -> NoiseLoss:
+        """The loss on the lattice that the law is charged."""
+
+    @property
+    def charged(self) -> NoiseLoss:
+        """The loss for which law and bound are searched together."""
+        return self.majorant
+
+    def _bound(self) -> Fraction:
+        """What the multipliers prove of all noise on the lattice, in its units."""
+        raise NotImplementedError
+
+    @cached_property
+    def exact_bound(self) -> Fraction:
+        """The lower bound that the multipliers prove, exactly; 0 without any."""
+        return max(Fraction(0), self._bound())
+
+
+class CertifiedNoise(LatticeNoise):
     """Noise Z on the integers with its loss E c(Z), and a lower bound of the loss of all noise on
     the integers that keeps the same promise, of any support."""
 
-    law: Law
     measure: NoiseLoss
     sensitivity: int
+
+    @property
+    def minorant(self) -> NoiseLoss:
+        return self.measure.minorant
+
+    @property
+    def majorant(self) -> NoiseLoss:
+        return self.measure
 
     @property
     def measured(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -11,14 +10,14 @@ from optmech.base.read_only import record
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 from optmech.noise.additive.bound import NoiseMultipliers, proved_bound
-from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
+from optmech.noise.additive.certified import CertifiedNoise, LatticeNoise
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.privacy import largest_delta
 
 
 @record
-class ApproximateNoise(ProvedNoise):
+class ApproximateNoise(LatticeNoise):
     """Noise with a law on the integers that promises (ε, δ) for shifts up to ``sensitivity``, alone
     or of several releases together, and multipliers that bound the loss of all noise that does."""
 
@@ -46,21 +45,6 @@ class ApproximateNoise(ProvedNoise):
         )
 
     @property
-    @abstractmethod
-    def minorant(self) -> NoiseLoss:
-        """The least that the loss may be on the lattice of the law, of which bounds are."""
-
-    @property
-    @abstractmethod
-    def majorant(self) -> NoiseLoss:
-        """The loss on the lattice that the law is charged."""
-
-    @property
-    def charged(self) -> NoiseLoss:
-        """The loss for which law and bound are searched together."""
-        return self.majorant
-
-    @property
     def compared(self) -> str:
         """What the lower bound is of, in words."""
         if self.releases > 1 and not self.delta > 0:
@@ -77,11 +61,6 @@ class ApproximateNoise(ProvedNoise):
         if self.releases == 1 or self.delta > 0:
             return self.epsilon
         return Exact(self.epsilon.factor / self.releases, self.epsilon.log_of)
-
-    @cached_property
-    def exact_bound(self) -> Fraction:
-        """The lower bound that the multipliers prove, exactly; 0 without any."""
-        return max(Fraction(0), self._bound())
 
     def _bound(self) -> Fraction:
         if self.multipliers is None:
@@ -168,11 +147,3 @@ class NoiseDesign(ApproximateNoise, CertifiedNoise):
 
     measure: NoiseLoss
     sensitivity: int
-
-    @property
-    def minorant(self) -> NoiseLoss:
-        return self.measure.minorant
-
-    @property
-    def majorant(self) -> NoiseLoss:
-        return self.measure

@@ -8,32 +8,43 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+
+from attrs import evolve
 
 from optmech.certificate.check import CheckReport
 from optmech.certificate.proved import Proved, opened
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, require_keys
 from optmech.exact.codec import Codec, digits, exact, listing, optional, record, within
+from optmech.exact.number import Exact
 from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.noise.additive.cells import (
+    MOST_CELLS,
+    MOST_CORNERS,
+    CellNoise,
+    RealLoss,
+    rational,
+    require_corners,
+)
 from optmech.noise.additive.certified import ProvedNoise
 from optmech.noise.additive.design import ApproximateNoise, NoiseDesign
 from optmech.noise.additive.lattice import MOST_EXPONENT
 from optmech.noise.additive.law import MOST_ENTRIES, Law
-from optmech.noise.additive.line import (
-    MOST_CELLS,
-    MOST_CORNERS,
-    RealLoss,
-    RealNoise,
-    rational,
-    require_corners,
-)
+from optmech.noise.additive.line import RealNoise
 from optmech.noise.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
 from optmech.noise.additive.planar import PlanarMultipliers, PlanarNoise, PlanarShift, shape_of
 from optmech.noise.additive.planar_law import PlanarLaw, shifts_within
 from optmech.noise.additive.planar_loss import PlanarLoss
-from optmech.noise.additive.power import ShiftTangents, Tangents, order_of
-from optmech.noise.additive.renyi import RenyiNoise
+from optmech.noise.additive.power import (
+    MOST_ORDERS,
+    ShiftTangents,
+    Tangents,
+    at_every_order,
+    order_of,
+    require_bounds,
+)
+from optmech.noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
 
 Plain = Any
 LARGEST_EPSILON = 64
@@ -47,6 +58,7 @@ MOST_TERMS = 4_000_000
 """Places times shifts: what the decision looks at."""
 MOST_POWERS = 200_000
 """The same of noise of a bounded Rényi divergence, where powers are taken."""
+MOST_TANGENTS = 400_000
 MOST_DIGITS = 10**9
 """Bits of all powers together."""
 MOST_GROWTH = 4000
@@ -60,23 +72,35 @@ MOST_PLANAR_DIGITS = 4 * 10**8
 """Bits of all probabilities of pairs that are compared."""
 
 
+class _Bound(NamedTuple):
+    order: Fraction
+    epsilon: Exact
+
+
+class _Concentrated(NamedTuple):
+    rho: Exact
+    orders: tuple[Fraction, ...]
+
+
 def encode(design: ProvedNoise) -> dict[str, Any]:
     """The object of a file."""
     norm = getattr(design, "norm", None)
-    codec = _codec(norm, isinstance(design, RenyiNoise), isinstance(design, RealNoise))
+    codec = _codec(norm, isinstance(design, DivergenceNoise), isinstance(design, CellNoise))
     return design.enclosed(codec.write(design))
 
 
 def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
     """Noise from a file's object, and every claim of it recomputed."""
-    return opened(_codec(body.get("norm"), "renyi" in body, "cells" in body), body, where)
+    powers = "renyi" in body or "zcdp" in body
+    return opened(_codec(body.get("norm"), powers, "cells" in body), body, where)
 
 
 def _codec(norm: str | None, renyi: bool, real: bool) -> Codec[Any]:
     if norm is not None:
         return _planar(norm)
     if renyi:
-        return Codec(_encode_renyi, _decode_renyi)
+        kind, entries = (RealRenyiNoise, _REAL_RENYI) if real else (RenyiNoise, _RENYI)
+        return Codec(partial(_encode_renyi, entries), partial(_decode_renyi, kind, entries))
     made, parts = (RealNoise, _REAL) if real else (NoiseDesign, _NOISE)
     return Codec(partial(_encode_noise, parts), partial(_decode_noise, made, parts))
 
@@ -132,7 +156,7 @@ def _losses(plain: Plain) -> tuple[Fraction, ...]:
     return tuple(map(Fraction, plain))
 
 
-def _require_decidable(design: ApproximateNoise | RenyiNoise, most: int, shifts: int) -> None:
+def _require_decidable(design: ApproximateNoise | DivergenceNoise, most: int, shifts: int) -> None:
     """What can be decided in little time, and has tails that are of one kind after a shift."""
     law, sensitivity = design.law, design.steps
     terms = (law.n + len(law.tails) + sensitivity) * shifts
@@ -163,30 +187,62 @@ def _decode_noise(
     return design
 
 
-def _encode_renyi(design: RenyiNoise) -> Plain:
-    return {"renyi": _RENYI_PROMISE.write(design), **_RENYI.write(design)}
+def _encode_renyi(entries: Codec[Any], design: DivergenceNoise) -> Plain:
+    if design.rho is not None:
+        orders = [order for order, _ in design.bounds]
+        stated = {"zcdp": _CONCENTRATED.write(_Concentrated(design.rho, tuple(orders)))}
+    else:
+        rows = [_BOUND.write(_Bound(*bound)) for bound in design.bounds]
+        stated = {"renyi": rows[0] if len(rows) == 1 else rows}
+    return {**stated, **entries.write(design)}
 
 
-def _decode_renyi(plain: Plain) -> RenyiNoise:
-    stated = _RENYI_PROMISE.read(plain.pop("renyi"))
-    design = RenyiNoise(**stated, **_RENYI.read(plain))
-    _require_decidable(design, MOST_POWERS, design.sensitivity)
-    law, order, sensitivity = design.law, design.order, design.sensitivity
-    growth = float(order - 1) * design.epsilon
+def _decode_renyi(kind: type[DivergenceNoise], entries: Codec[Any], plain: Plain) -> Any:
+    rho = None
+    if "zcdp" in plain:
+        stated = _CONCENTRATED.read(plain.pop("zcdp"))
+        rho = stated.rho
+        bounds = at_every_order(rho, stated.orders)
+    else:
+        given = plain.pop("renyi")
+        alone = type(given) is dict
+        rows = [_BOUND.read(given)] if alone else _BOUNDS.read(given)
+        _require(alone or len(rows) > 1, "are several, or one that is not in a list", "renyi")
+        bounds = tuple((row.order, row.epsilon) for row in rows)
+    require_bounds(bounds)
+    design = kind(bounds=bounds, rho=rho, **entries.read(plain))
+    _require_decidable(design, MOST_POWERS, 1 if design.law.falls else design.steps)
+    law, sensitivity = design.law, design.steps
+    largest = max(max(a.numerator, a.denominator) for a, _ in bounds)
+    growth = max(float(order - 1) * rate for order, rate in bounds)
     _require(growth <= MOST_GROWTH, "is too large", "epsilon")
-    terms = (law.n + len(law.tails) + sensitivity) * sensitivity
-    longest = terms * (law.bits + 3 * law.ratio_bits) * order.numerator
+    shifts = sensitivity if rho is not None or not law.falls else 1
+    terms = (law.n + len(law.tails) + sensitivity) * shifts * len(bounds)
+    longest = terms * (law.bits + 3 * law.ratio_bits) * largest
     _require(longest <= MOST_DIGITS, "has too many digits for its order", "law")
     if design.multipliers is not None:
         # powers are taken of the numbers and of their unit
         bits, parts = design.multipliers.bits, design.multipliers.shifts
         sizes = [(part.inner, max(*part.inner, *part.tail).bit_length()) for part in parts]
         count = sum(len(inner) for inner, _ in sizes)
-        _require(count <= 2 * MOST_POWERS, "are too many", "tangents")
+        _require(count <= MOST_TANGENTS, "are too many", "tangents")
         longest = sum((len(inner) + 2) * max(bits, size) for inner, size in sizes)
-        few = longest * order.numerator <= MOST_DIGITS
+        few = longest * largest <= MOST_DIGITS
         _require(few, "have too many digits for the order", "tangents")
     return design
+
+
+def _encode_tangent(part: ShiftTangents) -> Plain:
+    bound = {"bound": part.bound} if part.bound else {}
+    return {**_SHIFT_TANGENTS.write(part), **bound}
+
+
+def _decode_tangent(plain: Plain) -> ShiftTangents:
+    several = type(plain) is dict and "bound" in plain
+    bound = within("bound", 1, MOST_ORDERS - 1).read(plain["bound"]) if several else 0
+    own = {key: value for key, value in plain.items() if key != "bound"} if several else plain
+    part: ShiftTangents = evolve(_SHIFT_TANGENTS.read(own), bound=bound)
+    return part
 
 
 def _encode_real_loss(loss: RealLoss) -> Plain:
@@ -311,23 +367,25 @@ _MULTIPLIERS = record(
 _NOISE = record(dict, "the file", **_PROMISE, **_LINE, multipliers=optional(_MULTIPLIERS))
 _FRACTION: Codec[Fraction] = Codec(str, _decode_fraction)
 _CORNERS = listing(listing(_FRACTION, 2), most=MOST_CORNERS)
-_REAL = record(
-    dict,
-    "the file",
-    **_PROMISE,
-    sensitivity=Codec(str, partial(_decode_fraction, positive=True)),
-    cells=within("cells", 1, MOST_CELLS),
-    loss=("measure", Codec(_encode_real_loss, _decode_real_loss)),
-    law=_LINE["law"],
-    multipliers=optional(_MULTIPLIERS),
-)
+_ON_CELLS: dict[str, Any] = {
+    "sensitivity": Codec(str, partial(_decode_fraction, positive=True)),
+    "cells": within("cells", 1, MOST_CELLS),
+    "loss": ("measure", Codec(_encode_real_loss, _decode_real_loss)),
+    "law": _LINE["law"],
+}
+_REAL = record(dict, "the file", **_PROMISE, **_ON_CELLS, multipliers=optional(_MULTIPLIERS))
 _RELEASES = record(
     dict,
     "releases",
     count=("releases", within("releases", 2, MOST_RELEASES)),
     exponent=within("exponent", 0, MOST_EXPONENT),
 )
-_RENYI_PROMISE = record(dict, "renyi", order=Codec(str, _decode_order), epsilon=exact("epsilon"))
+_ORDER = Codec(str, _decode_order)
+_BOUND = record(_Bound, "renyi", order=_ORDER, epsilon=exact("epsilon"))
+_BOUNDS = listing(_BOUND, most=MOST_ORDERS)
+_CONCENTRATED = record(
+    _Concentrated, "zcdp", rho=exact("rho"), orders=listing(_ORDER, most=MOST_ORDERS)
+)
 _SHIFT_TANGENTS = record(
     ShiftTangents,
     "tangents",
@@ -341,6 +399,8 @@ _TANGENTS = record(
     "tangents",
     bits=_FEW_BITS,
     price_bits=within("price_bits", 0, 4096),
-    shifts=listing(_SHIFT_TANGENTS),
+    shifts=listing(Codec(_encode_tangent, _decode_tangent)),
 )
-_RENYI = record(dict, "the file", **_LINE, tangents=("multipliers", optional(_TANGENTS)))
+_PROVED = {"tangents": ("multipliers", optional(_TANGENTS))}
+_RENYI = record(dict, "the file", **_LINE, **_PROVED)
+_REAL_RENYI = record(dict, "the file", **_ON_CELLS, **_PROVED)

@@ -1,23 +1,254 @@
-"""Noise that keeps a bound on Rényi divergences, with its proof."""
+"""Noise that keeps bounds on Rényi divergences, with its proof."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 from optmech.base.read_only import record
-from optmech.exact.number import Exact, log_of_fraction
-from optmech.noise.additive.certified import CertifiedNoise
+from optmech.errors import ProblemError
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact, Number, log_of_fraction, rounded_down
+from optmech.noise.additive.cells import CellNoise, RealLoss, rational
+from optmech.noise.additive.certified import CertifiedNoise, LatticeNoise
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss
-from optmech.noise.additive.power import Tangents, limit_bounds, power_bound, power_sum
+from optmech.noise.additive.power import (
+    BITS,
+    Bounds,
+    Tangents,
+    least_total,
+    limit_bounds,
+    log_bounds,
+    power_bound,
+    power_sum,
+)
+
+_ROUNDED = Fraction(1, 1 << 40)
 
 
 @record
-class RenyiNoise(CertifiedNoise):
-    """The result of ``om.noise.optimal`` with ``renyi=(order, epsilon)``: noise Z on the integers
-    with D_α(Z ‖ Z + s) <= ε for the order α and all shifts |s| <= ``sensitivity`` (Mironov, Rényi
-    differential privacy, CSF 2017).
+class DivergenceNoise(LatticeNoise):
+    """Noise with a law on the integers or on cells that promises D_α(Z ‖ Z + s) <= ε for pairs
+    (α, ε) and all shifts |s| <= ``sensitivity``, or for every α > 1 and ε = ρα; and tangents that
+    bound the loss of all noise that does."""
+
+    law: Law
+    measure: Any
+    bounds: Bounds
+    sensitivity: Any
+    multipliers: Tangents | None = None
+    seconds: float = 0.0
+    rho: Exact | None = None
+    """Of a promise at every order above 1; ``bounds`` are then those that are looked at."""
+
+    @property
+    def order(self) -> Fraction:
+        """The first order."""
+        return self.bounds[0][0]
+
+    @property
+    def epsilon(self) -> Exact:  # type: ignore[override]
+        """What the divergence of the first order is at most."""
+        return self.bounds[0][1]
+
+    @property
+    def promise(self) -> str:
+        """The promise in words."""
+        tail = f"at sensitivity {float(self.sensitivity):.9g}"
+        if self.rho is not None:
+            return f"zero-concentrated privacy with ρ = {self.rho.words} {tail}"
+        parts = [f"{_named(order)} at most {rate.words}" for order, rate in self.bounds]
+        return f"{', '.join(parts)} {tail}"
+
+    def _bound(self) -> Fraction:
+        if self.multipliers is None:
+            return Fraction(0)
+        return power_bound(self.minorant, self.bounds, self.steps, self.multipliers)
+
+    @cached_property
+    def largest_sums(self) -> tuple[tuple[Fraction | None, int], ...]:
+        """Of every order the largest R_s of all shifts up to the sensitivity, from above, None
+        where it is infinite, and the shift it is at, in steps."""
+        # noise that falls from the centre diverges most at the largest shift
+        first = self.steps if self.law.falls else 1
+        return tuple(self._largest(order, first) for order, _ in self.bounds)
+
+    def _largest(self, order: Fraction, first: int) -> tuple[Fraction | None, int]:
+        worst, at = Fraction(0), first
+        for shift in range(first, self.steps + 1):
+            found = power_sum(self.law, shift, order)
+            if found is None:
+                return None, shift
+            if found > worst:
+                worst, at = found, shift
+        return worst, at
+
+    @property
+    def divergences(self) -> tuple[float, ...]:
+        """The largest divergence of every order, nearly; infinite where some place is
+        impossible."""
+        pairs = zip(self.bounds, self.largest_sums, strict=True)
+        return tuple(_divergence(order, worst) for (order, _), (worst, _) in pairs)
+
+    @property
+    def divergence(self) -> float:
+        """The largest divergence of the first order, nearly."""
+        return self.divergences[0]
+
+    @cached_property
+    def is_private(self) -> bool:
+        """Whether every divergence is as small as promised, decided with enclosures."""
+        if self.rho is not None:
+            return self._is_concentrated(bracket(self.rho)[0])
+        return all(
+            worst is not None and worst <= limit_bounds(order, rate)[0]
+            for (order, rate), (worst, _) in zip(self.bounds, self.largest_sums, strict=True)
+        )
+
+    def _is_concentrated(self, rho: Fraction) -> bool:
+        """Whether D_α <= ``rho`` α for every α > 1: (α - 1) D_α is convex in α, and so at most
+        straight between the orders that are looked at; beyond, it grows no faster than by D_∞."""
+        points = []
+        for (order, _), (worst, _) in zip(self.bounds, self.largest_sums, strict=True):
+            if worst is None:
+                return False
+            if order > 1:
+                points.append((order, _log_up(worst)))
+        largest = self._largest_ratio()
+        # up to the first order D_α is at most what it is there
+        if not points or points[0][1] > rho * (points[0][0] - 1) or largest is None:
+            return False
+        last = points[-1]
+        far = last[1] <= rho * last[0] * (last[0] - 1)
+        steep = _log_up(largest) > rho * (2 * last[0] - 1)
+        return far and not steep and all(_is_below(a, b, rho) for a, b in pairwise(points))
+
+    def _largest_ratio(self) -> Fraction | None:
+        """The largest z(i)/z(i + s) of all shifts up to the sensitivity; None if infinite."""
+        worst = Fraction(1)
+        first = self.steps if self.law.falls else 1
+        for shift in range(first, self.steps + 1):
+            near, far, _ = self.law.pairs(shift)
+            pairs = [(p, q) for p, q in (*near, *far) if p]
+            if any(not q for _, q in pairs):
+                return None
+            worst = max(worst, *(Fraction(p, q) for p, q in pairs))
+        return worst
+
+    def least_divergence(self, loss: Number | None = None) -> float:
+        """A number that the largest divergence is at or above of all noise whose loss is at most
+        ``loss``, by default that of this noise; for a promise of a single order. Raises
+        ProblemError for several.
+
+        The tangents bound E c(Z) + Σ λ R_s(Z) of all noise Z, so that a small loss leaves large
+        sums.
+        """
+        if len(self.bounds) != 1:
+            raise ProblemError("goes with a promise of one order", where="least_divergence")
+        cost = self.exact_loss if loss is None else rational(loss, "loss", positive=False)
+        if self.multipliers is None:
+            return 0.0
+        order, tangents = self.order, self.multipliers
+        prices = Fraction(sum(part.price for part in tangents.shifts), 1 << tangents.price_bits)
+        total = least_total(self.minorant, [order], self.steps, tangents)
+        least = (total - self._in_steps(cost)) / prices if prices else Fraction(0)
+        if order == 1 or least <= 1:
+            return max(0.0, rounded_down(least)) if order == 1 else 0.0
+        log = Fraction(log_bounds(least.numerator, least.denominator)[0], 1 << BITS)
+        return max(0.0, rounded_down(log / (order - 1)))
+
+    def _in_steps(self, cost: Fraction) -> Fraction:
+        """The most that noise on the lattice costs where noise has this loss."""
+        return cost
+
+    @property
+    def in_loss(self) -> Fraction:
+        """What one unit of the loss on the lattice is."""
+        return Fraction(1)
+
+    @property
+    def kept(self) -> Bounds:
+        """What the law is searched under: of a promise at every order a little less between the
+        orders that are looked at, so that segments between these lie below the parabola."""
+        if self.rho is None:
+            return self.bounds
+        orders = [order for order, _ in self.bounds if order > 1]
+        rho = bracket(self.rho)[0] * (1 - _ROUNDED)
+        made = []
+        for k, order in enumerate(orders):
+            near = orders[max(0, k - 1) : k + 2]
+            apart = max(b - a for a, b in pairwise(near)) if len(near) > 1 else Fraction(0)
+            rate = rho * (order - apart**2 / (4 * (order - 1)))
+            made.append((order, Exact(min(rate, rho) if k == 0 else rate)))
+        return tuple(made)
+
+    @property
+    def decided(self) -> tuple[float, str]:
+        """The largest divergence, and what was decided of it in words."""
+        if self.rho is not None:
+            worst = max(
+                found / float(order)
+                for (order, _), found in zip(self.bounds, self.divergences, strict=True)
+            )
+            return worst, f"of {len(self.bounds)} orders divergences are at most {worst:.9g} α"
+        words = [
+            f"the divergence of order {order} is {found:.9g}, at shift "
+            f"{float(at * Fraction(self.sensitivity) / self.steps):.9g}"
+            for (order, _), found, (_, at) in zip(
+                self.bounds, self.divergences, self.largest_sums, strict=True
+            )
+        ]
+        return self.divergence, "; ".join(words)
+
+    @property
+    def stated(self) -> dict[str, object]:
+        promise: dict[str, object]
+        if self.rho is not None:
+            promise = {"rho": self.rho.text}
+        elif len(self.bounds) == 1:
+            promise = {"order": str(self.order), "epsilon": self.epsilon.text}
+        else:
+            promise = {"orders": {str(order): rate.text for order, rate in self.bounds}}
+        return {**promise, "sensitivity": self.sensitivity}
+
+
+def _named(order: Fraction) -> str:
+    if order == 1:
+        return "Kullback–Leibler divergence"
+    return f"Rényi divergence of order {order}"
+
+
+def _divergence(order: Fraction, worst: Fraction | None) -> float:
+    if worst is None:
+        return float("inf")
+    if order == 1:
+        return max(0.0, float(worst))
+    return max(0.0, log_of_fraction(worst) / float(order - 1)) if worst > 1 else 0.0
+
+
+def _log_up(value: Fraction) -> Fraction:
+    return Fraction(log_bounds(value.numerator, value.denominator)[1], 1 << BITS)
+
+
+def _is_below(
+    one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction], rho: Fraction
+) -> bool:
+    """Whether the segment between two points lies below ``rho`` α (α - 1)."""
+    (a, low), (b, high) = one, other
+    slope = (high - low) / (b - a)
+    # the least of rho α² - (rho + slope) α + ... over [a, b]
+    least = min(b, max(a, (1 + slope / rho) / 2))
+    return rho * least * (least - 1) >= low + slope * (least - a)
+
+
+@record
+class RenyiNoise(DivergenceNoise, CertifiedNoise):
+    """The result of ``om.noise.optimal`` with ``renyi`` or ``zcdp``: noise Z on the integers with
+    D_α(Z ‖ Z + s) <= ε for the orders α that were asked for and all shifts |s| <= ``sensitivity``
+    (Mironov, Rényi differential privacy, CSF 2017). Order 1 is the Kullback-Leibler divergence.
 
     Everything is proved by exact arithmetic from ``law`` and ``multipliers``: every such
     divergence, the loss E c(Z), and that no noise on the integers that keeps the same has a loss
@@ -28,73 +259,55 @@ class RenyiNoise(CertifiedNoise):
     >>> design = om.noise.optimal(renyi=(2, 1), gap=1e-3)
     >>> print(round(design.divergence, 4), design.is_private)
     1.0 True
+    >>> print(round(design.least_divergence(), 2))  # of all noise that costs no more
+    1.0
     """
 
-    law: Law
     measure: NoiseLoss
-    order: Fraction
-    epsilon: Exact
     sensitivity: int
-    multipliers: Tangents | None = None
-    seconds: float = 0.0
+
+
+@record
+class RealRenyiNoise(CellNoise, DivergenceNoise):
+    """The result of ``om.noise.real`` with ``renyi`` or ``zcdp``: noise Z on the real line with
+    D_α(Z ‖ Z + s) <= ε for the orders α that were asked for, order 1 being the Kullback-Leibler
+    divergence, and all real shifts |s| <= ``sensitivity``. Its density is constant on cells.
+
+    Everything is proved by exact arithmetic: every such divergence, the loss E c(Z), and that no
+    noise on the real line that keeps the same has a loss below ``lower_bound``.
+
+    Examples
+    --------
+    >>> noise = om.noise.real(renyi=(1, "1/4"), loss="square")  # a Gaussian's variance is 2
+    >>> print(f"{noise.lower_bound:.4f} {noise.loss:.4f} {noise.is_private}")
+    1.9945 1.9958 True
+    >>> print(round(noise.divergence_at("1/2"), 3) < round(noise.least_divergence(), 3))
+    True
+    """
+
+    measure: RealLoss
+    sensitivity: Fraction
+    cells: int = 16
+
+    def _in_steps(self, cost: Fraction) -> Fraction:
+        return cost / self.costs.unit + self.costs.charge
 
     @property
-    def promise(self) -> str:
-        """The promise in words."""
-        head = f"Rényi divergence of order {self.order} at most {self.epsilon.words}"
-        return f"{head} at sensitivity {self.sensitivity}"
+    def in_loss(self) -> Fraction:
+        return self.costs.unit
 
-    @cached_property
-    def exact_bound(self) -> Fraction:
-        """The lower bound that the multipliers prove, exactly; 0 without any."""
-        if self.multipliers is None:
-            return Fraction(0)
-        stated = (
-            self.measure.minorant,
-            self.order,
-            self.epsilon,
-            self.sensitivity,
-            self.multipliers,
-        )
-        return max(Fraction(0), power_bound(*stated))
-
-    @cached_property
-    def largest_sum(self) -> tuple[Fraction | None, int]:
-        """The largest Σ z(i)^α z(i + s)^{1-α} over all shifts up to the sensitivity, from above,
-        None where it is infinite, and the shift it is at."""
-        worst, at = Fraction(0), 1
-        for shift in range(1, self.sensitivity + 1):
-            found = power_sum(self.law, shift, self.order)
-            if found is None:
-                return None, shift
-            if found > worst:
-                worst, at = found, shift
-        return worst, at
-
-    @property
-    def divergence(self) -> float:
-        """The largest divergence D_α, nearly; infinite where some place is impossible."""
-        worst = self.largest_sum[0]
-        if worst is None:
+    def divergence_at(self, shift: Number) -> float:
+        """The divergence of the first order for numbers that differ by ``shift``, nearly. Raises
+        ProblemError for a shift that is none, or above the sensitivity."""
+        steps = rational(shift, "shift", positive=False) / self.step
+        if steps > self.cells:
+            raise ProblemError("is beyond the sensitivity", where="shift")
+        first = steps.__floor__()
+        part, nothing = steps - first, Fraction(self.order != 1)
+        ends = [
+            power_sum(self.law, k, self.order) if k else nothing
+            for k in (first, first + (part > 0))
+        ]
+        if ends[0] is None or ends[1] is None:
             return float("inf")
-        return max(0.0, log_of_fraction(worst) / float(self.order - 1)) if worst > 1 else 0.0
-
-    @property
-    def is_private(self) -> bool:
-        """Whether every divergence is as small as promised, decided with enclosures."""
-        worst = self.largest_sum[0]
-        return worst is not None and worst <= limit_bounds(self.order, self.epsilon)[0]
-
-    @property
-    def decided(self) -> tuple[float, str]:
-        """The largest divergence, and what was decided of it in words."""
-        worst, at = self.divergence, self.largest_sum[1]
-        return worst, f"the divergence of order {self.order} is {worst:.9g}, at shift {at}"
-
-    @property
-    def stated(self) -> dict[str, object]:
-        return {
-            "order": str(self.order),
-            "epsilon": self.epsilon.text,
-            "sensitivity": self.sensitivity,
-        }
+        return _divergence(self.order, (1 - part) * ends[0] + part * ends[1])

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.noise.additive.cells import CellNoise
 from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
 from optmech.noise.additive.design import NoiseDesign
 from optmech.noise.additive.line import RealNoise
 from optmech.noise.additive.planar import PlanarNoise
-from optmech.noise.additive.renyi import RenyiNoise
+from optmech.noise.additive.renyi import DivergenceNoise
 from optmech.noise.known import gaussian_scale
 from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
 
@@ -37,7 +38,7 @@ def noise_picture(design: ProvedNoise, file: str | Path) -> None:
     if isinstance(design, PlanarNoise):
         _planar_picture(design, file)
         return
-    if isinstance(design, RealNoise):
+    if isinstance(design, CellNoise):
         _real_picture(design, file)
         return
     assert isinstance(design, CertifiedNoise)
@@ -57,9 +58,8 @@ def noise_picture(design: ProvedNoise, file: str | Path) -> None:
         rate = math.exp(-float(design.epsilon) / design.sensitivity)
         peer = (1 - rate) / (1 + rate) * rate ** np.abs(places)
         right.plot(places, peer, lw=0.9, color=MARK, label="two-sided geometric")
-    elif isinstance(design, RenyiNoise):
-        variance = float(design.order) * design.sensitivity**2 / (2 * float(design.epsilon))
-        peer = np.exp(-(places**2) / (2 * variance))
+    elif isinstance(design, DivergenceNoise):
+        peer = np.exp(-((places / _gaussian_of(design)) ** 2) / 2)
         right.plot(places, peer / peer.sum(), lw=0.9, color=MARK, label="discrete Gaussian")
     right.legend(fontsize=8)
     right.set_yscale("log")
@@ -74,10 +74,18 @@ def noise_picture(design: ProvedNoise, file: str | Path) -> None:
     save(figure, file)
 
 
-def _real_picture(design: RealNoise, file: str | Path) -> None:
+def _gaussian_of(design: DivergenceNoise) -> float:
+    """The standard deviation of Gaussian noise that keeps the promise."""
+    wide = max(float(order) / (2 * float(rate)) for order, rate in design.bounds)
+    return float(design.sensitivity) * math.sqrt(wide)
+
+
+def _real_picture(design: CellNoise, file: str | Path) -> None:
     """The density, and those of known noise for the same promise."""
     law, width, span = design.law, float(design.step), float(design.sensitivity)
-    rate, part = float(design.each), float(design.delta)
+    rate, part = 0.0, 0.0
+    if isinstance(design, RealNoise):
+        rate, part = float(design.each), float(design.delta)
     known: list[tuple[str, Floats]] = []
     far = min(law.n + 3 * len(law.tails), _MOST_CELLS)
     ends = (np.arange(-far, far + 2) - 0.5) * width
@@ -93,6 +101,10 @@ def _real_picture(design: RealNoise, file: str | Path) -> None:
         sigma = gaussian_scale(rate, part, span)
         peer = np.exp(-((middles / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
         known.append(("analytic Gaussian", peer))
+    if isinstance(design, DivergenceNoise):
+        sigma = _gaussian_of(design)
+        peer = np.exp(-((middles / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
+        known.append(("Gaussian of the same divergence", peer))
     share = np.cumsum(values[far:] * width * np.where(np.arange(far + 1), 2, 1))
     near = ends[min(2 * far + 1, far + 2 + int(np.searchsorted(share, _SHOWN)))]
     figure = new_figure(10.4, 3.8)
