@@ -97,6 +97,7 @@ if TYPE_CHECKING:
         MetricPrivacy as MetricPrivacy,
         MinimizeLeakage as MinimizeLeakage,
         MutualInformation as MutualInformation,
+        PointwiseMaximalLeakage as PointwiseMaximalLeakage,
         PolicyGraph as PolicyGraph,
         Problem as Problem,
         Pufferfish as Pufferfish,

@@ -169,6 +169,14 @@ def _maximal_leakage(model, problem, constraint) -> None:
     model.at_most(dict.fromkeys(largest, 1.0), math.exp(constraint.maximum))
 
 
+def _pointwise_maximal_leakage(model, problem, constraint) -> None:
+    prior = (problem.prior if constraint.prior is None else constraint.prior).weights
+    for s in range(model.n):
+        if prior[s] > 0:
+            sides = {s: 1.0}, dict(enumerate(prior))
+            _indistinguishable(model, *sides, float(constraint.epsilon), 0.0, range(model.m))
+
+
 def _additive_capacity(model, problem, constraint) -> None:
     least = []
     for o in range(model.m):
@@ -273,6 +281,7 @@ KINDS = {
     "fixed_rows": _fixed_rows,
     "maximal_leakage": _maximal_leakage,
     "additive_capacity": _additive_capacity,
+    "pointwise_maximal_leakage": _pointwise_maximal_leakage,
 }
 """How every kind of constraint is written, by its name in files."""
 

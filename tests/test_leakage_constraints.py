@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.optimize import linprog
 
 import optmech as om
 from optmech import audit, prices
@@ -60,6 +61,55 @@ def test_bayes_vulnerability_with_hamming_loss(most: object) -> None:
     """Whatever the prior: a right report is a right guess."""
     prior = om.Prior(om.Domain("abcd"), [4, 3, 2, 1])
     assert solved(prior, om.GainLeakage(most)).loss == pytest.approx(1 - float(Fraction(most)))
+
+
+@pytest.mark.parametrize("n", [2, 5, 9])
+@pytest.mark.parametrize("factor", ["1", "3/2", "2", "20"])
+def test_each_report_says_at_most_so_much(n: int, factor: str) -> None:
+    """p(o|o) <= e^ε p(o) for a uniform prior, which sum to e^ε."""
+    design = solved(uniform(n), om.PointwiseMaximalLeakage(f"ln {factor}"))
+    assert design.loss == pytest.approx(max(0, 1 - float(Fraction(factor)) / n), abs=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6))
+def test_no_function_of_the_secret_is_guessed_much_better_after_any_report(seed: int) -> None:
+    """Random randomised functions and their best guesses; some prior weights are 0. The loss is
+    that of SciPy's program."""
+    rng = np.random.default_rng(seed)
+    n, rate = int(rng.integers(2, 6)), float(rng.uniform(0.05, 1.5))
+    weights = rng.dirichlet(np.ones(n)) * (rng.random(n) < 0.8)
+    weights[0] += 0.1
+    prior = om.Prior(om.Domain.range(n), weights)
+    pi, loss = prior.weights, rng.uniform(0, 1, (n, n))
+    design = om.solve(
+        om.Problem(prior, loss, om.Domain.range(n), constraints=[om.PointwiseMaximalLeakage(rate)])
+    )
+    p = design.mechanism.matrix
+    rows = []
+    for s in range(n):
+        for o in range(n):
+            row = np.zeros((n, n))
+            row[:, o] -= math.exp(rate) * pi
+            row[s, o] += 1
+            rows.append(row.ravel() if pi[s] > 0 else np.zeros(n * n))
+    found = linprog(
+        (pi[:, None] * loss).ravel(), rows, np.zeros(n * n), np.kron(np.eye(n), np.ones(n)),
+        np.ones(n),
+    )  # fmt: skip
+    assert design.loss == pytest.approx(found.fun, abs=1e-8)
+    assert design.lower_bound <= found.fun + 1e-9
+    reported = pi @ p
+    for _ in range(20):
+        function = rng.dirichlet(np.full(6, 0.2), n)
+        blind = float((pi @ function).max())
+        for o in np.flatnonzero(reported > 1e-12).tolist():
+            after = pi * p[:, o] / reported[o]
+            assert (after @ function).max() <= math.exp(rate) * blind * (1 + 1e-9)
+    spent = om.leakage.pointwise_maximal_leakage(design.mechanism, prior)
+    told = design.problem.constraints[0].measured(design.mechanism, design.problem.space).measured
+    assert float(spent) == pytest.approx(told, abs=1e-9)
+    assert told <= rate + 1e-9
 
 
 def test_a_predicate_that_says_all_of_the_loss() -> None:
@@ -141,6 +191,7 @@ def test_prices_are_slopes_of_the_optimum() -> None:
         (om.GainLeakage, 0.5),
         (om.MaximalLeakage, 0.6),
         (om.AdditiveCapacity, 0.3),
+        (om.PointwiseMaximalLeakage, 0.5),
     ):
         (price,) = prices.of_constraints(solved(prior, make(value), loss=E))
         step = 1e-4
@@ -172,6 +223,28 @@ LIMITS = {
     "maximal": (om.MaximalLeakage("ln 3/2"), "ln 7/5"),
     "additive": (om.AdditiveCapacity("1/4"), "1/5"),
 }
+
+
+def test_a_file_that_promises_less_by_each_report_is_refused(tmp_path: Path) -> None:
+    prior = om.Prior(om.Domain.range(4), [1, 1, 1, 0])
+    other = om.Prior(om.Domain.range(4), [1, 1, 1, 1])
+    for stated in (
+        om.PointwiseMaximalLeakage("ln 2"),
+        om.PointwiseMaximalLeakage("ln 2", prior=other),
+    ):
+        loose = om.solve(om.Problem(prior, E, constraints=[stated]))
+        path = tmp_path / "d.json"
+        assert tampered(loose, lambda body: None, path) == (True, True)
+
+        def promise(body: dict) -> None:
+            body["problem"]["constraints"][0]["epsilon"] = "ln 19/10"
+
+        def dearer(body: dict) -> None:
+            body["result"]["bound"] = body["result"]["lower_bound"] = body["result"]["objective"]
+            del body["multipliers"]["lifted"]
+
+        for change in (promise, dearer):
+            assert tampered(loose, change, path) == (False, False), change.__name__
 
 
 @pytest.mark.parametrize("name", LIMITS)

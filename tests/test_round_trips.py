@@ -91,6 +91,7 @@ BY_NUMBER: dict[str, Callable[[Any], om.Problem]] = {
     "gain": lambda v: asked(om.GainLeakage(v)),
     "radius": lambda v: asked(om.GainLeakage(0.9, radius=v)),
     "maximal": lambda v: asked(om.MaximalLeakage(v)),
+    "pointwise": lambda v: asked(om.PointwiseMaximalLeakage(v)),
     "capacity": lambda v: asked(om.AdditiveCapacity(v)),
     "information": lambda v: asked(om.MutualInformation(v)),
     "bias": lambda v: asked(om.Bias(v)),

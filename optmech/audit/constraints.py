@@ -315,6 +315,14 @@ def maximal_leakage(stated: Statement, c: Body) -> Inequalities:
     yield Leakage(Real.read(c["maximum"]), True, unit_matrix(stated.n))
 
 
+def pointwise_maximal_leakage(stated: Statement, c: Body) -> Inequalities:
+    """Of every secret that the prior knows, against the mean of all."""
+    keys(c, "kind epsilon prior")
+    weights = stated.prior if c["prior"] is None else distribution(c["prior"], stated.n)
+    prior = normalised(weights)
+    yield Lifted(Real.read(c["epsilon"]), [Pair({s: ONE}, prior) for s in prior])
+
+
 def additive_capacity(stated: Statement, c: Body) -> Inequalities:
     """1 - Σ_o min_w P[w,o] = Σ_o max_w (P[0,o] - P[w,o])."""
     keys(c, "kind maximum")
@@ -374,6 +382,6 @@ def support(stated: Statement, c: Body) -> Inequalities:
 READERS: tuple[Callable[[Statement, Body], Inequalities], ...] = (
     metric_privacy, differential_privacy, distortion_privacy, distribution_privacy, loss_bound,
     support, gain_leakage, maximal_leakage, additive_capacity, pufferfish, policy_graph,
-    bias, mutual_information, renyi_privacy, fixed_rows,
+    bias, mutual_information, renyi_privacy, fixed_rows, pointwise_maximal_leakage,
 )  # fmt: skip
 KINDS.update((reader.__name__, reader) for reader in READERS)

@@ -164,6 +164,10 @@ PROMISES: dict[str, Callable[[Body, Statement], str]] = {
     "maximal_leakage": lambda c, _: (
         f"maximal leakage at most {amount(c['maximum'])} nats, for every prior"
     ),
+    "pointwise_maximal_leakage": lambda c, _: (
+        f"pointwise maximal leakage at most {amount(c['epsilon'])} nats"
+        f"{'' if c['prior'] is None else ', under another prior'}"
+    ),
     "additive_capacity": lambda c, _: (
         f"additive capacity at most {amount(c['maximum'])}, for every prior and gain up to 1"
     ),

@@ -13,6 +13,7 @@ from optmech.problem.constraints import (
     MaximalLeakage as MaximalLeakage,
     MetricPrivacy as MetricPrivacy,
     MutualInformation as MutualInformation,
+    PointwiseMaximalLeakage as PointwiseMaximalLeakage,
     PolicyGraph as PolicyGraph,
     Pufferfish as Pufferfish,
     RenyiPrivacy as RenyiPrivacy,

@@ -50,6 +50,10 @@ def measured_leakage(problem: Problem, m: Mechanism) -> Found:
             "maximal leakage, any prior and gain (nats)",
             leakage.maximal_leakage(m),
         ),
+        "pointwise_maximal_leakage": (
+            "pointwise maximal leakage, this prior and any gain (nats)",
+            leakage.pointwise_maximal_leakage(m, prior),
+        ),
         "additive_capacity": (
             "additive capacity, any prior and gain",
             leakage.additive_capacity(m),

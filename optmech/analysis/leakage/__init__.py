@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         maximal_leakage as maximal_leakage,
         multiplicative_capacity as multiplicative_capacity,
         mutual_information as mutual_information,
+        pointwise_maximal_leakage as pointwise_maximal_leakage,
         predicate_capacity as predicate_capacity,
         shannon_capacity as shannon_capacity,
     )

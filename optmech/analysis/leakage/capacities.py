@@ -79,6 +79,29 @@ def maximal_leakage(m: Mechanism) -> Exact:
 
 
 @checked_arguments
+def pointwise_maximal_leakage(m: Mechanism, prior: Prior) -> Exact:
+    """The largest of ln p(o|s) / Σ_s' π(s') p(o|s') in nats, over all secrets s with π(s) > 0 and
+    all reports o: the logarithm of how many times likelier a right guess becomes by any one report,
+    whatever function of the secret is guessed (Saeidian, Cervia, Oechtering and Skoglund, Pointwise
+    Maximal Leakage, IEEE Trans. Inf. Theory 2023, Thm. 1).
+
+    Examples
+    --------
+    >>> sides = om.Domain(["left", "right"])
+    >>> m = om.mechanisms.randomized_response(sides, "ln 3")
+    >>> prior = om.Prior(sides, [0.25, 0.75])
+    >>> print(round(float(om.leakage.pointwise_maximal_leakage(m, prior)), 4))  # ln(3/4 / (3/8))
+    0.6931
+    """
+    pi, worst = shares(m, prior), Fraction(1)
+    for column in probabilities(m).columns:
+        mean = sum(w * p for w, p in zip(pi.units, column, strict=True))
+        if mean:
+            worst = max(worst, Fraction(max(column[s] for s in pi.support) * pi.total, mean))
+    return Exact(Fraction(1), worst)
+
+
+@checked_arguments
 def additive_capacity(m: Mechanism, prior: Prior | None = None, *, spanning: str = "any") -> Exact:
     """The largest additive leakage over vulnerabilities whose values differ by at most 1.
 

@@ -23,6 +23,7 @@ from optmech.problem.constraints.leakage import (
     AdditiveCapacity as AdditiveCapacity,
     GainLeakage as GainLeakage,
     MaximalLeakage as MaximalLeakage,
+    PointwiseMaximalLeakage as PointwiseMaximalLeakage,
 )
 from optmech.problem.constraints.metric import MetricPrivacy as MetricPrivacy
 from optmech.problem.constraints.policy import PolicyGraph as PolicyGraph

@@ -12,7 +12,8 @@ from attrs import field, frozen
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
-from optmech.certificate.families import Leakage
+from optmech.certificate.families import Leakage, LiftedRatio
+from optmech.certificate.families.ratio import rounded_product
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, Number, rounded_up
 from optmech.problem import fields
@@ -75,6 +76,56 @@ class MaximalLeakage(Constraint):
         if self.maximum < math.log(most):
             return []
         return [("", f"it never exceeds ln {most}")]
+
+
+@constraint("pointwise_maximal_leakage")
+@frozen(repr=False, field_transformer=fields.placed)
+class PointwiseMaximalLeakage(Constraint):
+    """p(o|s) <= e^ε Σ_s' π(s') p(o|s') for all secrets s with π(s) > 0, all o (Saeidian, Cervia,
+    Oechtering and Skoglund, *Pointwise Maximal Leakage*, IEEE Trans. Inf. Theory 2023).
+
+    For every single report o: whatever function of the secret is guessed, a right guess is at most
+    e^ε times as likely with o as without it. ``prior`` is the one that π is, by default the
+    problem's. ε-differential privacy of all pairs implies it, and it implies maximal leakage of at
+    most ε.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.PointwiseMaximalLeakage("ln 3/2")
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> print(round(om.solve(problem).loss, 6))  # 1 - x = 3/2 · 1/2
+    0.25
+    """
+
+    epsilon: Exact = field(converter=fields.number)
+    prior: Prior | None = field(default=None, converter=fields.adversary)
+
+    def families(self, index: int, space: Space) -> Iterator[LiftedRatio]:
+        weights = space.adversary(self.prior).weights
+        left = np.eye(len(weights))[weights > 0]
+        one = np.ones(len(left))
+        ratios = rounded_product(self.epsilon, one)
+        yield LiftedRatio(index, left, np.tile(weights, (len(left), 1)), ratios, self.epsilon, one)
+
+    def promise(self, space: Space) -> str:
+        of = "" if self.prior is None else ", under another prior"
+        return f"pointwise maximal leakage at most {self.epsilon.words} nats{of}"
+
+    def measured(self, m: Mechanism, space: Space) -> Kept:
+        weights = space.adversary(self.prior).weights
+        mean = weights @ m.matrix
+        used = mean > 0
+        largest = m.matrix[weights > 0].max(axis=0)[used] / mean[used]
+        value = math.log(max(1.0, float(largest.max())))
+        return Kept("leakage", float(self.epsilon), value)
+
+    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+        weights = space.adversary(self.prior).weights
+        least = float(weights[weights > 0].min())
+        if self.epsilon < -math.log(least):
+            return []
+        return [("", f"it never exceeds ln {1 / least:.6g}, as that is the rarest secret's")]
 
 
 @constraint("additive_capacity")
