@@ -506,7 +506,13 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     drawn = [float(line) for line in capsys.readouterr().out.split()]
     released = om.load(path).release("7.5", 3, seed=1)
     assert drawn == [float(value) for value in released]
-    for wrong in (["--cells", "x"], ["--order", "2"], ["--loss", "0:0"], ["--sensitivity", "0"]):
+    for wrong in (
+        ["--cells", "x"],
+        ["--dimensions", "2"],
+        ["--order", "2", "--budget", "1"],
+        ["--loss", "0:0"],
+        ["--sensitivity", "0"],
+    ):
         assert main(["noise", "--real", "--epsilon", "1", *wrong]) == 2
     assert main(["noise", "--epsilon", "1", "--cells", "4"]) == 2
     assert main(["noise", "--epsilon", "1", "--sensitivity", "2.5"]) == 2
