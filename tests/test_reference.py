@@ -43,6 +43,7 @@ NEEDED = {
     "exchange.to_xarray": ("xarray",), "exchange.to_opendp": ("opendp",),
     "exchange.noise_to_opendp": ("opendp",),
     "exchange.noise_to_dp_accounting": ("dp_accounting",),
+    "exchange.to_dp_accounting": ("dp_accounting",),
 }  # fmt: skip
 """Packages without which the examples of a name, or of a module, cannot run."""
 

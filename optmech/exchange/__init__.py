@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         noise_to_dp_accounting as noise_to_dp_accounting,
         noise_to_opendp as noise_to_opendp,
         noise_to_scipy as noise_to_scipy,
+        to_dp_accounting as to_dp_accounting,
         to_opendp as to_opendp,
         write_noise_table as write_noise_table,
     )

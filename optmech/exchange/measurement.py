@@ -1,19 +1,21 @@
 """Designs and noise for other libraries: OpenDP measurements, dp-accounting, SciPy, tables."""
 
+import json
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import chain
+from itertools import chain, permutations
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from optmech.analysis.leakage.vulnerability import probabilities
 from optmech.base.machine import needed
 from optmech.base.storage import csv_bytes, write_atomically
 from optmech.designs.design import Design
-from optmech.errors import ProblemError, VerificationError
+from optmech.errors import ProblemError, TooLargeError, VerificationError
 from optmech.exact.checked import positive, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_up
@@ -23,7 +25,7 @@ from optmech.noise.additive.design import NoiseDesign
 from optmech.noise.additive.file import MOST_SENSITIVITY
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.line import RealNoise
-from optmech.noise.additive.pairs import dominating
+from optmech.noise.additive.pairs import Pair, above_all, dominating
 from optmech.noise.additive.privacy import largest_delta
 from optmech.problem import DifferentialPrivacy, MetricPrivacy
 from optmech.spaces.arguments import checked_arguments
@@ -37,8 +39,9 @@ def to_opendp(design: Design, constraint: int | None = None) -> Any:
 
     Arguments and results are labels as text (``3,4`` for a grid cell). The input metric is the
     distance of the constraint and the output measure the maximum divergence; the privacy map is
-    d ↦ ε·d, rounded up. For differential privacy between all pairs any two secrets are at
-    distance 1, and the map is ε for every d > 0.
+    d ↦ ε·d, rounded up. The input domain is named after the digest of the design's file, which
+    ``om.check`` and the audit prove. For differential privacy between all pairs any two secrets are
+    at distance 1, and the map is ε for every d > 0.
 
     Parameters
     ----------
@@ -71,6 +74,7 @@ def to_opendp(design: Design, constraint: int | None = None) -> Any:
     if not design.verified:
         raise VerificationError("a check of this design failed", where="to_opendp")
     metric, privacy_map = _map(design, constraint)
+    digest = str(json.loads(design.document())["digest"])
     known: dict[str, Hashable] = {label_text(label): label for label in mechanism.secrets.labels}
 
     def draw(text: str) -> str:
@@ -79,7 +83,7 @@ def to_opendp(design: Design, constraint: int | None = None) -> Any:
     # what a library cannot verify of foreign code, its user has to ask for
     dp.enable_features("contrib", "honest-but-curious")
     return dp.m.make_user_measurement(
-        dp.user_domain("optmech secrets", lambda value: value in known),
+        dp.user_domain(f"optmech secrets, design {digest}", lambda value: value in known),
         dp.user_distance(metric),
         dp.max_divergence(),
         draw,
@@ -121,6 +125,8 @@ def _product(epsilon: Exact, distance: float) -> float:
 
 _TAIL = 1e-17
 _MOST_ROWS = 1_000_000
+_MOST_HEIGHTS = 4_000_000
+_BETWEEN = 2000
 
 
 @checked_arguments
@@ -195,14 +201,66 @@ def noise_to_dp_accounting(design: CertifiedNoise | CellNoise, *, interval: floa
     >>> print(round(ten.get_epsilon_for_delta(1e-6), 2) <= 10)
     True
     """
-    module = needed(
-        "dp_accounting.pld.privacy_loss_distribution",
-        "dp-accounting",
-        where="noise_to_dp_accounting",
-    )
-    pmfs = needed("dp_accounting.pld.pld_pmf", "accounting", where="noise_to_dp_accounting")
+    return _accounted(dominating(design.law, design.steps), interval, "noise_to_dp_accounting")
+
+
+@checked_arguments
+def to_dp_accounting(
+    design: Design,
+    pairs: Sequence[tuple[Hashable, Hashable]] | None = None,
+    *,
+    interval: float = 1e-4,
+) -> Any:
+    """A ``PrivacyLossDistribution`` of dp-accounting for one report of a design: pessimistic, with
+    losses rounded up to multiples of ``interval``, of a pair that dominates all ``pairs`` of labels
+    of secrets, both ways; by default all of them.
+
+    It is made of the whole numbers that are drawn with, so that many reports of a design can be
+    composed with other mechanisms. Raises ProblemError without dp-accounting or for a label that is
+    no secret's, VerificationError for a design that is not verified, InfeasibleError for one
+    without a mechanism, TooLargeError for more pairs than are looked at.
+
+    Examples
+    --------
+    >>> coin = om.Domain(["yes", "no"])
+    >>> promise = om.DifferentialPrivacy("ln 3")
+    >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
+    >>> pld = om.exchange.to_dp_accounting(om.solve(problem))
+    >>> print(round(pld.get_epsilon_for_delta(1e-12), 3))  # ln 3
+    1.099
+    >>> print(round(pld.self_compose(100).get_epsilon_for_delta(1e-6)) < 100 * 1.099)
+    True
+    """
+    mechanism = design.mechanism
+    if not design.verified:
+        raise VerificationError("a check of this design failed", where="to_dp_accounting")
+    found = probabilities(mechanism)
+    secrets = mechanism.secrets
+    ends = list(permutations(range(len(secrets)), 2))
+    if pairs is not None:
+        if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs):
+            raise ProblemError(
+                "is no list of pairs", where="pairs", remedy='Give labels: [("a", "b"), …]'
+            )
+        chosen = [(secrets.index(a), secrets.index(b)) for a, b in pairs]
+        ends = sorted({*chosen, *((b, a) for a, b in chosen)})
+    if len(ends) * (len(ends) * len(mechanism.observables) + _BETWEEN) > _MOST_HEIGHTS:
+        raise TooLargeError(
+            f"{len(ends):,} pairs of secrets with {len(mechanism.observables):,} reports",
+            where="pairs",
+            remedy="Give fewer pairs",
+        )
+    weights = [(list(zip(found.rows[a], found.rows[b], strict=True)), found.total) for a, b in ends]
+    if not weights:
+        weights = [([(1, 1)], 1)]
+    return _accounted(above_all(weights, _BETWEEN), interval, "to_dp_accounting")
+
+
+def _accounted(pair: Pair, interval: float, where: str) -> Any:
+    """The distribution of the losses of a pair, rounded up."""
+    module = needed("dp_accounting.pld.privacy_loss_distribution", "dp-accounting", where=where)
+    pmfs = needed("dp_accounting.pld.pld_pmf", "accounting", where=where)
     step = positive(interval, "interval")
-    pair = dominating(design.law, design.steps)
     rounded = np.ceil((pair.losses + 1e-15 * np.abs(pair.losses)) / step).astype(np.int64)
     chances: dict[int, float] = {}
     for place, chance in zip(rounded.tolist(), pair.chances.tolist(), strict=True):
@@ -280,4 +338,10 @@ def write_noise_table(design: CertifiedNoise, path: str | Path, *, last: int | N
     write_atomically(path, csv_bytes(chain([header], rows)))
 
 
-__all__ = ["noise_to_dp_accounting", "noise_to_opendp", "noise_to_scipy", "write_noise_table"]
+__all__ = [
+    "noise_to_dp_accounting",
+    "noise_to_opendp",
+    "noise_to_scipy",
+    "to_dp_accounting",
+    "write_noise_table",
+]

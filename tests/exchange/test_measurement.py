@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +68,70 @@ def test_what_gives_no_map_is_refused() -> None:
             om.exchange.to_opendp(design)
     with pytest.raises(om.ProblemError, match="no constraint 3"):
         om.exchange.to_opendp(solved(om.MetricPrivacy(0.7, KM)), constraint=3)
+
+
+def test_the_measurement_carries_the_digest_of_its_certificate(tmp_path: Path) -> None:
+    pytest.importorskip("opendp")
+    design = solved(om.MetricPrivacy(0.7, KM))
+    design.save(tmp_path / "d.json")
+    digest = json.loads((tmp_path / "d.json").read_text())["digest"]
+    assert om.check(tmp_path / "d.json").passed
+    assert digest in str(om.exchange.to_opendp(om.load(tmp_path / "d.json")).input_domain)
+
+
+def test_a_hundred_releases_beside_exact_convolution() -> None:
+    """Of randomised response: k of n reports are the truth's, of which losses are (2k - n) ε."""
+    pytest.importorskip("dp_accounting")
+    coin = om.Domain(["yes", "no"])
+    problem = om.Problem(
+        om.Prior.uniform(coin), om.distances.hamming(), constraints=[om.DifferentialPrivacy("1/5")]
+    )
+    design = om.solve(problem)
+    many = om.exchange.to_dp_accounting(design).self_compose(100)
+    p = float(design.mechanism.matrix[0, 0])
+    rate = math.log(p / (1 - p))
+    for epsilon in (0.5, 2.0, 5.0):
+        exact = math.fsum(
+            math.comb(100, k) * p**k * (1 - p) ** (100 - k)
+            * max(0.0, -math.expm1(epsilon - (2 * k - 100) * rate))
+            for k in range(101)
+        )  # fmt: skip
+        found = many.get_delta_for_epsilon(epsilon)
+        assert exact <= found * (1 + 1e-12)
+        # each of a hundred losses is rounded up by at most 1e-4
+        assert found <= exact + 100 * 1e-4
+
+
+def test_the_losses_of_a_design_are_those_of_its_worst_pair() -> None:
+    """At every ε at least the largest hockey stick of all pairs, and hardly more."""
+    pytest.importorskip("dp_accounting")
+    design = solved(om.MetricPrivacy(0.7, KM), om.DistortionPrivacy(0.3, KM))
+    p = design.mechanism.matrix
+    every = om.exchange.to_dp_accounting(design)
+    some = om.exchange.to_dp_accounting(design, [("a", "b")])
+    for epsilon in (0.0, 0.3, 0.7, 1.5, 2.1):
+        curve = {
+            (i, j): sum(
+                max(0.0, a - math.exp(epsilon) * b) for a, b in zip(p[i], p[j], strict=True)
+            )
+            for i in range(3)
+            for j in range(3)
+        }
+        found = every.get_delta_for_epsilon(epsilon)
+        assert max(curve.values()) <= found + 1e-12
+        assert found <= max(curve.values()) + 1e-3
+        near = some.get_delta_for_epsilon(epsilon)
+        largest = max(curve[0, 1], curve[1, 0])
+        assert largest - 1e-12 <= near <= largest + 1e-3
+    with pytest.raises(om.ProblemError, match="nowhere"):
+        om.exchange.to_dp_accounting(design, [("a", "nowhere")])
+    with pytest.raises(om.ProblemError, match="no list of pairs"):
+        om.exchange.to_dp_accounting(design, ["ab"])
+    many = om.Domain.range(60)
+    loss = om.distances.hamming()
+    promise = om.DifferentialPrivacy(1)
+    large = om.solve(om.Problem(om.Prior.uniform(many), loss, constraints=[promise]))
+    with pytest.raises(om.TooLargeError):
+        om.exchange.to_dp_accounting(large)
+    one = om.Problem(om.Prior.uniform(om.Domain(["a"])), loss, constraints=[promise])
+    assert om.exchange.to_dp_accounting(om.solve(one)).get_epsilon_for_delta(1e-12) < 2e-4

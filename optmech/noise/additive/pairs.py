@@ -10,7 +10,7 @@ import bisect
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -71,20 +71,31 @@ def dominating(law: Law, sensitivity: int) -> Pair:
             where="privacy",
             remedy="Count in coarser units",
         )
-    curves = [_Curve(law, shift) for shift in range(1, sensitivity + 1)]
-    knots = sorted({ratio for curve in curves for ratio in curve.ratios})
+    return above_all(masses(law, shift) for shift in range(1, sensitivity + 1))
+
+
+def above_all(pairs: Iterable[tuple[Iterable[Places], int]], more: int = 0) -> Pair:
+    """A pair that is at least as easy to tell apart as each of these: weights (P, Q), as whole
+    numbers over one.
+
+    Curves cross between their bends: they are taken at so many ``more`` ratios between the least
+    and the largest."""
+    curves = [_Curve(found, unit) for found, unit in pairs]
+    bends = {ratio for curve in curves for ratio in curve.ratios}
+    between = np.geomspace(min(bends), max(bends), more + 2)[1:-1] if bends and more else ()
+    knots = sorted(bends.union(map(float, between)))
     heights = [max(curve.at(knot) for curve in curves) for knot in knots]
     return _between(knots, heights)
 
 
 class _Curve:
-    """α ↦ Σ max(0, P - αQ) of one shift, at floats, from exact sums.
+    """α ↦ Σ max(0, P - αQ) of one pair, at floats, from exact sums.
 
     Ratios are rounded up to floats, so that the curve is one of a pair that is easier to tell
     apart."""
 
-    def __init__(self, law: Law, shift: int) -> None:
-        pairs, self.unit = masses(law, shift)
+    def __init__(self, pairs: Iterable[Places], unit: int) -> None:
+        self.unit = unit
         found: Counter[float] = Counter()
         for p, q in pairs:
             if p:
