@@ -28,7 +28,7 @@ import optmech as om
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "roads.jsonl"
-FIGURE = HERE.parent / "docs" / "figures" / "roads-beside.svg"
+FIGURE = HERE.parent / "docs" / "figures" / "roads-beside.png"
 SEED, CENTRE = 5, (12.49, 41.9)
 FILES = ("rome_osm_nodes.csv.gz", "rome_osm_edges.csv.gz")
 SCALE = np.array([111.32 * math.cos(math.radians(CENTRE[1])), 110.57])
@@ -110,7 +110,7 @@ def beside(args: argparse.Namespace) -> list[dict[str, Any]]:
     ways = roads.distance(roads.domain, roads.domain)
     loss, weights = roads.distance(roads.domain, some), prior.weights
     found, kept = [], {}
-    for epsilon in (1, 2, 5):
+    for epsilon in args.epsilons:
         promise = om.MetricPrivacy(epsilon, everywhere=roads)
         own = om.solve(om.Problem(prior, roads.distance, some, constraints=[promise]), gap=1e-3)
         exponential = np.exp(-epsilon / 2 * loss)
@@ -129,7 +129,8 @@ def beside(args: argparse.Namespace) -> list[dict[str, Any]]:
         })  # fmt: skip
         kept[epsilon] = own.matrix, line.matrix, exponential, laplace
         print(json.dumps(found[-1]), flush=True)
-    drawn(roads, points, [int(roads.domain.index(label)) for label in some.labels], kept[2])
+    if 2 in kept:
+        drawn(roads, points, [int(roads.domain.index(label)) for label in some.labels], kept[2])
     return found
 
 
@@ -138,7 +139,6 @@ def drawn(roads: Any, points: np.ndarray, places: list[int], matrices: Any) -> N
     import matplotlib as mpl
 
     mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "roads"
     from matplotlib import pyplot as plt
 
     centre = int(np.hypot(*(points - points.mean(axis=0)).T).argmin())
@@ -151,7 +151,7 @@ def drawn(roads: Any, points: np.ndarray, places: list[int], matrices: Any) -> N
         axis.scatter(*at.T, s=900 * matrix[centre], color="tab:blue", alpha=0.6, zorder=2)
         axis.plot(*points[centre], "r+", markersize=10, zorder=3)
         axis.set(title=name, aspect="equal", xticks=[], yticks=[])
-    figure.savefig(FIGURE, metadata={"Date": None})
+    figure.savefig(FIGURE, dpi=90)
 
 
 def main() -> None:
@@ -160,6 +160,7 @@ def main() -> None:
     parser.add_argument("size", type=int, nargs="?", default=5_000)
     parser.add_argument("--gap", type=float, default=1e-2)
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.0, 5.0])
     parser.add_argument("--reports", type=int, default=100)
     parser.add_argument("--limit", type=float, default=1_200.0, help="seconds of the solve")
     parser.add_argument("--out", help="where to save the design")
