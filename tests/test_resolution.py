@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -349,7 +350,7 @@ def test_a_whole_program_that_is_stopped_leaves_the_best_before_it(
     finally:
         signal.signal(signal.SIGINT, previous)
     before = next(line for line in said if line.startswith("going on"))
-    value, bound = (float(part) for part in before.split(":")[1].split(",")[0].split("/"))
+    value, bound = map(float, re.findall(r"(?:value|bound) ([\d.e+-]+)", before))
     assert design.verified
     assert design.loss <= value * (1 + 1e-8)
     assert design.lower_bound >= bound * (1 - 1e-8) > 0

@@ -41,7 +41,6 @@ from optmech.problem import Problem
 from optmech.problem.regions import gradient_in
 from optmech.repair.gradients import released_inside
 
-_SHORT = "stopped by the time limit, or as far as floating point leads"
 _ROOM = 0.5
 """Share of the gap for the search; the rest is for repair and rounding."""
 _OUTER_GAP, _BESIDE_GAP = 1e-5, 5e-4
@@ -175,7 +174,7 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
         engine="cones",
         engine_reason=_why(profile),
         seconds=clock.seconds,
-        reason=ending(figures.gap, profile.gap, _SHORT),
+        reason=ending(figures.gap, profile.gap),
         notes=(
             *design_notes(problem, mechanism_of(problem, released).matrix),
             *notes,
@@ -284,7 +283,7 @@ def bound_by_cells(
         made = own
         if found[1] > best[1] or best[0] is None:
             best = found
-        clock.report(f"proved by {made:,} cells: no mechanism below {best[1]:.6g}")
+        clock.report(f"bound from {made:,} cells: no mechanism below {best[1]:.6g}")
         if count >= most:
             break
         left = _SHARE * clock.remaining() / (time.monotonic() - begun)
@@ -331,8 +330,7 @@ def _proved(
 
     def stop(point: cones.ConePoint) -> bool:
         clock.report(
-            f"step {point.iterations} of the bound: no mechanism below {point.bound:.6g}, by "
-            f"{count:,} cells"
+            f"{count:,} cells, step {point.iterations}: no mechanism below {point.bound:.6g}"
         )
         return clock.remaining() <= prepared
 

@@ -38,7 +38,6 @@ _MESH_TIME = 0.7
 _SEARCHED = 10_000
 """Vertices up to which the bound for every mechanism has a search of its own."""
 _UNKNOWN = "no lower bound for every mechanism is known"
-_SHORT = "stopped by the time limit, or as far as floating point leads"
 
 
 def edges_of(statement: Statement) -> Edges | None:
@@ -177,7 +176,7 @@ def solve_edges(problem: Problem, profile: Profile, progress: Progress | None = 
         engine="structured",
         engine_reason=f"{len(edges) // 2:,} edges, without a table of pairs",
         seconds=session.seconds,
-        reason=ending(figures.gap, profile.gap, message or _SHORT),
+        reason=ending(figures.gap, profile.gap, message),
         notes=(*design_notes(problem, mechanism_of(problem, released.exact).matrix), *said),
     )
 

@@ -416,10 +416,11 @@ def infeasible_design(
     )
 
 
-def ending(gap: float, asked: float, message: str) -> str:
+def ending(gap: float, asked: float, message: str = "") -> str:
     """Why the search ended before the mechanism was optimal, or short of what was asked for."""
     if gap > asked:
-        return message
+        short = "the time was up, or floating point leads no further"
+        return message or f"ended at a gap of {gap:.3g}, where {asked:g} was asked for: {short}"
     return "" if is_optimal(gap) else f"stopped at the gap asked for, {asked:g}"
 
 

@@ -43,7 +43,7 @@ def test_a_neighbour_saves_columns(neighbour: om.Design) -> None:
     assert starts_warm(model)
     lines: list[str] = []
     cold, warm = om.solve(given), om.solve(given, start=neighbour, progress=lines.append)
-    assert any("of 81 columns" in line for line in lines)
+    assert any("of 81 reports" in line for line in lines)
     assert warm.gap <= 1e-6
     # each bound is proved on its own, so it holds for the other's mechanism
     assert warm.lower_bound <= cold.loss <= warm.loss / (1 - 1e-6)
