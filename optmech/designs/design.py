@@ -16,7 +16,7 @@ from optmech.certificate.objective import Figures, claimable, relative_gap
 from optmech.certificate.proved import Proved
 from optmech.certificate.statement import Statement
 from optmech.designs.approximation import MEASURED, Approximation
-from optmech.designs.promise import Promise, promise_of
+from optmech.designs.promise import Promise, guess_words, promise_of
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
@@ -172,6 +172,7 @@ class Design(Proved):
         if self.exact is None:
             return card(title, [*facts[:2], ("status", self.status), ("reason", self.reason)])
         facts += [
+            ("best guess", guess_words(self.mechanism, problem.prior)),
             *self._figures(),
             ("gap" if self.mesh is None else "gap on this mesh", f"{self.gap:.2g}"),
             ("engine", f"{_word(self.engine)}, {self.seconds:.2f} s"),

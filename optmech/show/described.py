@@ -13,12 +13,12 @@ from typing import Any
 
 from optmech.certificate.proved import Proved, ProvedLoss, examined
 from optmech.designs.design import Design
-from optmech.designs.promise import Promise, at_every_point, between, promise_of
+from optmech.designs.promise import Promise, at_every_point, between, guess_words, promise_of
 from optmech.errors import ProblemError
 from optmech.packed.charges import FORMAT as LEDGER, State, written
 from optmech.packed.documents import load_any_packed
 from optmech.packed.earth import Earth
-from optmech.packed.everywhere import PackedEverywhere
+from optmech.packed.everywhere import Packed, PackedEverywhere
 from optmech.packed.load import PackedMechanism, is_packed_file
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.recognised import WORDS, by_ending, kind_of
@@ -86,7 +86,9 @@ def _of_proved(path: str | Path) -> Described:
         size = f"{len(found.problem.secrets):,} places"
         size = size if found.mesh else f"{len(found.problem.secrets):,} secrets"
         size += f", {len(found.problem.observables):,} reports"
-        more = [("loss", f"{found.loss:.6g}, {found.status}: no mechanism can have less than "
+        if found.matrix is not None:
+            more.append(("best guess", guess_words(found.mechanism, found.problem.prior)))
+        more += [("loss", f"{found.loss:.6g}, {found.status}: no mechanism can have less than "
                          f"{found.lower_bound:.6g}")]  # fmt: skip
     else:
         assert isinstance(found, ProvedLoss)
@@ -131,9 +133,21 @@ def _of_packed(path: str | Path) -> Described:
         "packed", WORDS["packed"][0], promise, f"sha256:{found.digest.hex()}",
         os.path.getsize(path), proved,
         f"{'yes: ' * proved}the bytes fit the digest; {verdict}", size, header.title,
-        ((f"{loss.objective}", f"{loss.packed:.6g}, {100 * loss.increase:.2g} % above {beside}"),
+        (*_within(found),
+         (f"{loss.objective}", f"{loss.packed:.6g}, {100 * loss.increase:.2g} % above {beside}"),
          ("not promised", " ".join(header.does_not_promise))),
     )  # fmt: skip
+
+
+def _within(found: Packed | Earth) -> list[tuple[str, str]]:
+    """How much one report tells who knows the prior, where a file says that."""
+    stated = found.header.accuracy
+    if stated is None or isinstance(found, Earth):
+        return []
+    low, high = min(stated.radius), max(stated.radius)
+    share = f"{100 * stated.quantile:g} %"
+    told = f"under the prior the place lies within {low:.4g} of a report with {share}"
+    return [("best guess", f"{told}, of the vaguest report within {high:.4g} (metres for degrees)")]
 
 
 def _of_document(path: str | Path) -> Described:

@@ -158,6 +158,14 @@ def test_protect_without_an_option(made: Path, capsys: pytest.CaptureFixture[str
     assert mean == pytest.approx(design.loss, rel=0.1)
     assert "At every point of the region" in said
     assert "1 km apart at most" in said
+    # the best guess of an attacker: the likeliest place of each report, by the rows here
+    prior = design.problem.prior.weights
+    rows = probabilities(design, design.problem.secrets.points)
+    best = 100 * (prior[:, None] * rows).max(axis=0).sum()
+    told = f"{best:.3g} % of cases, that without a report in {100 * prior.max():.3g} %"
+    assert told in said
+    assert main(["show", str(made / "d.json")]) == 0
+    assert told in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("mark", [";", "\t"])

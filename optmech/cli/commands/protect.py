@@ -151,7 +151,7 @@ def run(args: argparse.Namespace) -> Answer:
     promise: Promise | None = None
     try:
         key = None if args.sticky_key_file is None else _key(args.sticky_key_file)
-        mechanism, promise = _released(args)
+        mechanism, promise, guess = _released(args)
         reporter = Reporter(
             mechanism,
             args.outside,
@@ -179,6 +179,7 @@ def run(args: argparse.Namespace) -> Answer:
     out = [f"note: left out: {', '.join(left)} (--keep COLUMN keeps one)"] if left else []
     draws = 1 + len(reporter.others)
     lines = [] if promise is None else _promised(promise, reporter, draws)
+    lines += [f"under the prior: {guess}"] if guess else []
     rate = None if promise is None else promise.epsilon
     unit = "" if promise is None else promise.unit
     sticky = key is not None
@@ -208,9 +209,11 @@ def run(args: argparse.Namespace) -> Answer:
     )
 
 
-def _released(args: argparse.Namespace) -> tuple[Mechanism | Earth, Promise | None]:
-    """What a file releases, and what it promises about points, where it is a design or packed."""
+def _released(args: argparse.Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
+    """What a file releases, what it promises about points, where it is a design or packed, and of a
+    design how often the best guess is right."""
     from optmech.designs.design import Design
+    from optmech.designs.promise import guess_words
     from optmech.packed.documents import load_any_packed
     from optmech.packed.load import is_packed_file
     from optmech.reading.sealed import FAMILY, is_of_format
@@ -218,11 +221,11 @@ def _released(args: argparse.Namespace) -> tuple[Mechanism | Earth, Promise | No
 
     if args.input is None and is_packed_file(args.design):
         packed = load_any_packed(args.design)
-        return packed, of_packed(packed)
+        return packed, of_packed(packed), ""
     if args.input is not None or is_of_format(args.design, FAMILY):
-        return released_mechanism(args.design, args.input), None
+        return released_mechanism(args.design, args.input), None, ""
     design = Design.load(args.design)
-    return design.mechanism, design.promise
+    return design.mechanism, design.promise, guess_words(design.mechanism, design.problem.prior)
 
 
 def _promised(promise: Promise, reporter: Reporter, draws: int) -> list[str]:

@@ -21,7 +21,7 @@ from optmech.certificate import Check
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
-from optmech.designs.promise import MOST, length_words, times
+from optmech.designs.promise import MOST, guess_words, length_words, times
 from optmech.errors import OptmechError
 from optmech.packed.make import MAX_LOSS, packed_content
 from optmech.problem import MetricPrivacy, Problem
@@ -143,15 +143,13 @@ def about_points(design: Design) -> Plain:
     if design.exact is None:
         return None
     promise = design.promise
-    guess = measures.bayes_vulnerability(design.mechanism, design.problem.prior)
     return {
         "sentence": promise.sentence,
         "odds": [
             [length_words(metres), times(factor) if factor <= MOST else "over a million"]
             for metres, factor in promise.odds.items()
         ],
-        "guess": f"The best guess from one report is right in {100 * guess:.3g} % of cases, that "
-        f"without a report in {100 * design.problem.prior.weights.max():.3g} %.",
+        "guess": guess_words(design.mechanism, design.problem.prior),
         "repeats": promise.repeats,
     }
 
