@@ -165,6 +165,7 @@ def write_samples(place: Path) -> None:
     others = {
         "together": together,
         "renyi": ["--order", "3/2"],
+        "divergence": ["--order", "1", "--real", "--cells", "3"],
         "real": ["--real", "--cells", "4"],
         "pair": ["--dimensions", "2"],
     }
