@@ -101,6 +101,8 @@ class PolicyGraph(Constraint):
     [[inf inf inf]
      [inf inf  1.]
      [inf  1. inf]]
+    >>> len(promise.edges(problem.space))  # both ways
+    2
     """
 
     epsilon: Exact = field(converter=fields.number)

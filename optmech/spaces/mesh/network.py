@@ -110,6 +110,10 @@ class Network(Mesh):
     ...     print(error.remedy)
     ...
     Make it with more cells, or with a smaller divide
+    >>> roads.ways_from(np.array([0])).tolist()  # from the first vertex to all
+    [[0.0, 1.5, 2.5]]
+    >>> len(roads.between_ends(np.array([1.0, 2.0])))  # of two segments, both ways
+    4
     """
 
     ways: tuple[tuple[int, ...], ...] = ()
