@@ -6,6 +6,7 @@ says so in its index: what has an index is read by it, or refused, and never by 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -207,3 +208,23 @@ def is_degrees(x: str, y: str) -> bool:
     """Whether two columns are called longitude and latitude."""
     found = coordinate_names([x, y])
     return found == (x, y) and x.rpartition("_")[2].lower() in _LONGITUDE[:-1]
+
+
+_HUMP = re.compile("(?<=[a-z0-9])(?=[A-Z])")
+_PARTS = re.compile(r"[^\W\d_]+|\d+")
+_AXES = {*_LATITUDE, *_LONGITUDE, *_EASTING, *_NORTHING}
+
+
+def parts_of(name: str) -> str:
+    """A column's name in small letters, with spaces at its humps: startLat is start lat."""
+    return _HUMP.sub(" ", name).lower()
+
+
+def other_words(x: str, y: str) -> str:
+    """What to say where two columns are called like coordinates of different places, such as
+    end_lon and start_lat; "" of any others."""
+    first, second = (_PARTS.findall(parts_of(name)) for name in (x, y))
+    named = not _AXES.isdisjoint(first) and not _AXES.isdisjoint(second)
+    if not named or {*first} - _AXES == {*second} - _AXES:
+        return ""
+    return f"{x!r} and {y!r} are taken for one place, and are called like those of two"

@@ -14,6 +14,7 @@ _IN_PYTHON = {
     'outside = "nearest" or "drop"': "--outside nearest or --outside drop",
     'outside = "drop"': "--outside drop",
     'missing = "drop"': "--missing drop",
+    "or keep it as a place": "protect it too (--pair), or keep it with --keep-place",
     "Name x and y, or label": "Give --x and --y, or --label",
 }
 """What is said in the words of Python, and the options for it."""

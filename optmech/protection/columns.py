@@ -130,6 +130,8 @@ class Asked:
     report: str | None = None
     pairs: tuple[tuple[str, str], ...] = ()
     """Coordinates of several places of a row, instead of ``x`` and ``y``."""
+    unveiled: tuple[str, ...] = ()
+    """Of the columns that are kept those that may say where a row is."""
 
     def replaced(self, chosen: Chosen, reporter: Reporter, known: Sequence[Hashable]) -> Replaced:
         """What takes the place of the ``chosen`` columns; raises ProblemError where others that are

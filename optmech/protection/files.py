@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from optmech.base.labelled import coordinate_pairs
+from optmech.base.labelled import coordinate_pairs, other_words
 from optmech.errors import ProblemError
 from optmech.protection.columns import Asked, Chosen, Replaced
-from optmech.protection.persons import Persons
+from optmech.protection.persons import Persons, tells_place
 from optmech.protection.reporter import Drawn, Reporter
 from optmech.protection.tables import (
     DEGREES,
@@ -68,6 +68,9 @@ def protect_file(
         except ProblemError as error:
             raise error.moved(str(source)) if error.where == "data" else error from error
         _refuse_kept_twice(places)
+        for _, each, _ in places:
+            if len(each.names) == 2 and (mixed := other_words(*each.names)):
+                noted(mixed)
         taken = [name for each in replaced for name in each.names]
         wanted = (*taken, *asked.keep)
         written = [name for name in names if name in wanted]
@@ -83,7 +86,15 @@ def protect_file(
             dict.fromkeys([*asked.keep, *asked.by, *counted, *(own_names if not numbers else ())])
         )
         with opened_sink(target, written, points, table.types) as put:
+            doubted = (
+                []
+                if chosen.labelled
+                else [name for name in asked.keep if name not in asked.unveiled]
+            )
             for part in table.parts(numbers, others):
+                for name in doubted:
+                    _refuse_told(name, part, numbers, reporter.geographic)
+                doubted = []
                 with _numbered(table):
                     drawn = _drawn(part, places, asked.by)
                 rows = drawn[0][0].tolist()
@@ -129,6 +140,18 @@ def _refuse_kept_twice(places: Places) -> None:
                 where="keep",
                 remedy="Leave it out",
             )
+
+
+def _refuse_told(name: str, part: Part, coordinates: Sequence[str], degrees: bool) -> None:
+    """Raise ProblemError where the cells of a kept column lie where the rows do."""
+    values = [np.asarray(part[each], dtype=np.float64) for each in coordinates]
+    if tells_place(part[name], values, degrees):
+        raise ProblemError(
+            f"numbers in {name!r} lie where the coordinates of the rows do, and may give away what "
+            "the report hides",
+            where="keep",
+            remedy="Leave it out, or keep it as a place",
+        )
 
 
 def _drawn(part: Part, places: Places, by: Sequence[str]) -> list[Drawn]:

@@ -433,3 +433,150 @@ def test_a_summary_of_rows_that_nothing_ties_together(
     assert main(argv) == 0
     found = json.loads((tmp_path / "s.json").read_text())
     assert (found["rows"], found["reports"], found["persons"]) == (3, 3, None)
+
+
+CALLED_LIKE_PLACES = """lon Lat endLon startLatitude GPSLongitude home_address zip street_name
+Straße Strasse PLZ Ziel_Breitengrad Ziel_Längengrad Laengengrad Wohnort Zieladresse Hausnummer
+adresse rue code_postal longitude_depart latitude_fin coordonnées
+calle dirección domicilio longitud_fin código_postal latitud
+indirizzo via latitudine_arrivo longitudine CAP
+straat breedtegraad lengtegraad eind_lengtegraad postcode huisnummer"""
+OTHERS = "note speed Sitzplatz transport composition reports_made Bemerkung Umsatz durée prix"
+
+
+@pytest.mark.parametrize("name", CALLED_LIKE_PLACES.split())
+def test_what_is_called_like_a_place_in_any_language_is_not_kept(
+    design: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, out = tmp_path / "t.csv", tmp_path / "out.csv"
+    table.write_text(f"{name},a,b\nsecret,-73.9,40.1\n", encoding="utf-8")
+    argv = ["protect", design, str(table), "--x", "a", "--y", "b", "-o", str(out)]
+    assert main([*argv, "--keep", name]) == 2
+    assert f"'{name}' is called like a coordinate or an address" in capsys.readouterr().err
+    assert not out.exists()
+    # what is written all the same is named
+    assert main([*argv, "--keep-place", name]) == 0
+    assert f"written as they are, not protected: {name}\n" in capsys.readouterr().err
+    assert rows_of(out)[1][0] == "secret"
+
+
+@pytest.mark.parametrize("name", OTHERS.split())
+def test_what_is_not_called_like_a_place_is_kept(
+    design: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, out = tmp_path / "t.csv", tmp_path / "out.csv"
+    table.write_text(f"{name},lon,lat\n3,-73.9,40.1\n", encoding="utf-8")
+    assert main(["protect", design, str(table), "--keep", name, "-o", str(out)]) == 0
+    assert rows_of(out)[1][0] == "3"
+    assert "not protected" not in capsys.readouterr().err
+
+
+RNG = np.random.default_rng(3)
+LONS = (-73.5 + 0.4 * RNG.uniform(-1, 1, 60)).round(5).tolist()
+LATS = (41 + 0.8 * RNG.uniform(-1, 1, 60)).round(5).tolist()
+TELLING = {
+    "end": [f"{lon:.4f}" for lon in reversed(LONS)],
+    "up": [f"{lat:.2f}" for lat in reversed(LATS)],
+    "shape": [f"POINT ({x} {y})" for x, y in zip(LONS, LATS, strict=True)],
+    "both": [f"{y}, {x}" for x, y in zip(reversed(LONS), reversed(LATS), strict=True)],
+    "gaps": ["" if k % 5 == 0 else f"{x}" for k, x in enumerate(LONS)],
+}
+SILENT = {
+    "whole": [str(40 + k % 2) for k in range(60)],
+    "speed": [f"{50 * k / 60:.3f}" for k in range(60)],
+    "clock": [f"2024-03-01T10:{k:02d}:{k:02d}.125Z" for k in range(60)],
+    "text": ["at home"] * 60,
+    "empty": [""] * 60,
+}
+
+
+def kept_table(path: Path, column: list[str]) -> None:
+    """A table of 60 rows, by its ending, with a column that is to be kept."""
+    frame = pd.DataFrame({"a": LONS, "b": LATS, "kept": column})
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    elif path.suffix == ".geojson":
+        features = [
+            {"type": "Feature", "properties": {"kept": cell},
+             "geometry": {"type": "Point", "coordinates": [x, y]}}
+            for x, y, cell in zip(LONS, LATS, column, strict=True)
+        ]  # fmt: skip
+        path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    else:
+        mark = ";" if path.stem == "semicolons" else ","
+        frame.to_csv(path, index=False, sep=mark, decimal="," if mark == ";" else ".")
+
+
+@pytest.mark.parametrize("file", ["t.csv", "semicolons.csv", "t.parquet", "t.geojson"])
+@pytest.mark.parametrize("content", [*TELLING, *SILENT])
+def test_numbers_where_the_rows_are_give_a_place_away(
+    design: str, content: str, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    column = {**TELLING, **SILENT}[content]
+    if file == "semicolons.csv" and content in ("end", "up"):
+        column = [cell.replace(".", ",") for cell in column]
+    kept_table(tmp_path / file, column)
+    out = tmp_path / "out.csv"
+    argv = ["protect", design, str(tmp_path / file), "--outside", "nearest", "-o", str(out)]
+    argv += [] if file == "t.geojson" else ["--x", "a", "--y", "b"]
+    assert main([*argv, "--keep", "kept"]) == (2 if content in TELLING else 0)
+    said = capsys.readouterr().err
+    assert ("numbers in 'kept' lie where the coordinates" in said) == (content in TELLING)
+    assert ("--keep-place" in said) == (content in TELLING)
+    assert out.exists() == (content in SILENT)
+    assert main([*argv, "--keep-place", "kept"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "kept", "person"),
+    [
+        ("start_time,note", ["start_time", "note"], None),
+        ("note,Uhrzeit", ["note", "Uhrzeit"], None),
+        ("note,rider", ["note", "rider"], "rider"),
+        ("Startzeit,Kundennummer", ["Startzeit", "Kundennummer"], "Kundennummer"),
+        ("heure,utilisateur", ["heure", "utilisateur"], "utilisateur"),
+        ("userId,when", ["when", "userId"], "userId"),
+    ],
+)
+def test_only_what_is_called_like_a_person_is_one(
+    design: str, names: str, kept: list[str], person: str | None, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    table = tmp_path / "t.csv"
+    table.write_text(f"{names},lon,lat\n1,1,-73.9,40.1\n1,1,-73.5,40.5\n", encoding="utf-8")
+    argv = ["protect", design, str(table), "--keep", *kept, "-o", str(tmp_path / "out.csv")]
+    assert main([*argv, "--summary", str(tmp_path / "s.json")]) == 0
+    said, found = capsys.readouterr().err, json.loads((tmp_path / "s.json").read_text())["persons"]
+    assert ("no kept column is called like one that says whose a row is" in said) == (not person)
+    assert (found and found["columns"]) == (person and [person])
+    assert ("draws about the worst of" in said) == (person is not None)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "mixed"),
+    [
+        ("end_lon", "start_lat", True),
+        ("endLon", "startLat", True),
+        ("lon1", "lat2", True),
+        ("Ziel_Längengrad", "Start_Breitengrad", True),
+        ("end_lon", "end_lat", False),
+        ("lon_start", "start_lat", False),
+        ("pickupLongitude", "pickupLatitude", False),
+        ("Längengrad", "Breitengrad", False),
+        ("a", "b", False),
+    ],
+)
+def test_coordinates_of_two_places_are_not_mixed_silently(
+    design: str, x: str, y: str, mixed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "t.csv"
+    rows = "".join(f"{-73.9 + k / 100},{40.1 + k % 7 / 50}\n" for k in range(50))
+    table.write_text(f"{x},{y}\n{rows}", encoding="utf-8")
+    said = f"'{x}' and '{y}' are taken for one place, and are called like those of two"
+    out = ["-o", str(tmp_path / "out.csv")]
+    for columns in (["--x", x, "--y", y], ["--pair", f"{x},{y}"]):
+        assert main(["protect", design, str(table), *columns, *out]) == 0
+        assert (said in capsys.readouterr().err) == mixed
+        problem = ["--cells", "4", "--force", "-o", str(tmp_path / "p.toml")]
+        assert main(["init", str(table), *columns, "--degrees", *problem]) == 0
+        assert (said in capsys.readouterr().err) == mixed

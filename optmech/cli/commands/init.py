@@ -121,7 +121,7 @@ def _refuse_another(path: str, content: bytes) -> None:
 
 def _wanted(args: argparse.Namespace) -> Wanted:
     """The columns that are named, or guessed from their names, or asked for on a terminal."""
-    from optmech.base.labelled import coordinate_pairs
+    from optmech.base.labelled import coordinate_pairs, other_words
     from optmech.files.starting import Wanted, refuse_unknown
     from optmech.protection.tables import opened_table, separator_words
 
@@ -152,6 +152,9 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         raise ProblemError(
             "one coordinate is no place in the plane", where="--x", remedy="Give --x and --y"
         )
+    for pair in [(x, y), *more] if x is not None and y is not None else []:
+        if mixed := other_words(*pair):
+            output.note(mixed)
     crs = None if args.crs is None else _reference(args)
     radius = None if args.radius is None else _length(args.radius, args, x, y)
     wanted = Wanted(

@@ -168,7 +168,10 @@ def run(args: argparse.Namespace) -> Answer:
                 where="--pair",
                 remedy="Give one or the other",
             )
-        asked = Asked(args.x, args.y, args.label, keep, tuple(args.sticky_by), args.report, pairs)
+        asked = Asked(
+            args.x, args.y, args.label, keep, tuple(args.sticky_by), args.report, pairs,
+            tuple(args.keep_place),
+        )  # fmt: skip
         written, left = protect_file(
             reporter, args.data, args.output, asked, told=_progress(), noted=note, persons=persons
         )
@@ -177,6 +180,13 @@ def run(args: argparse.Namespace) -> Answer:
             raise error.moved(f"{args.data}: {error.where}") from error
         raise
     out = [f"note: left out: {', '.join(left)} (--keep COLUMN keeps one)"] if left else []
+    if args.keep_place:
+        out.append(f"note: written as they are, not protected: {', '.join(args.keep_place)}")
+    if keep and not columns:
+        out.append(
+            "note: no kept column is called like one that says whose a row is (user, id): what "
+            "rows of one person tell together is not counted"
+        )
     draws = 1 + len(reporter.others)
     lines = [] if promise is None else _promised(promise, reporter, draws)
     lines += [f"under the prior: {guess}"] if guess else []
@@ -269,12 +279,10 @@ def _kept(args: argparse.Namespace) -> tuple[str, ...]:
 def _columns_of_persons(args: argparse.Namespace) -> tuple[str, ...]:
     """The columns that tie the reports of one person together: those that reports repeat by, or
     kept ones that are called so."""
-    from optmech.protection.persons import is_key
+    from optmech.protection.persons import is_key, is_time
 
-    if args.sticky_by:
-        return tuple(name for name in args.sticky_by if is_key(name)) or tuple(args.sticky_by)
-    keys = tuple(name for name in args.keep if is_key(name))
-    return keys or tuple(args.keep[:1])
+    keys = tuple(name for name in args.sticky_by or args.keep if is_key(name))
+    return keys or tuple(name for name in args.sticky_by if not is_time(name))
 
 
 def _refuse_exchanged(design: str, data: str) -> None:
