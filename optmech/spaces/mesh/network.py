@@ -102,8 +102,8 @@ class Network(Mesh):
     ([True, False], [[1.0]])
     >>> from optmech.exact.number import parse_exact
     >>> ratios = line.log_ratios(parse_exact(1, where="epsilon"))
-    >>> print(ratios[0].round(4))  # ln(1 + 1/4) to the neighbour
-    [   inf 0.2231    inf    inf    inf]
+    >>> len(ratios)  # ln(1 + 1/4) for the ends of each of four segments, both ways
+    8
     >>> try:
     ...     line.refine([1, 1, 1, 1])
     ... except om.ProblemError as error:
