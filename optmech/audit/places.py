@@ -45,9 +45,12 @@ def read_grid(plain: object, count: int) -> Places:
         need(-360 <= west < east <= 360, "the longitudes are out of range")
         need(-90 <= south < north <= 90, "the latitudes are out of range")
         degree = math.pi / 180 * EARTH_RADIUS_KM
-        across = (east - west) * degree * math.cos(math.radians((south + north) / 2)) / columns
+        # a cosine that is exact near a pole too; that of another machine need not be
+        cosine = math.sin(math.radians(90 - abs((south + north) / 2)))
+        across = (east - west) * degree * cosine / columns
         along = (north - south) * degree / rows
-        fits = abs(across - width) <= 1e-12 * width and abs(along - height) <= 1e-12 * height
+        fits = abs(across - width) * cosine <= (1e-12 * cosine + 1e-15) * width
+        fits = fits and abs(along - height) <= 1e-12 * height
         need(fits and unit == "km" and x == y == 0, "cells are not of these degrees")
     cells = [(row, column) for row in range(rows) for column in range(columns)]
     points = [[x + (c + 0.5) * width, y + (r + 0.5) * height] for r, c in cells]

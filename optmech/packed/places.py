@@ -15,7 +15,7 @@ from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.packed.cbor import Tag, typed, untyped
-from optmech.protection.places import nearest_inside
+from optmech.protection.places import nearest_index, nearest_inside
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid, great_circle
 from optmech.spaces.labels import decode_label, encode_label
 from optmech.spaces.sphere import FAR, nearest, sines, squares, vectors
@@ -151,7 +151,7 @@ class Finder(ReadOnly):
         """The number of the place of every position (n, k), -1 outside."""
         if isinstance(self.domain, Grid):
             if self.outside == "nearest":
-                positions = nearest_inside(self.domain, positions)
+                return nearest_index(self.domain, nearest_inside(self.domain, positions))
             return self.domain.located(positions)
         index, apart = nearest(self._own, vectors(positions) if self.globe else positions)
         if self.reach is None or self.outside == "nearest":
@@ -230,11 +230,19 @@ def _rows(plain: Plain, dimension: int) -> Floats:
 
 
 def coordinates_of(domain: Domain, place: int) -> tuple[float, ...] | None:
-    """The coordinates of a place as positions are given: of a grid over bounds in degrees."""
+    """The coordinates of a place as positions are given: of a grid over bounds in degrees.
+    Longitudes are between -180 and 180, also of regions that are stated beyond."""
     if isinstance(domain, Grid) and domain.bounds is not None:
         row, column = divmod(place, domain.columns)
         west, south, east, north = domain.bounds
         x = west + (column + 0.5) / domain.columns * (east - west)
         y = south + (row + 0.5) / domain.rows * (north - south)
-        return x, y
-    return None if domain.points is None else tuple(map(float, domain.points[place]))
+        return _on_map(x), y
+    found = None if domain.points is None else tuple(map(float, domain.points[place]))
+    return (_on_map(found[0]), *found[1:]) if found and domain.coordinates == "lonlat" else found
+
+
+def _on_map(longitude: float) -> float:
+    if abs(longitude) <= _HALF_TURN:
+        return longitude
+    return longitude - 360 if longitude > 0 else longitude + 360

@@ -119,9 +119,17 @@ def nearest_inside(domain: Domain, points: Floats) -> Floats:
             inside[out] = Border.around(west, south, east, north).feet(points[out])
     inside = np.clip(inside, box[:2], box[2:])
     # what rounding has led beyond the border of regions again comes back
-    lost = domain.locate(inside) < 0
+    lost = nearest_index(domain, inside) < 0
     inward = inside + _INWARD * ((box[:2] + box[2:]) / 2 - inside)
     return np.where(lost[:, None], inward, inside)
+
+
+def nearest_index(domain: Domain, inside: Floats) -> Ints:
+    """The indices of what holds points that ``nearest_inside`` gave. A grid around the globe has
+    one meridian at both ends, where longitudes that are turned again would be at the other."""
+    if isinstance(domain, Grid | Regions):
+        return domain._holding(inside)
+    return domain.located(inside)
 
 
 def _box(domain: Domain) -> Floats | None:

@@ -17,6 +17,7 @@ from optmech.protection.places import (
     Snap,
     data_coordinates,
     is_geographic,
+    nearest_index,
     nearest_inside,
     nearest_of_region,
 )
@@ -203,7 +204,7 @@ class Reporter:
             drawn = self._from_secrets(kept, self.mechanism.cells_of(used), by)
         else:
             secrets = self.mechanism.secrets
-            indices = secrets.locate(nearest_inside(secrets, used))
+            indices = nearest_index(secrets, nearest_inside(secrets, used))
             drawn = self._from_secrets(kept, indices, by)
         return self._counted(len(points), inside, usable, (kept, drawn))
 

@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 Coordinates = Literal["plane", "lonlat"]
+_CLOSE, _COSINE = 1e-12, 1e-15
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean Earth radius (IUGG), in km."""
@@ -245,9 +246,8 @@ class Domain(ReadOnly):
         """Where positions are: of one, (x, y), the label of its place, None for nowhere; of many,
         shape (m, k), or the points of a GeoPandas table, their indices, -1 for nowhere.
 
-        That is the nearest place, no farther away than ``max_distance``; of a grid or of regions
-        the cell that holds a position. ``Mechanism.sample`` takes the label, ``Mechanism.draws``
-        indices.
+        That is the nearest place, at most ``max_distance`` away; of a grid or of regions the cell
+        that holds a position. ``Mechanism.sample`` takes the label, ``Mechanism.draws`` indices.
 
         Examples
         --------
@@ -396,8 +396,7 @@ class Grid(Domain):
             )
         x0, y0 = (0.0, 0.0) if origin is None else pair_of(origin, "origin")
         named = km if unit is None else unit_text(unit, "plane")
-        # up to the rounding of another machine's cosine
-        close = np.allclose(own, (width, height), rtol=1e-12, atol=0)
+        close = box is None or _has_cells(box, rows, columns, (width, height))
         if box is not None and not (close and named == km and (x0, y0) == (0, 0)):
             others = [f"{key} = {value!r}" for key, value in given.items() if value is not None]
             raise ProblemError(
@@ -456,12 +455,18 @@ class Grid(Domain):
         if self.bounds is not None:
             refuse_latitude_first(xy, where="points")
         query = coordinate_rows(xy, 2)
+        if self.bounds is not None:
+            x0, _, x1, _ = self.bounds
+            query = np.column_stack([sphere.turned(query[:, 0], x0, x1), query[:, 1]])
+        return self._holding(query)
+
+    def _holding(self, query: Floats) -> Ints:
+        """Index of the cell that holds each row of ``query``, or -1; longitudes as written."""
         if self.bounds is None:
             (x0, y0), (width, height) = self.origin, self.cell
             x1, y1 = x0 + self.columns * width, y0 + self.rows * height
         else:
             x0, y0, x1, y1 = self.bounds
-            query = np.column_stack([sphere.turned(query[:, 0], x0, x1), query[:, 1]])
         with np.errstate(invalid="ignore"):
             inside = (query >= (x0, y0)).all(axis=1) & (query <= (x1, y1)).all(axis=1)
         unit = (query[inside] - (x0, y0)) / (x1 - x0, y1 - y0)
@@ -490,3 +495,18 @@ def _cell_in_km(
     degree = np.pi / 180 * EARTH_RADIUS_KM
     width = (east - west) * degree * float(np.cos(np.radians((south + north) / 2)))
     return width / columns, (north - south) * degree / rows
+
+
+def _has_cells(
+    box: tuple[float, float, float, float], rows: int, columns: int, cell: tuple[float, float]
+) -> bool:
+    """Whether cells are those of a box up to the rounding of another machine's cosine, which near a
+    pole is large beside it: decided in the order of docs/packed.md, alike by every reader."""
+    west, south, east, north = box
+    cosine = float(sphere.sines(np.array([(south + north) / 2]))[1][0])
+    degree = np.pi / 180 * EARTH_RADIUS_KM
+    width, height = (east - west) * degree * cosine / columns, (north - south) * degree / rows
+    off = abs(width - cell[0]) * cosine
+    return bool(
+        off <= (_CLOSE * cosine + _COSINE) * cell[0] and abs(height - cell[1]) <= _CLOSE * cell[1]
+    )

@@ -80,11 +80,18 @@ class Regions(Domain):
         if max_distance is not None:
             raise ProblemError("regions take no max_distance", where="max_distance")
         query = coordinate_rows(xy, 2)
+        if self.frame:
+            x0, _, sx, _ = self.scale
+            west, east = self.boxes[:, 0].min(), self.boxes[:, 2].max()
+            x = turned(query[:, 0], x0 + west / sx, x0 + east / sx)
+            query = np.column_stack([x, query[:, 1]])
+        return self._holding(query)
+
+    def _holding(self, query: Floats) -> Ints:
+        """Index of the region that holds each row of ``query``, or -1: longitudes count as
+        written."""
         x0, y0, sx, sy = self.scale
         ends = self.boxes.max(axis=0)[2:]
-        if self.frame:
-            x = turned(query[:, 0], x0 + self.boxes[:, 0].min() / sx, x0 + ends[0] / sx)
-            query = np.column_stack([x, query[:, 1]])
         plane = (query - (x0, y0)) * (sx, sy)
         found = np.full(len(plane), -1, dtype=np.int64)
         for k, (west, south, east, north) in enumerate(self.boxes.tolist()):

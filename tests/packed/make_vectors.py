@@ -79,7 +79,14 @@ def over_places() -> dict[str, Wanted]:
         constraints=[om.MetricPrivacy("1/10", euclidean)],
         title="A grid that ends at 180 degrees",
     )
+    around = om.Problem(
+        om.Prior.uniform(om.Grid.geographic(3, 4, (0.0, -80.0, 360.0, -60.0))),
+        euclidean,
+        constraints=[om.MetricPrivacy("1/1000", euclidean)],
+        title="A grid around the globe",
+    )
     return {
+        "around": (around, 24, "nearest"),
         "dateline": (date_line, 24, "nearest"),
         "grid": (grid, 24, "refuse"),
         "points": (points, 48, "nearest"),
@@ -277,6 +284,15 @@ def vectors(found: om.PackedMechanism, rng: random.Random) -> dict[str, Any]:
         positions = [[x, *(min(max(y, -90.0), 90.0) for y in rest)] for x, *rest in positions]
         positions += [[2.0**100, *rest] for _, *rest in positions[:2]]
         positions += [[x - 360, *rest] for x, *rest in positions[:5]]
+        if getattr(found.secrets, "bounds", None) is not None:
+            west, south, east, north = found.secrets.bounds
+            # the meridian where both ends meet, on both sides of the region
+            positions += [
+                [x + turn, y]
+                for x in (west, east)
+                for turn in (0, -360, 360)
+                for y in (south, north, -90.0, -50.0, 0.0, 50.0, 90.0)
+            ]
         for position in positions:
             place = found.locate(position)
             out["positions"].append([position, -1 if place is None else labels.index(place)])

@@ -154,6 +154,30 @@ static void counted(uint32_t place, const uint64_t position[2], unsigned long dr
     fclose(source);
 }
 
+/* What every function answers that takes a mechanism or its parts. */
+static void every(uint64_t number)
+{
+    uint64_t position[3] = {0, 0, 0}, value = 0;
+    uint8_t bytes[OPTMECH_DRAW] = {0}, key[64] = {0};
+    uint32_t triangle = 0, weights[3] = {0, 0, 0};
+    optmech_bytes found;
+    const int answers[] = {
+        optmech_locate(&m, position, &value),
+        optmech_draw(&m, number, bytes, &value),
+        optmech_weights(&m, position, &triangle, weights),
+        optmech_draw_at(&m, position, bytes, &value),
+        optmech_sample(&m, number, random_bytes, NULL, &value),
+        optmech_sample_at(&m, position, random_bytes, NULL, &value),
+        optmech_sticky(&m, number, 0, optmech_hmac, key, &value),
+        optmech_sticky_bytes(&m, number, 0, optmech_hmac, key, bytes),
+        optmech_coordinate(&m.secrets, number, 0, &value),
+        optmech_coordinate(&m.reports, number, 1, &value),
+        optmech_accuracy(&m, number, &value),
+        optmech_sentence(m.protects, (uint32_t)number, &found),
+        optmech_sentence(m.against, (uint32_t)number, &found)};
+    for (size_t k = 0; k < sizeof answers / sizeof *answers; k++) printf("%d ", answers[k]);
+}
+
 int main(void)
 {
     setvbuf(stdout, NULL, _IOFBF, 1 << 16);
@@ -173,6 +197,7 @@ int main(void)
             printf(m.nearest ? " nearest" : " refuse");
         } else if (!strcmp(name, "reports")) reports();
         else if (!strcmp(name, "many")) many(part[0]);
+        else if (!strcmp(name, "every")) every(strtoull(part[0], NULL, 10));
         else if (!strcmp(name, "count")) {
             uint64_t position[2];
             for (int k = 0; k < 2; k++) position[k] = strtoull(part[k + 1], NULL, 16);

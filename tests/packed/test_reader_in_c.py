@@ -7,6 +7,7 @@ import hmac
 import itertools
 import json
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -16,10 +17,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from packed import native
+from packed.readers import sealed
 from packed.test_client import STATED, VECTORS, folder as folder, mesh_reports, reports
 from scipy.stats import chi2
 
 import optmech as om
+from optmech.cli.main import main
+from optmech.packed.cbor import decode, encode
+from optmech.packed.places import encode_places
 
 EARTH = json.loads((VECTORS / "earth.json").read_text())
 
@@ -228,6 +233,42 @@ def test_it_is_c99_to_two_compilers(tmp_path: Path) -> None:
 FORMATS = {"PLACES": "grid.omm", "MESH": "field.omm", "EARTH": "earth.omm"}
 
 
+def nothing_from(reader: native.Native) -> None:
+    """Each function that takes a mechanism, its places or sentences answers OPTMECH_ARGUMENT."""
+    for number in (0, 1, 2**16, 2**32 - 1, 2**64 - 1):
+        assert set(reader.ask("every", number).split()) == {"4"}, number
+
+
+def test_a_mechanism_that_was_refused_or_never_opened_gives_nothing(
+    program: Path, tmp_path: Path
+) -> None:
+    header = (native.SOURCE / "optmech.h").read_text()
+    asked = (native.HERE / "reader.c").read_text()
+    begin = asked.index("static void every")
+    asked = asked[begin : asked.index("int main", begin)]
+    takers = re.findall(
+        r"^int (optmech_\w+)\(\s*(?:const optmech_(?:mechanism|places) |optmech_bytes )",
+        header,
+        re.M,
+    )
+    assert len(takers) == 11
+    assert all(f"{name}(" in asked for name in takers)
+    reader = native.Native(program)
+    nothing_from(reader)
+    whole = [(VECTORS / name).read_bytes() for name in FORMATS.values()]
+    # of every format: empty, of no kind, cut anywhere, altered at the end
+    for content in [b"", bytes(3), *whole]:
+        for k in {0, 3, len(content) // 2, len(content) - 33, len(content) - 1}:
+            (tmp_path / "m.omm").write_bytes(content[: max(k, 0)])
+            assert reader.open(tmp_path / "m.omm") is None
+            nothing_from(reader)
+    for name in STATED["refused"]:
+        (tmp_path / "m.omm").write_bytes(bytes.fromhex(STATED["refused"][name]))
+        assert reader.open(tmp_path / "m.omm") is None
+        nothing_from(reader)
+    reader.close()
+
+
 @pytest.mark.parametrize(
     "left_out", [c for n in (1, 2) for c in itertools.combinations(FORMATS, n)], ids=",".join
 )
@@ -242,6 +283,7 @@ def test_formats_can_be_left_out(left_out: tuple[str, ...], tmp_path: Path) -> N
             assert reader.draw(0, bytes(24)) == "refused"
             assert reader.locate([0.0, 0.0]) == "refused"
             assert reader.at([0.0, 0.0], bytes(24)) == "refused"
+            nothing_from(reader)
             continue
         if name == "MESH":
             for position, drawn, report in STATED["meshes"][file]["draws"][:50]:
@@ -295,34 +337,100 @@ def test_it_fits_a_small_processor(cpu: str, tmp_path: Path) -> None:
     assert 500 < native.stack_of(graph.read_text()) < 2048
 
 
-@pytest.mark.parametrize("name", ["grid.omm", "earth.omm"])
-def test_a_radio_sends_one_place_a_day(name: str, tmp_path: Path) -> None:
-    """Fixes of 15 minutes in whole numbers: the places that Python reports with the same key."""
-    source = str(native.SOURCE / "radio.c")
-    folder = tmp_path / "radio"
-    command = [native.compiler(), *native.STRICT, "-DRADIO_MAIN", f"-I{native.SOURCE}", source]
-    subprocess.run([*command, str(native.SOURCE / "optmech.c"), "-o", str(folder)], check=True)
-    found = om.load(VECTORS / name)
-    sticky = om.StickyReports(found, bytes(32))
+IN_DEGREES = {
+    "grid.omm": (16.35, 48.15, 16.45, 48.3),
+    "earth.omm": (-180, -90, 180, 90),
+    "globe.omm": (179.4, 46.9, 180.5, 47.8),
+    "north.omm": (-0.5, 59.5, 4.5, 62.5),
+    "points.omm": (179.9, -17.1, 180.1, -16.9),
+    "hexagons.omm": (16.34, 48.19, 16.39, 48.23),
+    "around.omm": (-180, -85, 180, -55),
+    "beyond.omm": (-80, 40, -60, 50),
+}
+"""Files of places in degrees and around where they lie; the last is stated beyond 180 degrees."""
+
+
+def beyond(folder: Path) -> Path:
+    """The committed grid, over longitudes from 280 to 300 degrees."""
+    form, header, rows, _ = decode((VECTORS / "grid.omm").read_bytes()).value
+    grid = om.Grid.geographic(4, 5, (280.0, 40.0, 300.0, 50.0))
+    out = folder / "beyond.omm"
+    body = {**decode(header), "secrets": encode_places(grid)}
+    out.write_bytes(sealed(form, encode(body), rows))
+    return out
+
+
+@pytest.mark.parametrize("name", IN_DEGREES)
+def test_a_radio_sends_one_place_a_day(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `optmech client c` copies it and says that it is built, with the file beside it: fixes of
+    15 minutes in whole numbers, and the places that Python reports with the same key."""
+    source = beyond(tmp_path) if name == "beyond.omm" else VECTORS / name
+    radio = tmp_path / "radio"
+    assert main(["client", "c", str(radio), "--mechanism", str(source)]) == 0
+    (command,) = re.findall(r"(cc -std=c99 .+? -o radio)", capsys.readouterr().out)
+    command = command.replace("cc ", f"{native.compiler()} -O1 ", 1)
+    subprocess.run(command.split(), check=True, cwd=radio)
+    found = om.load(source)
+    sticky = None if name in STATED["meshes"] else om.StickyReports(found, bytes(32))
     rng = random.Random(3)
+    box = [round(value * 1e7) for value in IN_DEGREES[name]]
     fixes = [
-        (rng.randrange(163_000_000, 164_500_000), rng.randrange(481_000_000, 483_000_000), 900 * k)
-        for k in range(300)
-    ]
-    lines = "".join(f"{x} {y} {t}\n" for x, y, t in fixes)
-    asked = [str(folder), str(VECTORS / name)]
-    sent = subprocess.run(asked, input=lines, check=True, capture_output=True, text=True).stdout
+        ((rng.randrange(box[0], box[2]) + 1_800_000_000) % 3_600_000_000 - 1_800_000_000,
+         rng.randrange(box[1], box[3]), 900 * k) for k in range(300)
+    ]  # fmt: skip
+    # a night within some metres
+    x, y = (box[0] + box[2]) // 20_000 * 5_000 + 10_000, (box[1] + box[3]) // 20_000 * 10_000
+    x = (x // 10_000 * 10_000 + 1_800_000_000) % 3_600_000_000 - 1_800_000_000
+    night = [(x + 13 * k, y - 7 * k, 864_000 + 900 * k) for k in range(40)]
+    lines = "".join(f"{x} {y} {t}\n" for x, y, t in fixes + night)
+    sent = subprocess.run(
+        [str(radio / "radio"), "mechanism.omm"],
+        input=lines,
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=radio,
+    ).stdout.splitlines()
     outside = 0
-    for (x, y, t), line in zip(fixes, sent.splitlines(), strict=True):
-        place = found.locate((x / 1e7, y / 1e7))
-        if place is None:
+    for (x, y, t), line in zip(fixes + night, sent, strict=True):
+        if sticky is None:
+            at = [(x + 5_000) // 10_000, (y + 5_000) // 10_000]
+            message = b"optmech-radio/1\0" + found.digest + struct.pack("<qqQ", *at, t // 86400)
+            drawn = hmac.new(bytes(32), message, hashlib.sha256).digest()[: found.draw_bytes]
+            report = found.report([at[0] / 1000, at[1] / 1000], drawn)
+        else:
+            place = found.locate((x / 1e7, y / 1e7))
+            report = None if place is None else sticky.report(place, t)
+        if report is None:
             assert line == "nothing"
             outside += 1
             continue
-        where = found.coordinates(sticky.report(place, t))
-        assert [int(part) / 1e7 for part in line.split()] == pytest.approx(where, abs=6e-8)
-    # on the whole earth nobody is outside
-    assert outside == 0 if name == "earth.omm" else 0 < outside < 300
+        own = [int(part) / 1e7 for part in line.split()]
+        assert own == pytest.approx(found.coordinates(report), abs=6e-8)
+        assert abs(own[0]) <= 180
+    refuses = name != "earth.omm" and found.header.outside == "refuse"
+    assert 0 < outside < 300 if refuses else outside == 0
+    # a place of the earth is smaller than that, and so may those of the others be cut by a border
+    assert len(set(sent[300:])) <= 2 or name == "earth.omm"
+
+
+@pytest.mark.parametrize("name", ["labels.omm", "plane.omm", "field.omm"])
+def test_a_radio_says_what_it_cannot_use(name: str, tmp_path: Path) -> None:
+    names = [str(native.SOURCE / part) for part in ("radio.c", "optmech.c")]
+    command = [native.compiler(), *native.STRICT, "-DRADIO_MAIN", *names, "-o"]
+    for more, path, said in (
+        ([], VECTORS / name, "no places in degrees"),
+        (["-DWORK=2"], VECTORS / "globe.omm", "-DWORK="),
+        ([], tmp_path / "none", "usage"),
+    ):
+        subprocess.run([*command, str(tmp_path / "radio"), *more], check=True)
+        done = subprocess.run(
+            [str(tmp_path / "radio"), str(path)], check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 1
+        assert said in done.stderr
 
 
 @pytest.mark.slow

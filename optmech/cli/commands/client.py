@@ -9,7 +9,7 @@ SUMMARY = "copy out a reader of packed files: C, JavaScript, or a browser's exte
 EXAMPLE = "optmech client c firmware/optmech"
 _KINDS = ("c", "js", "extension")
 _NEXT = {
-    "c": "compile optmech.c with -std=c99; radio.c is an example",
+    "c": "cc -std=c99 -DRADIO_MAIN optmech.c radio.c -o radio makes the example of a radio",
     "js": "npm pack makes a package of it; README.md is its description",
     "extension": "load the folder at chrome://extensions (developer mode, load unpacked)",
 }

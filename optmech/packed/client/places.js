@@ -14,8 +14,12 @@ function same(value) {
   return Number.isInteger(number) ? `${BigInt(number)}` : `${number}`;
 }
 
-/** Whether two numbers are the same up to the cosines of machines. */
-const close = (own, said) => Math.abs(own - said) <= 1e-12 * Math.abs(said);
+/** Whether a cell has the size of its bounds, up to the cosine of the machine that measured it. */
+const close = (own, said, cosine) =>
+  Math.abs(own - said) * cosine <= (1e-12 * cosine + 1e-15) * Math.abs(said);
+
+/** A longitude up to 360 degrees as one up to 180. */
+const onMap = (x) => (Math.abs(x) <= 180 ? x : x > 0 ? x - 360 : x + 360);
 
 /** Places of a file: their labels, their coordinates, and which of them a position belongs to. */
 export class Places {
@@ -68,10 +72,12 @@ export class Places {
     need(west >= -360 && west < east && east <= 360 && south >= -90 && south < north && north <= 90,
       "bounds are no box of degrees");
     const degree = Math.PI / 180 * EARTH_KM;
-    const width = (east - west) * degree * Math.cos((south + north) / 2 * Math.PI / 180);
+    const [, cosine] = sines((south + north) / 2);
+    const width = (east - west) * degree * cosine;
+    const height = (north - south) * degree / this.rows;
     need(this.unit === "km" && this.origin.every((value) => value === 0)
-      && close(width / this.columns, this.cell[0])
-      && close((north - south) * degree / this.rows, this.cell[1]), "cells are not those of the bounds");
+      && close(width / this.columns, this.cell[0], cosine)
+      && Math.abs(height - this.cell[1]) <= 1e-12 * this.cell[1], "cells are not those of the bounds");
     this.box = box;
     const ring = [[west, south], [east, south], [east, north], [west, north]];
     this.#border = new Border(ring.map((corner, k) => [corner, ring[(k + 1) % 4]]), true);
@@ -142,7 +148,8 @@ export class Places {
     const column = columns.indexOf(report);
     need(column >= 0, "is never reported");
     return { label: this.labels[report],
-      coordinates: this.points === null ? null : [...this.points[report]],
+      coordinates: this.points === null ? null
+        : this.points[report].map((x, axis) => (this.degrees && axis === 0 ? onMap(x) : x)),
       accuracy: radius === null ? null : radius[column] };
   }
 }

@@ -53,9 +53,9 @@ typedef optmech_float f64;
 #define TURN ((f64)0x4076800000000000u)        /* 360 */
 #define FAR_AWAY ((f64)0x4630000000000000u)    /* 2^100 */
 #define RADIAN ((f64)0x3f91df46a2529d39u)      /* pi / 180 */
-#define PI ((f64)0x400921fb54442d18u)
 #define KILOMETRES ((f64)0x405bcc7c31cdc7acu)  /* pi / 180 * 6371.0088 */
 #define CLOSE ((f64)0x3d719799812dea11u)       /* 1e-12 */
+#define NEARLY ((f64)0x3cd203af9ee75616u)      /* 1e-15 */
 #define CURVED ((f64)0x3ff2f684bda12f68u)      /* 32 / 27 */
 #define POLEWARD ((f64)0x4055400000000000u)    /* 85 */
 #define FARTHEST ((f64)0x3fd2b7e4b5781221u)    /* the height of 5,000 km */
@@ -742,27 +742,29 @@ static const char *labels_of(const uint8_t *at, optmech_places *places, memory *
 
 /* -- places -------------------------------------------------------------------------------------- */
 
-static int close_to(f64 own, f64 said)
+/* Whether a cell's side is what its bounds say, up to the cosine of the machine that measured it. */
+static int close_to(f64 own, f64 said, f64 cosine, f64 spare)
 {
-    return !less(times(CLOSE, size_of(said)), size_of(minus(own, said)));
+    f64 off = times(size_of(minus(own, said)), cosine);
+    return !less(times(plus(times(CLOSE, cosine), spare), size_of(said)), off);
 }
 
 /* Cells over bounds are measured in km from their corner, at the middle latitude. */
 static const char *bounds_of(const uint8_t *at, optmech_places *places, const f64 origin[2])
 {
     optmech_bytes given;
-    f64 *box = places->box, middle, width, height;
+    f64 *box = places->box, ignored, cosine, width, height;
     TRY(numbers_of(at, 4, &given));
     for (int k = 0; k < 4; k++) box[k] = number(given, (size_t)k);
     NEED(within(negative(TURN), box[0], TURN) && less(box[0], box[2]) && !less(TURN, box[2])
          && within(negative(RIGHT), box[1], RIGHT) && less(box[1], box[3]) && !less(RIGHT, box[3]),
          "has bounds that are no box of degrees");
-    middle = over(times(over(plus(box[1], box[3]), TWO), PI), STRAIGHT);
-    width = times(times(minus(box[2], box[0]), KILOMETRES), cosine_of(middle));
+    sines(over(plus(box[1], box[3]), TWO), &ignored, &cosine);
+    width = times(times(minus(box[2], box[0]), KILOMETRES), cosine);
     height = times(minus(box[3], box[1]), KILOMETRES);
     NEED(size_of(origin[0]) == 0 && size_of(origin[1]) == 0
-         && close_to(over(width, whole(places->columns)), places->cell[0])
-         && close_to(over(height, whole(places->rows)), places->cell[1]),
+         && close_to(over(width, whole(places->columns)), places->cell[0], cosine, NEARLY)
+         && close_to(over(height, whole(places->rows)), places->cell[1], ONE, ZERO),
          "has cells that are not those of their bounds");
     return NULL;
 }
@@ -967,29 +969,35 @@ static uint64_t earth_draw(const optmech_mechanism *m, const f64 centre[2], cons
     return cell_of(&m->secrets, v);
 }
 
+/* A longitude up to 360 degrees as one up to 180. */
+static f64 on_map(f64 x)
+{
+    if (!less(STRAIGHT, size_of(x))) return x;
+    return x & SIGN ? plus(x, TURN) : minus(x, TURN);
+}
+
 int optmech_coordinate(const optmech_places *places, uint64_t place, uint32_t axis, f64 *out)
 {
     const f64 *box = places->box;
     uint32_t step, count, cell[3];
-    f64 middle;
+    f64 middle, found;
     if (place >= places->count || axis >= places->dimension) return OPTMECH_ARGUMENT;
     if (places->kind == OPTMECH_EARTH) {
         f64 centre[2];
         if (!is_cell(places, place, cell)) return OPTMECH_ARGUMENT;
         centre_of(places, cell, centre);
-        *out = axis == 0 && less(STRAIGHT, centre[0]) ? minus(centre[0], TURN) : centre[axis];
-        return OPTMECH_OK;
+        found = centre[axis];
+    } else if (places->kind != OPTMECH_GRID) {
+        found = number(places->points, (size_t)place * places->dimension + axis);
+    } else {
+        step = (uint32_t)(axis ? place / places->columns : place % places->columns);
+        count = axis ? places->rows : places->columns;
+        middle = plus(whole(step), HALF);
+        found = plus(box[axis], places->degrees
+                     ? times(over(middle, whole(count)), minus(box[axis + 2], box[axis]))
+                     : times(middle, places->cell[axis]));
     }
-    if (places->kind != OPTMECH_GRID) {
-        *out = number(places->points, (size_t)place * places->dimension + axis);
-        return OPTMECH_OK;
-    }
-    step = (uint32_t)(axis ? place / places->columns : place % places->columns);
-    count = axis ? places->rows : places->columns;
-    middle = plus(whole(step), HALF);
-    *out = plus(box[axis], places->degrees
-                ? times(over(middle, whole(count)), minus(box[axis + 2], box[axis]))
-                : times(middle, places->cell[axis]));
+    *out = places->degrees && axis == 0 ? on_map(found) : found;
     return OPTMECH_OK;
 }
 
@@ -1479,8 +1487,9 @@ int optmech_accuracy(const optmech_mechanism *m, uint64_t report, f64 *out)
 
 int optmech_sentence(optmech_bytes sentences, uint32_t index, optmech_bytes *out)
 {
-    const uint8_t *at = read_item(sentences.at).next;
+    const uint8_t *at;
     if (index >= sentences.size) return OPTMECH_ARGUMENT;
+    at = read_item(sentences.at).next;
     while (index--) at = behind(at);
     return string_of(at, TEXT, out) ? OPTMECH_ARGUMENT : OPTMECH_OK;
 }

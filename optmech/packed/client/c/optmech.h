@@ -125,7 +125,8 @@ int optmech_sticky_bytes(const optmech_mechanism *m, uint64_t place, uint64_t ep
 int optmech_hmac(void *key, const uint8_t *message, size_t size, uint8_t out[32]);
 
 /*
- * Coordinate `axis` of a place of reports or secrets, as positions are given. Its accuracy: within
+ * Coordinate `axis` of a place of reports or secrets, as positions are given; longitudes of at most
+ * 180 degrees. Its accuracy: within
  * this radius with probability `quantile`, in metres for degrees; only of numbers that are reported.
  */
 int optmech_coordinate(const optmech_places *places, uint64_t number, uint32_t axis,

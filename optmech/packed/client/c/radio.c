@@ -4,21 +4,55 @@
  * device, and outside the region nothing is sent.
  *
  * On a device, `file` is flash memory, the key 32 random bytes that were made once and stay where they
- * are, and `sent` what goes into the packet. Built with -DRADIO_MAIN it reads fixes from its input.
+ * are, and `sent` what goes into the packet. Built with -DRADIO_MAIN it reads fixes from its input:
+ *
+ *     cc -std=c99 -DRADIO_MAIN optmech.c radio.c -o radio
  */
 #include "optmech.h"
 
+#include <string.h>
+
+#ifndef WORK
 #define WORK 1024 /* words: as many as places, or six for each triangle */
+#endif
 #define DAY 86400
+#define STEP 10000 /* of fixes of one place, 10^-7 degrees: 111 m at most */
 
 static uint32_t work[WORK];
 static optmech_mechanism mechanism;
 
-/* Once, when the device starts; 0 unless the file can be used. */
-int radio_begin(const uint8_t *file, size_t size)
+/* Once, when the device starts; NULL, or why the file cannot be used. */
+const char *radio_begin(const uint8_t *file, size_t size)
 {
-    return optmech_open(&mechanism, file, size, work, WORK, NULL, NULL) == OPTMECH_OK
-        && !mechanism.mesh && mechanism.secrets.degrees && mechanism.reports.degrees;
+    int found = optmech_open(&mechanism, file, size, work, WORK, NULL, NULL);
+    if (found == OPTMECH_WORK) return "needs more memory: compile with -DWORK=N";
+    if (found != OPTMECH_OK) return mechanism.why;
+    return mechanism.secrets.degrees && mechanism.reports.degrees ? NULL : "has no places in degrees";
+}
+
+static int64_t rounded(int32_t degrees)
+{
+    int64_t up = (int64_t)degrees + STEP / 2;
+    return (up - (up % STEP + STEP) % STEP) / STEP;
+}
+
+/* A mechanism for every point: fixes of one place are one point of a lattice, which is drawn for with
+ * the same bytes for a day. Two places count as farther apart than they are by its diagonal at most. */
+static int drawn_at(uint8_t key[32], int32_t longitude, int32_t latitude, uint64_t day, uint64_t *report)
+{
+    uint64_t numbers[3];
+    uint8_t message[16 + 32 + 24], bytes[32];
+    optmech_float point[2];
+    size_t size = 48;
+    numbers[0] = (uint64_t)rounded(longitude);
+    numbers[1] = (uint64_t)rounded(latitude);
+    numbers[2] = day;
+    memcpy(message, "optmech-radio/1\0", 16);
+    memcpy(message + 16, mechanism.digest.at, 32);
+    for (int k = 0; k < 24; k++) message[size++] = (uint8_t)(numbers[k / 8] >> 8 * (k % 8));
+    for (int k = 0; k < 2; k++) point[k] = optmech_ratio((int64_t)numbers[k], 10000000 / STEP);
+    return optmech_hmac(key, message, size, bytes) ? OPTMECH_SOURCE
+        : optmech_draw_at(&mechanism, point, bytes, report);
 }
 
 /* Every 15 minutes; 0 where nothing is to be sent. */
@@ -27,9 +61,12 @@ int radio_place(uint8_t key[32], int32_t longitude, int32_t latitude, uint64_t s
 {
     const optmech_float fix[2] = {optmech_ratio(longitude, 10000000), optmech_ratio(latitude, 10000000)};
     uint64_t place, report;
-    if (optmech_locate(&mechanism, fix, &place) != OPTMECH_OK) return 0;
-    if (optmech_sticky(&mechanism, place, seconds / DAY, optmech_hmac, key, &report) != OPTMECH_OK) {
-        return 0;
+    if (mechanism.mesh) {
+        if (drawn_at(key, longitude, latitude, seconds / DAY, &report) != OPTMECH_OK) return 0;
+    } else {
+        if (optmech_locate(&mechanism, fix, &place) != OPTMECH_OK) return 0;
+        if (optmech_sticky(&mechanism, place, seconds / DAY, optmech_hmac, key, &report)
+            != OPTMECH_OK) return 0;
     }
     for (uint32_t axis = 0; axis < 2; axis++) {
         optmech_float degrees;
@@ -45,15 +82,17 @@ int radio_place(uint8_t key[32], int32_t longitude, int32_t latitude, uint64_t s
 /* radio FILE < fixes: a line "longitude latitude seconds" each, in 10^-7 degrees. */
 int main(int count, char **names)
 {
-    static uint8_t file[1 << 20], key[32]; /* a key of zeros: for trying it out only */
+    static uint8_t file[((size_t)64 << 20) + 1], key[32]; /* a key of zeros: for trying it out only */
     FILE *stream = count == 2 ? fopen(names[1], "rb") : NULL;
     size_t size = stream ? fread(file, 1, sizeof file, stream) : 0;
     long longitude, latitude;
     unsigned long seconds;
     int32_t sent[2];
+    const char *why = stream ? NULL : "usage: radio FILE < fixes, of a file that can be read";
     if (stream) fclose(stream);
-    if (!radio_begin(file, size)) {
-        fprintf(stderr, "%s\n", mechanism.why ? mechanism.why : "has no places in degrees");
+    if (!why) why = radio_begin(file, size);
+    if (why) {
+        fprintf(stderr, "%s\n", why);
         return 1;
     }
     while (scanf("%ld %ld %lu", &longitude, &latitude, &seconds) == 3) {
