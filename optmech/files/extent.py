@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
@@ -24,6 +25,9 @@ _MOST_DEGREES = 180.0
 """Of longitude that a flat map reaches over."""
 _LARGEST, _LEAST_PART = 1e100, 1e-9
 """Of coordinates, and of their extent in them: floats compute with these."""
+_LONGEST, _MOST_PLACES, _IN_METRES = 1e9, 12, 0.2
+"""Of numbers that are written without an exponent; of digits behind the point; and the kilometres
+below which lengths are said in metres."""
 
 
 Pair = tuple[str, str]
@@ -35,7 +39,8 @@ def read_points(data: Path, pairs: Sequence[Pair], degrees: bool) -> tuple[Float
     columns = read_columns(data, list(dict.fromkeys(name for pair in pairs for name in pair)))
     every = np.vstack([np.column_stack([columns[x], columns[y]]) for x, y in pairs])
     points = every[np.isfinite(every).all(axis=1)]
-    notes = [_counted(len(every) - len(points), len(every), "have no coordinates")]
+    what = noun(pairs)
+    notes = [_counted(len(every) - len(points), len(every), "have no coordinates", what)]
     x, y = pairs[0]
     if not len(points):
         raise ProblemError(
@@ -48,7 +53,7 @@ def read_points(data: Path, pairs: Sequence[Pair], degrees: bool) -> tuple[Float
         _refuse_exchanged(data, (x, y), points[~usable], int(usable.sum()))
         lost = f"have a latitude ({y!r}) or longitude ({x!r}) that there is not"
         lost += ": they may be the other way around" if _exchanged(points[~usable]) else ""
-        notes.append(_counted(int((~usable).sum()), len(points), lost))
+        notes.append(_counted(int((~usable).sum()), len(points), lost, what))
         points = _turned(points[usable])
     return points, [note for note in notes if note]
 
@@ -114,20 +119,34 @@ def _kept(points: Floats) -> Bools:
     return kept
 
 
-def _counted(count: int, total: int, what: str) -> str:
+def noun(pairs: Sequence[Pair]) -> str:
+    """What is counted: rows, or places where a row has several."""
+    return "rows" if len(pairs) == 1 else "places"
+
+
+def _counted(count: int, total: int, what: str, noun: str) -> str:
     """Of how many rows something is said, and of which share; "" for none."""
-    return f"{count:,} of {total:,} rows ({100 * count / total:.2g} %) {what}" if count else ""
+    return f"{count:,} of {total:,} {noun} ({100 * count / total:.2g} %) {what}" if count else ""
 
 
 def between(box: Floats, degrees: bool) -> str:
-    """The ends of a box in words."""
+    """The ends of a box in words, to a thousandth of what lies between them."""
     west, south, east, north = box.tolist()
     names = ("longitude", "latitude") if degrees else ("x", "y")
-    return f"{names[0]} {west:.6g} to {east:.6g} and {names[1]} {south:.6g} to {north:.6g}"
+    ends = [_ends(west, east), _ends(south, north)]
+    return " and ".join(f"{name} {said}" for name, said in zip(names, ends, strict=True))
+
+
+def _ends(low: float, high: float) -> str:
+    places = 3 - math.floor(math.log10(high - low))
+    if places > _MOST_PLACES or max(abs(low), abs(high)) >= _LONGEST:
+        return f"{low:.6g} to {high:.6g}"
+    shown = (f"{round(value, places):,.{max(places, 0)}f}" for value in (low, high))
+    return " to ".join(text.rstrip("0").rstrip(".") if "." in text else text for text in shown)
 
 
 def left_out(
-    points: Floats, box: Floats, degrees: bool, unit: str, what: str = "grid"
+    points: Floats, box: Floats, degrees: bool, unit: str, what: str = "grid", noun: str = "rows"
 ) -> list[str]:
     """How many rows lie outside of a box, how far, and whether they look exchanged."""
     outside = points[~_inside(points, box)]
@@ -137,16 +156,15 @@ def left_out(
     with np.errstate(over="ignore"):
         apart = great_circle(outside, nearest) if degrees else np.hypot(*(outside - nearest).T)
     reach = float(apart.max())
-    shown = f"{reach:,.0f}" if 100 <= reach < 1e9 else f"{reach:.3g}"
-    far = f"{shown}{f' {unit}' if unit else ''}"
+    far = f"{length(reach, 3)}{f' {unit}' if unit else ''}"
     exchanged = int(_inside(outside[:, ::-1], box).sum())
     notes = [
-        _counted(len(outside), len(points), f"lie outside of the {what}, up to {far} away")
+        _counted(len(outside), len(points), f"lie outside of the {what}, up to {far} away", noun)
         + ": look at them. Change its bounds, or let protect take them to the nearest place"
     ]
     if exchanged:
         lie = "would lie inside with their coordinates exchanged: they may be the other way around"
-        notes.append(_counted(exchanged, len(points), lie))
+        notes.append(_counted(exchanged, len(points), lie, noun))
     return notes
 
 
@@ -199,5 +217,17 @@ def unit_lengths(box: Floats, degrees: bool) -> Floats:
 
 
 def by(lengths: Floats, unit: str) -> str:
-    """Two lengths, as 3 x 4 km."""
-    return " x ".join(f"{value:.4g}" for value in lengths.tolist()) + (f" {unit}" if unit else "")
+    """Two lengths, as 3 x 4 km; in metres where both are parts of a kilometre."""
+    if unit == "km" and lengths.max() < _IN_METRES:
+        lengths, unit = 1000 * lengths, "m"
+    said = " x ".join(length(value, 4) for value in lengths.tolist())
+    return said + (f" {unit}" if unit else "")
+
+
+def length(value: float, digits: int = 2) -> str:
+    """A length with so many digits, and those before the point of a long one."""
+    if not 1 / _LONGEST < value < _LONGEST:
+        return f"{value:.{digits}g}"
+    places = max(digits - 1 - math.floor(math.log10(value)), 0)
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -73,8 +73,10 @@ class Lattice(Section):
             )
         held, index = np.unique(inside, return_inverse=True)
         require_room(len(held), "rows", observables=1)
-        outside = len(points) - len(inside)
-        return Listed(self.place_of(held), np.asarray(index.reshape(-1)), None, None, outside)
+        missing = int(np.isnan(points).any(axis=1).sum())
+        outside = len(points) - missing - len(inside)
+        rows = np.asarray(index.reshape(-1))
+        return Listed(self.place_of(held), rows, outside=outside, missing=missing)
 
     def domain(self, directory: Path) -> Domain:
         """The places alone."""

@@ -38,6 +38,8 @@ class Listed:
     network: nx.Graph[Any] | None = None
     outside: int | None = None
     """Rows that lie beyond all secrets, where that is counted."""
+    missing: int = 0
+    """Rows without usable coordinates, where those beyond are counted."""
 
     @property
     def count(self) -> int:

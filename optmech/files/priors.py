@@ -92,13 +92,12 @@ class Uniform(Recipe):
 class ListedWeights(Recipe):
     """A weight for every listed point."""
 
-    def of_rows(self, listed: Listed, directory: Path) -> tuple[Floats, float | None]:
-        """The weights by secret, and how much was counted for labels that are not among them."""
+    def of_rows(self, listed: Listed, directory: Path) -> tuple[Floats, Binning | None]:
+        """The weights by secret, and what became of observations that were counted."""
         raise NotImplementedError
 
     def build(self, place: Place) -> Prior:
-        found, outside = self.of_rows(place.listed, place.directory)
-        binning = None if outside is None else Binning(inside=float(found.sum()), outside=outside)
+        found, binning = self.of_rows(place.listed, place.directory)
         return _prior(place, place.per_secret(found) + getattr(self, "smoothing", 0.0), binning)
 
 
@@ -120,18 +119,22 @@ class Counts(ListedWeights):
     counts: Weights | None = None
     smoothing: NonNegative = 0.0
 
-    def of_rows(self, listed: Listed, directory: Path) -> tuple[Floats, float | None]:
+    def of_rows(self, listed: Listed, directory: Path) -> tuple[Floats, Binning | None]:
         if self.counts is not None:
-            found, outside = _by_row(self.counts, listed, "counts")
-            return found, outside if isinstance(self.counts, dict) else None
+            found, beyond = _by_row(self.counts, listed, "counts")
+            by_label = isinstance(self.counts, dict)
+            return found, Binning(float(found.sum()), beyond) if by_label else None
         if listed.rows is None:
             raise ProblemError(
                 "there are no rows to count",
                 where="counts",
                 remedy='Give counts, or use secrets of kind = "table", "points" or "lonlat"',
             )
-        beyond = None if listed.outside is None else float(listed.outside)
-        return listed.by_secret(np.ones(listed.count)), beyond
+        found = listed.by_secret(np.ones(listed.count))
+        if listed.outside is None:
+            return found, None
+        outside, missing = float(listed.outside), float(listed.missing)
+        return found, Binning(float(found.sum()), outside, missing)
 
 
 class Observations(DataFileKeys, Recipe):

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.designs.promise import at_every_point
+from optmech.designs.promise import Promise, Scope
 from optmech.files.lattice import Lattice
 
 PLACES = 280
@@ -106,8 +106,8 @@ def rate_of(factor: float, radius: float) -> str:
     return f"{head}ln {Fraction(f'{factor:.12g}')}"
 
 
-def odds_note(epsilon: float, unit: str) -> str:
-    """What the rate means in odds, at distances that people know; empty where it is per no
-    length."""
-    promise = at_every_point(epsilon, "", unit)
+def odds_note(epsilon: float, unit: str, scope: Scope = "every point", slack: float = 0.0) -> str:
+    """What the rate means in odds, at distances that people know, ``slack`` more of it counting;
+    empty where it is per no length."""
+    promise = Promise(scope, "", epsilon, unit, slack)
     return f"in odds: {promise.odds_words}" if promise.odds else ""

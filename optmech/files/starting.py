@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import few, is_degrees
+from optmech.designs.promise import MOST, times
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.files.extent import (
@@ -21,6 +23,8 @@ from optmech.files.extent import (
     by,
     core_size,
     left_out,
+    length,
+    noun,
     read_points,
     unit_lengths,
 )
@@ -42,6 +46,10 @@ from optmech.reading.errors import printable
 
 MOST_CELLS = 1024
 _MOST_LABELS = 300
+_WIDER = 1.05
+"""Times the radius: what two digits of it round away is no wider cell."""
+_FEW_PLACES, _LEAST_METRES = 10, 100.0
+"""Different places in the data, and metres of a radius, below which a default hides little."""
 _SHARE = 0.2
 """Of the shorter side of the box, or of what most rows reach over: the distance at which places
 may differ by the factor, by default."""
@@ -197,11 +205,14 @@ def _region(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[s
     epsilon = float(np.log(wanted.factor)) / radius
     notes = [
         f"private at every point of {by(size, unit)}, {between(box, degrees)}: a mesh of about "
-        f"{vertices} vertices, finer where people are; {len(reports)} places are reported",
-        *filter(None, [odds_note(epsilon, unit)]),
-        f"{len(held)} cells of {by(cell, unit)} stand for the rows, where the loss is counted",
+        f"{vertices} vertices, finer where people are; "
+        + ("1 place is reported" if len(reports) == 1 else f"{len(reports)} places are reported"),
+        odds_note(epsilon, unit) or _at_radius(wanted, radius, unit, "points"),
+        f"{len(held)} {'cell' if len(held) == 1 else 'cells'} of {by(cell, unit)} stand for the "
+        "rows, where the loss is counted",
         *_of_prior(wanted),
-        *left_out(points, box, degrees, unit, "region"),
+        *left_out(points, box, degrees, unit, "region", noun(wanted.pairs)),
+        *_guessed(wanted, points, radius, unit),
     ]
     across = float(np.hypot(*size)) / radius
     if across > _MOST_RADII:
@@ -228,9 +239,9 @@ def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str
     unit = "km" if degrees else wanted.unit
     cell = size / (columns, rows)
     radius = _radius(wanted, size)
-    wide = cell.max() > radius
+    wide = cell.max() > _WIDER * radius
     if wide and wanted.radius is not None:
-        raise _too_wide(wanted.cells, radius, size, cell, unit)
+        raise _too_wide(wanted, radius, size, cell, unit)
     lines = _head(f"cells over {wanted.data.name}")
     lines += ["[secrets]", 'kind = "grid"', f"rows = {rows}", f"columns = {columns}"]
     if degrees:
@@ -239,30 +250,73 @@ def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str
         lines += [f"cell = {_listed(cell)}", f"origin = {_listed(box[:2])}"]
         lines += [f"unit = {_text(unit)}"] if unit else []
     lines += ["", *_prior(wanted, file), "", *_metric(wanted, radius, unit, "euclidean")]
+    rate = _rate(wanted, radius)
     notes = [
         f"{rows} rows x {columns} columns of cells of {by(cell, unit)} (width x height) over "
-        f"{by(size, unit)}, {between(box, degrees)}"
+        f"{by(size, unit)}, {between(box, degrees)}",
+        odds_note(rate, unit, "cells", float(np.hypot(*cell)))
+        or _at_radius(wanted, radius, unit, "centres of cells"),
     ]
     if wide:
         notes.append(
-            f"the cells are wider than the {radius:g}{f' {unit}' if unit else ''} at which places "
-            "may differ by the factor, and reports nearly tell the cell: ask for more --cells or "
-            "a larger --radius"
+            f"the cells are wider than the {_said(radius, unit)} at which places may differ by the "
+            f"factor of {wanted.factor:g}: reports are at most "
+            f"{_apart(rate, float(cell.max()))} times as likely from one cell as from the next. "
+            "For less, ask for more --cells or a larger --radius"
         )
     notes += _of_prior(wanted)
     notes += left_out(points, box, degrees, unit)
+    notes += _guessed(wanted, points, radius, unit)
     return "\n".join(lines) + "\n", notes
 
 
-def _too_wide(cells: int, radius: float, size: Floats, cell: Floats, unit: str) -> ProblemError:
+def _apart(rate: float, apart: float) -> str:
+    """How many times as likely a report may be at a distance."""
+    return times(math.exp(rate * apart)) if rate * apart < math.log(MOST) else "over a million"
+
+
+def _said(radius: float, unit: str) -> str:
+    """A radius with its unit: metres for a small part of a kilometre."""
+    if unit == "km" and radius < 1:
+        radius, unit = 1000 * radius, "m"
+    return f"{length(radius, 6)}{f' {printable(unit)}' if unit else ''}"
+
+
+def _at_radius(wanted: Wanted, radius: float, unit: str, what: str) -> str:
+    """What is promised at the radius, in a unit that is no length."""
+    said = _said(radius, unit) if unit else f"{length(radius, 6)} (in the unit of the coordinates)"
+    return f"from {what} {said} apart a report is at most {wanted.factor:g} times as likely"
+
+
+def _guessed(wanted: Wanted, points: Floats, radius: float, unit: str) -> list[str]:
+    """That a radius nobody gave hides little, or comes from hardly any data."""
+    if wanted.radius is not None:
+        return []
+    said, metres = _said(radius, unit), radius * {"km": 1000.0, "m": 1.0}.get(unit, math.inf)
+    places, ask = len(np.unique(points, axis=0)), "Say with --radius how far apart people hide"
+    if places < _FEW_PLACES:
+        few = "1 place" if places == 1 else f"{places} different places"
+        return [
+            f"the data lie at {few} only, from which the radius of {said} and the extent are "
+            f"guessed: they hide little, and are to be checked. {ask}"
+        ]
+    if metres < _LEAST_METRES:
+        return [f"the radius of {said}, a fifth of where most rows lie, hides little. {ask}"]
+    return []
+
+
+def _too_wide(wanted: Wanted, radius: float, size: Floats, cell: Floats, unit: str) -> ProblemError:
     """Cells that hardly any two places share within the radius that is asked for."""
     asked = f"{radius:g}{f' {unit}' if unit else ''}"
-    enough = (n for n in range(cells, MOST_CELLS + 1) if _widest(size, n) <= radius)
+    assert wanted.cells is not None
+    enough = (n for n in range(wanted.cells, MOST_CELLS + 1) if _widest(size, n) <= radius)
     more = next(enough, None)
     remedy = "Keep the rows of a smaller region" if more is None else f"Ask for --cells {more}"
     return ProblemError(
         f"{asked} is less than the cells are wide: {by(cell, unit)}, over {by(size, unit)}. "
-        "Reports would nearly tell the cell",
+        "Reports would be "
+        f"{_apart(math.log(wanted.factor) / radius, float(cell.max()))} times as likely from one "
+        "cell as from the next",
         where="radius",
         remedy=f"{remedy}, or give --radius {_rounded(1.05 * float(cell.max())):g}",
     )
@@ -288,7 +342,10 @@ def _places(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[s
     counted = ["[prior]", 'kind = "counts"  # the rows of every place', "smoothing = 1"]
     lines += ["", *(["[prior]", 'kind = "uniform"'] if wanted.uniform else counted)]
     lines += ["", *_metric(wanted, radius, unit, metric)]
-    return "\n".join(lines) + "\n", _of_prior(wanted)
+    odds = odds_note(_rate(wanted, radius), unit, "places")
+    odds = odds or _at_radius(wanted, radius, unit, "places")
+    guessed = _guessed(wanted, points, radius, unit)
+    return "\n".join(lines) + "\n", [odds, *_of_prior(wanted), *guessed]
 
 
 def _labels(wanted: Wanted, file: str) -> tuple[str, list[str]]:
@@ -345,8 +402,12 @@ def _prior(wanted: Wanted, file: str) -> list[str]:
     ]
 
 
+def _rate(wanted: Wanted, radius: float) -> float:
+    return float(f"{np.log(wanted.factor) / radius:.3g}")
+
+
 def _metric(wanted: Wanted, radius: float, unit: str, metric: str) -> list[str]:
-    rate = float(f"{np.log(wanted.factor) / radius:.3g}")
+    rate = _rate(wanted, radius)
     if not 0 < rate < np.inf:
         raise ProblemError(
             f"{radius:g} makes a rate of {rate:g}", where="radius", remedy="Use another unit"

@@ -163,11 +163,8 @@ def _drawn(part: Part, places: Places, by: Sequence[str]) -> list[Drawn]:
         return [chosen.draw(reporter, values[0], keys)]
     # a row is released with all of its places or not at all
     count = len(values[0][0])
-    kept, usable = np.ones(count, dtype=bool), np.ones(count, dtype=bool)
     points = [each.points(own) for (_, each, _), own in zip(places, values, strict=True)]
-    for (_, _, reporter), own in zip(places, points, strict=True):
-        mine, sound = reporter.kept_of(own)
-        kept, usable = kept & mine, usable & sound
+    kept, usable = places[0][2].kept_of(points)
     used = np.flatnonzero(kept)
     left = [[column[k] for k in used.tolist()] for column in keys]
     out: list[Drawn] = []

@@ -208,11 +208,19 @@ class Reporter:
             drawn = self._from_secrets(kept, indices, by)
         return self._counted(len(points), inside, usable, (kept, drawn))
 
-    def kept_of(self, points: Floats) -> tuple[Bools, Bools]:
-        """Which of points (n, k) will have a report, and which are usable; what is to be refused
-        is."""
-        usable, inside = self._judged(points)
-        kept = np.zeros(len(points), dtype=bool)
+    def kept_of(self, places: Sequence[Floats]) -> tuple[Bools, Bools]:
+        """Which rows, of several places (n, k) each, will have reports, and which are usable; what
+        is to be refused is, by the first place of a row that is not as the others."""
+        found = [self._judged(points, True) for points in places]
+        usable = np.all([sound for sound, _ in found], axis=0)
+        inside = np.all([within for _, within in found], axis=0)
+        worst = places[0].copy()
+        for points, (_, within) in zip(places[::-1], found[::-1], strict=True):
+            worst[~within] = points[~within]
+        for points, (sound, _) in zip(places[::-1], found[::-1], strict=True):
+            worst[~sound] = points[~sound]
+        self._judge(worst, usable, inside)
+        kept = np.zeros(len(worst), dtype=bool)
         kept[self._kept(usable, inside)] = True
         return kept, usable
 

@@ -219,7 +219,7 @@ def test_wild_rows_move_no_grid_and_are_counted(
         far = 2 * 6371.0088 * np.arcsin(np.linalg.norm(unit[0] - unit[1], axis=0) / 2).max()
     else:
         far = max(math.dist(p, np.clip(p, box[:2], box[2:])) for p in out)
-    stated = float(said.partition("up to ")[2].split()[0])
+    stated = float(said.partition("up to ")[2].split()[0].replace(",", ""))
     assert stated == pytest.approx(far, rel=6e-3)
     turned = (out[:, ::-1] >= box[:2]) & (out[:, ::-1] <= box[2:])
     exchanged = int(turned.all(axis=1).sum())
@@ -466,3 +466,143 @@ def test_degrees_are_recognised_in_other_languages(folder: Path, names: str) -> 
     (folder / "t.csv").write_text(f"{names}\n{rows}", encoding="utf-8")
     assert init("t.csv", "-o", "p.toml") == 0
     assert om.load_problem("p.toml").secrets.coordinates == "lonlat"
+
+
+def test_cells_are_compared_with_the_radius_they_have_to_a_twentieth(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The side of the square is 9.1 and a bit: 25 cells are 1.82 wide beside a radius of 1.8, which
+    is a fifth of it with two digits, and 9 cells 3.03 wide."""
+    assert init("plane.csv", "--cells", "25", "--unit", "km", "-o", "p.toml") == 0
+    said = capsys.readouterr().err
+    assert "wider" not in said
+    grid = om.load_problem("p.toml").secrets
+    assert isinstance(grid, om.Grid)
+    radius = math.log(4) / float(om.load_problem("p.toml").constraints[0].epsilon)
+    assert radius < max(grid.cell) < 1.05 * radius
+    assert init("plane.csv", "--cells", "9", "--unit", "km", "-o", "q.toml") == 0
+    said = capsys.readouterr().err
+    problem = om.load_problem("q.toml")
+    assert isinstance(problem.secrets, om.Grid)
+    apart = problem.constraints[0].epsilon * max(problem.secrets.cell)
+    stated = float(said.partition("reports are at most ")[2].split()[0])
+    # of three digits, rounded up
+    assert math.exp(apart) <= stated <= 1.01 * math.exp(apart)
+    # the design of these cells does not exceed it between neighbours, and comes close to it
+    matrix = om.solve(problem).matrix
+    found = max(
+        float((matrix[a] / matrix[b]).max())
+        for a in range(9) for b in range(9)
+        if sum(abs(p - q) for p, q in zip(divmod(a, 3), divmod(b, 3), strict=True)) == 1
+    )  # fmt: skip
+    assert 0.9 * stated <= found <= stated
+
+
+@pytest.mark.parametrize("kind", ["region", "cells", "places"])
+@pytest.mark.parametrize("unit", ["km", "m", ""])
+def test_odds_or_the_radius_are_said_of_every_kind_of_problem(
+    kind: str, unit: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{k % 10},{k // 10},p{k % 7}" for k in range(100)]
+    (folder / "t.csv").write_text("\n".join(["x,y,name", *rows]) + "\n")
+    options = {"region": [], "cells": ["--cells", "16"], "places": ["--label", "name"]}[kind]
+    argv = ["t.csv", "--x", "x", "--y", "y", *options, "--radius", "2.5", "--factor", "3"]
+    assert init(*argv, *(["--unit", unit] if unit else []), "-o", "p.toml") == 0
+    said = capsys.readouterr().err
+    if not unit:
+        assert "2.5 (in the unit of the coordinates) apart a report is at most 3 times" in said
+        return
+    # 3^(d / 2.5), d with the diagonal of two positions in their cells
+    grid = om.load_problem("p.toml").secrets
+    slack = math.hypot(*grid.cell) if isinstance(grid, om.Grid) else 0.0
+    scale = {"km": 1000, "m": 1}[unit]
+    factor = 3 ** ((1000 / scale + slack) / 2.5)
+    if factor > 1e6:
+        assert "1 km apart over a million times" in said
+        return
+    stated = float(said.partition("; 1 km apart at most ")[2].split()[0].replace(",", ""))
+    assert stated == pytest.approx(factor, rel=0.01)
+
+
+@pytest.mark.parametrize("options", [[], ["--cells", "16"], ["--label", "id"]])
+@pytest.mark.parametrize("count", [1, 100])
+def test_data_at_one_place_are_no_extent(
+    options: list[str], count: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"{k},8.5,47.3\n" for k in range(count))
+    (folder / "one.csv").write_text("id,lon,lat\n" + rows)
+    argv = ["one.csv", "--x", "lon", "--y", "lat", *options, "-o", "p.toml"]
+    assert init(*argv) == 0
+    said = capsys.readouterr().err
+    assert "the data lie at 1 place only, from which the radius of 15 m" in said
+    assert "in odds" in said
+    assert "1 places" not in said
+    assert "1 cells" not in said
+    # no exponents
+    assert "e-0" not in said
+    assert init(*argv, "--radius", "500m", "--force") == 0
+    assert "the data lie" not in capsys.readouterr().err
+
+
+def test_a_small_default_radius_is_doubted(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"{x / 1000},{y / 1000}\n" for x in range(10) for y in range(10))
+    (folder / "small.csv").write_text("x,y\n" + rows)
+    assert init("small.csv", "--unit", "km", "-o", "p.toml") == 0
+    assert "hides little. Say with --radius" in capsys.readouterr().err
+    assert init("plane.csv", "--unit", "km", "-o", "q.toml") == 0
+    assert "hides little" not in capsys.readouterr().err
+
+
+def test_places_of_a_row_are_counted_as_places(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 100 rows with two ends three lie elsewhere by their second, and five have none."""
+    ends = ["" for _ in range(5)], ["0,0" for _ in range(3)]
+    second = [e or "," for e in [*ends[0], *ends[1]]]
+    second += [f"{8.5 + k % 9 / 100},{47.3 + k % 11 / 100}" for k in range(92)]
+    rows = [f"{8.5 + k % 7 / 100},{47.3 + k % 13 / 100},{second[k]}\n" for k in range(100)]
+    (folder / "ends.csv").write_text("a_lon,a_lat,b_lon,b_lat\n" + "".join(rows))
+    argv = ["ends.csv", "--pair", "a_lon,a_lat", "--pair", "b_lon,b_lat", "-o", "p.toml"]
+    assert init(*argv) == 0
+    said = capsys.readouterr().err
+    assert "5 of 200 places (2.5 %) have no coordinates" in said
+    assert "3 of 195 places (1.5 %) lie outside" in said
+    # of those of one end it is rows
+    assert init("ends.csv", "--x", "b_lon", "--y", "b_lat", "-o", "q.toml") == 0
+    assert "5 of 100 rows (5 %) have no coordinates" in capsys.readouterr().err
+    # and the problem counts what is empty apart from what is elsewhere
+    counted = om.load_problem("p.toml").prior.binning
+    assert counted is not None
+    assert (counted.inside, counted.outside, counted.missing) == (192, 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("corner", "size", "ends"),
+    [
+        ((2592000, 5459800), (14000, 9), ("2,59", "5,459,8")),
+        ((0, 0), (5e6, 5e6), ("0 to 5", "0 to 5")),
+        ((8.5, 47.3), (0.0002, 3), ("8.5 to 8.5002", "47.")),
+        ((8.5, 47.3), (4e-5, 5e-5), ("8.5 to 8.50004", "47.3")),
+    ],
+)
+def test_extents_are_said_so_that_they_are_seen(
+    corner: tuple[float, float], size: tuple[float, float], ends: tuple[str, str],
+    folder: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """No exponent, no two ends alike: read back, they are those of the file to a hundredth."""
+    steps = np.random.default_rng(1).random((300, 2)) * size + corner
+    (folder / "t.csv").write_text("x,y\n" + "".join(f"{x!r},{y!r}\n" for x, y in steps.tolist()))
+    for options in ([], ["--cells", "16"]):
+        assert init("t.csv", *options, "--unit", "m", "-o", "p.toml", "--force") == 0
+        said = capsys.readouterr().err
+        assert "e+0" not in said
+        assert "e-0" not in said
+        found = said.partition(", x ")[2].split("\n")[0].split(":")[0].replace(",", "").split()
+        west, east, south, north = (float(found[k]) for k in (0, 2, 5, 7))
+        box = written_box(folder / "p.toml")
+        assert [west, east] == pytest.approx([box[0], box[2]], abs=0.01 * (box[2] - box[0]))
+        assert [south, north] == pytest.approx([box[1], box[3]], abs=0.01 * (box[3] - box[1]))
+        assert ends[0] in said
+        assert ends[1] in said

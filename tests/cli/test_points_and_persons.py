@@ -321,6 +321,35 @@ def test_a_row_with_two_places_has_two_reports(
     assert "coordinate of two places" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "line", "counts"),
+    [
+        # lines 3 and 8 have no first or second place, 5 and 6 one that lies elsewhere
+        (["--missing", "refuse", "--outside", "drop"], 3, "2 without any, 2 outside"),
+        (["--missing", "drop", "--outside", "refuse"], 5, "2 without any, 2 outside"),
+    ],
+)
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_the_first_row_that_is_refused_is_named_whatever_place_of_it_is_not_as_the_others(
+    made: Path, option: list[str], line: int, counts: str, exchanged: bool, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    good = "8.54,47.37"
+    first, second = [good] * 9, [good] * 9
+    second[1], second[3], first[4], first[6] = ",", "0,0", "0,0", ","
+    if exchanged:
+        first, second = second, first
+    rows = [f"{a},{b}" for a, b in zip(first, second, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["a_lon,a_lat,b_lon,b_lat", *rows]) + "\n")
+    pairs = ["--pair", "a_lon,a_lat", "--pair", "b_lon,b_lat"]
+    argv = ["protect", str(made / "d.json"), str(tmp_path / "t.csv"), *pairs, *option]
+    assert main([*argv, "-o", str(tmp_path / "o.csv")]) == 2
+    said = capsys.readouterr().err
+    assert f"line {line}" in said
+    assert counts in said
+    assert not (tmp_path / "o.csv").exists()
+
+
 def test_a_lattice_counts_rows_where_they_are(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(
         "ax,ay,bx,by\n0.1,0.1,3.9,1.9\n0.2,0.4,4,2\n-0.0,0,1.5,1.5\n9,9,,\n0.9,0.9,2,1\n"
@@ -329,7 +358,8 @@ def test_a_lattice_counts_rows_where_they_are(tmp_path: Path) -> None:
                "file": "t.csv", "x": ["ax", "bx"], "y": ["ay", "by"]}  # fmt: skip
     whole = {"format": 1, "secrets": section, "loss": "euclidean", "prior": {"kind": "counts"}}
     problem = build_problem(whole, tmp_path / "p.toml").problem
-    # cells from below: (0, 0) holds 4 rows, (1, 1) one, (3, 1) two, (2, 1) one; two lie outside
+    # cells from below: (0, 0) holds 4 rows, (1, 1) one, (3, 1) two, (2, 1) one; one lies outside,
+    # one is empty
     places = {tuple(p): w for p, w in zip(np.asarray(problem.secrets.points).tolist(),
                                           problem.prior.weights, strict=True)}  # fmt: skip
     assert places == pytest.approx(
@@ -337,7 +367,7 @@ def test_a_lattice_counts_rows_where_they_are(tmp_path: Path) -> None:
     )
     binning = problem.prior.binning
     assert binning is not None
-    assert (binning.inside, binning.outside) == (8, 2)
+    assert (binning.inside, binning.outside, binning.missing) == (8, 1, 1)
     bare = {key: section[key] for key in ("kind", "bounds", "rows", "columns")}
     unseen = {**whole, "prior": "uniform", "secrets": bare}
     every = build_problem(unseen, tmp_path / "p.toml")

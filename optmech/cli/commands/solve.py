@@ -268,7 +268,9 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
         rows.append(("loss", number(design.loss)))
         if design.mesh is not None:
             rows.append(("gap on this mesh", f"{design.gap:.2g}"))
-        rows.append(("lower bound", f"{number(design.lower_bound)} {best}"))
+        looked = design.mesh is None or design.certificate.outer is not None
+        none = "(none was looked for that holds for every mechanism)"
+        rows.append(("lower bound", f"{number(design.lower_bound)} {best if looked else none}"))
         if design.problem.statement.objective == "maximize_distortion":
             rows += [
                 ("distortion", number(design.objective)),
