@@ -235,6 +235,38 @@ def test_parquet_oddities(tmp_path: Path) -> None:
         read_text_columns(far, ["x"])
 
 
+@pytest.mark.parametrize("head", ["x,y,x,n", "x;y;x;n", "x,y,x,n,x"])
+def test_two_columns_of_one_name_are_refused_where_it_is_asked_for(
+    tmp_path: Path, head: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{head}\n{head.replace('x', '1').replace('y', '2').replace('n', '3')}\n")
+    for read in (read_columns, read_text_columns):
+        with pytest.raises(ProblemError, match=f"has (two|{head.count('x')}) columns 'x'"):
+            read(path, ["y", "x"])
+        assert [float(v) for v in read(path, ["n", "y"])["n"]] == [3.0]
+
+
+def test_features_without_a_geometry_are_rows_without_coordinates(tmp_path: Path) -> None:
+    pytest.importorskip("shapely")
+    path = tmp_path / "t.geojson"
+    places = [{"type": "Point", "coordinates": [1, 2]}, None, {"type": "Point", "coordinates": []},
+              {"type": "LineString", "coordinates": [[0, 0], [2, 4]]}]  # fmt: skip
+    features = [{"type": "Feature", "properties": {"n": k}, "geometry": place}
+                for k, place in enumerate(places)]  # fmt: skip
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    found = read_columns(path, ["longitude", "latitude", "n"])
+    assert np.array_equal(found["longitude"], [1, np.nan, np.nan, 1], equal_nan=True)
+    assert np.array_equal(found["latitude"], [2, np.nan, np.nan, 2], equal_nan=True)
+    assert found["n"].tolist() == [0, 1, 2, 3]
+    # a region has a shape, and a feature says at least that it has none
+    with pytest.raises(ProblemError, match=r"features\[1\]: is not a GeoJSON feature with"):
+        read_geojson(path)
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [{"properties": {}}]}))
+    with pytest.raises(ProblemError, match=r"features\[0\]: is not a GeoJSON feature with"):
+        read_columns(path, ["longitude"])
+
+
 @pytest.mark.parametrize("properties", [[1], "text", 3, True, [["a", 1]]])
 def test_properties_of_any_type(tmp_path: Path, properties: Any) -> None:
     path = tmp_path / "x.geojson"

@@ -172,7 +172,7 @@ def coordinate_names(
     """The columns that are called longitude and latitude, x and y, or easting and northing, where
     each is one; degrees before others, or one kind only: those in ``degrees``, or others."""
     ends: dict[str, list[str]] = {}
-    for name in map(str, names):
+    for name in dict.fromkeys(map(str, names)):
         ends.setdefault(name.rpartition("_")[2].lower(), []).append(name)
     kinds = (_LONGITUDE[:-1], _LATITUDE[:-1]), (("x",), ("y",)), (_EASTING, _NORTHING)
     for first, second in kinds if degrees is None else kinds[:1] if degrees else kinds[1:]:
@@ -189,7 +189,7 @@ def coordinate_pairs(
     """The pairs of columns that are called longitude and latitude of something, such as start_lon
     and start_lat beside end_lon and end_lat; or x and y, as ``coordinate_names`` chooses. One pair
     where there is one."""
-    listed = list(map(str, names))
+    listed = list(dict.fromkeys(map(str, names)))
     only = coordinate_names(listed, degrees)
     if only is not None:
         return [only]

@@ -15,6 +15,7 @@ _IN_PYTHON = {
     'outside = "drop"': "--outside drop",
     'missing = "drop"': "--missing drop",
     "or keep it as a place": "protect it too (--pair), or keep it with --keep-place",
+    "Name x and y; ": "Give --x and --y; ",
     "Name x and y, or label": "Give --x and --y, or --label",
 }
 """What is said in the words of Python, and the options for it."""

@@ -8,12 +8,15 @@ knows that a border was crossed. Of cells that are reported as they are, that is
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.labelled import few
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.sampler import LEAST_KEY
@@ -21,7 +24,9 @@ from optmech.protection.columns import Asked
 from optmech.protection.files import chosen_of, guessed
 from optmech.protection.persons import is_key, is_time
 from optmech.protection.reporter import Reporter
-from optmech.protection.tables import opened_table
+from optmech.protection.tables import PointTable, opened_table
+from optmech.reading.columns import numbers_of
+from optmech.reading.errors import printable
 from optmech.spaces.domain import EARTH_RADIUS_KM
 from optmech.spaces.mechanism import Mechanism
 
@@ -68,18 +73,33 @@ class Compared:
 
 
 def crossings(
-    mechanism: Mechanism, rate: float | None, loss: float, source: str | Path, asked: Asked
+    mechanism: Mechanism,
+    rate: float | None,
+    loss: float,
+    source: str | Path,
+    asked: Asked,
+    noted: Callable[[str], None],
 ) -> Compared:
     """Let the persons of a table, whose rows are in the order of time, report by ``mechanism`` with
     a key, and by square cells whose mean error is ``loss``.
 
     Columns that are called like names of persons and like times are found; without a person all
-    rows are one, without times figures are per 1,000 fixes. Raises ProblemError on a table that is
+    rows are one, without times figures are per 1,000 fixes, and ``noted`` hears which time cannot
+    be read. Times that are bare numbers are seconds. Raises ProblemError on a table that is
     none, and where fewer than two fixes follow each other.
     """
     reporter = Reporter(mechanism, "drop", key=bytes(LEAST_KEY), unusable="drop", rate=rate)
     with opened_table(source, _MOST) as table:
-        chosen = chosen_of(table, guessed(table, asked, reporter.geographic, _silent), source)
+        asked = guessed(table, asked, reporter.geographic, lambda text: None)
+        if asked.x is None and not isinstance(table, PointTable):
+            several = f"a row has {len(asked.pairs)} places" if asked.pairs else "no columns are"
+            several += "" if asked.pairs else " called like coordinates of the design"
+            raise ProblemError(
+                several,
+                where=str(source),
+                remedy=f"Name x and y; the columns are {few(table.known)}",
+            )
+        chosen = chosen_of(table, asked, source)
         key = next((name for name in table.known if is_key(name)), None)
         time = next((name for name in table.known if is_time(name)), None)
         others = [name for name in (key, time) if name is not None]
@@ -92,7 +112,13 @@ def crossings(
     who = np.zeros(len(points), dtype=np.int64)
     if key is not None:
         who = np.unique(np.array(list(map(str, part[key]))), return_inverse=True)[1].reshape(-1)
-    seconds = None if time is None else _seconds(part[time])
+    seconds = None if time is None else _times(part[time])
+    if isinstance(seconds, str):
+        noted(
+            f"{time!r} has {seconds!r}, which is no time as 2008-10-23T02:53:04, and no number of "
+            "seconds: figures are per 1,000 fixes"
+        )
+        seconds = None
     names = [str(k) for k in who.tolist()]
     kept, reports = reporter.at_points(points, [names])
     order = kept[np.argsort(who[kept], kind="stable")]
@@ -106,7 +132,7 @@ def crossings(
         raise ProblemError(
             "no two fixes of a person follow each other inside of the region",
             where=str(source),
-            remedy="Give traces in the order of time",
+            remedy="Give traces in the order of time, in seconds where times are bare numbers",
         )
     total = len(follows) / 1000.0
     if seconds is not None:
@@ -160,16 +186,22 @@ def _flattened(degrees: bool, points: Floats, around: Floats | None = None) -> F
     return np.asarray(away * scale)
 
 
-def _seconds(cells: list[Any]) -> Floats | None:
-    """Times in seconds, from texts such as 2008-10-23T02:53:04; None where one is no such."""
-    try:
-        moments = np.array([str(cell).removesuffix("Z") for cell in cells], dtype="datetime64[ms]")
-    except ValueError:
-        return None
-    if np.isnat(moments).any():
-        return None
-    return np.asarray(moments.astype(np.int64) / 1000.0)
-
-
-def _silent(text: str) -> None:
-    """Nothing is said of columns that are found: the answer names them."""
+def _times(cells: Sequence[Any]) -> Floats | str:
+    """Times in seconds, from numbers of seconds or texts such as 2008-10-23T02:53:04, which are UTC
+    unless they say otherwise; the first text that is none."""
+    texts = [str(cell).strip() for cell in cells]
+    numbers = numbers_of([text.replace(",", ".") for text in texts])
+    sound = np.isfinite(numbers)
+    if sound.all():
+        return numbers
+    # a text stands out among numbers, and a number among texts
+    if sound[0]:
+        return printable(texts[int(np.argmin(sound))][:40])
+    found = []
+    for text in texts:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            return printable(text[:40])
+        found.append((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    return np.array(found)

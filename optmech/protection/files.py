@@ -64,7 +64,7 @@ def protect_file(
         places = _places_of(table, asked, source, reporter)
         names = list(dict.fromkeys(table.known))
         try:
-            replaced = [own.replaced(chosen, each, names) for own, chosen, each in places]
+            replaced = [own.replaced(chosen, each, table.known) for own, chosen, each in places]
         except ProblemError as error:
             raise error.moved(str(source)) if error.where == "data" else error from error
         _refuse_kept_twice(places)

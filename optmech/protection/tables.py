@@ -4,6 +4,7 @@ bounds."""
 import gzip
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from optmech.reading.columns import (
     parquet_names,
     read_features,
     read_parquet_table,
+    require_columns,
 )
 
 Part = dict[str, Any]
@@ -65,7 +67,7 @@ class CsvTable:
 
     def parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
         """The columns, ``numbers`` as floats with NaN for what is none."""
-        # of columns with the same name the last counts, as elsewhere
+        require_columns(self.path, [*numbers, *others], self.known)
         place = {name: k for k, name in enumerate(self.known)}
         own = {name: numbers_by(self.separator, name, self.path) for name in numbers}
         for numbered in self.rows:
@@ -124,6 +126,13 @@ class PointTable:
                 part[name] = points.reshape(-1, 2)[:, k]
         yield part
 
+    def middles(self) -> str:
+        """What to say of features that are no points where their middles are taken; "" of none."""
+        kinds = Counter(str(g.get("type"))[:40] for _, g in self.features if g is not None)
+        del kinds["Point"]
+        said = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+        return f"the middles of features that are no points are taken: {said}" if said else ""
+
     def _numbered(self) -> Iterator[tuple[int, tuple[dict[str, Any], Any]]]:
         return enumerate(self.features)
 
@@ -139,7 +148,7 @@ def opened_table(path: str | Path, size: int) -> Iterator[Table]:
     if file.suffix.lower() == ".parquet":
         yield ParquetTable(file, parquet_names(file))
     elif file.suffix.lower() == ".geojson":
-        features = read_features(file)
+        features = read_features(file, empty=True)
         names = dict.fromkeys(key for properties, _ in features for key in properties)
         taken = next((name for name in DEGREES if name in names), None)
         if taken is not None:
@@ -172,7 +181,10 @@ def row_words(table: Table, row: int) -> str:
 
 
 def _point(geometry: Any, k: int, path: Path) -> list[float]:
-    place = geometry.get("coordinates")
+    place = None if geometry is None else geometry.get("coordinates")
+    # null, or a point of no numbers, is a row without coordinates
+    if geometry is None or (geometry.get("type") == "Point" and place == []):
+        return [np.nan, np.nan]
     if geometry.get("type") != "Point" or not isinstance(place, list) or len(place) < 2:
         raise ProblemError(
             f"is a {str(geometry.get('type'))[:40]}, and no point",

@@ -117,9 +117,7 @@ def _rows(file: Path, names: Sequence[str]) -> tuple[str, Iterator[list[str]]]:
     _, (separator,) = next(rows)
     _, header = next(rows, (0, list[str]()))
     require_columns(file, names, header)
-    # of columns with the same name the last counts, as in csv.DictReader
-    last = {name: k for k, name in enumerate(header)}
-    wanted = [last[name] for name in names]
+    wanted = [header.index(name) for name in names]
     return separator, ([row[k] if k < len(row) else "" for k in wanted] for _, row in rows)
 
 
@@ -212,9 +210,9 @@ def _read_parquet(file: Path, names: Sequence[str], numbers: bool) -> Found:
     return read_isolated("parquet", file, columns=list(names), most_rows=MAX_ROWS, numbers=numbers)
 
 
-def read_features(path: str | Path) -> list[tuple[dict[str, Any], Any]]:
-    """Properties and geometry of every feature of a GeoJSON feature collection. Raises ProblemError
-    on what is none, or has too many."""
+def read_features(path: str | Path, *, empty: bool = False) -> list[tuple[dict[str, Any], Any]]:
+    """Properties and geometry of every feature of a GeoJSON feature collection; where ``empty``,
+    the geometry may be null, None here. Raises ProblemError on what is none, or has too many."""
     text = read_text(path)
     with translated(path, "is not a GeoJSON feature collection", "Export it as one"):
         collection = json.loads(text)
@@ -229,11 +227,13 @@ def read_features(path: str | Path) -> list[tuple[dict[str, Any], Any]]:
             where=str(path),
             remedy="Keep those that are needed",
         )
-    return [_feature(feature, f"{path}: features[{k}]") for k, feature in enumerate(features)]
+    return [_feature(each, f"{path}: features[{k}]", empty) for k, each in enumerate(features)]
 
 
-def _feature(feature: object, where: str) -> tuple[dict[str, Any], Any]:
-    if not isinstance(feature, dict) or not isinstance(feature.get("geometry"), dict):
+def _feature(feature: object, where: str, empty: bool) -> tuple[dict[str, Any], Any]:
+    geometry = feature.get("geometry", "") if isinstance(feature, dict) else ""
+    without = empty and geometry is None
+    if not isinstance(feature, dict) or not (without or isinstance(geometry, dict)):
         raise ProblemError(
             "is not a GeoJSON feature with a geometry", where=where, remedy="Export it as one"
         )
@@ -246,7 +246,7 @@ def _feature(feature: object, where: str) -> tuple[dict[str, Any], Any]:
             where=where,
             remedy="Give a table of names and values, or null",
         )
-    return properties, feature["geometry"]
+    return properties, geometry
 
 
 def shapes_of(geometries: Sequence[Any], path: str | Path) -> list[Any]:
@@ -267,14 +267,20 @@ def shapes_of(geometries: Sequence[Any], path: str | Path) -> list[Any]:
     return shapes
 
 
+_NOWHERE = {"type": "GeometryCollection", "geometries": list[Any]()}
+
+
 def _geojson(file: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    features = read_features(file)
+    features = read_features(file, empty=True)
     rows = [dict(properties) for properties, _ in features]
     if {"longitude", "latitude"} & set(names):
-        for row, shape in zip(rows, shapes_of([g for _, g in features], file), strict=True):
+        # what has no geometry is nowhere, as a row with empty cells
+        geometries = [geometry or _NOWHERE for _, geometry in features]
+        for row, shape in zip(rows, shapes_of(geometries, file), strict=True):
             with translated(file, "a geometry is unusable"):
-                centre = shape.centroid
-                row["longitude"], row["latitude"] = centre.x, centre.y
+                centre = None if shape.is_empty else shape.centroid
+                row["longitude"] = None if centre is None else centre.x
+                row["latitude"] = None if centre is None else centre.y
     known = list(dict.fromkeys(key for row in rows for key in row))
     require_columns(file, names, known)
     cells = {name: [row.get(name) for row in rows] for name in names}
@@ -287,8 +293,14 @@ def _geojson(file: Path, names: Sequence[str]) -> dict[str, list[str]]:
 def require_columns(
     where: str | Path, names: Sequence[Hashable], known: Sequence[Hashable]
 ) -> None:
-    """Raise ProblemError on a name that no column has."""
+    """Raise ProblemError on a name that no column has, or several have."""
     for name in names:
+        if (count := known.count(name)) > 1:
+            raise ProblemError(
+                f"has {'two' if count == 2 else count} columns {name!r}",
+                where=str(where),
+                remedy="Rename all but one of them",
+            )
         if name not in known:
             raise ProblemError(
                 f"there is no column {name!r}",

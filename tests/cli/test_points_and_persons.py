@@ -423,6 +423,79 @@ def test_crossings_are_counted(
     assert "no two fixes of a person" in capsys.readouterr().err
 
 
+TIMES = {
+    "seconds": lambda k: str(20 * k),
+    "seconds since 1970": lambda k: str(1_700_000_000 + 20 * k),
+    "parts of seconds": lambda k: f"{20 * k}.25",
+    "UTC": lambda k: f"2020-01-01T00:{k // 3:02d}:{20 * (k % 3):02d}Z",
+    "with a blank": lambda k: f"2020-01-01 00:{k // 3:02d}:{20 * (k % 3):02d}.5",
+    "an hour east": lambda k: f"2020-01-01T05:{k // 3:02d}:{20 * (k % 3):02d}+01:00",
+}
+
+
+def drive(path: Path, time: Any, names: str = "user,time,lon,lat") -> str:
+    """Somebody drives east, a fix every 20 s."""
+    lines = [f"a,{time(k)},{8.45 + k / 500:.6f},47.37" for k in range(90)]
+    path.write_text("\n".join([names, *lines]) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_are_texts_or_seconds(
+    made: Path, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["measure", str(made / "d.json"), "--json", "--crossings"]
+    assert main([*argv, drive(tmp_path / "t.csv", TIMES[kind])]) == 0
+    found = json.loads(capsys.readouterr().out)["crossings"]
+    assert (found["per"], found["fixes"]) == ("hour", 90)
+    # steps of 1/500 degree every 20 s: every one leaves a place, 180 an hour
+    assert found["sticky"]["places"] == pytest.approx(180)
+
+
+def test_times_that_cannot_be_read_are_said(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["measure", str(made / "d.json"), "--json", "--crossings"]
+    for time, first in (
+        (lambda k: f"01.01.2024 00:{k // 3:02d}", "01.01.2024 00:00"),
+        (lambda k: "" if k == 7 else 20 * k, ""),
+        (lambda k: "noon" if k == 5 else f"2020-01-01T00:{k // 3:02d}:00", "noon"),
+    ):
+        assert main([*argv, drive(tmp_path / "t.csv", time)]) == 0
+        said = capsys.readouterr()
+        assert json.loads(said.out)["crossings"]["per"] == "1,000 fixes"
+        assert f"'time' has '{first}', which is no time" in said.err
+
+
+def test_columns_of_traces_are_named(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["measure", str(made / "d.json"), "--json", "--crossings"]
+    table = drive(tmp_path / "t.csv", TIMES["seconds"], "user,time,a,b")
+    assert main([*argv, table]) == 2
+    said = capsys.readouterr().err
+    assert "no columns are called like coordinates" in said
+    assert "Give --x and --y" in said
+    assert "--label" not in said
+    assert main([*argv, table, "--x", "a", "--y", "b"]) == 0
+    found = json.loads(capsys.readouterr().out)["crossings"]
+    assert main([*argv, drive(tmp_path / "u.csv", TIMES["seconds"])]) == 0
+    assert json.loads(capsys.readouterr().out)["crossings"] == found
+    # of several places of a row one is named
+    rows = [f"{line},8.5,47.4" for line in Path(table).read_text().splitlines()[1:]]
+    trips = tmp_path / "trips.csv"
+    trips.write_text("\n".join(["user,time,a_lon,a_lat,b_lon,b_lat", *rows]) + "\n")
+    assert main([*argv, str(trips)]) == 2
+    assert "a row has 2 places" in capsys.readouterr().err
+    assert main([*argv, str(trips), "--x", "a_lon", "--y", "a_lat"]) == 0
+    assert json.loads(capsys.readouterr().out)["crossings"] == found
+    for wrong in (["--crossings", table, "--x", "a"], ["--x", "a", "--y", "b"]):
+        assert main(["measure", str(made / "d.json"), *wrong]) == 2
+        assert "--crossings only" in capsys.readouterr().err
+    assert main([*argv, table, "--x", "a", "--y", "speed"]) == 2
+    assert "there is no column 'speed'" in capsys.readouterr().err
+
+
 REAL = {
     "geolife_beijing_11users.csv": (("lon", "lat"),),
     "citibike_nyc_201807_sample.csv": (("start_lon", "start_lat"), ("end_lon", "end_lat")),

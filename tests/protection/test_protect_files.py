@@ -580,3 +580,80 @@ def test_coordinates_of_two_places_are_not_mixed_silently(
         problem = ["--cells", "4", "--force", "-o", str(tmp_path / "p.toml")]
         assert main(["init", str(table), *columns, "--degrees", *problem]) == 0
         assert (said in capsys.readouterr().err) == mixed
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ([], "lon"),
+        (["--x", "lon", "--y", "lat"], "lon"),
+        (["--pair", "lon,lat"], "lon"),
+        (["--x", "a", "--y", "b", "--keep", "note"], "note"),
+        (["--x", "a", "--y", "b", "--sticky-key-file", "KEY", "--sticky-by", "note"], "note"),
+        (["--x", "a", "--y", "b"], ""),
+    ],
+)
+def test_two_columns_of_one_name_are_refused(
+    design: str, options: list[str], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    table, out = tmp_path / "t.csv", tmp_path / "out.csv"
+    rows = "".join(
+        f"1,2,{-73.9 + k / 100},40.1,-73.2,41.9,{-73.8 + k / 100},40.{k}\n" for k in range(9)
+    )
+    table.write_text(f"note,note,lon,lat,lon,lat,a,b\n{rows}")
+    given = [str(tmp_path / "key") if text == "KEY" else text for text in options]
+    assert main(["protect", design, str(table), *given, "-o", str(out)]) == (2 if named else 0)
+    said = capsys.readouterr().err
+    assert (f"t.csv: has two columns '{named}'" in said) == bool(named)
+    assert out.exists() == (not named)
+    if "--keep" not in options and "--sticky-by" not in options:
+        argv = ["init", str(table), *options, "--degrees", "--cells", "4"]
+        assert main([*argv, "-o", str(tmp_path / "p.toml")]) == (2 if named else 0)
+        assert (f"t.csv: has two columns '{named}'" in capsys.readouterr().err) == bool(named)
+
+
+def test_two_columns_of_a_frame_are_refused(design: str) -> None:
+    frame = pd.DataFrame([[-73.9, 40.1, 1, 2]] * 3, columns=["lon", "lat", "note", "note"])
+    kept = om.Design.load(design)
+    assert list(om.protect(kept, frame, x="lon", y="lat").columns) == ["lon", "lat"]
+    with pytest.raises(ProblemError, match="has two columns 'note'"):
+        om.protect(kept, frame, x="lon", y="lat", keep="note")
+    twice = pd.DataFrame([[-73.9, 40.1, -73.2]] * 3, columns=["lon", "lat", "lon"])
+    with pytest.raises(ProblemError, match="has two columns 'lon'"):
+        om.protect(kept, twice, x="lon", y="lat")
+
+
+def test_features_of_every_kind(
+    design: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Null and empty geometries count as empty cells do, for both commands; middles are said."""
+    pytest.importorskip("shapely")
+    points = [
+        {"type": "Point", "coordinates": [-73.9 + k / 50, 40.1 + k % 7 / 4]} for k in range(40)
+    ]
+    line = {"type": "LineString", "coordinates": [[-73.9, 40.1], [-73.5, 40.5]]}
+    several = {"type": "MultiPoint", "coordinates": [[-73.9, 40.1], [-73.5, 40.5]]}
+    path, out = tmp_path / "t.geojson", tmp_path / "out.geojson"
+    for more, lost, middles in (
+        ([None], 1, ""),
+        ([{"type": "Point", "coordinates": []}], 1, ""),
+        ([line, line, several], 0, "2 LineString, 1 MultiPoint"),
+        ([{"type": "Point", "coordinates": [-73.5, 40.5]}], 0, ""),
+    ):
+        features = [
+            {"type": "Feature", "properties": {"n": k}, "geometry": geometry}
+            for k, geometry in enumerate([*points, *more])
+        ]
+        path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+        problem = ["--cells", "4", "--force", "-o", str(tmp_path / "p.toml")]
+        assert main(["init", str(path), *problem]) == 0
+        said = capsys.readouterr().err
+        assert (f"{lost} of 41 rows" in said and "have no coordinates" in said) == bool(lost)
+        assert ("middles of features that are no points" in said) == bool(middles)
+        assert middles in said
+        assert main(["protect", design, str(path), "-o", str(out)]) == (2 if middles else 0)
+        said = capsys.readouterr().err
+        assert ("features[40]: is a LineString, and no point" in said) == bool(middles)
+        if not middles:
+            assert f"{41 - lost} reports" in said

@@ -123,12 +123,13 @@ def _wanted(args: argparse.Namespace) -> Wanted:
     """The columns that are named, or guessed from their names, or asked for on a terminal."""
     from optmech.base.labelled import coordinate_pairs, other_words
     from optmech.files.starting import Wanted, refuse_unknown
-    from optmech.protection.tables import opened_table, separator_words
+    from optmech.protection.tables import DEGREES, PointTable, opened_table, separator_words
 
     with opened_table(args.data, 1) as table:
         known = list(table.known)
         if words := separator_words(table):
             output.note(words)
+        middles = table.middles() if isinstance(table, PointTable) else ""
     x, y, label = args.x, args.y, args.label
     more: list[tuple[str, str]] = []
     if args.pair is not None:
@@ -155,6 +156,8 @@ def _wanted(args: argparse.Namespace) -> Wanted:
     for pair in [(x, y), *more] if x is not None and y is not None else []:
         if mixed := other_words(*pair):
             output.note(mixed)
+        if middles and not set(pair).isdisjoint(DEGREES):
+            output.note(f"{middles}; protect takes points only")
     crs = None if args.crs is None else _reference(args)
     radius = None if args.radius is None else _length(args.radius, args, x, y)
     wanted = Wanted(

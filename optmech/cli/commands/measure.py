@@ -13,6 +13,7 @@ from optmech.cli.output import (
     Piece,
     Title,
     figures,
+    note,
     number,
     plain_figures,
     promises,
@@ -69,8 +70,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--crossings TRACES",
         "also report how often reports of the persons in this table change, whose rows are in the "
         "order of time, where a place repeats its report; and what a change tells, beside square "
-        "cells that report themselves at the same mean error",
+        "cells that report themselves at the same mean error; bare numbers of a column of "
+        "times are seconds",
     )
+    argument(
+        parser,
+        "--x COLUMN",
+        "with --crossings: longitude, or the first coordinate (default: with --y, the columns that "
+        "are called so)",
+    )
+    argument(parser, "--y COLUMN", "with --crossings: latitude, or the second coordinate")
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -91,6 +100,12 @@ def run(args: argparse.Namespace) -> Answer:
     if args.reports is not None and not args.leakage:
         raise ProblemError(
             "counts with --leakage only", where="--reports", remedy="Give --leakage as well"
+        )
+    if (args.x is None) != (args.y is None) or (args.x is not None and not args.crossings):
+        raise ProblemError(
+            "count together, with --crossings only",
+            where="--x" if args.x is not None else "--y",
+            remedy="Give --crossings, --x and --y",
         )
     problem, m = read_input(args)
     between = None
@@ -138,7 +153,7 @@ def run(args: argparse.Namespace) -> Answer:
         rows = _facts(between, rate, problem.secrets.unit)
         shown += [Title("Between the centres of cells"), Facts(rows)]
     if args.crossings:
-        moved = _crossed(args.crossings, problem, m)
+        moved = _crossed(args, problem, m)
         length = (
             problem.space.unit_of(distance_words(problem.loss)) if callable(problem.loss) else ""
         )
@@ -147,15 +162,16 @@ def run(args: argparse.Namespace) -> Answer:
     return Answer(values, shown)
 
 
-def _crossed(path: str, problem: Problem, m: Mechanism) -> Compared:
+def _crossed(args: argparse.Namespace, problem: Problem, m: Mechanism) -> Compared:
     from optmech.analysis import measures
     from optmech.designs.promise import promise_of
     from optmech.protection.columns import Asked
     from optmech.protection.crossings import crossings
 
     loss = measures.expected_loss(m, problem.prior, problem.loss)
+    path, asked = args.crossings, Asked(args.x, args.y)
     try:
-        return crossings(m, promise_of(problem).epsilon, loss, path, Asked())
+        return crossings(m, promise_of(problem).epsilon, loss, path, asked, note)
     except ProblemError as error:
         raise error.moved(f"{path}: {error.where}" if error.where != path else path) from error
 
