@@ -46,6 +46,10 @@ def table() -> pd.DataFrame:
 def test_a_table_keeps_only_what_is_asked() -> None:
     drawn = om.protect(identity(GRID), table(), x="lon", y="lat")
     assert list(drawn.columns) == ["lon", "lat"]
+    # columns that are called so are found, the only pair of them
+    assert om.protect(identity(GRID), table()).equals(drawn)
+    with pytest.raises(ProblemError, match="coordinates or labels have to say"):
+        om.protect(identity(GRID), table().rename(columns={"lon": "a"}))
     # an index of times would give away what the column would
     assert list(drawn.index) == [0, 1, 2, 3]
     np.testing.assert_allclose(drawn.to_numpy(), CENTRES, rtol=0, atol=1e-12)
@@ -340,7 +344,6 @@ def test_without_a_key_draws_are_new_and_a_seed_says_so() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "coordinates or labels have to say"),
         ({"x": "lon", "label": "user"}, "not both"),
         ({"y": "lat"}, "have to say"),
         ({"x": "lon", "y": "lon"}, "both x and y"),
