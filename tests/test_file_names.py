@@ -103,7 +103,9 @@ def test_all_that_take_a_path_are_here() -> None:
 
 @pytest.mark.parametrize("name", TAKES)
 def test_what_is_no_path_is_refused(name: str) -> None:
-    for wrong in (None, 5, 1.5, True, b"name.json", ["name.json"], object(), np.eye(2)):
+    # an array of numbers is a mechanism, where one may be given
+    arrays = [] if name == "redesign" else [np.eye(2)]
+    for wrong in (None, 5, 1.5, True, b"name.json", ["name.json"], object(), *arrays):
         with pytest.raises(om.ProblemError) as caught:
             TAKES[name](wrong)
         assert "no path" in str(caught.value) or type(wrong).__name__ in str(caught.value), name

@@ -246,8 +246,9 @@ class Domain(ReadOnly):
         """Where positions are: of one, (x, y), the label of its place, None for nowhere; of many,
         shape (m, k), or the points of a GeoPandas table, their indices, -1 for nowhere.
 
-        That is the nearest place, at most ``max_distance`` away; of a grid or of regions the cell
-        that holds a position. ``Mechanism.sample`` takes the label, ``Mechanism.draws`` indices.
+        That is the nearest place, no farther away than ``max_distance``; of a grid or of regions
+        the cell that holds a position. ``Mechanism.sample`` takes the label, ``Mechanism.draws``
+        indices.
 
         Examples
         --------
