@@ -334,7 +334,9 @@ let read text =
   let digest = word s in
   expect s "words";
   let k = count s in
-  ignore (rest_of_line s);
+  let behind = rest_of_line s in
+  if String.exists (fun c -> c <> ' ') behind then
+    unread (s.line - 1) (Printf.sprintf "%S stands behind the number of words" behind);
   let said = many k (fun () -> rest_of_line s) in
   expect s "size";
   let n = count s in
@@ -421,8 +423,42 @@ let reason = function
         "a place is outside of the mesh, or its row is not that of the mesh"
       else "a gradient is too large"
 
+(* The character of UTF-8 at a place, and its length; -1 where there is none, of one byte. *)
+let character text k =
+  let byte j = if k + j < String.length text then Char.code text.[k + j] else 0 in
+  let first = byte 0 in
+  let size = if first < 0x80 then 1 else if first < 0xe0 then 2 else if first < 0xf0 then 3 else 4 in
+  let rec code j so_far =
+    if j = size then so_far
+    else if byte j land 0xc0 <> 0x80 then -1
+    else code (j + 1) (so_far * 64 + byte j land 0x3f)
+  in
+  let found = code 1 (if size = 1 then first else first land (0x7f lsr size)) in
+  let least = [| 0; 0; 0x80; 0x800; 0x10000 |].(size) in
+  if found < least || (first >= 0x80 && first < 0xc2) || first > 0xf4 then (-1, 1) else (found, size)
+
+(* What a terminal obeys or does not show: controls, marks that turn or hide what stands beside
+   them, blanks that are none, surrogates, what is for private use or for nothing. *)
+let hidden =
+  [ (-1, 0x1f); (0x7f, 0x9f); (0xad, 0xad); (0x34f, 0x34f); (0x600, 0x605); (0x61c, 0x61c);
+    (0x6dd, 0x6dd); (0x70f, 0x70f); (0x890, 0x891); (0x8e2, 0x8e2); (0x115f, 0x1160); (0x17b4, 0x17b5); (0x180b, 0x180f); (0x200b, 0x200f); (0x2028, 0x202e); (0x2060, 0x206f);
+    (0x3164, 0x3164); (0xd800, 0xf8ff); (0xfe00, 0xfe0f); (0xfeff, 0xfeff); (0xffa0, 0xffa0);
+    (0xfff0, 0xfffb); (0x110bd, 0x110bd); (0x110cd, 0x110cd); (0x13430, 0x1343f);
+    (0x1bca0, 0x1bca3); (0x1d173, 0x1d17a); (0xe0000, 0x1fffff) ]
+
 let printable text =
-  String.map (fun c -> if Char.code c < 32 || Char.code c = 127 then '?' else c) text
+  let out = Buffer.create (String.length text) in
+  let rec from k =
+    if k < String.length text then begin
+      let code, size = character text k in
+      if List.exists (fun (low, high) -> low <= code && code <= high) hidden then
+        Buffer.add_char out '?'
+      else Buffer.add_string out (String.sub text k size);
+      from (k + size)
+    end
+  in
+  from 0;
+  Buffer.contents out
 
 let judge path text =
   let d = read text in
@@ -467,6 +503,7 @@ let judge path text =
   end
 
 let content path =
+  if Sys.file_exists path && Sys.is_directory path then raise (Sys_error "is a folder");
   let stream = open_in_bin path in
   let size = in_channel_length stream in
   let text = really_input_string stream size in

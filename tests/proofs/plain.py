@@ -708,7 +708,8 @@ def read(text: str) -> dict[str, Any]:
     words.word()
     words.expect("words")
     count = words.small()
-    words.line()
+    if words.line().strip(" "):
+        raise UnreadError
     for _ in range(count):
         words.line()
     words.expect("size")

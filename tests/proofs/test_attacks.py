@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
 import plain
 import pytest
-from proved import Judge, text_of
+from proved import PROOFS, Judge, text_of
 from proved_mutations import all_texts
 
 import optmech as om
@@ -118,6 +120,16 @@ def backwards(lines: list[str]) -> list[str]:
     return [*lines[:k], turned, *lines[k + 1 :]]
 
 
+def head(behind: str) -> Edit:
+    """More on the line with the number of words."""
+
+    def edit(lines: list[str]) -> list[str]:
+        k = next(k for k, line in enumerate(lines) if line.startswith("words "))
+        return [*lines[:k], lines[k] + behind, *lines[k + 1 :]]
+
+    return edit
+
+
 ATTACKS: dict[str, tuple[str, Edit]] = {
     "nobody": ("worst", lambda lines: [
         *lines[: at(lines, "size ")], "size 0 4", "matrix 0", "objective worst", "loss 0",
@@ -163,6 +175,9 @@ ATTACKS: dict[str, tuple[str, Edit]] = {
     "tabs": ("third", whole(lambda text: text.replace("rate 1", "rate\t1"))),
     "returns": ("third", whole(lambda text: text.replace("\n", "\r\n"))),
     "a byte order mark": ("third", whole(lambda text: "\ufeff" + text)),
+    "words behind the number of words": ("third", head(" 1 hidden words")),
+    "a second number of words": ("third", head(" 7")),
+    "a tab behind the number of words": ("third", head("\t")),
     "a zero byte": ("third", whole(lambda text: text.replace("end", "\0end"))),
     "another version": ("third", whole(lambda text: text.replace("checked 1", "checked 2", 1))),
     "bits below zero": ("third", within("matrix", "matrix ", "matrix -")),
@@ -246,6 +261,63 @@ def test_words_of_a_design_cannot_pass_for_what_is_proved(
     assert "accepted" not in lines
     status, lines = shown(build, text, tmp_path / "a\naccepted\nb")
     assert lines.count("accepted") == 1
+
+
+def masked(character: str) -> bool:
+    """Whether Unicode has it for a control, for formats, for private use, for nothing that is
+    shown, or for the choice of a glyph."""
+    of = unicodedata.category(character)
+    chosen = "VARIATION SELECTOR" in unicodedata.name(character, "")
+    return of in ("Cc", "Cf", "Co", "Zl", "Zp") or chosen or "\ud800" <= character <= "\udfff"
+
+
+def test_a_terminal_obeys_nothing_of_what_is_printed(
+    texts: dict[str, str], build: Path, tmp_path: Path
+) -> None:
+    """Words with every character that there is, and with bytes that are none."""
+    codes = [chr(k) for k in range(0x110000) if k != 10 and not 0xD800 <= k < 0xE000]
+    known = [c for c in codes if unicodedata.category(c) != "Cn"]
+    rows = ["".join(known[k : k + 4000]).encode() for k in range(0, len(known), 4000)]
+    # continuations alone, too long, cut, surrogates, beyond Unicode
+    bad = [bytes([k]) for k in range(128, 256)]
+    bad += [b"\xc0\x9b", b"\xe0\x82\x9b", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xf0\x80\x82\x9b"]
+    rows += [b"a" + part + b"b" for part in bad]
+    first, _, rest = texts["third"].partition("\nwords ")
+    rest = rest[rest.index("\nsize ") :]
+    body = b"\n".join([f"{first}\nwords {len(rows)}".encode(), *rows]) + rest.encode()
+    path = tmp_path / "a\u202e\u009bb"
+    path.write_bytes(body)
+    command = [str(build / "checker"), str(path)]
+    said = subprocess.run(command, capture_output=True, check=False).stdout.decode()
+    lines = said.split("\n")
+    assert lines[0] == str(tmp_path / "a??b")
+    assert not any(masked(character) for line in lines for character in line)
+    shown = [line.removeprefix("  it says of itself: ") for line in lines[2 : 2 + len(rows)]]
+    for own, line in zip(rows, shown, strict=True):
+        if len(own) < 20:
+            assert set(line[1:-1]) == {"?"}
+            continue
+        pairs = [*zip(own.decode(), line, strict=True)]
+        wrong = [a for a, b in pairs if (a != b if not masked(a) else b != "?")]
+        # letters of Hangul and marks of Khmer that are there and cannot be seen, and the like
+        assert all(unicodedata.category(a) in ("Lo", "Mn", "So", "Cn") for a in wrong)
+        assert len(wrong) < 30
+
+
+def test_what_is_no_file_is_said_to_be_none(build: Path, tmp_path: Path) -> None:
+    program = str(build / "checker")
+    for path, words in ((tmp_path, "is a folder"), (tmp_path / "none", "No such file")):
+        done = subprocess.run([program, str(path)], capture_output=True, check=False, text=True)
+        assert done.returncode == 2
+        assert "not read: " in done.stdout
+        assert words in done.stdout
+
+
+def test_the_page_says_how_much_of_the_program_is_not_proved() -> None:
+    lines = len((PROOFS / "main.ml").read_text().splitlines())
+    page = (PROOFS.parent / "docs" / "verified.md").read_text("utf-8")
+    (said,) = re.findall(r"reads and prints: some (\d+) lines", page)
+    assert abs(int(said) - lines) <= 10
 
 
 def test_what_is_proved_is_of_the_numbers_and_not_of_the_words(
