@@ -61,7 +61,7 @@ MISTAKES = [
     # the table
     ("init empty.csv", "empty.csv", "is empty", "names of its columns"),
     ("init header.csv", "header.csv", "no row has numbers", "Name the columns"),
-    ("init twice.csv", "--x", "have to say where a row is", "the columns are 'lon', 'lon', 'lat'"),
+    ("init twice.csv", "twice.csv", "has two columns 'lon'", "Rename all but one of them"),
     ("init comma.csv", "comma.csv", "no row has numbers", "5.05, with a point"),
     ("init thousands.csv", "thousands.csv", "'E' has numbers with points and with commas",
      "nothing between thousands"),
