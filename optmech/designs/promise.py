@@ -7,6 +7,7 @@ reports. What holds between positions is said here in one way, for every place t
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -66,6 +67,19 @@ class Promise(Shown):
             return math.nan
         log_ratio = self.epsilon * (metres / scale + self.slack)
         return math.exp(log_ratio) if log_ratio < 700 else math.inf
+
+    def snapped(self, slack: float) -> Promise:
+        """Of positions that are moved first, so that the distance of two grows by up to ``slack``,
+        in ``unit``."""
+        if not slack or self.epsilon is None:
+            return self
+        per = f" {self.unit}" if self.unit else ""
+        more = (
+            f" Positions are moved to a lattice first, so that reports repeat: that counts as up "
+            f"to {slack:.3g}{per} more of distance, a factor of at most "
+            f"{times(math.exp(self.epsilon * slack))}."
+        )
+        return replace(self, sentence=self.sentence + more, slack=self.slack + slack)
 
     @property
     def odds(self) -> dict[int, float]:

@@ -20,8 +20,9 @@ DEGREE = 3
 _PARTS = 64
 """Of the region's extent, at least, that its bounds are whole multiples of: powers of two, so that
 triangles can be halved exactly."""
-_FINEST = 4.0
-"""Cells of the lattice in the radius, at least, of data that lie at few places."""
+_FINEST = 8.0
+"""Cells of the lattice in the radius, at most: few places, such as homes, would each be the middle
+of a cell of a metre otherwise, and reported as such."""
 _PASSES = 40
 
 
@@ -34,9 +35,11 @@ def whole_bounds(box: Floats) -> Floats:
     return out
 
 
-def lattice_over(points: Floats, box: Floats, unit: Floats, degrees: bool) -> Lattice:
-    """The finest lattice of about square cells whose occupied ones are few enough; ``unit`` are the
-    lengths of one of each coordinate."""
+def lattice_over(
+    points: Floats, box: Floats, unit: Floats, degrees: bool, radius: float
+) -> Lattice:
+    """The finest lattice of about square cells whose occupied ones are few enough, and that are no
+    small part of the ``radius``; ``unit`` are the lengths of one of each coordinate."""
     size = (box[2:] - box[:2]) * unit
 
     def of(count: float) -> Lattice:
@@ -46,7 +49,9 @@ def lattice_over(points: Floats, box: Floats, unit: Floats, degrees: bool) -> La
             coordinates="lonlat" if degrees else "plane",
         )  # fmt: skip
 
-    low, high = 1.0, 20 * _FINEST * _PARTS
+    low, high = 1.0, max(_FINEST * size.max() / radius, 1.0)
+    if _occupied(of(high), points) <= PLACES:
+        return of(high)
     # occupied cells grow with the count, nearly: the last that was few enough is taken
     best = of(low)
     for _ in range(_PASSES):

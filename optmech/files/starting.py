@@ -153,7 +153,7 @@ def _region(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[s
     core = core_size(points) * lengths
     # of data at one place, or on a line, there is no core to go by
     radius = _radius(wanted, core if core.min() > _THIN * size.min() else size)
-    lattice = lattice_over(points, box, lengths, degrees)
+    lattice = lattice_over(points, box, lengths, degrees, radius)
     if wanted.uniform:
         shorter = int(np.sqrt(PLACES * size.min() / size.max()))
         shape = np.maximum(np.rint(shorter * size / size.min()), 1).astype(int)
@@ -210,7 +210,7 @@ def _region(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[s
         odds_note(epsilon, unit) or _at_radius(wanted, radius, unit, "points"),
         f"{len(held)} {'cell' if len(held) == 1 else 'cells'} of {by(cell, unit)} stand for the "
         "rows, where the loss is counted",
-        *_of_prior(wanted),
+        *_of_prior(wanted, reported=True),
         *left_out(points, box, degrees, unit, "region", noun(wanted.pairs)),
         *_guessed(wanted, points, radius, unit),
     ]
@@ -423,13 +423,17 @@ def _metric(wanted: Wanted, radius: float, unit: str, metric: str) -> list[str]:
     ]
 
 
-def _of_prior(wanted: Wanted) -> list[str]:
+def _of_prior(wanted: Wanted, *, reported: bool = False) -> list[str]:
+    """That what is made tells of the data: the counts, and the places that are ``reported``."""
     if wanted.uniform:
         return []
-    return [
-        "the prior is counted in these data, and the design's file will contain it: publish that "
-        'only if the counts may be known, or write prior = "uniform"'
-    ]
+    what = "the prior is counted in these data, and the design's file and page will contain it"
+    if reported:
+        what = (
+            "the prior and the places that are reported are counted in these data: the design's "
+            "file, its page and the reports tell how many rows are where, to a cell"
+        )
+    return [f"{what}. Where that may not be known, start with optmech init --uniform"]
 
 
 def _shape(size: Floats, cells: int) -> tuple[int, int]:

@@ -202,5 +202,7 @@ def _words(found: dict[str, Any], unit: str) -> str:
         per = f" per {unit}" if unit else ""
         text += f": together ε = {epsilon['worst']:,.4g} and {epsilon['median']:,.4g}{per}"
     if found["found"] is not None:
-        text += f"; counting reports finds the most visited place of {100 * found['found']:.3g} %"
+        share = f"{100 * found['found']:.3g} %"
+        text += f"; counting reports finds the most visited place of {share}"
+        text += " (a better attack may find more)"
     return text

@@ -233,9 +233,10 @@ class Reporter:
 
     def nearest_reports(self, points: Floats) -> Ints | None:
         """The observable that lies nearest to each point, -1 for none; None where they lie
-        nowhere."""
+        nowhere, or everywhere on earth, where the commonest of a few reports tells little and an
+        average of them much."""
         if isinstance(self.mechanism, Anywhere):
-            return self.mechanism.cells_of(points)
+            return None
         domain = self.mechanism.observables
         if domain.points is None or domain.points.shape[1] != points.shape[1]:
             return None

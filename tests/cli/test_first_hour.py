@@ -42,7 +42,7 @@ def test_four_commands_and_a_page(fixes: Path) -> None:
     folder = fixes.parent
     said = optmech(folder, "init", "fixes.csv", "--cells", "25")
     assert "taking 'start_lng' and 'start_lat'" in said.stderr
-    assert "the design's file will contain it" in said.stderr
+    assert "the design's file and page will contain it" in said.stderr
     optmech(folder, "solve", "problem.toml", "-q", "-o", "design.json")
     place = ["--x", "start_lng", "--y", "start_lat"]
     said = optmech(folder, "protect", "design.json", "fixes.csv", *place,

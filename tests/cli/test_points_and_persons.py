@@ -17,6 +17,8 @@ import optmech as om
 from optmech.cli.main import main
 from optmech.errors import ProblemError
 from optmech.files import build_problem
+from optmech.protection.places import Snap
+from optmech.protection.reporter import STICKY
 
 RADIUS = 6371.0088
 
@@ -301,7 +303,7 @@ def test_a_row_with_two_places_has_two_reports(
     assert main(argv) == 0
     found = json.loads(capsys.readouterr().out)
     # a row is released with both of its places, or not at all
-    assert (found["rows"], found["reports"], found["missing"]) == (400, 399, 1)
+    assert (found["rows"], found["reports"], found["missing"]) == (400, 798, 1)
     assert found["moved"] == 1
     assert found["draws_per_row"] == 2
     reports = read(out)
@@ -522,3 +524,78 @@ def test_real_tables(name: str, shared_data: Path, tmp_path: Path) -> None:
     assert inside.mean() > 0.95
     assert haversine(truth[inside], drawn[inside]).mean() == pytest.approx(design.loss, rel=0.1)
     require_private(design, truth[inside])
+
+
+def test_what_repeats_promises_what_its_lattice_keeps(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of pairs of points, moved as they are before a draw, none is beyond the odds that are
+    printed; some are beyond those of fresh reports."""
+    argv = ["protect", str(made / "d.json"), str(made / "t.csv"), "--json"]
+    key = ["--sticky-key-file", str(made / "key"), "--sticky-by", "rider"]
+    assert main([*argv, *key, "-o", str(tmp_path / "o.csv")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main([*argv, "-o", str(tmp_path / "f.csv")]) == 0
+    fresh = json.loads(capsys.readouterr().out)
+    design = om.Design.load(made / "d.json")
+    epsilon, mesh = float(design.problem.constraints[0].epsilon), design.region.mesh
+    assert found["odds"]["100"] == pytest.approx(math.exp(epsilon * (0.1 + found["snap"])))
+    assert fresh["odds"]["100"] == pytest.approx(math.exp(epsilon * 0.1))
+    assert f"{found['snap']:.3g} km" in found["promise"]
+    rng = np.random.default_rng(5)
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    one = rng.uniform(low + 0.1 * (high - low), high - 0.1 * (high - low), (4000, 2))
+    angle = rng.uniform(0, 2 * np.pi, len(one))
+    step = 0.1 / 111.2 / np.column_stack([np.cos(np.radians(one[:, 1])), np.ones(len(one))])
+    other = one + step * np.column_stack([np.cos(angle), np.sin(angle)])
+    snap = Snap.of(mesh, STICKY / epsilon)
+    p, q = (probabilities(design, snap(points)[0]) for points in (one, other))
+    ratio = np.maximum(p / q, q / p).max(axis=1)
+    assert ratio.max() <= found["odds"]["100"]
+    assert ratio.max() > fresh["odds"]["100"]
+
+
+def test_a_few_homes_are_not_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(8)
+    homes = np.array([13.4, 52.5]) + rng.normal(size=(12, 2)) * [0.05, 0.03]
+    fixes = homes[rng.integers(12, size=900)]
+    rows = "".join(f"{x:.6f},{y:.6f}\n" for x, y in fixes.tolist())
+    (tmp_path / "homes.csv").write_text("lon,lat\n" + rows)
+    argv = ["init", str(tmp_path / "homes.csv"), "-o", str(tmp_path / "p.toml")]
+    assert main([*argv, "--radius", "800m"]) == 0
+    assert "the reports tell how many rows are where" in capsys.readouterr().err
+    problem = om.load_problem(tmp_path / "p.toml")
+    reported = problem.observables.points
+    assert reported is not None
+    away = np.array([haversine(home, reported).min() for home in homes])
+    # middles of cells of an eighth of the radius and more: as far as points of such cells are
+    assert np.median(away) > 0.01
+    assert away.max() < 0.8
+    # the other way, nothing of the data is in it
+    assert main([*argv, "--uniform", "--force"]) == 0
+    assert "tell" not in capsys.readouterr().err
+
+
+def test_counting_reports_that_never_repeat_says_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.csv").write_text("who,lon,lat\n" + "a,8.5,47.4\n" * 30 + "b,8.6,47.3\n" * 30)
+    assert main(["pack", "--earth", "1", "-o", str(tmp_path / "e.omm")]) == 0
+    capsys.readouterr()
+    argv = ["protect", str(tmp_path / "e.omm"), str(tmp_path / "t.csv"), "--keep", "who", "--json"]
+    assert main([*argv, "-o", str(tmp_path / "o.csv")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["persons"]["draws"]["worst"] == 30
+    assert found["persons"]["found"] is None
+
+
+def test_check_names_the_gap_of_its_bound(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(made / "d.json"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    own = (found["loss"] - found["lower_bound"]) / found["loss"]
+    assert found["total_gap"] == pytest.approx(own, rel=1e-9)
+    assert found["total_gap"] > found["gap"] + 1e-3
+    assert main(["check", str(made / "d.json")]) == 0
+    said = capsys.readouterr().out
+    assert "gap on this mesh" in said
+    assert f"{own:.6g}"[:6] in said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import stat
 import time
@@ -27,7 +26,6 @@ from optmech.errors import ProblemError
 if TYPE_CHECKING:
     from optmech.designs.promise import Promise
     from optmech.packed.earth import Earth
-    from optmech.protection.reporter import Reporter
     from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "draw a report for every row of a table of places"
@@ -188,7 +186,10 @@ def run(args: argparse.Namespace) -> Answer:
             "rows of one person tell together is not counted"
         )
     draws = 1 + len(reporter.others)
-    lines = [] if promise is None else _promised(promise, reporter, draws)
+    if promise is not None:
+        promise = promise.snapped(reporter.snap)
+    reports = draws * (reporter.rows - reporter.dropped)
+    lines = [] if promise is None else _promised(promise, draws)
     lines += [f"under the prior: {guess}"] if guess else []
     rate = None if promise is None else promise.epsilon
     unit = "" if promise is None else promise.unit
@@ -196,7 +197,7 @@ def run(args: argparse.Namespace) -> Answer:
     counted = None if persons is None else persons.summary(rate, unit, sticky)
     values = {
         "rows": reporter.rows,
-        "reports": reporter.rows - reporter.dropped,
+        "reports": reports,
         "dropped": reporter.dropped,
         "missing": reporter.missing,
         "moved": reporter.moved + sum(each.moved for each in reporter.others),
@@ -214,7 +215,7 @@ def run(args: argparse.Namespace) -> Answer:
         values["persons"] = counted
     return Answer(
         values,
-        files={"output": f"{reporter.rows - reporter.dropped:,} reports", "summary": "summary"},
+        files={"output": f"{reports:,} reports", "summary": "summary"},
         notes=[*(f"note: {line}" for line in said), *out],
     )
 
@@ -238,23 +239,14 @@ def _released(args: argparse.Namespace) -> tuple[Mechanism | Earth, Promise | No
     return design.mechanism, design.promise, guess_words(design.mechanism, design.problem.prior)
 
 
-def _promised(promise: Promise, reporter: Reporter, draws: int) -> list[str]:
+def _promised(promise: Promise, draws: int) -> list[str]:
     """What the reports of one row promise, in sentences."""
-    from optmech.designs.promise import times
-
     lines = [promise.sentence]
     if promise.odds:
         lines.append(f"in odds: {promise.odds_words}")
     if draws > 1:
         lines.append(
             f"a row has {draws} reports: of the row as a whole ε is {draws} times that of one"
-        )
-    if reporter.snap:
-        unit = f" {promise.unit}" if promise.unit else ""
-        lines.append(
-            f"places are the points of a lattice, so that reports repeat: two positions count as "
-            f"up to {reporter.snap:.3g}{unit} farther apart than they are, and odds grow by a "
-            f"factor of at most {times(math.exp((promise.epsilon or 0.0) * reporter.snap))}"
         )
     return lines
 
