@@ -579,10 +579,10 @@ def test_a_few_homes_are_not_reported(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_counting_reports_that_never_repeat_says_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "t.csv").write_text("who,lon,lat\n" + "a,8.5,47.4\n" * 30 + "b,8.6,47.3\n" * 30)
+    (tmp_path / "t.csv").write_text("user,lon,lat\n" + "a,8.5,47.4\n" * 30 + "b,8.6,47.3\n" * 30)
     assert main(["pack", "--earth", "1", "-o", str(tmp_path / "e.omm")]) == 0
     capsys.readouterr()
-    argv = ["protect", str(tmp_path / "e.omm"), str(tmp_path / "t.csv"), "--keep", "who", "--json"]
+    argv = ["protect", str(tmp_path / "e.omm"), str(tmp_path / "t.csv"), "--keep", "user", "--json"]
     assert main([*argv, "-o", str(tmp_path / "o.csv")]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["persons"]["draws"]["worst"] == 30
