@@ -35,9 +35,9 @@ _MEASURED = 400
 """Cells up to which what holds between positions is measured, and not only bounded."""
 _PAIRS = 20_000
 _DIGITS = 3
-REPEATS = (
+_REPEATS = (
     "Every fresh report spends it again: n independent reports promise n times ε. Repeat a report "
-    "for as long as the place is the same (sticky reports)."
+    "for as long as the {} is the same (sticky reports)."
 )
 
 
@@ -103,7 +103,8 @@ class Promise(Shown):
     @property
     def repeats(self) -> str:
         """What several reports do to it."""
-        return REPEATS
+        placed = self.scope in ("every point", "cells", "places")
+        return _REPEATS.format("place" if placed else "secret")
 
     @property
     def brief(self) -> str:
@@ -120,7 +121,7 @@ class Promise(Shown):
     def facts(self) -> list[tuple[str, str]]:
         """Names and sentences: what is promised, in odds, and what repeats do."""
         odds = [("in odds", self.odds_words)] if self.odds else []
-        return [("promised", self.sentence), *odds, ("repeats", REPEATS)]
+        return [("promised", self.sentence), *odds, ("repeats", self.repeats)]
 
     def plain(self) -> dict[str, Any]:
         """For JSON: the sentence, its scope, and the odds by metres."""
@@ -130,7 +131,7 @@ class Promise(Shown):
             "odds": {str(metres): factor for metres, factor in self.odds.items()},
             "at_distance_0": self.step,
             "violated": self.violated,
-            "repeats": REPEATS,
+            "repeats": self.repeats,
         }
 
 
@@ -182,7 +183,7 @@ def at_every_point(
 ) -> Promise:
     """That of a region, a line or roads, ε in words being the ``rate``; ``slack`` counts on top of
     a distance."""
-    more = f" + {slack:.2g}" if slack else ""
+    more = f" + {slack:.2g}{f' {unit}' if unit else ''}" if slack else ""
     where, apart = "the region", "d apart"
     if mesh is not None and not mesh.is_region:
         where, apart = mesh.words, "d apart along it"

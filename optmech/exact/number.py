@@ -173,7 +173,9 @@ def _parse_string(text: str, where: str, remedy: str) -> Exact:
             remedy = f'Write "ln {found[1].strip()}"'
         elif found := _PERCENT.fullmatch(text.strip()[:_LONGEST]):
             remedy = f"Write {float(found[1]) / 100:g}"
-        raise ProblemError(f"{shown!r} is not a number", where=where, remedy=remedy)
+        negative = text.strip().startswith("-") and _PATTERN.match(text.strip()[1:])
+        fault = "is negative" if negative else "is not a number"
+        raise ProblemError(f"{shown!r} {fault}", where=where, remedy=remedy)
     try:
         if match["plain"] is not None:
             return Exact(_fraction(match["plain"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def read_points(data: Path, pairs: Sequence[Pair], degrees: bool) -> tuple[Float
     x, y = pairs[0]
     if not len(points):
         raise ProblemError(
-            f"no row has numbers in {x!r} and {y!r}",
+            f"no row has numbers in {' and '.join(_empty(columns, pairs[0]))}",
             where=str(data),
             remedy="Name the columns with the coordinates; numbers are written 5.05, with a point",
         )
@@ -56,6 +56,12 @@ def read_points(data: Path, pairs: Sequence[Pair], degrees: bool) -> tuple[Float
         notes.append(_counted(int((~usable).sum()), len(points), lost, what))
         points = _turned(points[usable])
     return points, [note for note in notes if note]
+
+
+def _empty(columns: Mapping[str, Floats], pair: Pair) -> list[str]:
+    """Of a pair of columns those without a number, in quotation marks; both where each has some."""
+    lacking = [name for name in pair if not np.isfinite(columns[name]).any()]
+    return [repr(name) for name in lacking or pair]
 
 
 def _on_the_globe(points: Floats) -> Bools:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,12 @@ _CODE = re.compile(r"(?:[Ee][Pp][Ss][Gg]:)?([0-9]{4,6})")
 _UNITS = {"metre": "m", "kilometre": "km"}
 _STRETCHED = 0.01
 """By which lengths may differ from those on the ground: less than what ε is rounded to by eye."""
-_LOOKED_AT = 1000
+_LOOKED_AT, _LONGEST = 1000, 120
+
+
+def _area(name: str) -> str:
+    """The name of an area of use: whole words of it, without the point at its end."""
+    return shorten(printable(name), _LONGEST, placeholder=" …").rstrip(".")
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class Reference:
             raise ProblemError(
                 f"{int((~inside).sum()):,} of {len(few):,} rows in {names[0]!r} and {names[1]!r} "
                 f"lie outside of where {self.words} is used"
-                + (f": {printable(str(area.name))[:120]}" if area is not None else ""),
+                + (f": {_area(str(area.name))}" if area is not None else ""),
                 where=str(data),
                 remedy=f"They seem to be the other way around: --x {names[1]} --y {names[0]}"
                 if exchanged

@@ -29,7 +29,9 @@ class Chosen:
         """Raises ProblemError where they do not say it, or are not among the ``known`` columns."""
         if (label is None) == (x is None) or (y is not None and x is None):
             raise ProblemError(
-                "coordinates or labels have to say where a row is, and not both",
+                "no column says where a row is"
+                if label is None and y is None
+                else "coordinates or labels have to say where a row is, and not both",
                 where="label" if label is not None else "x",
                 remedy=f"Name x and y, or label; the columns are {few(known)}",
             )

@@ -24,6 +24,7 @@ from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.recognised import WORDS, by_ending, kind_of
 from optmech.reading.sealed import FORMATS, MAX_BYTES, begins, read_sealed
 from optmech.reading.source import distinct, read_document
+from optmech.show.words import increase_words, loss_unit
 
 _MANIFEST = "sweep.json"
 _START = 400
@@ -88,8 +89,9 @@ def _of_proved(path: str | Path) -> Described:
         size += f", {len(found.problem.observables):,} reports"
         if found.matrix is not None:
             more.append(("best guess", guess_words(found.mechanism, found.problem.prior)))
-        more += [("loss", f"{found.loss:.6g}, {found.status}: no mechanism can have less than "
-                         f"{found.lower_bound:.6g}")]  # fmt: skip
+        lost = loss_unit(found.problem)
+        more += [("loss", f"{found.loss:.6g}{lost}, {found.status}: no mechanism can have less "
+                         f"than {found.lower_bound:.6g}{lost}")]  # fmt: skip
     else:
         assert isinstance(found, ProvedLoss)
         kind = "noise" if "noise" in stated.name else "coupling"
@@ -123,19 +125,26 @@ def _of_packed(path: str | Path) -> Described:
     found = load_any_packed(path)
     header, promise = found.header, of_packed(found)
     loss, proved = header.loss, isinstance(found, Earth)
+    # what the line "repeats" says is not said twice
+    others = (
+        said for said in header.does_not_promise if not said.startswith("Every report spends")
+    )
     verdict, beside = "what it claims is proved by optmech check FILE DESIGN", "the design"
     size = f"from {header.region}"
     if isinstance(found, Earth):
         verdict, beside = "what it claims was proved again", "the least there is"
     else:
-        size = f"{found.bits} bits, {size}, to {len(found.observables):,} reports"
+        drawn = int(found.matrix.any(axis=0).sum())
+        size = f"{found.bits} bits, {size}, to {drawn:,} reports"
+        if drawn < len(found.observables):
+            size += f" of {len(found.observables):,}"
     return Described(
         "packed", WORDS["packed"][0], promise, f"sha256:{found.digest.hex()}",
         os.path.getsize(path), proved,
         f"{'yes: ' * proved}the bytes fit the digest; {verdict}", size, header.title,
         (*_within(found),
-         (f"{loss.objective}", f"{loss.packed:.6g}, {100 * loss.increase:.2g} % above {beside}"),
-         ("not promised", " ".join(header.does_not_promise))),
+         (f"{loss.objective}", f"{loss.packed:.6g}, {increase_words(loss.increase)} {beside}"),
+         ("not promised", " ".join(others))),
     )  # fmt: skip
 
 

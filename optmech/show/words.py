@@ -61,18 +61,28 @@ def unit_of(problem: Problem, distance: str) -> str:
     return after(problem.space.unit_of(distance))
 
 
+def loss_unit(problem: Problem) -> str:
+    """The unit of the loss with a space before it; empty where it has none."""
+    named = distance_words(problem.loss) if callable(problem.loss) else ""
+    return after(problem.space.unit_of(named))
+
+
 def unit_of_promise(problem: Problem, index: int, quantity: str) -> str:
     """The unit of what a constraint promises: that of its distance, or per it; empty where it has
     none."""
     constraint = problem.constraints[index]
     if quantity == "loss":
-        named = distance_words(problem.loss) if callable(problem.loss) else ""
-        return problem.space.unit_of(named)
+        return loss_unit(problem).strip()
     distance = getattr(constraint, "distance", None)
     unit = "" if distance is None else problem.space.unit_of(distance_words(distance))
     if not unit or quantity not in ("epsilon", "distortion"):
         return ""
     return f"per {unit}" if quantity == "epsilon" else unit
+
+
+def increase_words(share: float) -> str:
+    """By how much a loss is above or below another."""
+    return f"{100 * abs(share):.2g} % {'below' if share < 0 else 'above'}"
 
 
 def after(unit: str) -> str:

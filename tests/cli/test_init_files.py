@@ -606,3 +606,38 @@ def test_extents_are_said_so_that_they_are_seen(
         assert [south, north] == pytest.approx([box[1], box[3]], abs=0.01 * (box[3] - box[1]))
         assert ends[0] in said
         assert ends[1] in said
+
+
+def test_the_column_without_a_number_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "n.csv").write_text("lon,lat\n8.5,north\n8.6,south\n")
+    assert init("n.csv", "-o", "n.toml") == 2
+    assert "no row has numbers in 'lat'." in errors(capsys)
+
+
+def test_areas_are_named_in_whole_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyproj")
+    swiss(folder)
+    # Monte Mario's area has a long name, LV95's ends with a point
+    for code in ("EPSG:3003", "EPSG:25833"):
+        assert init("lv95.csv", "--crs", code, "-o", "a.toml") == 2
+        said = errors(capsys)
+        area = said.partition(" is used: ")[2].partition(". ")[0]
+        assert ".." not in said
+        import pyproj
+
+        whole = pyproj.CRS(code).area_of_use.name
+        assert area.endswith("…") == (len(whole) > 120)
+        words = area.removesuffix("…").split()
+        assert whole.split()[: len(words) - 1] == words[:-1]
+        assert whole.split()[len(words) - 1].rstrip(".") == words[-1].rstrip(".")
+
+
+def test_reports_are_written_in_fifteen_digits(folder: Path) -> None:
+    rng = np.random.default_rng(4)
+    rows = "".join(f"{x!r},{y!r}\n" for x, y in rng.uniform([8, 52], [9, 53], (300, 2)).tolist())
+    (folder / "t.csv").write_text("lon,lat\n" + rows)
+    assert init("t.csv", "-o", "t.toml") == 0
+    points = tomllib.loads((folder / "t.toml").read_text())["observables"]["points"]
+    assert all(len(repr(v).replace(".", "")) <= 15 for point in points for v in point)

@@ -160,3 +160,66 @@ def test_solve_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     found = json.loads(capsys.readouterr().out)["points"]
     assert found["scope"] == "places"
     assert found["odds"]["1000"] == pytest.approx(2)
+
+
+def test_losses_have_their_units_and_shares_their_direction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A grid of four cells of 2 km: losses in km, ε per km; of a packed file too."""
+    grid = om.Grid(2, 2, cell=2.0, unit="km")
+    rate = om.MetricPrivacy("ln 2", om.distances.euclidean())
+    loss = om.distances.euclidean()
+    problem = om.Problem(prior=om.Prior.uniform(grid), loss=loss, constraints=[rate])
+    design, packed = tmp_path / "d.json", tmp_path / "d.omm"
+    om.solve(problem).save(design)
+    assert main(["measure", str(design)]) == 0
+    said = capsys.readouterr().out
+    for words in (
+        "expected loss (km)", "worst-case loss (km)", "metric privacy (euclidean, per km)",
+        "distortion privacy (euclidean, km)",
+    ):  # fmt: skip
+        assert words in said
+    assert main(["show", str(design)]) == 0
+    shown = capsys.readouterr().out
+    assert f"{om.Design.load(design).loss:.6g} km, optimal" in shown
+    assert main(["pack", str(design), "-o", str(packed)]) == 0
+    told = capsys.readouterr().out
+    share = om.load_packed(packed).header.loss.increase
+    word = "below" if share < 0 else "above"
+    assert f"{100 * abs(share):.2g} % {word} the design" in told
+    assert main(["show", str(packed)]) == 0
+    shown = capsys.readouterr().out
+    assert f" % {word} the design" in shown
+    # that every report spends is said once
+    assert shown.lower().count("every fresh report spends") == 1
+    assert "Every report spends" not in shown
+    # and of secrets that are no places nobody reads of places
+    pair = om.Prior.uniform(om.Domain(["a", "b"]))
+    rules = [om.DifferentialPrivacy(1)]
+    labels = om.Problem(prior=pair, loss=om.distances.hamming(), constraints=rules)
+    om.solve(labels).save(design)
+    assert main(["show", str(design)]) == 0
+    assert "for as long as the secret is the same" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.toml", "x.CSV", "x.html"])
+def test_a_packed_file_has_no_name_of_another_kind(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / name
+    assert main(["pack", "--earth", "1", "-o", str(out)]) == 2
+    assert "ends in .omm" in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(("epsilon", "cell", "warned"), [(1, 10, True), (1, 0.1, False)])
+def test_wide_cells_on_earth_are_doubted(
+    epsilon: float, cell: float, warned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["pack", f"--earth={epsilon}", "--cell", str(cell), "-o", str(tmp_path / "e.omm")]
+    assert main(argv) == 0
+    said = capsys.readouterr()
+    assert ("two positions next to each other" in said.err) == warned
+    assert " km): proved" in said.out
+    assert main(["pack", "--earth=-1", "-o", str(tmp_path / "n.omm")]) == 2
+    assert "'-1' is negative" in capsys.readouterr().err

@@ -592,7 +592,7 @@ def test_what_it_is_and_promises_is_shown(capsys: pytest.CaptureFixture[str]) ->
     said = json.loads(capsys.readouterr().out)
     assert (said["kind"], said["checked"]) == ("packed", True)
     own = om.Earth.load(path)
-    assert f"(d + {2 * own.header.snap:.1g})" in said["promise"]
+    assert f"(d + {2 * own.header.snap:.1g} km)" in said["promise"]
     # 1 km apart: e^(ln 2 (1 + 2 snap))
     factor = 2 ** (1 + 2 * own.header.snap)
     assert said["odds"]["1000"] == pytest.approx(factor, rel=1e-6)

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> Answer:
         ("status", report.status),
         *([("reason", report.reason)] if report.reason else []),
         ("inequalities", f"{report.inequalities:,}, all decided exactly"),
-        ("tightest ratio", "none" if tightest is None else f"{tightest.worst:.15g} of allowed"),
+        *([] if tightest is None else [("tightest ratio", f"{tightest.worst:.15g} of allowed")]),
         ("loss", number(report.loss)),
         ("lower bound", number(report.lower_bound)),
         *([("gap", number(report.gap))] if report.gap == whole else both),

@@ -88,8 +88,8 @@ def run(args: argparse.Namespace) -> Answer:
     from optmech.exact.number import parse_exact
     from optmech.problem.attacked import choose_distance
     from optmech.show.figures import measure_constraints
+    from optmech.show.words import in_brackets, loss_unit, unit_of
     from optmech.spaces.mesh.mechanism import MeshMechanism
-    from optmech.spaces.tabulated import distance_words
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")
@@ -117,16 +117,27 @@ def run(args: argparse.Namespace) -> Answer:
     at = " at the places" if isinstance(m, MeshMechanism) else ""
     right, left = measures.bayes_vulnerability(m, prior), measures.conditional_entropy(m, prior)
     told = measures.mutual_information(m, prior)
+    lost, far = loss_unit(problem).strip(), unit_of(problem, name)
+    per = f", per{far}" if far else ""
     found = {
-        "expected_loss": ("expected loss", measures.expected_loss(m, prior, loss)),
-        "worst_loss": ("worst-case loss", measures.worst_loss(m, loss)),
-        "metric_epsilon": (f"ε of metric privacy{at} ({name})", measures.epsilon(m, distance)),
+        "expected_loss": (
+            f"expected loss{in_brackets(lost)}",
+            measures.expected_loss(m, prior, loss),
+        ),
+        "worst_loss": (f"worst-case loss{in_brackets(lost)}", measures.worst_loss(m, loss)),
+        "metric_epsilon": (
+            f"ε of metric privacy{at} ({name}{per})",
+            measures.epsilon(m, distance),
+        ),
         "epsilon": (f"ε of differential privacy{at} (all pairs)", measures.epsilon(m)),
-        "distortion": (f"distortion privacy ({name})", measures.distortion(m, prior, distance)),
+        "distortion": (
+            f"distortion privacy ({name}{',' * bool(far)}{far})",
+            measures.distortion(m, prior, distance),
+        ),
         "bayes_vulnerability": ("best guess right with probability", right),
         "prior_entropy": ("entropy of the prior (bits)", prior.entropy),
         "conditional_entropy": ("entropy left after a report (bits)", left),
-        "mutual_information_nats": ("mutual information (nats)", told),
+        "mutual_information_nats": ("mutual information (nats; a bit is 0.693)", told),
     }
     variants = (("metric_", "metric", distance), ("", "differential", None))
     if rate is not None:
@@ -154,11 +165,8 @@ def run(args: argparse.Namespace) -> Answer:
         shown += [Title("Between the centres of cells"), Facts(rows)]
     if args.crossings:
         moved = _crossed(args, problem, m)
-        length = (
-            problem.space.unit_of(distance_words(problem.loss)) if callable(problem.loss) else ""
-        )
         values["crossings"] = _plain_crossings(moved)
-        shown += [Title("Reports of people who move"), _crossings_table(moved, length)]
+        shown += [Title("Reports of people who move"), _crossings_table(moved, lost)]
     return Answer(values, shown)
 
 

@@ -1,7 +1,9 @@
 """``optmech pack``: a design as a small file to sample from."""
 
 import argparse
+import math
 import os
+from pathlib import Path
 
 from optmech.cli.inputs import argument
 from optmech.cli.output import Answer, Facts, claim_outputs, number
@@ -10,6 +12,12 @@ from optmech.errors import ProblemError
 SUMMARY = "release a design again in few bits, as a small file for devices"
 EXAMPLE = "optmech pack design.json -o city.omm --bits 24 --max-loss 0.1%"
 _BITS = 24
+_COARSE, _MOST = 1.0, 13.8
+"""Of ε times what cells add to a distance: a factor of e, and one of a million."""
+_OTHERS = {
+    ".json": "a design", ".toml": "a problem file", ".csv": "a table", ".tsv": "a table",
+    ".parquet": "a table", ".html": "a page", ".png": "a picture", ".svg": "a picture",
+}  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +61,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Answer:
     """Write the file; report its size and what it costs."""
     claim_outputs(args, [args.design, args.sign])
+    other = Path(args.output).suffix.lower()
+    if other in _OTHERS:
+        raise ProblemError(
+            f"{args.output}: is the name of {_OTHERS[other]}, and a packed file is neither text "
+            "nor table",
+            where="--output",
+            remedy="Use a name that ends in .omm",
+        )
     if args.earth is not None:
         return _earth(args)
     if args.design is None:
@@ -64,6 +80,7 @@ def run(args: argparse.Namespace) -> Answer:
     from optmech.designs.design import Design
     from optmech.packed.everywhere import PackedEverywhere
     from optmech.packed.make import pack
+    from optmech.show.words import increase_words
 
     packed = pack(
         Design.load(args.design),
@@ -91,8 +108,8 @@ def run(args: argparse.Namespace) -> Answer:
     facts = [
         ("bits", str(packed.bits)),
         (of, f"{rows.shape[0]:,}"),
-        ("reports", f"{columns:,} of {rows.shape[1]:,}"),
-        (loss.objective, f"{number(loss.packed)}, {loss.increase:+.2g} of the design's"),
+        ("reports", f"{columns:,} of {rows.shape[1]:,} have a probability"),
+        (loss.objective, f"{number(loss.packed)}, {increase_words(loss.increase)} the design"),
         ("inequalities", "all decided exactly"),
         *([] if size is None else [("size", f"{size:,} bytes")]),
     ]
@@ -101,6 +118,7 @@ def run(args: argparse.Namespace) -> Answer:
 
 def _earth(args: argparse.Namespace) -> Answer:
     """The file for the whole earth: what it promises, and what it costs."""
+    from optmech.designs.promise import times
     from optmech.packed.earth import Earth
 
     for name in ("design", "bits", "max_loss", "prior_date", "outside"):
@@ -113,6 +131,13 @@ def _earth(args: argparse.Namespace) -> Answer:
     earth = Earth.of(args.earth, cell=args.cell)
     earth.save(args.output, sign=args.sign)
     header = earth.header
+    notes = []
+    if (log_ratio := 2 * (header.snap or 0.0) * header.constraints[0]["epsilon"]) > _COARSE:
+        notes.append(
+            f"note: two positions next to each other, in two cells, are told apart by a factor "
+            f"{'up to ' + times(math.exp(log_ratio)) if log_ratio < _MOST else 'over a million'}: "
+            "give a smaller --cell"
+        )
     size = os.path.getsize(args.output) if os.path.isfile(args.output) else None
     snap, (accuracy,) = header.snap or 0.0, header.accuracy.radius if header.accuracy else (0.0,)
     values = {
@@ -126,13 +151,14 @@ def _earth(args: argparse.Namespace) -> Answer:
     }
     facts = [
         ("promise", header.constraints[0]["promise"]),
-        ("between d km", f"log ratios at most ε · (d + {2 * snap:.4g}): proved"),
+        ("between d km", f"log ratios at most ε · (d + {2 * snap:.4g} km): proved"),
         (
             "mean distance",
-            f"at most {header.loss.packed:.4g} km; of any such law {header.loss.design:.4g}",
+            f"at most {header.loss.packed:.4g} km; the least of any law that depends on "
+            f"the distance alone is {header.loss.design:.4g} km",
         ),
         ("95 % within", f"{accuracy / 1000:.4g} km"),
         ("cells", f"{earth.secrets.bands:,} bands of latitude"),
         *([] if size is None else [("size", f"{size:,} bytes")]),
     ]
-    return Answer(values, [Facts(facts)], {"output": "packed mechanism"})
+    return Answer(values, [Facts(facts)], {"output": "packed mechanism"}, notes)

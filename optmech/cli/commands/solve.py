@@ -258,19 +258,22 @@ def _notes(design: Design) -> list[str]:
 
 
 def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list[tuple[str, str]]:
-    from optmech.show.words import nearness, unit_of
+    from optmech.show.words import loss_unit, nearness, unit_of
 
     best = "(no mechanism can do better)"
     rows = [("status", design.status + (f" ({design.reason})" if design.reason else ""))]
     if design.status == "feasible":
         rows.append(("", nearness(design)))
     if design.matrix is not None:
-        rows.append(("loss", number(design.loss)))
+        lost = loss_unit(design.problem)
+        rows.append(("loss", f"{number(design.loss)}{lost}"))
         if design.mesh is not None:
             rows.append(("gap on this mesh", f"{design.gap:.2g}"))
         looked = design.mesh is None or design.certificate.outer is not None
         none = "(none was looked for that holds for every mechanism)"
-        rows.append(("lower bound", f"{number(design.lower_bound)} {best if looked else none}"))
+        rows.append(
+            ("lower bound", f"{number(design.lower_bound)}{lost} {best if looked else none}")
+        )
         if design.problem.statement.objective == "maximize_distortion":
             rows += [
                 ("distortion", number(design.objective)),
