@@ -186,7 +186,7 @@ def _region(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[s
         lines += [f"{key} = {_named(own)}" for key, own in zip("xy", names, strict=True)]
     lines += ["", "[observables]", f'kind = "{"lonlat" if degrees else "points"}"']
     lines += [f"unit = {_text(unit)}"] if unit and not degrees else []
-    lines += ["points = [", *(f"  {_listed(_short(place))}," for place in reports), "]", ""]
+    lines += ["points = [", *(f"  {_listed(place)}," for place in reports), "]", ""]
     lines += ["[prior]", f'kind = "{"uniform" if wanted.uniform else "counts"}"', ""]
     rate = rate_of(wanted.factor, radius)
     vertices = vertices_for(radius, size)
@@ -455,11 +455,6 @@ def _rounded(value: float) -> float:
 
 def _factor(factor: float) -> str:
     return f'"ln {factor:g}"' if float(f"{factor:g}") == factor else repr(float(np.log(factor)))
-
-
-def _short(place: Floats) -> Floats:
-    """Coordinates without what floats leave behind the fifteenth digit."""
-    return np.array([float(f"{value:.15g}") for value in place.tolist()])
 
 
 def _listed(values: Floats) -> str:

@@ -632,12 +632,3 @@ def test_areas_are_named_in_whole_words(folder: Path, capsys: pytest.CaptureFixt
         words = area.removesuffix("…").split()
         assert whole.split()[: len(words) - 1] == words[:-1]
         assert whole.split()[len(words) - 1].rstrip(".") == words[-1].rstrip(".")
-
-
-def test_reports_are_written_in_fifteen_digits(folder: Path) -> None:
-    rng = np.random.default_rng(4)
-    rows = "".join(f"{x!r},{y!r}\n" for x, y in rng.uniform([8, 52], [9, 53], (300, 2)).tolist())
-    (folder / "t.csv").write_text("lon,lat\n" + rows)
-    assert init("t.csv", "-o", "t.toml") == 0
-    points = tomllib.loads((folder / "t.toml").read_text())["observables"]["points"]
-    assert all(len(repr(v).replace(".", "")) <= 15 for point in points for v in point)

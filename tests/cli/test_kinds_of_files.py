@@ -46,7 +46,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for kind, argv in MADE.items():
         assert main([*argv, "-o", str(folder / f"{kind}.json")]) == 0
     # named so that the name says nothing
-    assert main(["pack", str(folder / "design.json"), "-o", str(folder / "packed.json")]) == 0
+    assert main(["pack", str(folder / "design.json"), "-o", str(folder / "packed.omm")]) == 0
+    (folder / "packed.omm").rename(folder / "packed.json")
     (folder / "map.json").write_text('{"type": "FeatureCollection", "features": []}')
     (folder / "problem.json").write_text('{"format": 1, "loss": "euclidean", "secrets": {}}')
     (folder / "seen.csv").write_text("observable,count\n")

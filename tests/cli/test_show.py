@@ -223,3 +223,26 @@ def test_wide_cells_on_earth_are_doubted(
     assert " km): proved" in said.out
     assert main(["pack", "--earth=-1", "-o", str(tmp_path / "n.omm")]) == 2
     assert "'-1' is negative" in capsys.readouterr().err
+
+
+def test_what_was_not_looked_for_is_not_said_to_be_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All rows at one place: no mechanism loses less than 0, and nobody looked."""
+    monkeypatch.chdir(tmp_path)
+    Path("one.csv").write_text("id,lon,lat\n" + "1,8.5,47.3\n" * 20)
+    assert main(["init", "one.csv", "--radius", "1km", "-o", "p.toml"]) == 0
+    capsys.readouterr()
+    assert main(["solve", "p.toml", "-q", "-o", "d.json"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    looked = om.Design.load("d.json").certificate.outer is not None
+    assert ("none was looked for that holds for every mechanism" in said) != looked
+    assert ("no mechanism can do better" in said) == looked
+    # gradients are decided, and are no ratios of two entries
+    assert main(["check", "d.json"]) == 0
+    assert "tightest ratio none" not in " ".join(capsys.readouterr().out.split())
+    assert main(["protect", "d.json", "one.csv", "--keep", "id", "-o", "o.csv"]) == 0
+    Path("other.csv").write_text("a,b\n1,2\n")
+    assert main(["protect", "d.json", "other.csv", "-o", "q.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "and not both" not in said

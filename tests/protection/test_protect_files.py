@@ -227,7 +227,7 @@ def test_columns_called_as_coordinates_are_found(
         path = tmp_path / "other.csv"
         path.write_text(f"{names}\n-73.9,40.1,-73.9,40.1\n")
         assert main(["protect", design, str(path)]) == 2
-        assert "--x: coordinates or labels have to say" in capsys.readouterr().err
+        assert "--x: no column says where a row is" in capsys.readouterr().err
     # what is named is taken, whatever the others are called
     assert main(["protect", design, fixes, "--label", "user"]) == 2
     assert "taking" not in capsys.readouterr().err
@@ -252,7 +252,7 @@ def test_columns_of_the_design_s_kind_are_found(
         other = tmp_path / "other.csv"
         other.write_text(f"{names}\n0.1,0.9\n")
         assert main(["protect", own, str(other), "--outside", "nearest"]) == 2
-        assert "coordinates or labels have to say" in capsys.readouterr().err
+        assert "no column says where a row is" in capsys.readouterr().err
 
 
 MISTAKES = [
