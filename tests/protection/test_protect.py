@@ -48,7 +48,7 @@ def test_a_table_keeps_only_what_is_asked() -> None:
     assert list(drawn.columns) == ["lon", "lat"]
     # columns that are called so are found, the only pair of them
     assert om.protect(identity(GRID), table()).equals(drawn)
-    with pytest.raises(ProblemError, match="coordinates or labels have to say"):
+    with pytest.raises(ProblemError, match="no column says where a row is"):
         om.protect(identity(GRID), table().rename(columns={"lon": "a"}))
     # an index of times would give away what the column would
     assert list(drawn.index) == [0, 1, 2, 3]
