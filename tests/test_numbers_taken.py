@@ -127,5 +127,5 @@ def test_columns_are_found_by_their_names_as_the_command_finds_them() -> None:
     design = om.solve(problem)
     table = pandas.DataFrame({"user": ["a"], "pos_lng": [8.45], "pos_lat": [47.25]})
     assert list(om.protect(design, table).columns) == ["pos_lng", "pos_lat"]
-    with pytest.raises(om.ProblemError, match="have to say where a row is"):
+    with pytest.raises(om.ProblemError, match="no column says where a row is"):
         om.protect(design, table.rename(columns={"pos_lng": "east"}))

@@ -84,7 +84,9 @@ def test_what_is_refined_leaks_no_more() -> None:
 def test_priors_over_other_secrets_are_refused() -> None:
     a = om.Mechanism(om.Domain(["a", "b"]), om.Domain([0, 1]), [[0.7, 0.3], [0.2, 0.8]])
     other = om.Prior(om.Domain(["b", "a"]), [0.2, 0.8])
-    for prior in (None, [0.5, 0.5], other):
+    even = om.leakage.refinement_distance(a, a, [0.5, 0.5])  # type: ignore[arg-type]
+    assert even == om.leakage.refinement_distance(a, a, om.Prior.uniform(a.secrets))
+    for prior in (None, [0.5, 0.2, 0.3], other):
         with pytest.raises(om.ProblemError, match="prior"):
             om.leakage.refinement_distance(a, a, prior)  # type: ignore[arg-type]
     several = om.leakage.repeated(a, 3)

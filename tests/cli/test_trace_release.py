@@ -77,7 +77,7 @@ def test_points_under_a_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(command) == 2
     assert "row 1 (line 2): lies outside" in capsys.readouterr().err
     assert main(["trace", "commuter", "--release", str(source)]) == 2
-    assert "--x: coordinates or labels" in capsys.readouterr().err
+    assert "--x: no column says where a row is" in capsys.readouterr().err
 
 
 def test_gaussian_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

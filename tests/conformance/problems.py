@@ -443,6 +443,11 @@ def least_leakage_private(rng: np.random.Generator) -> om.Problem:
     return om.Problem(p, H, objective=goal, constraints=limits)
 
 
+def pointwise(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    return om.Problem(p, E, constraints=[om.PointwiseMaximalLeakage(rng.uniform(0.3, 1.5))])
+
+
 def information(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, points(rng, 6))
     most = rng.uniform(0.1, 0.5)
@@ -523,7 +528,7 @@ KINDS: list[Make] = [
     coarser_observables, more_observables, given_matrix, duplicates, zero_weights,
     gains, leakage_metric, leakage_worst, pufferfish_chain, pufferfish_delta, policy,
     unbiased_line, biased_values, least_leakage, least_leakage_private,
-    information, information_metric, renyi, renyi_pairs, robust, robust_error,
+    pointwise, information, information_metric, renyi, renyi_pairs, robust, robust_error,
     kept_rows, kept_rows_joint,
     *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip

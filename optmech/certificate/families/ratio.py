@@ -203,8 +203,9 @@ class Ratio(ReadOnly, Trusted):
 
     @cached_property
     def _along(self) -> tuple[Floats, Floats]:
-        """``factors`` of edges alone."""
-        assert self.edges is not None
+        """``factors`` of edges alone, where there are edges."""
+        if self.edges is None:
+            return self.factors
         low, high = exp_range(self.epsilon, self.edges.value)
         return locked(low), locked(high)
 

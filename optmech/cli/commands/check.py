@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from optmech.certificate.objective import relative_gap
 from optmech.cli.inputs import add_input, argument, read_input
 from optmech.cli.output import Answer, Facts, checks, number
 from optmech.errors import ProblemError, VerificationError
@@ -33,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """0 when every check passes, 1 when one fails."""
+    from optmech.certificate.objective import relative_gap
+
     report = _report(args)
     status = 0 if report.passed else VerificationError.exit_status
     tightest = report.tightest
