@@ -58,6 +58,9 @@ class CheckReport:
     notes: tuple[str, ...] = ()
     """What a reader should know although it is no fault: distances that are only matrices, and
     constraints that constrain nothing."""
+    total_gap: float | None = None
+    """Of what is private at every point: the relative difference of ``loss`` and ``lower_bound``,
+    where ``gap`` is that to others on its mesh."""
 
     @property
     def inequalities(self) -> int:

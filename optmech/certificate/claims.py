@@ -37,6 +37,7 @@ def report_on(
     figures: Figures,
     *,
     notes: tuple[str, ...] = (),
+    total_gap: float | None = None,
 ) -> CheckReport:
     """The verdict on a file with these figures, which follow from what it claims where that holds.
     Its status has to be the one of its gap."""
@@ -58,4 +59,5 @@ def report_on(
         lower_bound=figures.lower_bound,
         faults=tuple(faults),
         notes=notes,
+        total_gap=total_gap,
     )

@@ -165,6 +165,7 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
         notes=about_bounds(design)
         + _given(design.problem)
         + idle_notes(design.problem.constraints, design.problem.space, statement.families),
+        total_gap=None if whole else relative_gap(found.loss, design.lower_bound),
     )
 
 

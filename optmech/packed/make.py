@@ -184,6 +184,7 @@ def check_packed(
             *about_bounds(design, loss),
             f"not checked, as they are the file's own words: {', '.join(NOT_CHECKED)}",
         ),
+        total_gap=None if design.mesh is None else relative_gap(loss, design.lower_bound),
     )
 
 

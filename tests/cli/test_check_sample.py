@@ -35,6 +35,37 @@ def test_check_counts_inequalities_and_shows_the_tightest(
     assert 0.999 < plain["tightest"] <= 1
 
 
+KM = om.distances.euclidean()
+CELLS = om.Prior(om.Grid(2, 2), [1, 2, 3, 4])
+ONE_GAP = {
+    "most distortion": om.Problem(
+        CELLS,
+        KM,
+        objective=om.MaximizeDistortion(KM),
+        constraints=[om.MetricPrivacy(1, KM), om.LossBound(0.9)],
+    ),
+    "least leakage": om.Problem(
+        CELLS, KM, objective=om.MinimizeLeakage(), constraints=[om.LossBound(0.9)]
+    ),
+    "infeasible": om.Problem(
+        CELLS, KM, constraints=[om.MetricPrivacy(0.1, KM), om.LossBound(0.01)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONE_GAP)
+def test_what_is_on_no_mesh_has_one_gap(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    om.solve(ONE_GAP[name]).save(tmp_path / "d.json")
+    assert main(["check", str(tmp_path / "d.json")]) == 0
+    said = capsys.readouterr().out
+    assert said.count("\ngap ") == 1
+    assert "mesh" not in said
+    assert main(["check", str(tmp_path / "d.json"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total_gap"] is None
+
+
 def test_seeds_are_marked_unfit_for_release(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sample", saved, "1", "-n", "4", "--seed", "3"]) == 0
     found = capsys.readouterr()
