@@ -41,7 +41,6 @@ _ADOPT = (
 _LOAD = "Read it with om.load(path)"
 _NOISE = "Give what om.noise.optimal returns for whole numbers (without dimensions)"
 _PACK = "Pack it first, with om.pack(design, path)"
-_LIST = re.compile(r"(?:Sequence|Iterable)\[(\w+)\]")
 _ADDITIVE, _CHAINS = "optmech.noise.additive", "optmech.traces.chains"
 
 KINDS: Mapping[str, Kind] = {
@@ -289,8 +288,7 @@ def _unfit(
     """What is wrong with an argument of a call that ended in an error of somebody else: one that is
     not what its annotation says, or else is too large, not finite or empty."""
     for name, value in given.items():
-        text = words_of(signature.parameters[name].annotation)
-        parts = list(_parts(ast.parse(text, mode="eval").body)) if text else []
+        parts = [*map(_plainly, _names(words_of(signature.parameters[name].annotation)))]
         if parts and not any(_fits(part, value) for part in parts):
             words = " or ".join(dict.fromkeys(_PLAIN[part][1] for part in parts if part in _PLAIN))
             found = f"{type(value).__name__} is not {words or 'what is asked for'}"
@@ -307,18 +305,28 @@ def _unfit(
     return ProblemError("a number is too large", where="arguments") if large else None
 
 
+@cache
+def _names(annotation: str) -> tuple[str, ...]:
+    """The names in the union that an annotation is; that of what is in a list after a star."""
+    return tuple(_parts(ast.parse(annotation, mode="eval").body)) if annotation else ()
+
+
 def _parts(node: ast.expr) -> Iterator[str]:
-    """The names in a union, without what they are of but for lists of lists."""
     if isinstance(node, ast.BinOp):
         yield from (*_parts(node.left), *_parts(node.right))
     elif isinstance(node, ast.Subscript):
-        name, each = ast.unparse(node.value), next(_parts(node.slice), "")
+        name, each = ast.unparse(node.value), tuple(_parts(node.slice))
         many = name in ("Sequence", "Iterable", "list")
-        yield f"*{each}" if many and each.lstrip("*") in _PLAIN else "list" if many else name
-    elif isinstance(node, ast.Tuple):
-        yield from _parts(node.elts[0])
+        # of lists of several kinds no more is said than that they are lists
+        yield f"*{each[0]}" if many and len(each) == 1 else "list" if many else name
     else:
         yield ast.unparse(node)
+
+
+def _plainly(name: str) -> str:
+    """A list of what is not looked at as a list."""
+    each = name.lstrip("*")
+    return name if each == name or each in _PLAIN else name[: -len(each) - 1] + "list"
 
 
 def _fits(part: str, value: object) -> bool:
@@ -345,13 +353,14 @@ def words_of(annotation: object) -> str:
 @cache
 def asked_by(annotation: str) -> Asked | None:
     """What an annotation asks for; None where it names anything else as well."""
-    text = re.sub(r"Callable\[.*\]", "function", annotation).replace("str | Path", "path")
-    parts = [part for part in text.split(" | ") if part != "None"]
-    lists = [found[1] for part in parts if (found := _LIST.fullmatch(part))]
-    kinds = [part for part in parts if not _LIST.fullmatch(part)]
-    if not parts or not {*kinds, *lists} <= set(KINDS):
+    names = ["function" if name == "Callable" else name for name in _names(annotation)]
+    if {"str", "Path"} <= set(names):
+        names = ["path" if name == "Path" else name for name in names if name != "str"]
+    lists = [name[1:] for name in names if name.startswith("*")]
+    kinds = [name for name in names if name != "None" and not name.startswith("*")]
+    if not names or not {*kinds, *lists} <= set(KINDS):
         return None
-    return Asked(tuple(kinds), tuple(lists), "None" in text.split(" | "))
+    return Asked(tuple(kinds), tuple(lists), "None" in names)
 
 
 def _read(value: Any, asked: Asked, where: str) -> Any:
