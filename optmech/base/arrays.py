@@ -69,12 +69,26 @@ def normalised(weights: Floats) -> Floats:
     return locked(out)
 
 
+def real_array(value: ArrayLike, where: str, words: str = "not an array of numbers") -> Floats:
+    """``value`` as an array of floats, itself where it is one; refuses what is none in these
+    ``words``."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ProblemError(words, where=where) from error
+
+
+def square_array(value: ArrayLike, where: str) -> Floats:
+    """``value`` as an array of floats of shape (n, n), n >= 1, itself where it is one."""
+    array = real_array(value, where, "not a square array of numbers")
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
+        raise ProblemError(f"shape {array.shape} is not square", where=where)
+    return array
+
+
 def coordinate_rows(xy: ArrayLike, width: int) -> Floats:
     """Rows of ``width`` coordinates, NaN where one is missing; one row may come alone."""
-    try:
-        rows = np.asarray(xy, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ProblemError("not an array of numbers", where="points") from error
+    rows = real_array(xy, "points")
     if rows.size == 0:
         return rows.reshape(0, width)
     if rows.ndim < 2:

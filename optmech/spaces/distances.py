@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, finite_array, square_array
 from optmech.base.labelled import own_labels, reordered
 from optmech.base.minplus import is_closed, shortest_detour
 from optmech.base.read_only import ReadOnly, record
@@ -386,12 +386,7 @@ def triangle_report(values: Floats) -> TriangleReport:
     >>> report.excess, report.triple  # 3 > 1 + 1
     (1.0, (0, 1, 2))
     """
-    try:
-        values = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ProblemError("not an array of numbers", where="values") from error
-    if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
-        raise ProblemError(f"shape {values.shape} is not square", where="values")
+    values = square_array(values, "values")
     if is_closed(values):
         return TriangleReport(0.0, None)
     excess = values - np.minimum(values, shortest_detour(values))

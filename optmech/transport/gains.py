@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, square_array
 from optmech.base.memory import require
 from optmech.base.minplus import shortest_detour
 from optmech.base.read_only import record
@@ -352,12 +352,7 @@ def _listed(given: Sequence[Weights], where: str) -> Sequence[Weights]:
 def closed(log_ratio: ArrayLike) -> tuple[Floats, Floats]:
     """r closed under shortest paths and, where it is 0 one way, the other way, between floats below
     and above it."""
-    try:
-        ratio = np.array(log_ratio, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ProblemError("not a square array of numbers", where="log_ratio") from error
-    if ratio.ndim != 2 or ratio.shape[0] != ratio.shape[1] or not ratio.size:
-        raise ProblemError(f"shape {ratio.shape} is not square", where="log_ratio")
+    ratio = square_array(log_ratio, "log_ratio").copy()
     if not ((ratio >= 0) & ((ratio <= _LARGEST) | (ratio == np.inf))).all():
         raise ProblemError(
             "an entry is negative, not a number, or finite and above 1e300",

@@ -14,7 +14,7 @@ import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.arrays import Floats, Ints, finite_array, square_array
 from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
@@ -102,9 +102,7 @@ class GaussianPrior(Shown):
         ``times`` are 0, 1, …, d − 1 unless given.
         """
         values = finite_array(covariance, where="covariance", ndim=2)
-        if values.shape[0] != values.shape[1] or not len(values):
-            raise ProblemError(f"shape {values.shape} is not square", where="covariance")
-        values = symmetric(values, where="covariance")
+        values = symmetric(square_array(values, "covariance"), where="covariance")
         moments = np.arange(len(values), dtype=float) if times is None else times
         return cls(moments, lambda s, t: values, dimensions)
 
