@@ -34,7 +34,7 @@ SIZES = (1000, 2000, 5000)
 TIMES = 9
 WORKERS = (2, 4, 8, 16)
 IN_BLOCKS = (
-    "structure", "residual", "factor", "solve", "affine_rhs", "second_order_rhs", "corrector_rhs",
+    "structure", "factor", "solve", "affine_rhs", "corrector_rhs",
     "affine_step", "corrector_step", "move", "violations", "majorant", "charge", "shifted", "drain",
 )  # fmt: skip
 """What a backend does in all blocks at once."""

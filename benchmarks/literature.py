@@ -1,8 +1,9 @@
 """Published numbers beside certified ones on the same instances: the tables of docs/literature.md.
 
 python benchmarks/literature.py mind-the-gap --data FILE   # results/literature.jsonl
-python benchmarks/literature.py dro                        # the same file
+python benchmarks/literature.py dro --data FOLDER          # dro_L1.csv and dro_L2.csv
 python benchmarks/literature.py cactus --data FOLDER       # cactus_L1_stds.csv, and so on
+python benchmarks/literature.py ogpm                       # needs no data
 python benchmarks/literature.py tables                     # these on the page
 
 ``FOLDER`` has two files a norm, of numbers with commas between them: the bounds of the cost, and
@@ -34,9 +35,11 @@ ROUNDED = 0.005
 """Per cent: published improvements have two digits after the point."""
 DRO = {"paper": "dro", "epsilon": "3", "delta": "3/10", "published": [0.17045, 0.17055]}
 """A value of the supplement of "Differential privacy via distributionally robust optimization"."""
+DRO_GAP = 2e-3
 CACTUS = {"L1": "absolute", "L2": "square"}
 EVERY = 5
 """Of the hundred values of a norm these are looked at: the fifth, the tenth, …"""
+SEGMENTS = 20, 40
 WIDEST = 0.02
 FINEST = 64
 Row = dict[str, Any]
@@ -75,6 +78,82 @@ def mind_the_gap(data: Path) -> Iterator[Row]:
             "gaussian": gauss,
             "published": ends,
         }
+
+
+def truncated_laplace(epsilon: float, delta: float, power: int) -> float:
+    """E|Z|^power of the truncated Laplace law at sensitivity 1 (Geng, Ding, Guo and Kumar 2020)."""
+    end = math.log1p(math.expm1(epsilon) / (2 * delta)) / epsilon
+    beyond = math.exp(-epsilon * end) / -math.expm1(-epsilon * end)
+    if power == 1:
+        return 1 / epsilon - end * beyond
+    return 2 / epsilon**2 - (end**2 + 2 * end / epsilon) * beyond
+
+
+def dro(data: Path) -> Iterator[Row]:
+    """The optima that the per cents imply by which the truncated Laplace law is above them: of the
+    optimum where that is above 1, and of 1 elsewhere; and the value of the supplement."""
+    yield DRO
+    for norm, power in (("L1", 1), ("L2", 2)):
+        for line in csv.DictReader((data / f"dro_{norm}.csv").open(encoding="utf-8")):
+            epsilon, delta = line["epsilon"], line["delta"]
+            known = truncated_laplace(float(epsilon), float(delta), power)
+            ends = []
+            for side in (ROUNDED, -ROUNDED):
+                share = (float(line["per_cent"]) + side) / 100
+                ends.append(known / (1 + share) if known > 1 + share else known - share)
+            yield {
+                "paper": f"dro-{norm}",
+                "epsilon": epsilon,
+                "delta": str(Fraction(delta)),
+                "published": ends,
+                "per_cent": float(line["per_cent"]),
+            }
+
+
+def optimum(row: Row) -> Row:
+    """The certified bracket at sensitivity 1, on as many cells as it takes."""
+    start = time.process_time()
+    loss = CACTUS[row["paper"][-2:]]
+    cells = 2
+    while True:
+        design = om.noise.real(row["epsilon"], row["delta"], loss=loss, cells=cells, gap=DRO_GAP)
+        if design.gap <= DRO_GAP or cells >= FINEST // 2:
+            break
+        cells *= 2
+    seconds = time.process_time() - start
+    low, high = design.lower_bound, design.loss
+    return {"low": low, "high": high, "cells": cells, "seconds": seconds}
+
+
+def ogpm() -> Iterator[Row]:
+    """The worst mean error on [0, 1] of the piecewise mechanism, 1/(1 + e^{ε/2}), and lines of more
+    and more segments."""
+    for epsilon in ("1", "2", "4"):
+        for segments in SEGMENTS:
+            known = 1 / (1 + math.exp(float(epsilon) / 2))
+            yield {
+                "paper": "ogpm",
+                "epsilon": epsilon,
+                "delta": f"{segments} segments",
+                "published": [known, known],
+                "cells": segments,
+            }
+
+
+def on_line(row: Row) -> Row:
+    """The least worst error of any mechanism that is private on [0, 1], from both sides."""
+    start = time.process_time()
+    line = om.Mesh.line(0, 1, row["cells"])
+    private = om.DifferentialPrivacy(row["epsilon"], everywhere=line)
+    problem = om.Problem(
+        om.Prior.uniform(line.domain),
+        om.distances.euclidean(),
+        constraints=[private],
+        objective="worst_loss",
+    )
+    design = om.solve(problem)
+    seconds = time.process_time() - start
+    return {"low": design.lower_bound, "high": design.loss, "seconds": seconds}
 
 
 def cactus(data: Path) -> Iterator[Row]:
@@ -133,7 +212,13 @@ def run(tasks: Iterator[Row], results: Path) -> None:
             if task["paper"].startswith("cactus"):
                 row = task | divergences(task)
                 row["decided"] = decided(row)
-            for gap in () if task["paper"].startswith("cactus") else GAPS:
+            if task["paper"].startswith("dro-"):
+                row = task | optimum(task)
+                row["decided"] = decided(row)
+            if task["paper"] == "ogpm":
+                row = task | on_line(task)
+                row["decided"] = decided(row)
+            for gap in () if task["paper"] == "ogpm" or "-L" in task["paper"] else GAPS:
                 row = task | bracket(task["epsilon"], task["delta"], gap)
                 row["decided"] = decided(row)
                 if row["decided"] != "open":
@@ -198,6 +283,62 @@ def divergence_table(results: Path) -> Iterator[str]:
             )
 
 
+def implied_table(results: Path) -> Iterator[str]:
+    """For each ε how far the implied optima are from the certified brackets, in per cent."""
+    names = "norm", "ε", "cells", "bracket at δ = 0.05", "implied there", "beyond a bracket"
+    yield f"| {' | '.join(names)} | widest gap |"
+    yield "|---" * (len(names) + 1) + "|"
+    found = [row for row in rows(results) if row["paper"].startswith("dro-")]
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in found:
+        groups.setdefault((row["paper"][-2:], row["epsilon"]), []).append(row)
+    for (norm, epsilon), group in groups.items():
+        away = [apart(row) for row in group]
+        one = next(row for row in group if row["delta"] == "1/20")
+        gap = max(1 - row["low"] / row["high"] for row in group)
+        shown = statistics.mean(one["published"])
+        yield (
+            f"| {norm} | {float(epsilon):g} | {len(group)} | [{one['low']:.6g}, {one['high']:.6g}] "
+            f"| {shown:.5g} | {min(away):+.2f} % to {max(away):+.2f} % | {gap:.1g} |"
+        )
+
+
+def line_table(results: Path) -> Iterator[str]:
+    """The piecewise mechanism beside lines of more and more segments."""
+    names = "ε", "published", "attained for every number", "no mechanism below", "segments"
+    yield f"| {' | '.join(names)} | published above |"
+    yield "|---" * (len(names) + 1) + "|"
+    for row in rows(results):
+        if row["paper"] == "ogpm":
+            known = row["published"][0]
+            yield (
+                f"| {row['epsilon']} | {known:.5f} | {row['high']:.5f} | {row['low']:.5f} | "
+                f"{row['cells']} | {100 * (known / row['high'] - 1):.0f} % |"
+            )
+
+
+def apart(row: Row) -> float:
+    """By how many per cent of the larger of it and 1 an implied optimum is beyond its bracket."""
+    low, high = row["published"]
+    most = max(row["low"], 1.0)
+    if high < row["low"]:
+        return float(100 * (high - row["low"]) / most)
+    return float(100 * max(0.0, low - row["high"]) / most)
+
+
+def implied(results: Path) -> str:
+    """How many implied optima are within the per cent that the paper's bounds are apart."""
+    found = [row for row in rows(results) if row["paper"].startswith("dro-")]
+    near = sum(abs(apart(row)) <= 1 for row in found)
+    return f"{near} of {len(found)} implied optima lie within 1 % of the certified bracket"
+
+
+def supplement(results: Path) -> str:
+    """The bracket beside the supplement's value."""
+    row = next(row for row in rows(results) if row["paper"] == "dro")
+    return f"[{row['low']:.6f}, {row['high']:.6f}], with {row['cells']} cells,"
+
+
 def tables(results: Path) -> None:
     """Write the tables into the page."""
     page = PAGE.read_text(encoding="utf-8")
@@ -205,6 +346,10 @@ def tables(results: Path) -> None:
         ("Mind the Gap", "\n".join(table(results))),
         ("means", means(results)),
         ("Cactus", "\n".join(divergence_table(results))),
+        ("DRO", "\n".join(implied_table(results))),
+        ("implied", implied(results)),
+        ("DRO at (3, 0.3)", supplement(results)),
+        ("OGPM", "\n".join(line_table(results))),
     ):
         begin, end = f"<!-- {name} of benchmarks/literature.py -->\n", f"\n<!-- end of {name} -->"
         start, stop = page.index(begin) + len(begin), page.index(end)
@@ -214,16 +359,18 @@ def tables(results: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("paper", choices=["mind-the-gap", "dro", "cactus", "tables"])
+    parser.add_argument("paper", choices=["mind-the-gap", "dro", "cactus", "ogpm", "tables"])
     parser.add_argument("--data", type=Path, help="the numbers of the paper, as CSV")
     parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args()
     if args.paper == "tables":
         tables(args.results)
-    elif args.paper == "dro":
-        run(iter([DRO]), args.results)
+    elif args.paper == "ogpm":
+        run(ogpm(), args.results)
     elif args.data is None or not args.data.exists():
         raise SystemExit("Give the paper's numbers with --data")
+    elif args.paper == "dro":
+        run(dro(args.data), args.results)
     elif args.paper == "cactus":
         run(cactus(args.data), args.results)
     else:

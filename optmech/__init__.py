@@ -73,12 +73,12 @@ if TYPE_CHECKING:
         VerificationError as VerificationError,
     )
     from optmech.files import load_problem as load_problem, load_task as load_task
-    from optmech.packed.documents import check as check, load as load
+    from optmech.packed.documents import check as check, load as load, load_packed as load_packed
     from optmech.packed.earth import Earth as Earth
-    from optmech.packed.everywhere import PackedEverywhere as PackedEverywhere
     from optmech.packed.ledger import Ledger as Ledger
-    from optmech.packed.load import PackedMechanism as PackedMechanism, load_packed as load_packed
     from optmech.packed.make import check_packed as check_packed, pack as pack
+    from optmech.packed.mechanism import PackedMechanism as PackedMechanism
+    from optmech.packed.regions import PackedEverywhere as PackedEverywhere
     from optmech.packed.sticky import StickyReports as StickyReports
     from optmech.pipeline.profiles import Profile as Profile
     from optmech.pipeline.redesign import redesign as redesign

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import ClassVar, Self
 
 SOLVER_THREAD = "optmech-solver"
@@ -39,9 +40,9 @@ class OptmechError(Exception):
 
     exit_status: ClassVar[int] = 1
 
-    def __init__(self, message: str, *, where: str = "", remedy: str = "") -> None:
+    def __init__(self, message: str, *, where: str | Path = "", remedy: str = "") -> None:
         self.message = message
-        self.where = where
+        self.where = str(where)
         self.remedy = remedy
         super().__init__(message)
 
@@ -49,12 +50,12 @@ class OptmechError(Exception):
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text}. {self.remedy}" if self.remedy else text
 
-    def at(self, where: str) -> Self:
+    def at(self, where: str | Path) -> Self:
         """Return the same error with ``where`` put before its own place."""
         joint = "." if self.where and not self.where.startswith("[") else ""
         return self.moved(f"{where}{joint}{self.where}")
 
-    def moved(self, where: str) -> Self:
+    def moved(self, where: str | Path) -> Self:
         """Return the same error at another place."""
         return type(self)(self.message, where=where, remedy=self.remedy)
 
@@ -76,12 +77,21 @@ class ProblemError(OptmechError):
 
 
 @contextmanager
-def inside(where: str) -> Iterator[None]:
+def inside(where: str | Path) -> Iterator[None]:
     """Puts ``where`` before the place of a ProblemError raised in the block."""
     try:
         yield
     except ProblemError as error:
         raise error.at(where) from error
+
+
+@contextmanager
+def moved(where: str | Callable[[str], str]) -> Iterator[None]:
+    """Puts a ProblemError raised in the block at another place, which may depend on its own."""
+    try:
+        yield
+    except ProblemError as error:
+        raise error.moved(where if isinstance(where, str) else where(error.where)) from error
 
 
 class TooLargeError(ProblemError):

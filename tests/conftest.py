@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import optmech as om
+from optmech.base.machine import cores
 
 settings.register_profile(
     "optmech", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -44,6 +45,11 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 _HERE = Path(__file__).resolve().parent
 _SHARED_DATA = _HERE.parents[1] / "shared" / "data"
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than processors: tests wait for browsers, timers and other processes."""
+    return cores() + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

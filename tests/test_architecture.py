@@ -34,23 +34,15 @@ def modules() -> dict[str, Path]:
     return {name.removesuffix(".__init__"): path for name, path in named.items()}
 
 
-def imports(name: str, path: Path, known: dict[str, Path]) -> Iterator[tuple[str, bool]]:
-    """Modules of optmech that a module imports anywhere, and whether on being imported itself."""
-
-    def walk(node: ast.AST, eager: bool) -> Iterator[tuple[str, bool]]:
-        for child in ast.iter_child_nodes(node):
-            now = eager and not isinstance(child, ast.FunctionDef | ast.Lambda)
-            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-                now = False
-            if isinstance(child, ast.ImportFrom) and (child.module or "").startswith("optmech"):
-                for alias in child.names:
-                    inner = f"{child.module}.{alias.name}"
-                    yield inner if inner in known else str(child.module), now
-            elif isinstance(child, ast.Import):
-                yield from ((a.name, now) for a in child.names if a.name.startswith("optmech"))
-            yield from walk(child, now)
-
-    yield from walk(ast.parse(path.read_text(encoding="utf-8")), True)
+def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
+    """Modules of optmech that a module imports anywhere, in functions and for annotations too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("optmech"):
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in known else str(node.module)
+        elif isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if a.name.startswith("optmech"))
 
 
 def room(module: str) -> str:
@@ -58,15 +50,14 @@ def room(module: str) -> str:
 
 
 def graph() -> nx.DiGraph:
-    """Modules and their imports; ``eager`` where one module cannot be imported without another."""
+    """Modules and their imports."""
     known = modules()
-    found: nx.DiGraph = nx.DiGraph()
-    for name, path in known.items():
-        for other, eager in imports(name, path, known):
-            if other != name:
-                before = found.get_edge_data(name, other, {"eager": False})
-                found.add_edge(name, other, eager=eager or before["eager"])
-    return found
+    return nx.DiGraph(
+        (name, other)
+        for name, path in known.items()
+        for other in imports(path, known)
+        if other != name
+    )
 
 
 def test_the_root_is_a_table_of_contents() -> None:
@@ -90,9 +81,10 @@ def test_imports_point_down(capsys: pytest.CaptureFixture[str]) -> None:
         rooms.add_edge(room(name), room(other))
         if order.index(room(other)) > order.index(room(name)):
             back.append(f"{name} -> {other}")
-    eager = nx.DiGraph([(a, b) for a, b, now in found.edges(data="eager") if now])
     circles = [c for c in nx.strongly_connected_components(rooms) if len(c) > 1]
-    circles += [c for c in nx.strongly_connected_components(eager) if len(c) > 1]
+    # also inside rooms
+    inside = found.subgraph(set(found) - {"optmech"})
+    circles += [c for c in nx.strongly_connected_components(inside) if len(c) > 1]
     with capsys.disabled():
         print(
             f"\n{found.number_of_nodes()} modules in {len(order)} rooms, "

@@ -76,6 +76,17 @@ def test_imports_are_of_the_standard_library(audit_file: Path) -> None:
     assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
 
 
+def test_no_chapter_gives_the_name_of_another_to_something_else(audit_file: Path) -> None:
+    named: list[str] = []
+    for node in ast.parse(audit_file.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            named.append(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            named += [part.id for part in targets if isinstance(part, ast.Name)]
+    assert len(set(named)) == len(named)
+
+
 def forge(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
     body = json.loads(path.read_text())
     body.pop("digest")

@@ -20,8 +20,7 @@ from optmech import audit
 from optmech.audit.document import Lists
 from optmech.designs import file
 from optmech.reading import sealed
-from optmech.reading.lists import contracted, expanded
-from optmech.reading.sealed import seal
+from optmech.reading.sealed import contracted, seal, unpacked
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 WHOLE = st.integers(0, 2**33)
@@ -52,7 +51,7 @@ def everything(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_there_and_back(document: dict[str, Any]) -> None:
     """As text, in which 1 is not 1.0 and 0.0 not -0.0; and in the second reader."""
     written = json.loads(json.dumps(contracted(document)))
-    assert json.dumps(expanded(written)) == json.dumps(document)
+    assert json.dumps(unpacked(written)) == json.dumps(document)
     assert json.dumps(Lists().expanded(written)) == json.dumps(document)
 
 
@@ -101,7 +100,7 @@ def test_the_proof_is_not_read_to_sample(design: om.Design, tmp_path: Path) -> N
 @pytest.mark.usefixtures("everything")
 def test_sampling_still_decides_the_inequalities(design: om.Design, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    body = expanded(json.loads(design.document()))
+    body = unpacked(json.loads(design.document()))
     del body["digest"]
     rows = body["mechanism"]["rows"]
     rows[0] = [[0], [f"{1 << body['mechanism']['bits']:x}"]]
@@ -151,7 +150,7 @@ def test_damaged_lists_are_refused_by_both(damage: dict[str, Any], tmp_path: Pat
     good = contracted({"a": list(range(60))})
     bad = {"a": {**good["a"], **damage}}
     with pytest.raises(om.ProblemError):
-        expanded(bad)
+        unpacked(bad)
     with pytest.raises((audit.Fault, ValueError, TypeError)):
         Lists().expanded(bad)
     path = tmp_path / "bad.json"

@@ -20,8 +20,7 @@ from optmech import audit
 from optmech.audit import cells
 from optmech.designs import outer
 from optmech.designs.file import load_mechanism
-from optmech.reading.lists import contracted, expanded
-from optmech.reading.sealed import FORMATS, seal
+from optmech.reading.sealed import FORMATS, contracted, expanded, seal
 from optmech.reductions.witness import Witness, rounded, witness_of, witnessed
 from optmech.transport.gains import Arcs
 

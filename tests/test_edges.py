@@ -118,10 +118,9 @@ def test_files_prove_it_and_altered_ones_do_not(design: om.Design, tmp_path: Pat
     said = "\n".join(audit.audit(str(path)))
     assert f"{len(lengths(design))} segments" in said
     assert f"lower bound {design.lower_bound:.15g}" in said
-    from optmech.reading.lists import expanded
-    from optmech.reading.sealed import seal
+    from optmech.reading.sealed import seal, unpacked
 
-    body = expanded(json.loads(path.read_text()))
+    body = unpacked(json.loads(path.read_text()))
     del body["digest"]
     body["format"] = "optmech-design/2"
     plain.write_bytes(seal(json.dumps(body).encode()))
@@ -233,7 +232,7 @@ def test_the_preconditioner_is_exact_where_all_reports_are_alike() -> None:
     backend.structure(state.rows, np.arange(3))
     near = backend.conditioner(state, 0)
     y = np.random.default_rng(2).standard_normal(len(graph))
-    found = near.apply(near.scale(state.P), backend.summed(y, False))
+    found = near.at(state.P)(backend.summed(y, False))
     assert np.allclose(found, y, rtol=1e-8, atol=1e-8)
     # and the sum is that of the blocks' inverses, made here
     rows, m, total = state.rows, len(graph), np.zeros((len(graph),) * 2)

@@ -105,8 +105,9 @@ def test_what_is_shown_as_the_loss_is_one_of_the_stated_problem(beside: Any) -> 
 
 def test_a_packed_mesh_says_what_it_is(tmp_path: Path) -> None:
     packed = om.pack(DESIGN, tmp_path / "m.omm", bits=32, max_loss="10 %")
-    assert repr(packed).startswith("PackedEverywhere(32 bits, from every point of Mesh(9 vertices")
-    assert "PackedEverywhere" in packed._repr_html_()
+    assert repr(packed).startswith("PackedMechanism(32 bits, ε = 1")
+    assert ", from every point of Mesh(9 vertices" in repr(packed)
+    assert "PackedMechanism" in packed._repr_html_()
     assert "every point of" in DESIGN.mechanism._repr_html_()
 
 

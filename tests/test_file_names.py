@@ -87,6 +87,8 @@ def takers(owner: Any, before: str = "") -> Iterator[str]:
         names = list(dict.fromkeys(name for part in ours for name in vars(part)))
     for name in (name for name in names if not name.startswith("_")):
         found = getattr(owner, name)
+        if inspect.isclass(found) and issubclass(found, om.OptmechError):
+            continue  # the place of an error may be a path, and no error opens it
         if isinstance(found, ModuleType) or inspect.isclass(found):
             of = found.__name__ if isinstance(found, ModuleType) else found.__module__
             if of.startswith("optmech.") and before.count(".") < 2:

@@ -291,7 +291,8 @@ def test_limits_beside_it_are_kept() -> None:
     design = om.solve(problem(promise, om.LossBound(0.95 * each, worst_case=True)))
     assert om.measures.worst_loss(design.mechanism, E) <= 0.95 * each * (1 + 1e-12)
     assert free.loss <= design.loss
-    assert free.lower_bound <= design.lower_bound <= design.loss
+    # more is asked for: bounds do not fall, but for rounding
+    assert free.lower_bound * (1 - 1e-12) <= design.lower_bound <= design.loss
 
 
 REFUSED = {
@@ -339,8 +340,6 @@ def test_points_beyond_the_line_are_refused_and_its_ends_are_not(tmp_path: Path)
             m.at([0.5, beyond])
         with pytest.raises(om.ProblemError):
             m.sample_at(beyond)
-    with pytest.raises(om.ProblemError, match="packed files"):
-        om.pack(design, tmp_path / "d.omm")
     om.report(design, tmp_path / "d.html")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 
 from programs import ROOT, run
@@ -41,6 +42,32 @@ def test_the_page_says_what_was_measured() -> None:
     assert f"| all | {len(rows)} | {' | '.join(map(str, counts))} |" in page
 
 
+def test_implied_optima_and_lines_are_on_the_page() -> None:
+    """Truncated Laplace noise is private, and so is above every lower bound; the staircase without
+    δ is above what is attained. A closed form of three pieces is above what a line attains."""
+    lines = (ROOT / "benchmarks" / "results" / "literature.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    implied = [row for row in rows if row["paper"].startswith("dro-")]
+    assert len(implied) == 200
+    for row in implied:
+        rate, part = float(row["epsilon"]), float(Fraction(row["delta"]))
+        end = math.log1p(math.expm1(rate) / (2 * part)) / rate
+        beyond = math.exp(-rate * end) / -math.expm1(-rate * end)
+        known = 1 / rate - end * beyond
+        if row["paper"] == "dro-L2":
+            known = 2 / rate**2 - (end**2 + 2 * end / rate) * beyond
+        assert row["low"] <= row["high"] <= known * (1 + 1e-3)
+    drawn = [row for row in rows if row["paper"] == "ogpm"]
+    assert {row["epsilon"] for row in drawn} == {"1", "2", "4"}
+    for row in drawn:
+        known = 1 / (1 + math.exp(float(row["epsilon"]) / 2))
+        assert row["low"] <= row["high"] <= known
+        assert row["high"] <= {"1": 0.3287, "2": 0.2133, "4": 0.0903}[row["epsilon"]]
+    page = (ROOT / "docs" / "literature.md").read_text()
+    assert "of 200 implied optima" in page
+    assert all(f"{row['high']:.5f}" in page for row in drawn)
+
+
 def test_divergences_on_the_page_are_in_narrow_brackets(tmp_path: Path) -> None:
     """Gaussian noise has a divergence of 1/2σ², and no noise of the same variance much less once σ
     is large; a value of a hundred is made again."""
@@ -62,4 +89,5 @@ def test_divergences_on_the_page_are_in_narrow_brackets(tmp_path: Path) -> None:
     found = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["decided"] for row in found] == ["attained", "open"]
     known = next(row for row in rows if (row["paper"], row["epsilon"]) == ("cactus-L2", "1.5"))
-    assert found[1]["low"] == known["low"]
+    # floats of other processors lead to other multipliers, whose bounds hold as well
+    assert max(found[1]["low"], known["low"]) <= min(found[1]["high"], known["high"])

@@ -30,9 +30,10 @@ def test_detours_go_over_points_closer_to_both_ends(count: int) -> None:
 @pytest.mark.parametrize("shape", [(1, 3), (5, 2), (90, 500)])
 def test_max_times_is_the_largest_product(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)
-    factor, matrix = rng.random((shape[0], shape[0])), rng.random(shape)
+    lengths, matrix = rng.exponential(1.0, (shape[0], shape[0])), rng.random(shape)
+    factor = np.exp(-lengths)
     expected = np.maximum((factor.T[:, :, None] * matrix[None]).max(axis=1), matrix)
-    assert (max_times(factor, matrix) == expected).all()
+    assert (max_times(lengths, matrix) == expected).all()
 
 
 @pytest.mark.parametrize(("count", "share"), [(1, 0.3), (7, 0.3), (40, 0.3), (300, 0.01)])

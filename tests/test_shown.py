@@ -64,3 +64,17 @@ def test_posteriors_are_shown_as_numbers_with_few_digits() -> None:
     even = om.leakage.hyper(om.Mechanism(LINE, LINE, np.eye(3)), EVEN)
     assert repr(even.outer) == "Shares(0.3333, 0.3333, 0.3333)"
     assert repr(even.inners[0]) == "Shares(1, 0, 0)"
+
+
+def test_results_have_cards_in_notebooks() -> None:
+    """Every field with its value, and text of others escaped."""
+    cells = om.Grid(2, 2, unit="km")
+    private = om.MetricPrivacy("ln 2", KM)
+    design = om.solve(om.Problem(om.Prior.uniform(cells), KM, constraints=[private]))
+    crossed = om.measures.everywhere(design.mechanism, "ln 2")
+    attack = om.attacks.optimal(design.mechanism, design.problem.prior, KM)
+    for value, name in ((crossed, "violated"), (attack, "error")):
+        shown = value._repr_html_()
+        assert f"<th style='text-align:left'>{name}</th>" in shown
+        assert f"{getattr(value, name)}" in shown
+        assert shown.count("<tr>") == len(value.__dataclass_fields__)

@@ -34,6 +34,18 @@ LINE = om.Mesh.line(0, 1, 4)
 INTERVAL: Any = om.solve(
     om.Problem(om.Prior.uniform(LINE.domain), E, constraints=[om.MetricPrivacy(1, everywhere=LINE)])
 )
+ROADS = om.Mesh.roads(
+    ({"node": ["a", "b"], "x": [0, 1], "y": [0, 0]}, {"source": ["a"], "target": ["b"]}),
+    divide="1/2",
+    coordinates="plane",
+)
+ALONG: Any = om.solve(
+    om.Problem(
+        ROADS.prior("crossings"),
+        ROADS.distance,
+        constraints=[om.MetricPrivacy(1, everywhere=ROADS)],
+    )
+)
 UNIFORM = om.Mechanism(PLACES, PLACES, np.full((3, 3), 1 / 3))
 WALK = om.traces.MarkovPrior.random_walk(PLACES, E, 1.0)
 OURS = re.compile("Design|Mechanism|CertifiedNoise|ProvedNoise|Packed")
@@ -142,6 +154,8 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "design for every point": DESIGN,
         "mechanism on a line": INTERVAL.mechanism,
         "design for a line": INTERVAL,
+        "mechanism on roads": ALONG.mechanism,
+        "design for roads": ALONG,
         "noise": om.noise.optimal(epsilon=1, sensitivity=1, gap=1e-2),
         "Rényi noise": om.noise.optimal(renyi=(2, 0.5), sensitivity=1, gap=1e-1),
         "real noise": om.noise.real(1, 0.01, cells=4),
@@ -149,6 +163,7 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "coupling": om.mechanisms.coupling_design([PRIOR], PRIOR, E),
         "packed": om.pack(design, folder / "design.omm"),
         "packed mesh": om.pack(DESIGN, folder / "mesh.omm", bits=32, max_loss="10 %"),
+        "the whole earth": om.Earth.of("ln 2"),
         **NOTHING,
     }
 
@@ -176,7 +191,7 @@ def itself(name: str, kinds: dict[str, Any]) -> tuple[object, bool]:
     of: Any = om
     for part in name.split(".")[:-1]:
         of = getattr(of, part)
-    known = [value for value in (*kinds.values(), MESH) if type(value) is of]
+    known = [value for value in (*kinds.values(), MESH) if isinstance(value, of)]
     if known:
         return known[0], True
     return object.__new__(of), False

@@ -124,9 +124,10 @@ def test_large_objects_take_a_few_lines_in_an_interpreter() -> None:
     for value in (problem, design, design.mechanism, design.problem, design.exact):
         assert len(repr(value)) < 1500
         assert repr(value).count("\n") < 8
-    assert repr(design).startswith("Design(optimal, verified, 9 secrets, 9 observables, loss 0,")
+    started = "Design(optimal, verified, 9 secrets, 9 observables, best guess right 100 %, "
+    assert repr(design).startswith(f"{started}without a report 11.1 %, loss 0,")
     stated = om.solve(om.Problem(small.prior, km, constraints=[om.MetricPrivacy(1, km)]))
-    assert "ε = 1 between centres of cells, loss" in repr(stated)
+    assert "ε = 1 between centres of cells, n reports n ε, best guess right 37.3 %" in repr(stated)
     assert len(repr(design.certificate)) < 800
     for part in (problem.prior, *problem.constraints, grid):
         assert len(repr(part)) < 500

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 
 from optmech.analysis.measures import posterior, prior_weights
 from optmech.base import memory
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, finite_array, normalised_rows
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError
-from optmech.exact.checked import probability, whole
+from optmech.exact.checked import one_of, probability, whole
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate as distance_matrix
 from optmech.spaces.mechanism import ROW_SUM_TOLERANCE, Mechanism
@@ -34,10 +34,7 @@ __all__ = [
     "prior_free",
     "sharpened",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 Over = Literal["secrets", "pairs"]
@@ -194,8 +191,7 @@ def minimax(
     >>> print(round(attack.value, 6), round(attack.lower_bound, 6))
     0.4 0.4
     """
-    if over not in ("secrets", "pairs"):
-        raise ProblemError(f"{over!r} is unknown", where="over", remedy='Use "secrets" or "pairs"')
+    one_of(over, _METHODS, "over")
     memory.require(
         100.0 * len(m.secrets) ** 2 * len(m.observables),
         what=f"a min-max attack on {len(m.secrets):,} secrets and {len(m.observables):,} "
@@ -360,7 +356,7 @@ def _solve_minimax(
     Variables are q(t|o) in the order (t, o), then the maximum y. A row says that the error of a
     secret, or of a secret and an estimate, is at most y.
     """
-    from optmech.lp.highs import highs_solution
+    from optmech.lp.highs import highs_run
 
     count, observables = len(m.secrets), len(m.observables)
     blocks = [sp.csr_array(m.matrix * distances[t][:, None]) for t in range(count)]
@@ -372,7 +368,7 @@ def _solve_minimax(
     lower = np.repeat([-np.inf, 1.0], [errors.shape[0], observables])
     upper = np.repeat([0.0, 1.0], [errors.shape[0], observables])
     most = np.full(rows.shape[1], np.inf)
-    solution = highs_solution(cost, rows, lower, upper, most, **method)
+    solution = highs_run(cost, rows, lower, upper, most, **method).getSolution()
     played = np.array(solution.col_value)[:-1].reshape(count, observables).T
     prices = -np.array(solution.row_dual)[: errors.shape[0]].reshape(-1, count)
     weights = _normalised(prices.reshape(1, -1)).reshape(prices.shape)
@@ -384,4 +380,4 @@ def _normalised(rows: Floats) -> Floats:
     so that whatever a solver returns is a usable, if bad, answer."""
     clipped = np.where(np.isfinite(rows), np.maximum(rows, 0.0), 0.0)
     clipped[clipped.sum(axis=1) == 0] = 1.0
-    return np.asarray(clipped / clipped.sum(axis=1, keepdims=True))
+    return normalised_rows(clipped)

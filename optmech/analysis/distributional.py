@@ -23,11 +23,11 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact import checked
 from optmech.exact.checked import nonnegative, probability, whole
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.number import Number, float_of
 from optmech.exact.ratios.wide import Wide, either_log_ratio, pushed
 from optmech.exact.rounding import suffix_sums
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import DistanceLike, evaluate
+from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
 from optmech.transport import wasserstein
@@ -44,10 +44,7 @@ __all__ = [
     "probabilistic_epsilon",
     "simulated_success",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 _UNIT = 2.0**-53
@@ -146,8 +143,8 @@ def extended_epsilon(
     apart: Any = distance
     if callable(distance):
         read = _read(m, lams)
-        between = evaluate(distance, m.secrets, m.secrets, where="distance")
-        apart = [[wasserstein(a, b, between, math.inf).value for a in read] for b in read]
+        values = between(distance, m.secrets)
+        apart = [[wasserstein(a, b, values, math.inf).value for a in read] for b in read]
     apart = nonnegative(apart, "distance", (len(lams), len(lams)))
     spent = pairwise_epsilon(m, lams, delta).values
     return float(per_unit(spent, np.minimum(apart, apart.T)).max())
@@ -175,7 +172,7 @@ def probabilistic_delta(
     >>> om.distributional.probabilistic_delta(m, [1, 0], [0, 1], epsilon=2)
     0.0
     """
-    rate = float(parse_exact(epsilon, where="epsilon"))
+    rate = float_of(epsilon, "epsilon")
     p, q = wide_outputs_of(m, (lam0, lam1))
     beyond = _loudness(p, q, len(m.secrets)) > rate
     return min(1.0, max(float(x.floats()[beyond].sum()) for x in (p, q)))

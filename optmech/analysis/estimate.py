@@ -19,14 +19,15 @@ from numpy.typing import ArrayLike
 
 from optmech.analysis.leakage.vulnerability import probabilities
 from optmech.analysis.measures import prior_weights
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, finite_array, slices
 from optmech.base.labelled import few, own_labels
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.base.simplex import likeliest
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, moved
 from optmech.exact.checked import positive, probability, whole
 from optmech.exact.number import Number
+from optmech.exact.numerators import dot
 from optmech.exact.rounding import above
 from optmech.reading.columns import read_text_columns
 from optmech.spaces.arguments import checked_arguments
@@ -37,10 +38,7 @@ from optmech.spaces.prior import Prior
 from optmech.spaces.rationals import Shares
 
 __all__ = ["Frequencies", "PriorEstimate", "frequencies", "from_supports", "prior"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 Counts = ArrayLike | Mapping[Hashable, float]
@@ -110,13 +108,11 @@ def read_counts(path: str | Path, observables: Domain) -> Floats:
             count = float(text)
         except ValueError:
             raise ProblemError(
-                f"data row {row} has no usable count: {text[:40]!r}", where=str(path)
+                f"data row {row} has no usable count: {text[:40]!r}", where=path
             ) from None
         found[label] = found.get(label, 0.0) + count
-    try:
+    with moved(str(path)):
         return counts_of(found, observables)
-    except ProblemError as error:
-        raise ProblemError(error.message, where=str(path), remedy=error.remedy) from error
 
 
 _SOLVED = 1e-8
@@ -379,11 +375,8 @@ def _percentiles(
     rng = np.random.default_rng(seed)
     total = int(reported.sum())
     again = rng.multinomial(total, reported / total, size=draws) / total
-    size = max(1, _BATCH // max(likely.shape))
-    found = [
-        likeliest(likely, again[k : k + size], max(enough, 1e-6), most)[0]
-        for k in range(0, draws, size)
-    ]
+    parts = slices(draws, max(likely.shape), _BATCH)
+    found = [likeliest(likely, again[part], max(enough, 1e-6), most)[0] for part in parts]
     ends = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return ends[0], ends[1]
 
@@ -396,12 +389,10 @@ def _proved(m: Mechanism, found: Prior, reported: Floats) -> tuple[float, float]
     with flint.ctx.workprec(160):
         total = sum((flint.arb(float(v)) for v in reported.tolist()), flint.arb(0))
         over = flint.arb(scaled.total) * drawn.total
-        logs, shares = flint.arb(0), []
+        logs, shares, columns = flint.arb(0), [], scaled.columns
         for o, count in enumerate(reported.tolist()):
             if count:
-                told = sum(
-                    unit * row[o] for unit, row in zip(drawn.units, scaled.rows, strict=True)
-                )
+                told = dot(drawn.units, columns[o])
                 output = flint.arb(told) / over
                 logs += flint.arb(count) * output.log()
                 shares.append((o, flint.arb(count) / total / output / scaled.total))

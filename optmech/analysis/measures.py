@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from optmech.analysis.positions import Everywhere, everywhere
-from optmech.base.arrays import Floats, finite_array
-from optmech.errors import ProblemError
+from optmech.base.arrays import Bools, Floats, Ints, finite_array
+from optmech.errors import ProblemError, moved
 from optmech.exact.checked import distribution, probability
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.number import Number, float_of
 from optmech.exact.ratios.hockey_stick import (
     HockeyStick,
     excess_mass,
@@ -28,7 +28,7 @@ from optmech.exact.ratios.hockey_stick import (
 )
 from optmech.exact.ratios.wide import Wide, either_log_ratio, pushed
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import DistanceLike, evaluate
+from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior, weights_of
@@ -53,13 +53,10 @@ __all__ = [
     "tightest",
     "worst_loss",
 ]
+__dir__ = __all__.copy
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
-IndexPairs = Sequence[Sequence[int]] | NDArray[np.int64]
+IndexPairs = Sequence[Sequence[int]] | Ints
 
 
 @checked_arguments
@@ -107,7 +104,7 @@ def distortion(m: Mechanism, prior: Prior, distance: DistanceLike) -> float:
     >>> om.measures.distortion(m, om.Prior.uniform(sides), om.distances.hamming())
     0.25
     """
-    weighted = evaluate(distance, m.secrets, m.secrets, where="distance") * prior_weights(m, prior)
+    weighted = between(distance, m.secrets) * prior_weights(m, prior)
     return float((weighted @ m.matrix).min(axis=0).sum())
 
 
@@ -222,7 +219,7 @@ def delta(
     >>> om.measures.delta(m, epsilon=0), om.measures.delta(m, epsilon="ln 3")
     (0.5, 0.0)
     """
-    rate = float(parse_exact(epsilon, where="epsilon"))
+    rate = float_of(epsilon, "epsilon")
     worst = 0.0
     for i, others, scale in neighbours(m, distance, pairs):
         spent = excess_mass(m.matrix[i][None, :], m.matrix[others], rate * scale)
@@ -335,7 +332,7 @@ def distribution_delta(
     >>> om.measures.distribution_delta(m, [0.75, 0.25], [0.25, 0.75], epsilon=0)
     0.25
     """
-    rate = np.array([float(parse_exact(epsilon, where="epsilon"))])
+    rate = np.array([float_of(epsilon, "epsilon")])
     spent = max(float(excess_mass(a, b, rate)[0]) for a, b in _lifted(m, lam0, lam1))
     return min(spent, 1.0)
 
@@ -429,10 +426,8 @@ def prior_weights(m: Mechanism, prior: Prior) -> Floats:
 
 def weights_over(m: Mechanism, lam: Distribution, where: str) -> Floats:
     """A distribution over the secrets, checked and normalised, shape (n_s,)."""
-    try:
+    with moved(where):
         return prior_weights(m, lam if isinstance(lam, Prior) else Prior(m.secrets, lam))
-    except ProblemError as error:
-        raise ProblemError(error.message, where=where, remedy=error.remedy) from error
 
 
 def _loss_per_secret(m: Mechanism, loss: DistanceLike) -> Floats:
@@ -451,19 +446,19 @@ def _pair(m: Mechanism, lam0: Distribution, lam1: Distribution) -> list[Floats]:
 
 def neighbours(
     m: Mechanism, distance: DistanceLike | None, pairs: IndexPairs | None
-) -> Iterator[tuple[int, NDArray[np.int64], Floats]]:
+) -> Iterator[tuple[int, Ints, Floats]]:
     """For every secret with neighbours: its index, theirs, and the distances to them."""
     adjacent = _adjacent(pairs, len(m.secrets))
     values = np.ones(adjacent.shape)
     if distance is not None:
-        values = evaluate(distance, m.secrets, m.secrets, where="distance")
+        values = between(distance, m.secrets)
     for i, row in enumerate(adjacent):
         others = np.flatnonzero(row)
         if len(others):
             yield i, others, values[i, others]
 
 
-def _adjacent(pairs: IndexPairs | None, count: int) -> NDArray[np.bool_]:
+def _adjacent(pairs: IndexPairs | None, count: int) -> Bools:
     if pairs is None:
         return ~np.eye(count, dtype=bool)
     remedy = f"Give pairs of indices from 0 to {count - 1}"

@@ -17,7 +17,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.number import Number, float_of
 from optmech.exact.ratios.hockey_stick import most_revealing
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
@@ -68,7 +68,7 @@ class Everywhere(Shown):
     def epsilon_between(self, apart: float) -> float:
         """The least ε with P(x) <= e^{ε‖x−y‖} P(y) for all fixes that are at least ``apart`` > 0
         from each other; it tends to infinity, as step / apart, where a step is above 0."""
-        distance = float(parse_exact(apart, where="apart", positive=True))
+        distance = float_of(apart, "apart", positive=True)
         possible = self._reach >= distance
         values = np.where(possible, self._logs / np.maximum(self._gap, distance), 0.0)
         return max(0.0, float(values.max()))
@@ -111,6 +111,8 @@ def everywhere(
     >>> print(round(found.epsilon_between(0.01), 3))  # per km, for fixes 10 m apart
     85.994
     """
+    from scipy.stats import binomtest
+
     if isinstance(m, MeshMechanism):
         raise ProblemError(
             "reports from every point of its region itself: no fix is taken to a cell, and its "
@@ -127,7 +129,7 @@ def everywhere(
     np.fill_diagonal(logs, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         own = float(np.where(logs > 0, logs / between, 0.0).max())
-    rate = own if epsilon is None else float(parse_exact(epsilon, where="epsilon"))
+    rate = own if epsilon is None else float_of(epsilon, "epsilon")
     gap, reach = _distances(boxes)
     size = np.hypot(*(boxes[:, 2:] - boxes[:, :2]).T)
     touching = (gap <= _TOUCH * size.min()) & ~np.eye(len(boxes), dtype=bool)
@@ -136,6 +138,7 @@ def everywhere(
     first, second, apart = _fixes(boxes, count, within, np.random.default_rng(whole(seed, "seed")))
     either = np.maximum(logs, logs.T)
     broken = int((either[first, second] > rate * apart).sum())
+    between_them = binomtest(broken, count).proportion_ci(float(sure), method="exact")
     labels = m.secrets.labels
     return Everywhere(
         own,
@@ -143,7 +146,7 @@ def everywhere(
         float(steps[i, j]) if touching.any() else 0.0,
         (labels[i], labels[j]) if touching.any() else None,
         broken / count,
-        _interval(broken, count, float(sure)),
+        (float(between_them.low), float(between_them.high)),
         count,
         float(sure),
         logs,
@@ -187,7 +190,7 @@ def _fixes(
     if within is None:
         second, y = uniform(count)
         return first, second, np.hypot(*(x - y).T)
-    limit = float(parse_exact(within, where="within", positive=True))
+    limit = float_of(within, "within", positive=True)
     wide = np.pi * limit**2 > float(sides.prod(axis=1).sum())
     second, y = np.zeros(count, dtype=np.int64), np.array(x)
     left = np.arange(count)
@@ -212,10 +215,3 @@ def _cells(boxes: Floats, points: Floats) -> Ints:
         inside = (points[:, 0] >= west) & (points[:, 0] <= east)
         found[inside & (points[:, 1] >= south) & (points[:, 1] <= north)] = k
     return found
-
-
-def _interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
-    from scipy.stats import binomtest
-
-    found = binomtest(hits, count).proportion_ci(confidence, method="exact")
-    return float(found.low), float(found.high)

@@ -17,10 +17,7 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
 __all__ = ["optimal"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 @checked_arguments

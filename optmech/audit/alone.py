@@ -8,7 +8,7 @@ from pathlib import Path
 
 CHAPTERS = (
     "numbers", "document", "places", "mechanisms", "inequalities", "statements", "networks",
-    "constraints", "cells", "designs", "couplings", "globe", "regions", "losses", "noise", "line",
+    "constraints", "cells", "designs", "couplings", "globe", "regions", "losses", "noise",
     "pairs", "cbor", "promises", "packed", "earth", "verdict",
 )  # fmt: skip
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
-from optmech.audit.document import Body, fractions, keys, listing, whole
-from optmech.audit.mechanisms import MOST_ENTRIES, SCALE, Lagrangian, cut
-from optmech.audit.numbers import LARGEST_LOG, ceiling, exp_bounds, inside, need, number
+from optmech.audit.document import Body, fractions, keys, listing, together, whole
+from optmech.audit.mechanisms import MOST_ENTRIES, SCALE, Lagrangian
+from optmech.audit.numbers import LARGEST_LOG, ceiling, exp_bounds, inside, need
 from optmech.audit.statements import Statement
 
 Growth = Callable[[int, int], Fraction | None]  # a number >= the log ratio stated for two secrets
@@ -22,7 +23,8 @@ class Cells:
 
     def __init__(self, plain: object, stated: Statement, logs: Growth) -> None:
         self.body = keys(plain, "cells multipliers plans costs")
-        self.stated, self.logs, self.powers = stated, logs, dict[tuple[int, int], int | None]()
+        self.stated, self.logs = stated, logs
+        self.known = cache(self.grown)  # of secrets that are asked for often
         self.mass = [int(p * 2**SCALE) for p in stated.prior]
         held: dict[int, list[int]] = {}
         for s, cell in enumerate(listing(self.body["cells"], stated.n)):
@@ -37,12 +39,6 @@ class Cells:
         if s == t or r is None or r > LARGEST_LOG:
             return FINE if s == t else None
         return math.ceil(exp_bounds(r, 64).high * FINE)
-
-    def known(self, s: int, t: int) -> int | None:
-        """The same, of secrets that are asked for often."""
-        if (s, t) not in self.powers:
-            self.powers[s, t] = self.grown(s, t)
-        return self.powers[s, t]
 
     def arrivals(self, plan: Plans, first: int, second: int) -> list[int] | None:
         """FINE times what arrives at every member of the second cell when shares of sum one of all
@@ -78,15 +74,7 @@ class Cells:
             need(all(other == [] for other in others), "of nothing")
             if given["ratio"] is None:
                 return bound.value()
-            body = keys(given["ratio"], "i j o value")
-            count = len(listing(body["i"]))
-            columns = (listing(body[name], count) for name in ("i", "j", "o", "value"))
-            for i_, j_, o_, value in zip(*columns, strict=True):
-                i, j, o = whole(i_, bound.n), whole(j_, bound.n), whole(o_, bound.m)
-                z, factor = cut(number(value)), ratios.get((i, j))
-                if z > 0 and factor is not None:
-                    bound.add(i, o, z)
-                    bound.add(j, o, -z * factor)
+            bound.add_ratios(given["ratio"], lambda i, j, _: ratios.get((i, j)))
         return bound.value()
 
     def ratios(self) -> dict[tuple[int, int], Fraction]:
@@ -94,8 +82,7 @@ class Cells:
         body = keys(self.body["plans"], "first second arcs target share")
         out: dict[tuple[int, int], Fraction] = {}
         plan, count, last = Plans(body), len(self.groups), (-1, -1)
-        seconds = listing(body["second"], len(listing(body["first"])))
-        for i_, j_ in zip(listing(body["first"]), seconds, strict=True):
+        for i_, j_ in together(body["first"], body["second"]):
             i, j = whole(i_, count), whole(j_, count)
             need(i != j, "a plan from a cell to itself")
             need(last < (i, j), "pairs of cells are out of order")
@@ -162,9 +149,8 @@ class Plans:
     """Plans as the file has them: source by source so many arcs, their targets and shares."""
 
     def __init__(self, body: Body) -> None:
-        self.counts, targets, shares = (listing(body[k]) for k in ("arcs", "target", "share"))
-        self.arcs = zip(targets, listing(shares, len(targets)), strict=True)
-        self.sources = iter(self.counts)
+        self.arcs = together(body["target"], body["share"])
+        self.sources = iter(listing(body["arcs"]))
 
     def next_arcs(self, targets: int) -> list[tuple[int, int]]:
         found = []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 
 from optmech.audit.document import (
     Body,
     Matrix,
+    Vector,
     distribution,
     fractions,
     keys,
@@ -16,6 +17,7 @@ from optmech.audit.document import (
     matrix,
     one_of,
     text,
+    weighed,
     whole,
 )
 from optmech.audit.inequalities import (
@@ -44,9 +46,9 @@ from optmech.audit.statements import (
     Inequalities,
     Statement,
     first_less,
+    gain_rows,
     signed_rows,
     unit_matrix,
-    weighted_gains,
 )
 
 
@@ -203,7 +205,7 @@ def policy_graph(stated: Statement, c: Body) -> Inequalities:
     yield Ratios(Real.read(c["epsilon"]), lengths, None, None)
 
 
-def normalised(weights: list[Fraction]) -> Shares:
+def normalised(weights: Vector) -> Shares:
     total = sum(weights, ZERO)
     return {s: v / total for s, v in enumerate(weights) if v}
 
@@ -217,13 +219,12 @@ def distortion_privacy(stated: Statement, c: Body) -> Inequalities:
     weights are rounded down."""
     keys(c, "kind minimum distance prior", "radius within")
     least, d = Real.read(c["minimum"]).bounds(), stated.among(c["distance"])
-    weights = stated.prior if c["prior"] is None else distribution(c["prior"], stated.n)
-    priors: list[Sequence[Fraction]] = [weights]
+    priors = [stated.prior_of(c["prior"])]
     if "radius" in c or "within" in c:
         keys(c, "kind minimum distance prior radius within")
-        priors = [[-rounded_up(-v) for v in near] for near in ball(stated, weights, c)]
+        priors = [[-rounded_up(-v) for v in near] for near in ball(stated, priors[0], c)]
     for near in priors:
-        w = [[v * p for v, p in zip(row, near, strict=True)] for row in d]
+        w = weighed(d, near)
         most = blind(w)
         meant = most < least.high <= most * (1 + NEAR)
         yield Distortion(Interval(most, most) if meant else least, w)
@@ -231,22 +232,18 @@ def distortion_privacy(stated: Statement, c: Body) -> Inequalities:
 
 def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind maximum gain prior radius within")
-    most = Real.signed(c["maximum"])
+    most, rows = Real.signed(c["maximum"]), gain_rows(c["gain"], stated.n)
+    weights = stated.prior_of(c["prior"])
     if c["radius"] is None:
         need(c["within"] is None, "a distance without a radius")
-        yield Leakage(most, False, weighted_gains(stated, c["gain"], c["prior"]))
+        yield Leakage(most, False, weighed(rows, weights))
         return
-    n, weights = stated.n, stated.prior
-    if c["prior"] is not None:
-        weights = distribution(c["prior"], n)
-    rows = unit_matrix(n) if c["gain"] == "identity" else signed_rows(c["gain"], n)
     need(all(v >= 0 for row in rows for v in row), "a gain below 0")
     for near in ball(stated, weights, c):
-        up = [rounded_up(v) for v in near]
-        yield Leakage(most, False, [[v * p for v, p in zip(row, up, strict=True)] for row in rows])
+        yield Leakage(most, False, weighed(rows, list(map(rounded_up, near))))
 
 
-def ball(stated: Statement, weights: list[Fraction], c: Body) -> list[Sequence[Fraction]]:
+def ball(stated: Statement, weights: Vector, c: Body) -> list[tuple[Fraction, ...]]:
     """Corners of the priors within the radius of c, in total variation or W_1 of a distance."""
     n = stated.n
     apart = [[Fraction(s != t) for t in range(n)] for s in range(n)]
@@ -256,14 +253,14 @@ def ball(stated: Statement, weights: list[Fraction], c: Body) -> list[Sequence[F
     return corners(weights, Real.read(c["radius"]).bounds().high, apart)
 
 
-def corners(weights: list[Fraction], radius: Fraction, apart: Matrix) -> list[Sequence[Fraction]]:
+def corners(weights: Vector, radius: Fraction, apart: Matrix) -> list[tuple[Fraction, ...]]:
     """Priors whose hull has all that mass can be moved to at a cost of at most the radius: the
     mass of every place goes to one, that of one place perhaps to two (theory, "Leakage")."""
     n, tried = len(weights), 0
     used = [s for s in range(n) if weights[s]]
     found: dict[tuple[Fraction, ...], None] = {}
 
-    def end(left: Fraction, masses: list[Fraction], split: int) -> None:
+    def end(left: Fraction, masses: Vector, split: int) -> None:
         cost, mass = apart[split], weights[split]
         for a in (t for t in range(n) if cost[t] * mass < left):
             for b in (t for t in range(n) if cost[t] * mass > left):
@@ -272,7 +269,7 @@ def corners(weights: list[Fraction], radius: Fraction, apart: Matrix) -> list[Se
                 out[b] += share
                 found[tuple(out)] = None
 
-    def go(k: int, left: Fraction, masses: list[Fraction], split: int | None) -> None:
+    def go(k: int, left: Fraction, masses: Vector, split: int | None) -> None:
         nonlocal tried
         tried += 1
         need(tried < 10**6 and len(found) <= 1000, "too many priors")
@@ -298,8 +295,7 @@ def corners(weights: list[Fraction], radius: Fraction, apart: Matrix) -> list[Se
 def mutual_information(stated: Statement, c: Body) -> Inequalities:
     """Where nothing may be told, all rows that count are equal."""
     keys(c, "kind maximum prior")
-    weights = stated.prior if c["prior"] is None else distribution(c["prior"], stated.n)
-    prior, most = normalised(weights), Real.read(c["maximum"])
+    prior, most = normalised(stated.prior_of(c["prior"])), Real.read(c["maximum"])
     if most.zero:
         first, *others = prior
         pairs = [Pair({first: ONE}, {s: ONE}) for s in others]
@@ -318,8 +314,7 @@ def maximal_leakage(stated: Statement, c: Body) -> Inequalities:
 def pointwise_maximal_leakage(stated: Statement, c: Body) -> Inequalities:
     """Of every secret that the prior knows, against the mean of all."""
     keys(c, "kind epsilon prior")
-    weights = stated.prior if c["prior"] is None else distribution(c["prior"], stated.n)
-    prior = normalised(weights)
+    prior = normalised(stated.prior_of(c["prior"]))
     yield Lifted(Real.read(c["epsilon"]), [Pair({s: ONE}, prior) for s in prior])
 
 
@@ -349,7 +344,7 @@ def bias(stated: Statement, c: Body) -> Inequalities:
         yield Bias(most.bounds(), of_reports, of_secrets)
 
 
-def columns_of(value: object, places: Places, count: int) -> list[list[Fraction]]:
+def columns_of(value: object, places: Places, count: int) -> list[Vector]:
     """Numbers of any sign, one or some for every element, by coordinate; or the coordinates."""
     rows = listing(places.points if value is None else value, count)
     if not isinstance(rows[0], list):

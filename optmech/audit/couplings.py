@@ -149,10 +149,8 @@ class Family:
         rows = listing(body["distance"])
         self.n, self.m = len(rows), len(listing(rows[0]))
         need(0 < self.n * self.m <= MOST_ENTRIES, "is too large for this audit, or empty")
-        with inside("secrets"):
-            secrets = read_places(body["secrets"], self.n)
-        with inside("observables"):
-            observables = read_places(body["observables"], self.m)
+        secrets = read_places(body, "secrets", self.n)
+        observables = read_places(body, "observables", self.m)
         self.d = matrix(rows, self.n, self.m)
         name = one_of(body["distance_name"], ("matrix", *NAMED), "the name of the distances")
         if name == "matrix":

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from optmech.audit.cells import Cells
+from optmech.audit.cells import Cells, Growth
 from optmech.audit.document import Body, Matrix, keys, listing, text, whole
 from optmech.audit.inequalities import Bias, Distortion, Fixed, Leakage, LossLimit, Ratios, blind
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
@@ -70,15 +70,22 @@ def with_cells(body: Body, stated: Statement, lines: list[str]) -> tuple[str, Fr
         return "", None
     outer = outer_of(body["outer"])
     need(stated.objective == "expected_loss", "cells of another objective")
+    found = proved_by_cells(outer, stated, stated.log_ratio)
+    if found is None:
+        return "the lower bound, gap and status, by cells of the secrets", None
+    lines.append(f"a bound by {found[0]} cells of the {stated.n} secrets")
+    return "", found[1]
+
+
+def proved_by_cells(outer: Body, stated: Statement, logs: Growth) -> tuple[int, Fraction] | None:
+    """How many cells there are, and their bound; None where nothing proves their numbers."""
     if WITNESS & outer.keys():
         with inside("outer"):
-            cells = Cells(outer, stated, stated.log_ratio)
-            proved = cells.bound()
-        lines.append(f"a bound by {len(cells.groups)} cells of the {stated.n} secrets")
-        return "", proved
+            cells = Cells(outer, stated, logs)
+            return len(cells.groups), cells.bound()
     for cell in listing(outer["cells"], stated.n):
         whole(cell, stated.n)
-    return "the lower bound, gap and status, by cells of the secrets", None
+    return None
 
 
 def read_result(plain: object, released: bool) -> Body:
@@ -129,21 +136,21 @@ def check_approximations(
         )
 
 
-def measured(rows: list[list[int]], d: Matrix) -> tuple[float, float, float]:
+def measured(rows: list[list[int]], d: Matrix) -> list[float]:
     """The least ε of metric privacy, the largest ln(p(o|s) / p(o|s')) / d(s, s'), between
     bounds of what floats nearest to the probabilities give: logarithms that are off by a few
     2^-53, and equal rows that are equal."""
-    worst = (0.0, 0.0, 0.0)
+    worst = [0.0] * 3
     for i, row in enumerate(rows):
         for j, other in enumerate(rows):
             if i == j or row == other:
                 continue
             if d[i][j] == 0 or any(a and not b for a, b in zip(row, other, strict=True)):
-                return math.inf, math.inf, math.inf
+                return [math.inf] * 3
             tops = [(a, b) for a, b in zip(row, other, strict=True) if a > b]
             best = max((log_ratio(a, b) for a, b in tops), default=0.0)
             own = [(best + off) / float(d[i][j]) for off in (-LOG_ROUNDING, 0, LOG_ROUNDING)]
-            worst = (max(worst[0], own[0]), max(worst[1], own[1]), max(worst[2], own[2]))
+            worst = list(map(max, worst, own))
     return worst
 
 

@@ -12,7 +12,7 @@ import re
 import stat
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import ClassVar
 
@@ -25,7 +25,8 @@ LISTED = {BINARY: FORMAT}
 NOISE = "optmech-noise/1"  # noise on all whole numbers
 MOST_BYTES = 2 * 2**30
 Body = dict[str, object]
-Matrix = list[list[Fraction]]
+Vector = list[Fraction]
+Matrix = list[Vector]
 
 
 def read(path: str) -> Body:
@@ -112,6 +113,12 @@ def listing(value: object, count: int | None = None) -> list[object]:
     return value
 
 
+def together(*lists: object) -> Iterator[tuple[object, ...]]:
+    """Entries of lists of one length, side by side."""
+    count = len(listing(lists[0]))
+    return zip(*(listing(part, count) for part in lists), strict=True)
+
+
 def text(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise Fault(f"{what} is no text")
@@ -128,13 +135,18 @@ def reals(value: object, count: int | None = None) -> list[float]:
     return [real(v) for v in listing(value, count)]
 
 
-def fractions(value: object, count: int) -> list[Fraction]:
+def fractions(value: object, count: int) -> Vector:
     """Floats >= 0."""
     return [Fraction(real(v, 0)) for v in listing(value, count)]
 
 
 def matrix(value: object, rows: int, columns: int) -> Matrix:
     return [fractions(row, columns) for row in listing(value, rows)]
+
+
+def weighed(rows: Matrix, weights: Vector) -> Matrix:
+    """Every row times the weights, entry by entry."""
+    return [[v * w for v, w in zip(row, weights, strict=True)] for row in rows]
 
 
 def whole(value: object, most: int) -> int:
@@ -155,7 +167,17 @@ def integer(value: object, least: int | None = None) -> int:
     return found
 
 
-def distribution(value: object, count: int) -> list[Fraction]:
+def fraction(value: object) -> Fraction:
+    """A number >= 0, written as a fraction in lowest terms."""
+    words = text(value, "a fraction")
+    need(re.fullmatch("[0-9]{1,400}(/[0-9]{1,400})?", words) is not None, "no fraction")
+    need("/" not in words or int(words.split("/")[1]) > 0, "no fraction")
+    found = Fraction(words)
+    need(str(found) == words and found < 2**60, "a fraction is written otherwise")
+    return found
+
+
+def distribution(value: object, count: int) -> Vector:
     """Numbers >= 0, one a secret, that sum to one up to rounding."""
     out = fractions(value, count)
     off = math.fsum([*map(float, out), -1.0])

@@ -12,13 +12,16 @@ import os
 import stat
 import struct
 from fractions import Fraction
+from itertools import pairwise
+from typing import cast
 
-from optmech.audit.cbor import Cbor, array, cbor
+from optmech.audit.cbor import array, cbor
 from optmech.audit.designs import Verdict
 from optmech.audit.document import Body, keys, listing, text, whole
 from optmech.audit.numbers import Fault, Real, need, real
-from optmech.audit.packed import TIMES
+from optmech.audit.packed import TIMES, content_of, opened
 from optmech.audit.places import EARTH_RADIUS_KM
+from optmech.audit.promises import odds_said
 
 EARTH = b"\xd9\xd9\xf7\x84\x70optmech-packed/3"
 EARTH_HEADER = ("accuracy/bands/constraints/design/does not promise/heights/kind/loss/outside/"
@@ -43,21 +46,8 @@ def is_earth(path: str) -> bool:
 
 def judge_earth(path: str) -> Verdict:
     """The law of the file keeps ε at every two positions, and nothing but the title is its own."""
-    need(os.stat(path).st_size <= 2**24, "is too large")
-    with open(path, "rb") as stream:
-        content = stream.read()
-    reader = Cbor(content[len(EARTH) :])
-    inner, rows, digest = (reader.item(0) for _ in range(3))
-    need(reader.at == len(reader.content), "bytes after the end")
-    need(digest == hashlib.sha256(content[:-32]).digest(), "the digest does not match the content")
-    if not isinstance(inner, bytes) or not isinstance(rows, bytes) or len(rows) % 8:
-        raise Fault("is no file for the whole earth")
-    again = b"".join(map(cbor, (inner, rows, digest)))
-    need(again == reader.content, "is not in the one form that is written")
-    head = Cbor(inner).whole()
-    if not isinstance(head, dict) or "/".join(sorted(head)) != EARTH_HEADER:
-        raise Fault("the header is missing, or has other entries")
-    text(head["title"], "the title")
+    head, rows = opened(content_of(path, 2**24), len(EARTH), EARTH_HEADER)
+    need(len(rows) % 8 == 0, "is no file for the whole earth")
     sums = struct.unpack(f"<{len(rows) // 8}Q", rows)
     heights, bands = array(head["heights"], 86), whole(head["bands"], 2**22)
     need(bands >= 64, "there are too few bands")
@@ -100,12 +90,13 @@ def check_earth_words(
     head: Body, bands: int, words: str, heights: list[float], rows: bytes
 ) -> None:
     law = struct.pack(f"<{len(heights)}d", *heights) + rows
+    stated = cast("list[Body]", listing(head["constraints"]))
     own = {
         "kind": "earth",
         "outside": "refuse",
         "prior": {"words": "none", "date": None},
         "region": f"the whole earth, in {bands:,} bands of latitude",
-        "protects": [f"metric_privacy: {words}"],
+        "protects": [f"metric_privacy: {words}", *odds_said(stated, None, real(head["snap"]))],
         "does not promise": [*TIMES[:3], *ON_EARTH],
         "design": hashlib.sha256(law).digest(),
     }
@@ -136,15 +127,15 @@ class EarthLaw:
 
     def __init__(self, heights: list[float], sums: tuple[int, ...]) -> None:
         need(1 <= len(heights) == len(sums) <= 2**15, "another number of sums than rings")
-        self.masses = [b - a for a, b in zip((0, *sums), sums, strict=False)]
+        self.masses = [b - a for a, b in pairwise((0, *sums))]
         edges = [0.0, *heights]
         self.rest = 2**64 - sums[-1]
         need(min(self.masses) > 0 and self.rest > 0, "a ring, or the rest, has no probability")
-        need(all(a < b for a, b in zip(edges, heights, strict=False)), "rings do not ascend")
+        need(all(a < b for a, b in pairwise(edges)), "rings do not ascend")
         need(heights[-1] < 2, "a ring ends nowhere")
         self.ends = [2 * EARTH_RADIUS_KM * math.asin(math.sqrt(u / 2)) for u in edges]
         need(self.ends[-1] <= FARTHEST, "rings are too far")
-        widths = [Fraction(b) - Fraction(a) for a, b in zip(edges, heights, strict=False)]
+        widths = [Fraction(b) - Fraction(a) for a, b in pairwise(edges)]
         self.widest = max(map(float, widths))
         self.logs = [
             math.log(mass / width + Fraction(self.rest, 2))

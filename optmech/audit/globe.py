@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
-from optmech.audit.numbers import ONE, ZERO, Interval, need
+from optmech.audit.numbers import ONE, ZERO, Interval, bisected, need
 from optmech.audit.places import EARTH_RADIUS_KM
 
 Corners = tuple[int, int, int]
@@ -76,17 +76,9 @@ def arc_sine(y: Interval) -> Interval:
     """For numbers below the sine of 3/2, by halving."""
     last = 3 * PRECISE // 2
     need(y.high < sine(Fraction(last, PRECISE)).low, "the region is too large for a map of degrees")
-    low, high, top = 0, last, last
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = sine(Fraction(middle, PRECISE)).high <= y.low
-        low, high = (middle, high) if fits else (low, middle)
-    bottom = low
-    while top - low > 1:
-        middle = (low + top) // 2
-        fits = sine(Fraction(middle, PRECISE)).low >= y.high
-        low, top = (low, middle) if fits else (middle, top)
-    return Interval(Fraction(bottom, PRECISE), Fraction(top, PRECISE))
+    low = bisected(lambda k: sine(Fraction(k, PRECISE)).high <= y.low, 0, last)
+    high = bisected(lambda k: sine(Fraction(k, PRECISE)).low < y.high, low, last) + 1
+    return Interval(Fraction(low, PRECISE), Fraction(high, PRECISE))
 
 
 def kilometres(vertices: list[list[float]], corners: list[Corners]) -> list[tuple[float, float]]:

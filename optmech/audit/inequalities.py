@@ -7,13 +7,13 @@ file to the bound (theory, section 2, the table). P is the mechanism, f a number
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, ClassVar
 
-from optmech.audit.document import Matrix, keys, listing, one_of, whole
+from optmech.audit.document import Matrix, Vector, fraction, keys, one_of
 from optmech.audit.mechanisms import (
     SCALE,
     Lagrangian,
@@ -103,25 +103,18 @@ class Ratios:
 
 
 def charge_ratios(parts: list[Ratios], bound: Lagrangian, plain: object) -> None:
-    """z at (i,o) and -f z at (j,o), the least known f of the pair; none where all are too large."""
-    body = keys(plain, "i j o value")
-    count = len(listing(body["i"]))
-    columns = (listing(body[name], count) for name in ("i", "j", "o", "value"))
-    least: dict[tuple[int, int], Fraction | None] = {}  # of parts without a window
-    for i_, j_, o_, value in zip(*columns, strict=True):
-        i, j, o = whole(i_, bound.n), whole(j_, bound.n), whole(o_, bound.m)
-        z = cut(number(value))
-        if (i, j) in least:
-            f = least[i, j]
-        else:
-            some = [part for part in parts if part.window is None or part.window[i][o]]
-            known = [part.epsilon.above(d) for part in some if (d := part.limit(i, j)) is not None]
-            f = min((v for v in known if v is not None), default=None)
-            if all(part.window is None for part in parts):
-                least[i, j] = f
-        if z > 0 and f is not None:
-            bound.add(i, o, z)
-            bound.add(j, o, -z * f)
+    """With the least known f of the pair; none where all are too large, or outside of a window."""
+
+    @cache
+    def least(i: int, j: int) -> Fraction | None:
+        known = [part.epsilon.above(d) for part in parts if (d := part.limit(i, j)) is not None]
+        return min((v for v in known if v is not None), default=None)
+
+    def factor(i: int, j: int, o: int) -> Fraction | None:
+        seen = all(part.window is None or part.window[i][o] for part in parts)
+        return least(i, j) if seen else None
+
+    bound.add_ratios(plain, factor)
 
 
 @dataclass(frozen=True)
@@ -256,28 +249,26 @@ class Information:
 
 
 DIVERGENCES = ("kl", "reverse_kl", "chi2", "hellinger")  # tv is of the family above
-RENYI = re.compile(r"renyi:([1-9][0-9]?)(?:/([1-9][0-9]?))?", re.ASCII)
 
 
 def order_of(kind: str) -> Fraction | None:
     """The order of a Rényi divergence, a fraction in lowest terms of numbers up to 64."""
-    found = RENYI.fullmatch(kind)
-    if found is None:
+    if not kind.startswith("renyi:"):
         return None
-    top, bottom = int(found[1]), int(found[2] or 1)
-    fits = max(top, bottom) <= 64 and top != bottom and math.gcd(top, bottom) == 1
-    need(fits and found[2] != "1", "an order is written otherwise, or too large")
-    return Fraction(top, bottom)
+    order = fraction(kind.removeprefix("renyi:"))
+    fits = 0 < order != 1 and max(order.numerator, order.denominator) <= 64
+    need(fits, "an order is 1, or out of range")
+    return order
 
 
-def power_bounds(base: Fraction, exponent: Fraction, bits: int = 600) -> Interval:
+def power_bounds(base: Fraction, exponent: Fraction) -> Interval:
     """base^exponent for base >= 0, by the whole root of a whole power."""
     top, q = base**exponent.numerator, exponent.denominator
-    low = root((top.numerator << (bits * q)) // top.denominator, q)
-    return Interval(Fraction(low, 1 << bits), Fraction(low + 1, 1 << bits))
+    low = root((top.numerator << (600 * q)) // top.denominator, q)
+    return Interval(Fraction(low, 1 << 600), Fraction(low + 1, 1 << 600))
 
 
-def divergence(kind: str, p: list[Fraction], q: list[Fraction]) -> Fraction | None:
+def divergence(kind: str, p: Vector, q: Vector) -> Fraction | None:
     """At least D_f(p, q), within about 2^-240; None where it is infinite (theory, section 8)."""
     pairs = list(zip(p, q, strict=True))
     if kind == "reverse_kl":
@@ -400,11 +391,11 @@ class LossLimit:
     """Σ_o loss[s][o] P[s,o] <= most: on average over a prior, or without one for every s."""
 
     most: Interval
-    prior: list[Fraction] | None
+    prior: Vector | None
     loss: Matrix
     family: ClassVar[str] = "loss_limits"
 
-    def of(self, losses: list[Fraction]) -> Fraction:
+    def of(self, losses: Vector) -> Fraction:
         return max(losses) if self.prior is None else dot(self.prior, losses)
 
     def check(self, p: Mechanism) -> str:
@@ -428,8 +419,8 @@ class Bias:
     """|Σ_o reported[o] P[s,o] - meant[s]| <= most for every s."""
 
     most: Interval
-    reported: list[Fraction]
-    meant: list[Fraction]
+    reported: Vector
+    meant: Vector
     family: ClassVar[str] = "bias"
 
     def check(self, p: Mechanism) -> str:
@@ -485,12 +476,9 @@ Charged = (
     | Bias
     | Information
 )
+Part = Charged | Support | Fixed
 FAMILIES = ("windowed", "lifted", "approximate", "divergence", "distortion", "loss_limits")
-ADDED = (
-    "leakage",
-    "bias",
-    "information",
-)  # entries that the files have whose constraints need them
+ADDED = ("leakage", "bias", "information")  # entries of files whose constraints need them
 
 
 def blind(w: Matrix) -> Fraction:

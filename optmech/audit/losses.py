@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from fractions import Fraction
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from optmech.audit.document import fractions, integer, keys, listing, one_of, reals, whole
 from optmech.audit.numbers import ONE, ZERO, need
+
+Knots = list[tuple[Fraction, Fraction]]
+ROUNDED = 1 << 200  # what a convex loss is on a lattice is rounded to, outwards
 
 
 class NoiseLoss(NamedTuple):
@@ -58,18 +63,65 @@ def read_noise_loss(plain: object) -> NoiseLoss:
         return NoiseLoss([ZERO] * (width + 1) + [ONE], ZERO, ZERO)
     if name == "function":
         body = keys(plain, "name values most least")
-        values = [Fraction(v) for v in reals(body["values"])]
-        need(0 < len(values) <= 10_000 and min(values) >= 0, "the loss is no function")
-        need(max(values) < 2**60, "the loss is no function")
+        values = read_values(body["values"], 1)
         most, least = fractions(body["most"], 2), fractions(body["least"], 2)
         need(all(0 <= a <= b < 2**60 for a, b in zip(least, most, strict=True)), "it falls")
         return NoiseLoss(values, most[0], most[1], (least[0], least[1]))
     one_of(name, ("table",), "the loss")
-    values = [Fraction(v) for v in reals(keys(plain, "name values")["values"])]
-    need(2 <= len(values) <= 10_000 and min(values) >= 0, "the loss is no table")
-    need(max(values) < 2**60 and values[-1] >= values[-2], "the loss is no table")
+    values = read_values(keys(plain, "name values")["values"], 2)
+    need(values[-1] >= values[-2], "the loss falls at its end")
     return NoiseLoss(values, values[-1] - values[-2], ZERO)
+
+
+def read_values(plain: object, least: int) -> list[Fraction]:
+    values = [Fraction(v) for v in reals(plain)]
+    need(least <= len(values) <= 10_000, "the loss has no values, or too many")
+    need(min(values) >= 0 and max(values) < 2**60, "a loss is out of range")
+    return values
 
 
 def wholes(value: object) -> list[int]:
     return [integer(v, 0) for v in listing(value)]
+
+
+class Polyline:
+    """Straight from corner to corner, and y + slope j + bend j² beyond the last."""
+
+    def __init__(self, points: Knots, slope: Fraction, bend: Fraction) -> None:
+        self.points, self.beyond = points, (slope, bend)
+        self.places = [x for x, _ in points]
+        parts = [(b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(points)]
+        self.parts = list(accumulate(parts, initial=ZERO))
+
+    def at(self, x: Fraction) -> Fraction:
+        k = bisect_right(self.places, x) - 1
+        (a, low), j = self.points[k], x - self.places[k]
+        if k == len(self.points) - 1:
+            return low + (self.beyond[0] + self.beyond[1] * j) * j
+        b, high = self.points[k + 1]
+        return low + (high - low) * j / (b - a)
+
+    def area(self, x: Fraction) -> Fraction:
+        """The integral from 0 to x."""
+        k = bisect_right(self.places, x) - 1
+        low, j = self.points[k][1], x - self.places[k]
+        if k == len(self.points) - 1:
+            slope, bend = self.beyond
+            return self.parts[k] + low * j + slope * j**2 / 2 + bend * j**3 / 3
+        return self.parts[k] + (low + self.at(x)) * j / 2
+
+
+def beneath(points: Knots, slopes: list[Fraction]) -> Knots:
+    """The higher of the chords before and after, drawn on; of the first piece that after it, and
+    from the last point but one on that before."""
+    x, y = points[1]
+    found = [(ZERO, y - x * slopes[1]), (x, y)]
+    for k in range(1, len(slopes) - 1):
+        (a, low), (b, high) = points[k], points[k + 1]
+        before, after = slopes[k - 1], slopes[k + 1]
+        if after > before:
+            j = (after * (b - a) - (high - low)) / (after - before)
+            if 0 < j < b - a:
+                found.append((a + j, low + before * j))
+        found.append((b, high))
+    return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
-from optmech.audit.document import Matrix, integer, keys, listing, whole
+from optmech.audit.document import Matrix, Vector, integer, keys, listing, together, whole
 from optmech.audit.numbers import ONE, ZERO, need, number
 
 LARGEST = Fraction(2**100)  # multipliers are cut to this: any numbers >= 0 are valid
@@ -73,7 +74,7 @@ class Mechanism(NamedTuple):
         x, y = sides
         return x.numerator * y.denominator, y.numerator * x.denominator
 
-    def means(self, values: Matrix) -> list[Fraction]:
+    def means(self, values: Matrix) -> Vector:
         """Σ_o values[s][o] P[s,o] for every s, exactly."""
         bits, found = self.bits - (0 if self.shares is None else FINER), []
         for s, own in enumerate(values):
@@ -82,7 +83,7 @@ class Mechanism(NamedTuple):
             found.append(mean / (total << bits))
         return found
 
-    def losses(self, loss: Matrix) -> list[Fraction]:
+    def losses(self, loss: Matrix) -> Vector:
         """Σ_o loss[s][o] P[s,o] for every s, or more; losses are >= 0."""
         return [
             sum((c * p for c, p in zip(*rows, strict=True) if p), ZERO) / (1 << self.bits)
@@ -106,9 +107,8 @@ def read_mechanism(plain: object, n: int, m: int) -> Mechanism:
     bits = whole(body["bits"], 1075)
     need(bits > 0, "the number of bits is out of range")
     for entry in listing(body["rows"], n):
-        indices, digits = (listing(side) for side in listing(entry, 2))
         row, before = [0] * m, -1
-        for o, value in zip(indices, listing(digits, len(indices)), strict=True):
+        for o, value in together(*listing(entry, 2)):
             need(whole(o, m) > before, "observables are out of order")
             before = whole(o, m)
             row[before] = integer(value, 1)
@@ -118,6 +118,7 @@ def read_mechanism(plain: object, n: int, m: int) -> Mechanism:
 
 
 Entries = list[tuple[int, int, Fraction]]  # row, column, value
+Factor = Callable[[int, int, int], Fraction | None]
 
 
 class Lagrangian:
@@ -133,7 +134,7 @@ class Lagrangian:
         self.held = held or {}  # rows that are given, over powers of two
         self.L, self.K = [[0] * self.m for _ in allowed], ZERO
         self.unit = ONE  # what the objective was multiplied by
-        self.paid: list[list[Fraction]] = []  # μ of the limits on loss
+        self.paid: list[Vector] = []  # μ of the limits on loss
 
     def value(self) -> Fraction:
         rows = enumerate(zip(self.L, self.allowed, strict=True))
@@ -153,7 +154,17 @@ class Lagrangian:
             for s, share in side.items():
                 self.add(s, o, weight * share)
 
-    def add_losses(self, weights: list[Fraction], loss: Matrix) -> None:
+    def add_ratios(self, plain: object, factor: Factor) -> None:
+        """z at (i,o) and -f z at (j,o) with f = ``factor`` of the three; nothing without one."""
+        body = keys(plain, "i j o value")
+        for i_, j_, o_, value in together(body["i"], body["j"], body["o"], body["value"]):
+            i, j, o = whole(i_, self.n), whole(j_, self.n), whole(o_, self.m)
+            z, f = cut(number(value)), factor(i, j, o)
+            if z > 0 and f is not None:
+                self.add(i, o, z)
+                self.add(j, o, -z * f)
+
+    def add_losses(self, weights: Vector, loss: Matrix) -> None:
         """ω_s c(s,o)."""
         for s, (weight, row) in enumerate(zip(weights, loss, strict=True)):
             for o, c in enumerate(row):
@@ -175,7 +186,7 @@ class Lagrangian:
                     self.add(s, o, share * v)
 
 
-def prices(plain: object, count: int) -> list[Fraction]:
+def prices(plain: object, count: int) -> Vector:
     """Multipliers: any numbers, cut to [0, 2^100]."""
     return [cut(number(v)) for v in listing(plain, count)]
 
@@ -189,8 +200,7 @@ def entries(plain: object, rows: int, columns: int) -> Entries:
     body = keys(plain, "shape row column value")
     shape = [whole(v, MOST_ENTRIES) for v in listing(body["shape"], 2)]
     need(shape == [rows, columns], "multipliers of a wrong shape")
-    count = len(listing(body["row"]))
-    parts = (listing(body[name], count) for name in ("row", "column", "value"))
-    found = [(whole(r, rows), whole(c, columns), number(v)) for r, c, v in zip(*parts, strict=True)]
-    need(len({(r, c) for r, c, _ in found}) == count, "a multiplier is given twice")
+    given = together(body["row"], body["column"], body["value"])
+    found = [(whole(r, rows), whole(c, columns), number(v)) for r, c, v in given]
+    need(len({(r, c) for r, c, _ in found}) == len(found), "a multiplier is given twice")
     return found

@@ -136,7 +136,7 @@ def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Bo
     vertices, with distances along the roads."""
     assert stated.roads is not None
     worst = stated.objective == "worst_loss"
-    if stated.segments is None and not stated.metric:
+    if not stated.segments and not stated.metric:
         need(outer is None, "a bound that is that of the mesh")
         return own
     if outer is None:
@@ -150,9 +150,9 @@ def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Bo
     large = not worst and len(bodies) == len(stated.metric) == 1 and stated.n >= MANY_VERTICES
     if large:  # e^{ε ℓ} between the ends of segments, which imply the rest
         kept, apart = list(range(stated.n)), stated.roads[1].lengths
-        return max(along(stated, kept, apart, bodies, body["multipliers"]), ZERO)
-    away = {k: stated.roads[1].away(k) for k in kept}
-    apart = [[None if s == t else away[s][t] for t in kept] for s in kept]
+    else:
+        away = {k: stated.roads[1].away(k) for k in kept}
+        apart = [[None if s == t else away[s][t] for t in kept] for s in kept]
     return max(along(stated, kept, apart, bodies, body["multipliers"]), ZERO)
 
 
@@ -161,7 +161,7 @@ def along(
 ) -> Fraction:
     """The bound of the multipliers where metric privacy holds for the distances ``apart``."""
     inner = copy.copy(stated)
-    inner.n, inner.segments = len(kept), None
+    inner.n, inner.segments = len(kept), []
     inner.prior = [stated.prior[s] for s in kept]
     inner.loss = Matrix([stated.loss[s] for s in kept])
     inner.allowed = [stated.allowed[s] for s in kept]

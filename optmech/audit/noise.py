@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import decimal
 import math
-import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise, repeat
 
 from optmech.audit.designs import Verdict, check_status
-from optmech.audit.document import Body, integer, keys, listing, text, whole
+from optmech.audit.document import Body, fraction, integer, keys, listing, whole
 from optmech.audit.inequalities import power_bounds
 from optmech.audit.losses import read_noise_loss, wholes
 from optmech.audit.numbers import (
@@ -27,7 +27,6 @@ from optmech.audit.numbers import (
 )
 
 Sums = tuple[int, list[int], int]  # the first place, masses from there on, what is lost
-LAW = "bits window tails ratio ratio_bits"
 SLOWEST = 1 - Fraction(1, 1 << 24)  # of ratios of tails: draws take a step for every period
 
 
@@ -37,10 +36,12 @@ class Noise:
 
     numbers = "whole numbers"
     entries = "digest format epsilon delta sensitivity loss law multipliers claims seconds"
+    others = "releases"
     alike = ""
 
     def __init__(self, body: Body) -> None:
-        keys(body, self.entries, "releases")
+        keys(body, self.entries, self.others)
+        self.multipliers = body["multipliers"]
         self.epsilon, self.delta = Real.read(body["epsilon"]), Real.read(body["delta"])
         self.releases, self.lattice = 1, 0
         if "releases" in body:
@@ -57,23 +58,28 @@ class Noise:
         need(self.delta.bounds().high <= 1, "δ is above 1")
         self.read_law(body)
         need(self.releases == 1 or self.n + self.period <= 50_000, "too many places")
-        self.multipliers = body["multipliers"]
+
+    def read_tails(self, body: Body, names: str) -> Body:
+        """The law, of which the tails are read, and the claims."""
+        law = keys(body["law"], f"bits tails ratio ratio_bits {names}")
+        self.bits, self.tails = whole(law["bits"], 4097), wholes(law["tails"])
+        self.exponent, self.period = whole(law["ratio_bits"], 4097), len(self.tails)
+        self.ratio = Fraction(integer(law["ratio"], 0), 1 << self.exponent)
+        need(self.ratio <= SLOWEST, "the tails hardly fall")
+        need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
+        self.claims = keys(body["claims"], "status loss lower_bound")
+        real(body["seconds"], 0)
+        return law
 
     def read_law(self, body: Body) -> None:
         """The sensitivity, the loss, the law and the claims."""
         self.read_scale(body)
-        law = keys(body["law"], LAW)
-        self.bits = whole(law["bits"], 4097)
-        self.window, self.tails = wholes(law["window"]), wholes(law["tails"])
-        exponent = whole(law["ratio_bits"], 4097)
-        self.ratio = Fraction(integer(law["ratio"], 0), 1 << exponent)
-        need(len(self.window) + len(self.tails) <= 200_000, "the law is too long")
+        self.window = wholes(self.read_tails(body, "window")["window"])
+        need(len(self.window) + self.period <= 200_000, "the law is too long")
         need(self.bits > 0 and bool(self.window), "the law is empty")
         total = 2 * sum(self.window) - self.window[0] + 2 * sum(self.tails)
         need(total == 1 << self.bits, "the probabilities do not sum to one")
-        need(self.ratio <= SLOWEST, "the tails hardly fall")
-        need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
-        self.n, self.period = len(self.window) - 1, len(self.tails)
+        self.n = len(self.window) - 1
         # of noise that falls from the centre the largest shift is the worst
         last = self.n + 2 * self.period + 1
         falls = all(self.z(k) >= self.z(k + 1) for k in range(last))
@@ -81,11 +87,9 @@ class Noise:
         terms = (self.n + self.period + self.sensitivity) * len(self.worst)
         need(terms <= 4_000_000, "too many places for the sensitivity")
         need(not 0 < self.period < self.sensitivity, "fewer tails than the sensitivity")
-        self.claims = keys(body["claims"], "status loss lower_bound")
-        real(body["seconds"], 0)
 
     def read_scale(self, body: Body) -> None:
-        self.sensitivity = whole(body["sensitivity"], 1001)
+        self.sensitivity = self.grid = whole(body["sensitivity"], 1001)
         need(self.sensitivity > 0, "the sensitivity is 0")
         self.span = f"{self.sensitivity}"
         self.loss = read_noise_loss(body["loss"])
@@ -93,11 +97,7 @@ class Noise:
 
     def check(self) -> Verdict:
         power = self.each.exp(ONE, 192)
-        if self.releases == 1 or self.delta.zero:
-            shifts = self.worst if power[0] >= 1 else range(1, self.sensitivity + 1)
-            worst = max(self.excess(s, power[0]) for s in shifts)
-        else:
-            worst = Releases(self).delta()
+        worst = self.spent(power[0])
         need(worst <= self.delta.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
         together = f" of {self.releases} releases together" if self.releases > 1 else ""
         return self.verdict(
@@ -105,6 +105,13 @@ class Noise:
             f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}){together} at every shift up to "
             f"{self.span}: δ is {float(worst):.9g}",
         )
+
+    def spent(self, power: Fraction) -> Fraction:
+        """δ, or at least that, where e^ε is at least ``power``."""
+        if self.releases > 1 and not self.delta.zero:
+            return Releases(self).delta()
+        shifts = self.worst if power >= 1 else range(1, self.sensitivity + 1)
+        return max(self.excess(s, power) for s in shifts)
 
     def verdict(self, least: Fraction, promise: str) -> Verdict:
         """The claims against what was found."""
@@ -142,7 +149,7 @@ class Noise:
 
     def excess(self, s: int, power: Fraction) -> Fraction:
         """Σ_i max(0, z(i) - power z(i + s)): term by term where one of the two places is in the
-        window or the tails differ; a period further out, terms shrink by the ratio."""
+        window or the tails differ."""
         last = self.n + s + self.period
         unit = 1 << self.bits
         scaled = [self.z(k) * unit for k in range(last + s + 1)]
@@ -150,14 +157,18 @@ class Noise:
         z = [int(v * whole) for v in scaled]
         a, b = power.numerator, power.denominator
 
-        def terms(first: int, end: int) -> int:
-            pairs = ((abs(i), abs(i + s)) for i in range(first, end + 1))
-            return sum(max(0, b * z[i] - a * z[j]) for i, j in pairs)
+        def terms(places: range) -> Fraction:
+            pairs = ((abs(i), abs(i + s)) for i in places)
+            return Fraction(sum(max(0, b * z[i] - a * z[j]) for i, j in pairs))
 
-        total = Fraction(terms(-self.n - s, self.n))
-        outer = terms(self.n + 1, self.n + self.period)
-        outer += terms(-self.n - s - self.period, -self.n - s - 1)
-        return (total + outer / (1 - self.ratio)) / (b * whole * unit)
+        return self.everywhere(s, terms) / (b * whole * unit)
+
+    def everywhere(self, s: int, terms: Callable[[range], Fraction]) -> Fraction:
+        """A sum over all i of terms of z(i) and z(i + s): a period beyond the window they shrink
+        by the ratio."""
+        n, p = self.n, self.period
+        outer = terms(range(n + 1, n + p + 1)) + terms(range(-n - s - p, -n - s))
+        return terms(range(-n - s, n + 1)) + outer / (1 - self.ratio)
 
     def expected(self) -> Fraction:
         """Σ c(k) z(k), with Σ r^j (1 - r) (1, j, j²) = (1, r/(1 - r), r (1 + r)/(1 - r)²)."""
@@ -205,20 +216,17 @@ class Noise:
         low = first if slope >= 0 else first - slope * slope / (2 * bend)
         least = min(*inside, low) / (unit * b)
         cost = 2 * self.delta.bounds().high * sum(limit for *_, limit in rows) / unit
-        return max(ZERO, least - (ZERO if self.delta.zero else cost))
+        return max(ZERO, least - cost)
 
     def read_row(self, plain: object, unit: int) -> tuple[int, list[int], list[int], int]:
         """A shift s, y_s(-n), ..., y_s(n), the polynomial beyond n, and the limit λ_s."""
         body = keys(plain, "shift inner tail limit")
         s, inner, tail = whole(body["shift"], 1001), wholes(body["inner"]), wholes(body["tail"])
         limit = integer(body["limit"], 0)
-        need(0 < s <= self.sensitivity and len(tail) == 3 and len(inner) % 2 == 1, "a bad shift")
+        need(0 < s <= self.grid and len(tail) == 3 and len(inner) % 2 == 1, "a bad shift")
         bent = self.below.curvature > 0
-        need(bent or tail[2] == 0, "multipliers grow faster than the loss")
-        need(
-            bent or self.below.slope > 0 or tail[1] == 0,
-            "multipliers grow faster than the loss",
-        )
+        grows = bent or (tail[2] == 0 and (self.below.slope > 0 or tail[1] == 0))
+        need(grows, "multipliers grow faster than the loss")
         if not self.delta.zero:
             need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
         return s, inner, tail, limit
@@ -240,14 +248,14 @@ class PowerNoise(Noise):
         if "zcdp" in body:
             stated = keys(body["zcdp"], "rho orders")
             rho = self.rho = Real.read(stated["rho"])
-            orders = [order_of(plain) for plain in listing(stated["orders"])]
+            orders = [read_order(plain) for plain in listing(stated["orders"])]
             self.bounds = [(order, rho.scaled(order)) for order in orders]
         else:
             alone = isinstance(body["renyi"], dict)
             rows = [body["renyi"]] if alone else listing(body["renyi"])
             need(alone or len(rows) > 1, "one order is not in a list")
             pairs = [keys(row, "order epsilon") for row in rows]
-            self.bounds = [(order_of(p["order"]), Real.read(p["epsilon"])) for p in pairs]
+            self.bounds = [(read_order(p["order"]), Real.read(p["epsilon"])) for p in pairs]
         orders = [order for order, _ in self.bounds]
         need(0 < len(orders) <= 32 and sorted(set(orders)) == orders, "orders do not grow")
         for order, rate in self.bounds:
@@ -257,7 +265,7 @@ class PowerNoise(Noise):
         self.read_law(body)
         wide = self.n + self.period + self.sensitivity
         need(wide * len(self.worst) <= 200_000, "too many places for the sensitivity")
-        digits = self.bits + 3 * whole(keys(body["law"], LAW)["ratio_bits"], 4097)
+        digits = self.bits + 3 * self.exponent
         shifts = len(self.worst) if self.rho is None else self.sensitivity
         self.largest = max(max(order.numerator, order.denominator) for order in orders)
         terms = wide * shifts * len(orders)
@@ -333,9 +341,7 @@ class PowerNoise(Noise):
             products = [p * above(p / q) * unit for p, q in self.some(places, s)]
             return Fraction(sum(map(math.ceil, products)), unit)
 
-        n, p = self.n, self.period
-        outer = terms(range(n + 1, n + p + 1)) + terms(range(-n - s - p, -n - s))
-        return terms(range(-n - s, n + 1)) + outer / (1 - self.ratio)
+        return self.everywhere(s, terms)
 
     def tangent_bound(self, limits: list[Fraction]) -> Fraction:
         """min C(k), C(k) = c(k) + Σ λ [(g(k) + g(-k))/2 - T] with g(k) = α x(k)^(α-1) -
@@ -403,12 +409,10 @@ def powers(base: Fraction, exponent: Fraction) -> Interval:
     return Interval(exp_bounds(low, LOG).low, exp_bounds(high, LOG).high)
 
 
-def order_of(value: object) -> Fraction:
+def read_order(value: object) -> Fraction:
     """An order from 1 on."""
-    order = text(value, "the order")
-    need(re.fullmatch("[1-9][0-9]?(/[1-9][0-9]?)?", order) is not None, "a bad order")
-    found = Fraction(order)
-    need(str(found) == order and found >= 1, "an order is written otherwise, or below 1")
+    found = fraction(value)
+    need(found >= 1, "the order is below 1")
     need(max(found.numerator, found.denominator) <= 64, "the order is too large")
     return found
 
@@ -436,14 +440,14 @@ class Releases:
         )
 
     def delta(self) -> Fraction:
-        one = self.trimmed(*self.single())
-        first, found, lost = one
+        together = one = self.trimmed(*self.single())
         for digit in bin(self.noise.releases)[3:]:
-            first, found, lost = self.product((first, found, lost), (first, found, lost))
+            together = self.product(together, together)
             if digit == "1":
-                first, found, lost = self.product((first, found, lost), one)
+                together = self.product(together, one)
+        first, found, lost = together
         rate = self.noise.epsilon.bounds(320).low
-        start = max(first, int(rate / Fraction(1, 1 << self.exponent)))
+        start = max(first, int(rate * (1 << self.exponent)))
         before = rate - Fraction(start, 1 << self.exponent)
         near = exp_bounds(abs(before), 320)
         power = int((near.low if before >= 0 else 1 / near.high) * self.fine)
@@ -485,29 +489,21 @@ class Releases:
         """Of one release: of the largest shift where the noise falls from the centre, and else of
         the pair whose curve is the largest of all shifts', joined between multiples of h."""
         noise = self.noise
-        last = noise.n + 2 * noise.period + 1
-        falls = all(noise.z(k) >= noise.z(k + 1) for k in range(last))
-        shifts = [noise.sensitivity]
-        if not falls:
-            shifts = list(range(1, noise.sensitivity + 1))
-        pairs = [self.atoms(s) for s in shifts]
+        pairs = [self.atoms(s) for s in noise.worst]
         far = max((abs(self.place(p, q)) for some in pairs for p, q in some if p and q), default=0)
         reach = far + 3
         need(reach <= REACH, "losses spread over too many places")
-        need(falls or reach * len(shifts) <= 4 * REACH, "too many shifts")
-        lows = [self.fine]
-        for _ in range(reach):
-            lows.append(lows[-1] * self.up[0] // self.fine)
-        below = [self.fine]
-        for _ in range(reach):
-            below.append(below[-1] * self.down[0] // self.fine)
-        lows = below[:0:-1] + lows
-        found = [self.spread(some, lows, reach) for some in pairs]
-        if len(found) > 1:
-            masses, lost = self.largest(found)
-        else:
-            masses, lost = found[0]
+        need(reach * len(pairs) <= 4 * REACH, "too many shifts")
+        below, above = (
+            list(accumulate(repeat(step, reach), self.times, initial=self.fine))
+            for step in (self.down[0], self.up[0])
+        )
+        found = [self.spread(some, below[:0:-1] + above, reach) for some in pairs]
+        masses, lost = self.largest(found) if len(found) > 1 else found[0]
         return -reach, masses, lost
+
+    def times(self, one: int, other: int) -> int:
+        return one * other // self.fine
 
     def atoms(self, s: int) -> list[tuple[Fraction, Fraction]]:
         """(z(i), z(i + s)): term by term, and all of the tails beyond by their sums."""

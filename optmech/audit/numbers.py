@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -229,6 +229,14 @@ def at_most(left: int, right: int, epsilon: Real, d: Fraction) -> bool:
     return False
 
 
+def bisected(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The last number below ``high`` that fits, where ``low`` does and those after some do not."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
 def ceiling(a: int, b: int) -> int:
     return -(-a // b)
 
@@ -252,7 +260,7 @@ def number(value: object, least: float = -math.inf) -> Fraction:
 
 
 def real(value: object, least: float = -math.inf) -> float:
-    if not isinstance(value, float) or not math.isfinite(value):
+    if not isinstance(value, float):
         raise Fault(f"{value!a} is not a finite float")
-    need(value >= least, f"{value!a} is below {least}")
+    number(value, least)
     return value

@@ -21,7 +21,14 @@ from optmech.audit.document import FORMAT, Body, keys, listing, one_of, read, re
 from optmech.audit.mechanisms import Mechanism, read_mechanism
 from optmech.audit.numbers import Fault, Real, need, real, rounded_up
 from optmech.audit.places import EARTH_RADIUS_KM, Places, between
-from optmech.audit.promises import PROMISES, objective_said, per_said, region_said
+from optmech.audit.promises import (
+    PROMISES,
+    guess_said,
+    objective_said,
+    odds_said,
+    per_said,
+    region_said,
+)
 from optmech.audit.regions import Everywhere, Region
 from optmech.audit.statements import Statement
 
@@ -58,6 +65,20 @@ NEAREST_POINT = (
     "A position outside the region counts as the nearest point of its border, however far that is: "
     "what is promised of it is what is promised of that point."
 )
+MATCHED = (
+    "A position counts as the point of a road next to it, moved along the road by at most snap: "
+    "the promise between two of these points that are d apart along the roads is that for a "
+    "distance of d + 2 snap. Positions that are close to each other may be next to roads that are "
+    "far apart."
+)
+NEAREST_ROAD = (
+    "A position outside the region counts as the nearest point of a road, however far that is: "
+    "what is promised of it is what is promised of that point."
+)
+NEAREST_END = (
+    "A number beyond the line counts as its nearest end, however far that is: what is promised of "
+    "it is what is promised of that end."
+)
 ON_THE_GLOBE = (
     "Two positions outside the region that are close to each other may have nearest points that "
     "are far apart."
@@ -79,15 +100,15 @@ def require_near(said: object, own: float | None, what: str) -> None:
     need(right, f"{what} is not that of the design")
 
 
-def judge_packed(path: str, design: str) -> Verdict:
-    """The design's statement on the packed numbers, and what the file says of both."""
-    need(os.stat(path).st_size <= 64 * 2**20, "is too large")
+def content_of(path: str, most: int) -> bytes:
+    need(os.stat(path).st_size <= most, "is too large")
     with open(path, "rb") as stream:
-        content = stream.read()
-    need(content.startswith(PACKED), "is no plain packed mechanism")
-    version = content[len(PACKED) : len(PACKED) + 1]
-    need(version in (b"1", b"2"), "is of an unknown version")
-    reader = Cbor(content[len(PACKED) + 1 :])
+        return stream.read()
+
+
+def opened(content: bytes, start: int, entries: str) -> tuple[Body, bytes]:
+    """The header of a file, which has these entries, and its rows."""
+    reader = Cbor(content[start:])
     inner, rows, digest = (reader.item(0) for _ in range(3))
     need(reader.at == len(reader.content), "bytes after the end")
     need(digest == hashlib.sha256(content[:-32]).digest(), "the digest does not match the content")
@@ -96,30 +117,46 @@ def judge_packed(path: str, design: str) -> Verdict:
     again = b"".join(map(cbor, (inner, rows, digest)))
     need(again == reader.content, "is not in the one form that is written")
     head = Cbor(inner).whole()
-    entries = HEADER if version == b"1" else MESH_HEADER
     if not isinstance(head, dict) or "/".join(sorted(head)) != entries:
         raise Fault("the header is missing, or has other entries")
+    text(head["title"], "the title")
+    return head, rows
+
+
+def judge_packed(path: str, design: str) -> Verdict:
+    """The design's statement on the packed numbers, and what the file says of both."""
+    content = content_of(path, 64 * 2**20)
+    need(content.startswith(PACKED), "is no plain packed mechanism")
+    version = content[len(PACKED) : len(PACKED) + 1]
+    need(version in (b"1", b"2"), "is of an unknown version")
+    entries = HEADER if version == b"1" else MESH_HEADER
+    head, rows = opened(content, len(PACKED) + 1, entries)
     body = read(design)
     mesh = any("everywhere" in c for c in promises_of(body))
     need(body["format"] == FORMAT and mesh == (version == b"2"), "is of another kind of design")
-    text(head["title"], "the title")
     prior = keys(head["prior"], "words date")
     need(prior["date"] is None or isinstance(prior["date"], str), "the date is no text")
     one_of(head["outside"], ("refuse", "nearest"), "what is done outside")
     own = {name: body[name] for name in ("mechanism", "problem")}
     written = json.dumps(own, sort_keys=True, separators=(",", ":")).encode()
     require_same(head, "design", hashlib.sha256(written).digest())
-    lines = (judge_packed_mesh if version == b"2" else judge_packed_places)(head, rows, body)
+    judge = judge_packed_mesh if head.get("kind") == "mesh" else judge_packed_places
+    lines = judge(head, rows, body)
     return lines, f"{PACKED_WORDS}; and the design itself"
 
 
 def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
+    """Of places, or of a line or roads, whose vertices are the places of the statement."""
     lines: list[str] = []
     stated, problem = Statement(body["problem"], lines), cast("Body", body["problem"])
+    mesh = None
+    if "mesh" in head:
+        head, mesh = written_roads(head, stated)
+    else:
+        require_same(head, "secrets", written_places(problem["secrets"], stated.secrets))
+        require_near(head["reach"], reach_of(stated.secrets), "reach")
     mechanism = packed_rows(head, rows, stated.n, stated.m)
-    require_same(head, "secrets", written_places(problem["secrets"], stated.secrets))
     same_reports(head, problem, stated)
-    same_words(head, problem, stated, None)
     lines += stated.check(mechanism)
     original = read_mechanism(body["mechanism"], stated.n, stated.m)
     before, after = (stated.value(p) for p in (original, mechanism))
@@ -136,11 +173,45 @@ def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
         [p * row[o] / (1 << mechanism.bits) for o in indices(head["columns"], stated.m)]
         for p, row in zip(map(float, stated.prior), mechanism.rows, strict=True)
     ]
+    same_words(head, problem, stated, mesh, masses)
     check_accuracy(head, stated, masses)
-    require_near(head["reach"], reach_of(stated.secrets), "reach")
     lines.append(f"packed over 2^{mechanism.bits}: objective {sign * float(after):.15g}")
     lines.append(f"relative change from the design {float(change):.3g}")
     return lines
+
+
+def written_roads(head: Body, stated: Statement) -> tuple[Body, Body]:
+    """The header with the rows of the vertices, and the network of the design, which is the file's
+    too."""
+    if stated.roads is None:
+        raise Fault("is of another kind of design")
+    plain, roads = cast("Body", stated.roads[0]), stated.roads[1]
+    ends = [k for a, b, _ in roads.steps for k in (a, b)]
+    vertices = [reals(v) for v in listing(plain["vertices"])]
+    own = {
+        "segments": Typed(ends, 70),
+        "dimension": len(vertices[0]),
+        "lengths": None if roads.line else Typed(map(float, reals(plain["lengths"])), 86),
+    }
+    longest = float(max(length for *_, length in roads.steps))
+    most = max(abs(v) for p in vertices for v in p)
+    line = longest * (2.0**-24 + 2.0**-49) + most * 2.0**-50
+    require_near(head["snap"], line if roads.line else longest * 2.0**-24, "snap")
+    return with_rows(head, "network", plain, ends, own), plain
+
+
+def with_rows(head: Body, kind: str, plain: Body, control: list[int], own: Body) -> Body:
+    """The header with the rows of a mesh's control points, which the file has for every corner of
+    its cells; its mesh has to be that of the design, with its ``own`` entries beside those of every
+    mesh."""
+    points = (v for p in listing(plain["vertices"]) for v in reals(p))
+    unit = "km" if plain["coordinates"] == "lonlat" else plain["unit"]
+    own |= {"vertices": Typed(points, 86), "unit": unit, "coordinates": plain["coordinates"]}
+    mesh = keys(head["mesh"], " ".join([*own, "rows"]))
+    row_of = dict(zip(control, indices(mesh["rows"], len(control)), strict=True))
+    require_same(head, "kind", kind)
+    require_same(head, "mesh", {**own, "rows": Typed((row_of[k] for k in control), 70)})
+    return {**head, "row of": Typed((row_of[k] for k in range(len(row_of))), 70)}
 
 
 def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
@@ -148,28 +219,16 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
     loss, and how far positions are moved (docs/packed.md, "Mechanisms for every point")."""
     design = Everywhere(body)
     region, problem = design.region, cast("Body", body["problem"])
-    require_same(head, "kind", "mesh")
     promises = [c for c in listing(problem["constraints"]) if isinstance(c, dict)]
     stated = cast("Body", next(c for c in promises if "everywhere" in c)["everywhere"])
     vertices = [reals(p, 2) for p in listing(stated["vertices"])]
-    mesh = keys(head["mesh"], "vertices triangles degree rows unit coordinates")
     control = [k for part in region.control for k in part]
-    given = indices(mesh["rows"], len(control))
-    row_of = dict(zip(control, given, strict=True))
-    own = {
-        "vertices": Typed((v for p in vertices for v in p), 86),
-        "triangles": Typed((k for corners in region.triangles for k in corners), 70),
-        "degree": region.degree,
-        "rows": Typed((row_of[k] for k in control), 70),
-        "unit": "km" if region.globe else stated["unit"],
-        "coordinates": stated["coordinates"],
-    }
-    require_same(head, "mesh", own)
+    triangles = Typed((k for corners in region.triangles for k in corners), 70)
+    own = {"triangles": triangles, "degree": region.degree}
+    head = with_rows(head, "mesh", stated, control, own)
     before = design.expected()
-    points = Typed((row_of[k] for k in range(region.count)), 70)
-    design.rows = packed_rows({**head, "row of": points}, rows, region.count, design.stated.m)
+    design.rows = packed_rows(head, rows, region.count, design.stated.m)
     same_reports(head, problem, design.stated)
-    same_words(head, problem, design.stated, stated)
     lines = [f"{len(region.triangles)} triangles tile a convex region edge to edge"]
     design.lines = lines
     design.check_gradients()
@@ -196,8 +255,9 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
             [unit * sum(w * row[o] for w, row in zip(weights, own_rows, strict=True))
              for o in columns]
         )  # fmt: skip
-    check_accuracy(head, design.stated, masses)
     require_near(head["snap"], moved_by(region, vertices), "snap")
+    same_words(head, problem, design.stated, stated, masses)
+    check_accuracy(head, design.stated, masses)
     lines.append(f"packed over 2^{design.rows.bits}: loss {float(after.high):.15g}")
     outside = "; others count as the nearest point of its border" * (head["outside"] == "nearest")
     lines.append(f"positions of the region are moved by at most {head['snap']}{outside}")
@@ -265,9 +325,12 @@ def hexagon(label: object) -> int | None:
     return int(str(label), 16) if fits else None
 
 
-def same_words(head: Body, problem: Body, stated: Statement, mesh: Body | None) -> None:
-    """Every sentence, as it follows from the design and what is done outside."""
-    constraints = []
+def same_words(
+    head: Body, problem: Body, stated: Statement, mesh: Body | None, masses: list[list[float]]
+) -> None:
+    """Every sentence, as it follows from the design, the packed numbers and what is done outside;
+    ``masses`` are those of secrets and columns together."""
+    constraints = list[Body]()
     for c in listing(problem["constraints"]):
         body = cast("Body", c)
         kind, per = text(body["kind"], "the kind"), ""
@@ -279,19 +342,32 @@ def same_words(head: Body, problem: Body, stated: Statement, mesh: Body | None) 
         promise = PROMISES[kind](body, stated)
         constraints.append({"kind": kind, "promise": promise, "epsilon": epsilon, "per": per})
     require_same(head, "constraints", constraints)
-    require_same(head, "protects", [f"{c['kind']}: {c['promise']}" for c in constraints])
+    odds = odds_said(constraints, None if mesh else stated.secrets, real(head.get("snap", 0.0)))
+    protects = [f"{c['kind']}: {c['promise']}" for c in constraints]
+    require_same(head, "protects", [*protects, *odds])
     refused, secrets = head["outside"] == "refuse", stated.secrets
     region, outside = region_said(secrets), [AT_PLACES, REFUSED if refused else NEAREST_PLACE]
     if secrets.points is None:
         outside = []
     if mesh is not None:
-        vertices = [reals(p, 2) for p in listing(mesh["vertices"])]
-        globe, count = mesh["coordinates"] == "lonlat", len(listing(mesh["triangles"]))
+        vertices = [reals(p) for p in listing(mesh["vertices"])]
+        globe = mesh["coordinates"] == "lonlat"
         unit = text(mesh["unit"], "the unit")
         where = region_said(Places(vertices, vertices, unit, None, globe))  # type: ignore[arg-type]
-        region = f"every point of {count} triangles: {where}"
-        outside = [MOVED, *([REFUSED] if refused else [NEAREST_POINT, *[ON_THE_GLOBE] * globe])]
-    require_same(head, "does not promise", [*TIMES, *outside])
+        if stated.roads is not None:
+            region = f"every point of {len(stated.roads[1].steps)} segments: {where}"
+            moved, nearest = MATCHED, [NEAREST_ROAD]
+            if stated.roads[1].line:
+                moved, nearest = MOVED, [NEAREST_END]
+        else:
+            region = f"every point of {len(listing(mesh['triangles']))} triangles: {where}"
+            moved, nearest = MOVED, [NEAREST_POINT, *[ON_THE_GLOBE] * globe]
+        outside = [moved, *([REFUSED] if refused else nearest)]
+    seen, blind = math.fsum(map(max, zip(*masses, strict=True))), float(max(stated.prior))
+    # the last of three digits, where sums of machines differ
+    guesses = [guess_said(v, blind) for v in (seen, seen * (1 - SAME), seen * (1 + SAME))]
+    against = [cbor([*TIMES[:3], guess, TIMES[3], *outside]) for guess in guesses]
+    need(cbor(head["does not promise"]) in against, "does not promise is not that of the design")
     require_same(head, "region", region)
     said = re.fullmatch(r"entropy ([0-9]+\.[0-9]{3}) bits over ([0-9]+) places",
                         text(keys(head["prior"], "words date")["words"], "the prior"))  # fmt: skip
@@ -306,8 +382,7 @@ def check_accuracy(head: Body, stated: Statement, masses: list[list[float]]) -> 
     report; ``masses`` are those of secrets and columns together."""
     secrets, reports = stated.secrets, stated.observables
     a, b = secrets.points, reports.points
-    apart = a is not None and b is not None and secrets.globe is reports.globe
-    if a is None or b is None or not apart or len(a[0]) != len(b[0]):
+    if a is None or b is None or (secrets.globe, len(a[0])) != (reports.globe, len(b[0])):
         need(head["accuracy"] is None, "an accuracy of places without common coordinates")
         return
     stated_so = keys(head["accuracy"], "quantile radius")
@@ -318,10 +393,9 @@ def check_accuracy(head: Body, stated: Statement, masses: list[list[float]]) -> 
     scale = 1000 if secrets.globe or secrets.bounds is not None else 1
     half = scale * math.hypot(*secrets.size[2:]) / 2 if secrets.size is not None else 0.0
     name = "haversine" if secrets.globe else "euclidean"
-    for k, (o, radius) in enumerate(zip(columns, radii, strict=True)):
+    for o, radius, own in zip(columns, radii, zip(*masses, strict=True), strict=True):
         away = [scale * between(name, p, b[o]) + half for p in a]
         slack = SAME * radius
-        own = [row[k] for row in masses]
         total = math.fsum(own)
         within = math.fsum(v for v, d in zip(own, away, strict=True) if d <= radius + slack)
         closer = math.fsum(v for v, d in zip(own, away, strict=True) if d < radius - slack)

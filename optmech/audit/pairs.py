@@ -1,16 +1,17 @@
-"""Noise on pairs of whole numbers."""
+"""Noise on pairs of whole numbers, and on the real line (theory, "Noise on the real line")."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 from typing import cast
 
-from optmech.audit.designs import Verdict
-from optmech.audit.document import Body, integer, keys, listing, one_of, whole
-from optmech.audit.losses import read_noise_loss, wholes
-from optmech.audit.noise import SLOWEST, Noise
-from optmech.audit.numbers import ONE, ZERO, Real, ceiling, need, real
+from optmech.audit.document import Body, fraction, integer, keys, listing, one_of, whole
+from optmech.audit.losses import ROUNDED, NoiseLoss, Polyline, beneath, read_noise_loss, wholes
+from optmech.audit.noise import Noise, PowerNoise
+from optmech.audit.numbers import ONE, ZERO, bisected, ceiling, need, real
 
 
 class PlanarNoise(Noise):
@@ -18,30 +19,24 @@ class PlanarNoise(Noise):
     radius, shells τ (1 - r)² r^j / 2^bits beyond. Radii are l1 norms for changes in l1, else l∞."""
 
     numbers = "pairs of whole numbers"
+    entries = f"{Noise.entries} norm"
+    others = ""
 
-    def __init__(self, body: Body) -> None:
-        entries = "epsilon delta sensitivity norm loss law multipliers claims seconds"
-        keys(body, f"digest format {entries}")
-        self.epsilon, self.delta = Real.read(body["epsilon"]), Real.read(body["delta"])
-        need(self.epsilon.nearest <= 64, "ε is too large")
-        need(self.delta.bounds().high <= 1, "δ is above 1")
+    def read_law(self, body: Body) -> None:
         self.sensitivity = whole(body["sensitivity"], 41)
         need(self.sensitivity > 0, "the sensitivity is 0")
         self.norm = one_of(body["norm"], ("l1", "l2", "linf"), "the norm")
+        self.span = f"{self.sensitivity} in {self.norm}"
         need(isinstance(body["loss"], dict), "no loss")
         loss = dict(cast("Body", body["loss"]))
         self.measured = one_of(loss.pop("norm", None), ("l1", "l2", "linf"), "the loss")
         self.kind = loss.get("name")
         need(self.measured != "l2" or self.kind not in ("table", "function"), "a bad loss")
         self.loss = read_noise_loss(loss)
-        law = keys(body["law"], "width bits core tails ratio ratio_bits")
-        self.n, self.bits = whole(law["width"], 301), whole(law["bits"], 4097)
-        core, self.tails = wholes(law["core"]), wholes(law["tails"])
-        exponent = whole(law["ratio_bits"], 4097)
-        self.ratio = Fraction(integer(law["ratio"], 0), 1 << exponent)
-        need(self.bits > 0 and self.ratio <= SLOWEST, "no law")
-        need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
-        self.period, self.sides = len(self.tails), 4 if self.norm == "l1" else 8
+        law = self.read_tails(body, "width core")
+        self.n, core = whole(law["width"], 301), wholes(law["core"])
+        need(self.bits > 0, "no law")
+        self.sides = 4 if self.norm == "l1" else 8
         need(self.period <= self.sensitivity, "too many tails")
         places = self.quarter(self.n)
         need(len(places) == len(core) <= 40_000, "another number of places")
@@ -58,10 +53,7 @@ class PlanarNoise(Noise):
         size = (2 * (self.n + d) + 1) ** 2
         need(size * len(self.shifts) <= 6_000_000, "too many places")
         blocks = ceiling(d, self.period) + 2 if self.period else 0
-        need(size * (self.bits + blocks * exponent) <= 4 * 10**8, "too many digits")
-        self.multipliers = body["multipliers"]
-        self.claims = keys(body["claims"], "status loss lower_bound")
-        real(body["seconds"], 0)
+        need(size * (self.bits + blocks * self.exponent) <= 4 * 10**8, "too many digits")
 
     def quarter(self, n: int) -> list[tuple[int, int]]:
         """x >= y >= 0 of radius up to n."""
@@ -103,17 +95,7 @@ class PlanarNoise(Noise):
         low = math.isqrt(square << 160)
         return Fraction(low + (up and low * low != square << 160), 1 << 80)
 
-    def check(self) -> Verdict:
-        power = self.epsilon.exp(ONE, 192)
-        worst = self.largest(power[0])
-        need(worst <= self.delta.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
-        return self.verdict(
-            self.lower_bound(power[1]),
-            f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}) at every shift up to "
-            f"{self.sensitivity} in {self.norm}: δ is {float(worst):.9g}",
-        )
-
-    def largest(self, power: Fraction) -> Fraction:
+    def spent(self, power: Fraction) -> Fraction:
         """The largest Σ_k max(0, z(k) - power z(k + v)): terms are zero where both lie beyond."""
         n, d = self.n, self.sensitivity
         for m in range(n + 1, n + self.period + 1):
@@ -171,14 +153,9 @@ class PlanarNoise(Noise):
         unit, n = 1 << whole(body["bits"], 4097), whole(body["width"], 301)
         parts = [keys(part, "shift values limit") for part in listing(body["shifts"])]
         need((2 * (n + self.sensitivity) + 1) ** 2 * len(parts) <= 6_000_000, "too many places")
-        shifts = []
-        for part in parts:
-            first, second = listing(part["shift"], 2)
-            shifts.append((whole(first, 41), whole(second, 41)))
+        shifts = [tuple(whole(v, 41) for v in listing(part["shift"], 2)) for part in parts]
         need(len(set(shifts)) == len(shifts) > 0 and set(shifts) <= set(self.shifts), "bad shifts")
-        own: dict[tuple[int, int], int] = {}
-        others: dict[tuple[int, int], int] = {}
-        limits = 0
+        own, others, limits = Counter[tuple[int, int]](), Counter[tuple[int, int]](), 0
         for v, part in zip(shifts, parts, strict=True):
             values, limit = wholes(part["values"]), integer(part["limit"], 0)
             need(self.delta.zero or max(values, default=0) <= limit, "a multiplier is too large")
@@ -191,16 +168,15 @@ class PlanarNoise(Noise):
                     need(count < len(values), "too few multipliers")
                     price = values[count] * moved.count(other)
                     count += 1
-                    own[k] = own.get(k, 0) + price
-                    others[other] = others.get(other, 0) + price
+                    own[k] += price
+                    others[other] += price
             need(count == len(values), "too many multipliers")
         reach = n + self.sensitivity
         least = self.nearest_beyond(reach + 1)
         for k in self.quarter(reach):
-            gain = own.get(k, 0) - power * others.get(k, 0)
+            gain = own[k] - power * others[k]
             least = min(least, self.cost(k, False) + Fraction(gain) / (unit * self.images(k)))
-        cost = self.delta.bounds().high * limits / unit
-        return max(ZERO, least - (ZERO if self.delta.zero else cost))
+        return max(ZERO, least - self.delta.bounds().high * limits / unit)
 
     def nearest_beyond(self, m: int) -> Fraction:
         """At most the loss of every place of radius m or more."""
@@ -209,3 +185,191 @@ class PlanarNoise(Noise):
         start = (m + 1) // 2 if (self.norm, self.measured) == ("l1", "linf") else m
         values = self.loss.values
         return self.loss.below.at(start) if start >= len(values) - 1 else min(values[start:])
+
+
+HALF = Fraction(1, 2)
+
+
+class CellNoise(Noise):
+    """A law on cells of width h around the multiples of h; all else is as on whole numbers, with
+    the sensitivity counted in cells."""
+
+    numbers = "cells of the real line"
+
+    def read_scale(self, body: Body) -> None:
+        width = fraction(body["sensitivity"])
+        self.sensitivity = whole(body["cells"], 50_001)
+        need(width > 0 and self.sensitivity > 0, "the sensitivity is 0")
+        self.span, self.width = str(width), width
+        self.grid = whole(body["grid"], 1001) if "grid" in body else self.sensitivity
+        need(self.grid > 0, "the lattice has no steps")
+        self.costs(body["loss"], width / self.sensitivity)
+        self.own = self.unit
+        if "grid" in body:
+            # the bound is of another lattice
+            law = self.loss
+            self.costs(body["loss"], width / self.grid)
+            self.loss = law
+
+    def costs(self, plain: object, h: Fraction) -> None:
+        """The loss within cells of a width, and on the lattice of their middles."""
+        self.h = h
+        self.unit, self.charge, self.degree = ONE, ZERO, 0
+        name = plain.get("name") if isinstance(plain, dict) else None
+        if name == "absolute":
+            keys(plain, "name")
+            # the mean over the cell at 0 is a quarter, others have their middle's
+            self.unit, self.degree = self.h, 1
+            self.loss = NoiseLoss([Fraction(1, 4), ONE], ONE, ZERO)
+            self.below = NoiseLoss([ZERO], ONE, ZERO)
+        elif name == "square":
+            keys(plain, "name")
+            # the mean over a cell is k² + 1/12, and rounding adds a quarter at most
+            self.unit, self.degree, self.charge = self.h**2, 2, Fraction(1, 4)
+            self.loss = NoiseLoss([Fraction(1, 12)], ZERO, ONE)
+            self.below = NoiseLoss([ZERO], ZERO, ONE)
+        elif name == "threshold":
+            self.threshold(fraction(keys(plain, "name width")["width"]) / self.h)
+        else:
+            one_of(name, ("corners", "convex"), "the loss")
+            self.straight(keys(plain, f"name corners{' most' * (name == 'convex')}"))
+
+    def threshold(self, end: Fraction) -> None:
+        """1 beyond ±end: of a cell what lies beyond; below it from the next point on."""
+        first = math.ceil(end)
+        need(first < 10_000, "the threshold is too far out")
+        shares = [
+            sum((max(ZERO, HALF - max(-HALF, end - side * k)) for side in (1, -1)), ZERO)
+            for k in range(first + 2)
+        ]
+        self.loss = NoiseLoss([min(ONE, share) for share in shares], ZERO, ZERO)
+        self.below = NoiseLoss([ZERO] * (first + 1) + [ONE], ZERO, ZERO)
+
+    def straight(self, plain: Body) -> None:
+        """A loss of |x| that is straight between corners, or convex and known there: below its
+        chords, and above the neighbouring ones drawn on."""
+        points = [(fraction(x), fraction(y)) for x, y in map(listing, listing(plain["corners"]))]
+        need(2 <= len(points) <= 1000 and points[0][0] == 0, "no corners")
+        need(all(a[0] < b[0] for a, b in pairwise(points)), "corners are not in order")
+        need(points[-1][1] >= points[-2][1], "the loss falls at its end")
+        slopes = [(d - b) / (c - a) for (a, b), (c, d) in pairwise(points)]
+        slope, bend, low, rise = slopes[-1], ZERO, points, slopes[-1]
+        if "most" in plain:
+            need(len(points) > 3 and slopes == sorted(slopes), "the loss is not convex")
+            slope, bend = map(fraction, listing(plain["most"]))
+            need(slope >= slopes[-1] and slopes[-2] >= 0, "the loss goes on otherwise")
+            low, rise = beneath(points, slopes), slopes[-2]
+        upper, lower = Polyline(points, slope, bend), Polyline(low, rise, ZERO)
+        end, h = points[-1][0], self.h
+        last = math.ceil(end / h) + 1
+        need(last < 10_000, "the corners are too far out")
+        means = [2 * upper.area(h / 2) / h]
+        edges = [upper.area((k - HALF) * h) for k in range(1, last + 2)]
+        means += [(b - a) / h for a, b in pairwise(edges)]
+        values = [lower.at(k * h) for k in range(last + 1)]
+        # of a point what chords to its neighbours are above the loss
+        above = [ZERO] * last
+        for x, y in low:
+            k = int(x / h)
+            if k < last:
+                part = x / h - k
+                above[k] = max(above[k], values[k] * (1 - part) + values[k + 1] * part - y)
+        lows = [v - max(a, b) for v, a, b in zip(values, [above[0], *above], [*above, ZERO],
+                                                 strict=True)]  # fmt: skip
+        self.charge = max(ZERO, -min(lows))
+        lows = [v + self.charge for v in lows]
+        if "most" in plain:
+            lows = [Fraction(math.floor(v * ROUNDED), ROUNDED) for v in lows]
+            means = [Fraction(math.ceil(v * ROUNDED), ROUNDED) for v in means]
+        self.loss = NoiseLoss(means, (slope + 2 * bend * (last * h - end)) * h, bend * h * h)
+        self.below = NoiseLoss(lows, rise * h, ZERO)
+
+    def expected(self) -> Fraction:
+        return self.own * super().expected()
+
+    def scaled(self, found: Fraction) -> Fraction:
+        return max(ZERO, self.unit * (found - self.charge))
+
+
+class RealPowerNoise(CellNoise, PowerNoise):
+    """Real noise of bounded divergences."""
+
+    entries = f"{PowerNoise.entries} cells"
+
+
+class RealNoise(CellNoise):
+    """Real noise that is (ε, δ)-private."""
+
+    entries = f"{Noise.entries} cells"
+    others = "releases grid"
+
+    def lower_bound(self, power: Fraction | None) -> Fraction:
+        found = self.scaled(super().lower_bound(power))
+        claimed = Fraction(real(self.claims["lower_bound"], 0))
+        if claimed > found and self.degree and power is not None:
+            unit = self.width**self.degree
+            if not self.delta.zero:
+                return max(found, unit * self.centre(power))
+            need(self.is_staircase(power, claimed / unit), "nothing proves it")
+            return claimed
+        return found
+
+    def centre(self, e: Fraction) -> Fraction:
+        """What the centre |x| < a lacks of v = a^d, e ∫ v - |x|^d, is carried to places x beyond,
+        up to 1 or to 1 + a - end, which can spare x^d - v; at most what δ costs."""
+        d, delta, unit = self.degree, self.delta.bounds().high, 1 << 200
+
+        def spare(a: Fraction, x: Fraction) -> Fraction:
+            """∫ t^d - a^d, from a to x."""
+            return (x ** (d + 1) - a ** (d + 1)) / (d + 1) - a**d * (x - a)
+
+        def end(a: Fraction) -> Fraction:
+            return 2 * (1 + a) ** d / (e * a ** (d - 1))
+
+        def largest(low: int, ends: bool) -> Fraction:
+            def fits(k: int) -> bool:
+                a = Fraction(k, unit)
+                last = 1 + a - end(a) if ends else ONE
+                return last >= 1 and e * d * a ** (d + 1) <= (d + 1) * spare(a, last)
+
+            return Fraction(bisected(fits, low, unit // 2), unit)
+
+        a = largest(0, False)
+        best = a**d * (1 - delta / ((d + 1) * spare(a, ONE))) if a else ZERO
+        if not a or end(a) > a:
+            return best
+        a = largest(int(a * unit), True)
+        few = (8 * a / end(a)).__floor__().bit_length()
+        cost = a**d / ((d + 1) * spare(a, 1 - a))
+        cost += end(a) * a ** (d - 1) * (Fraction(9, 2) + few * Fraction(7, 20))
+        return max(best, a**d - delta * cost)
+
+    def is_staircase(self, e: Fraction, v: Fraction) -> bool:
+        """Whether Q(t) - e Q(t - 1) = v t - t^(d + 1)/(d + 1) has a Q that is >= 0 on [-1, 0] and
+        grows beyond."""
+        need(e > 1, "without ε there is no staircase")
+        f = e - 1
+        if self.degree == 1:
+            a = 1 / (2 * f)
+            b = (2 * a * e - v) / f
+            q = [e * (b - a) / f, b, a, ZERO]
+        else:
+            a = 1 / (3 * f)
+            b = 3 * a * e / f
+            c = (e * (2 * b - 3 * a) - v) / f
+            q = [e * (c - b + a) / f, c, b, a]
+
+        def slope(t: Fraction) -> Fraction:
+            return q[1] + 2 * q[2] * t + 3 * q[3] * t * t
+
+        # convex from -1 on, and growing from 0 on
+        if min(q[1:]) < 0 or 2 * q[2] < 6 * q[3]:
+            return False
+        low, high = -ONE, ZERO
+        if slope(low) >= 0:
+            high = low
+        for _ in range(400 if high > low else 0):
+            middle = (low + high) / 2
+            low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+        value = q[0] + low * (q[1] + low * (q[2] + low * q[3]))
+        return value + min(ZERO, slope(low)) * (high - low) >= 0

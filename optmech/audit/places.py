@@ -6,8 +6,8 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from optmech.audit.document import Matrix, keys, listing, one_of, reals, text, whole
-from optmech.audit.numbers import Fault, need
+from optmech.audit.document import Body, Matrix, keys, listing, one_of, reals, text, whole
+from optmech.audit.numbers import Fault, inside, need
 
 EARTH_RADIUS_KM = 6371.0088
 
@@ -23,12 +23,14 @@ class Places(NamedTuple):
     size: tuple[int, int, float, float] | None = None  # of a grid: rows, columns, width, height
 
 
-def read_places(plain: object, count: int) -> Places:
-    grid = isinstance(plain, dict) and "grid" in plain
-    out = read_grid(plain, count) if grid else read_labelled(plain)
-    need(0 < len(out.labels) == count, "labels are missing, or too many")
-    need(len(set(out.labels)) == count, "labels are not distinct")
-    return out
+def read_places(body: Body, name: str, count: int) -> Places:
+    plain = body[name]
+    with inside(name):
+        grid = isinstance(plain, dict) and "grid" in plain
+        out = read_grid(plain, count) if grid else read_labelled(plain)
+        need(0 < len(out.labels) == count, "labels are missing, or too many")
+        need(len(set(out.labels)) == count, "labels are not distinct")
+        return out
 
 
 def read_grid(plain: object, count: int) -> Places:

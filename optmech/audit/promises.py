@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import cast
 
-from optmech.audit.document import Body, listing, text
+from optmech.audit.document import Body, listing, reals, text
 from optmech.audit.inequalities import order_of
 from optmech.audit.numbers import Real, real
 from optmech.audit.places import NAMED, Places
@@ -56,7 +58,7 @@ def distance_said(distance: object) -> str:
 
 
 def per_said(distance: object, stated: Statement) -> str:
-    name = distance_said(distance)
+    name = "roads" if distance == "roads" else distance_said(distance)
     unit = {"haversine": "km", "hamming": ""}.get(name, stated.secrets.unit)
     if name.startswith("given"):
         return f"unit of distance ({name})"
@@ -98,6 +100,9 @@ def objective_said(goal: object) -> str:
 def metric_said(c: Body, stated: Statement) -> str:
     words = f"ε = {amount(c['epsilon'])} per {per_said(c['distance'], stated)}"
     mesh = c.get("everywhere")
+    if isinstance(mesh, dict) and "ways" in mesh:
+        unit = "km" if mesh["coordinates"] == "lonlat" else mesh["unit"] or "unit of length"
+        return f"ε = {amount(c['epsilon'])} per {unit}, at every point of {roads_said(mesh)}"
     if isinstance(mesh, dict):
         degree = mesh.get("degree", 1)
         corners, triangles = (len(listing(mesh[name])) for name in ("vertices", "triangles"))
@@ -111,9 +116,21 @@ def metric_said(c: Body, stated: Statement) -> str:
     return words + delta_said(c)
 
 
+def roads_said(mesh: Body) -> str:
+    """A line or a network in words."""
+    vertices = [reals(v) for v in listing(mesh["vertices"])]
+    count = sum(len(listing(road)) - 1 for road in listing(mesh["ways"]))
+    if len(vertices[0]) > 1:
+        return f"a network of {count} segments between {len(vertices)} vertices"
+    unit = f" {mesh['unit']}" if mesh["unit"] else ""
+    return f"the line from {vertices[0][0]:g} to {vertices[-1][0]:g}{unit} in {count} segments"
+
+
 def differential_said(c: Body, _: Statement) -> str:
     adjacency, pairs = c["adjacency"], "all pairs"
-    if isinstance(adjacency, dict):
+    if isinstance(c.get("everywhere"), dict):
+        pairs = f"all points of {roads_said(cast('Body', c['everywhere']))}"
+    elif isinstance(adjacency, dict):
         pairs = f"pairs up to {real(adjacency['radius']):g} apart"
     elif adjacency != "all":
         pairs = f"{len(listing(adjacency))} pairs"
@@ -150,6 +167,35 @@ def graph_said(c: Body, _: Statement) -> str:
     count = len(listing(c["graph"]))
     edges = "one edge" if count == 1 else f"{count} edges"
     return f"ε = {amount(c['epsilon'])} per unit of length in a graph of {edges}"
+
+
+def odds_said(constraints: list[Body], places: Places | None, snap: float) -> list[str]:
+    """The sentence that says the first promise by a distance in odds, at three lengths, rounded up
+    to three digits; between points, where there are no places."""
+    metric = next((c for c in constraints if c["kind"] == "metric_privacy"), None)
+    unit, _, name = ("", "", "") if metric is None else str(metric["per"]).partition(" (")
+    limited = metric is None or any(w in str(metric["promise"]) for w in (" up to ", ", δ = "))
+    if metric is None or limited or unit not in ("km", "m"):
+        return []
+    size = None if places is None or name != "euclidean)" else places.size
+    slack = 2 * snap if places is None else 0.0 if size is None else math.hypot(*size[2:])
+    who = "points" if places is None else "places" if size is None else "positions"
+    said = []
+    for metres, words in ((100, "100 m"), (1000, "1 km"), (10000, "10 km")):
+        rate = real(metric["epsilon"]) * (metres / (1000 if unit == "km" else 1) + slack)
+        if rate > math.log(1e6):
+            said.append(f"{words} apart over a million times: not hidden")
+            continue
+        factor = math.exp(rate)
+        place = 10.0 ** (2 - math.floor(math.log10(factor)))
+        times = math.ceil(factor * place * (1 - 1e-9)) / place
+        said.append(f"{words} apart at most {times:,.6g} times as likely")
+    return [f"in odds: a report from {who} " + "; ".join(said)]
+
+
+def guess_said(seen: float, blind: float) -> str:
+    return (f"The best guess from one report is right in {100 * seen:.3g} % of cases, that without "
+            f"a report in {100 * blind:.3g} %.")  # fmt: skip
 
 
 PROMISES: dict[str, Callable[[Body, Statement], str]] = {

@@ -13,17 +13,26 @@ from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 
-from optmech.audit.cells import Cells
 from optmech.audit.designs import (
-    WITNESS,
     Verdict,
     check_status,
     outer_of,
     promises_of,
+    proved_by_cells,
     read_result,
     why_infeasible,
 )
-from optmech.audit.document import Body, fractions, keys, listing, one_of, reals, text, whole
+from optmech.audit.document import (
+    Body,
+    fractions,
+    keys,
+    listing,
+    one_of,
+    reals,
+    text,
+    together,
+    whole,
+)
 from optmech.audit.globe import kilometres, root_up
 from optmech.audit.inequalities import Divergences, Fixed, Information, Ratios
 from optmech.audit.mechanisms import (
@@ -36,7 +45,7 @@ from optmech.audit.mechanisms import (
 )
 from optmech.audit.numbers import ZERO, Fault, Interval, Real, dot, inside, need, rounded_up
 from optmech.audit.places import between
-from optmech.audit.statements import Statement
+from optmech.audit.statements import Statement, checked
 
 Point = tuple[int, int]
 Index = tuple[int, int, int]
@@ -254,9 +263,8 @@ class Everywhere:
         self.bits = whole(body["bits"], 2000)
         self.vectors: list[dict[int, list[int]]] = []
         for part in listing(body["vectors"], len(self.region.triangles)):
-            reports, values = (listing(side) for side in listing(part, 2))
             own: dict[int, list[int]] = {}
-            for o, vector in zip(reports, listing(values, len(reports)), strict=True):
+            for o, vector in together(*listing(part, 2)):
                 need(whole(o, self.stated.m) > max(own, default=-1), "reports are out of order")
                 own[whole(o, self.stated.m)] = [signed(v) for v in listing(vector, numbers)]
             self.vectors.append(own)
@@ -289,16 +297,11 @@ class Everywhere:
             self.lines.append(
                 f"{words} that is private at every point{beside}, by the places alone"
             )
-        elif not WITNESS & outer.keys():
-            for cell in listing(outer["cells"], self.stated.n):
-                whole(cell, self.stated.n)
+        elif (found := proved_by_cells(outer, self.stated, self.log_ratio)) is None:
             unchecked += f"; {words}, by cells of the places"
         else:
-            with inside("outer"):
-                cells = Cells(outer, self.stated, self.log_ratio)
-                proved = cells.bound()
-            need(self.least <= max(proved, ZERO), "the lower bound is not proved")
-            count = f"{len(cells.groups)} cells of the {self.stated.n} places"
+            need(self.least <= max(found[1], ZERO), "the lower bound is not proved")
+            count = f"{found[0]} cells of the {self.stated.n} places"
             self.lines.append(f"{words} that is private at every point, by {count}")
         return self.lines, unchecked
 
@@ -334,10 +337,7 @@ class Everywhere:
         low = [[(v << FINER) // total for v in row] for row, total in shares]
         high = [[-((-v << FINER) // total) for v in row] for row, total in shares]
         there = Mechanism(self.rows.bits + FINER, low, high, shares)
-        for k, part in self.beside:
-            with inside(f"constraints[{k}]"):
-                found = part.check(there)
-            self.lines.append(f"constraints[{k}]: {found}, at the places")
+        self.lines += checked(self.beside, there, ", at the places")
 
     def expected(self) -> Interval:
         """Σ_x π(x) Σ_α B_α(x) Σ_o c(x,o) P[α,o], between multiples of 2^-SCALE."""

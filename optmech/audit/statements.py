@@ -18,15 +18,16 @@ from optmech.audit.document import (
     one_of,
     reals,
     text,
+    weighed,
 )
 from optmech.audit.inequalities import (
     ADDED,
     FAMILIES,
     NEAR,
     Bias,
-    Charged,
     Fixed,
     LossLimit,
+    Part,
     Ratios,
     Support,
     charge_ratios,
@@ -37,20 +38,18 @@ from optmech.audit.numbers import ONE, ZERO, Interval, dot, inside, need
 from optmech.audit.places import NAMED, Places, compare, read_places
 
 T = TypeVar("T")
-Inequalities = Iterator[Charged | Support | Fixed]
+Inequalities = Iterator[Part]
 
 
-def weighted_gains(stated: Statement, gain: object, prior: object) -> Matrix:
-    """π(s) g(w,s)."""
-    weights = stated.prior if prior is None else distribution(prior, stated.n)
-    rows = unit_matrix(stated.n) if gain == "identity" else signed_rows(gain, stated.n)
-    return [[v * p for v, p in zip(row, weights, strict=True)] for row in rows]
+def gain_rows(gain: object, n: int) -> Matrix:
+    """g(w,s)."""
+    return unit_matrix(n) if gain == "identity" else signed_rows(gain, n)
 
 
 def goal_of(stated: Statement, goal: Body) -> Matrix:
     """The gains of an objective, weighted; two names mean measures without a prior."""
     if goal["gain"] not in ("maximal", "additive"):
-        return weighted_gains(stated, goal["gain"], goal["prior"])
+        return weighed(gain_rows(goal["gain"], stated.n), stated.prior_of(goal["prior"]))
     need(goal["prior"] is None, "a prior of a measure that has none")
     return unit_matrix(stated.n) if goal["gain"] == "maximal" else first_less(stated.n)
 
@@ -68,6 +67,14 @@ def signed_rows(value: object, columns: int) -> Matrix:
     rows = [[Fraction(v) for v in reals(row, columns)] for row in listing(value)]
     need(0 < len(rows) * columns <= MOST_ENTRIES, "there is no guess, or too many")
     return rows
+
+
+def checked(parts: list[tuple[int, Part]], mechanism: Mechanism, at: str = "") -> Iterator[str]:
+    """What was found of every constraint; ``at`` says where."""
+    for k, part in parts:
+        with inside(f"constraints[{k}]"):
+            found = part.check(mechanism)
+        yield f"constraints[{k}]: {found}{at}"
 
 
 def about_edges(constraint: object) -> bool:
@@ -96,10 +103,8 @@ class Statement:
         alone = all(map(about_edges, stated)) and problem["objective"] == "expected_loss"
         wide = self.m if alone else max(self.n, self.m)
         need(self.n * wide <= MOST_ENTRIES, "is too large for this audit")
-        with self.at("secrets"):
-            self.secrets = read_places(problem["secrets"], self.n)
-        with self.at("observables"):
-            self.observables = read_places(problem["observables"], self.m)
+        self.secrets = read_places(problem, "secrets", self.n)
+        self.observables = read_places(problem, "observables", self.m)
         text(problem["title"], "the title")
         self.prior = distribution(problem["prior"], self.n)
         self.loss = matrix(problem["loss"], self.n, self.m)
@@ -119,10 +124,10 @@ class Statement:
                     self.attacked = self.weighted(goal["distance"], goal["prior"])
         else:
             self.objective = one_of(goal, ("expected_loss", "worst_loss"), "the objective")
-        self.parts: list[tuple[int, Charged | Support | Fixed]] = []
+        self.parts: list[tuple[int, Part]] = []
         self.roads: tuple[object, Any] | None = None  # of promises for every point
         self.metric: list[int] = []  # the constraints that promise metric privacy there
-        self.segments: list[tuple[int, int]] | None = None
+        self.segments: list[tuple[int, int]] = []
         for k, constraint in enumerate(listing(problem["constraints"])):
             if k == skip:
                 continue
@@ -176,8 +181,11 @@ class Statement:
 
     def weighted(self, distance: object, prior: object) -> Matrix:
         """w of a distortion."""
-        weights = self.prior if prior is None else distribution(prior, self.n)
-        return [[v * p for v, p in zip(row, weights, strict=True)] for row in self.among(distance)]
+        return weighed(self.among(distance), self.prior_of(prior))
+
+    def prior_of(self, plain: object) -> list[Fraction]:
+        """Weights of a prior of its own, or else those of the problem."""
+        return self.prior if plain is None else distribution(plain, self.n)
 
     def log_ratio(self, s: int, t: int) -> Fraction | None:
         """A number >= the log ratio stated for two secrets, all observables; none without one."""
@@ -191,14 +199,10 @@ class Statement:
 
     def check(self, mechanism: Mechanism) -> list[str]:
         """Every constraint of the file, family by family."""
-        lines = [f"{self.n} rows of {self.m} whole numbers, each with sum 2^{mechanism.bits}"]
-        for k, part in self.parts:
-            with inside(f"constraints[{k}]"):
-                found = part.check(mechanism)
-            lines.append(f"constraints[{k}]: {found}")
-        return lines
+        rows = f"{self.n} rows of {self.m} whole numbers, each with sum 2^{mechanism.bits}"
+        return [rows, *checked(self.parts, mechanism)]
 
-    def attainable(self, part: Charged | Support | Fixed) -> Charged | Support | Fixed:
+    def attainable(self, part: Part) -> Part:
         """A loss limit that misses the least loss by rounding means it (theory, section 1)."""
         if isinstance(part, LossLimit) and all(map(any, self.allowed)):
             least = self.least(part)
@@ -239,7 +243,7 @@ class Statement:
         losses = p.losses(self.loss)
         if self.objective != "worst_loss":
             return dot(self.prior, losses)
-        for a, b in self.segments or ():
+        for a, b in self.segments:
             crossed = dot(p.rows[a], self.loss[b]) + dot(p.rows[b], self.loss[a])
             losses.append(crossed / (2 << p.bits))
         return max(losses)
@@ -248,22 +252,19 @@ class Statement:
         """π_s c(s,o); ω_s c(s,o) for weights ω >= 0, all 1 if none are given, whose sum is divided
         by in the end, and after the secrets those of the segments; or an attack on the
         distortion."""
-        goal = None
+        goal, worst, terms = None, self.objective == "worst_loss", self.n + len(self.segments)
         if plain is not None:
             need(self.objective != "expected_loss", "an expected loss has no multipliers")
-            worst = self.objective == "worst_loss"
-            terms = self.n + len(self.segments or ())
             goal = entries(plain, *((1, terms) if worst else (self.m, len(self.attacked))))
         if counts and self.attacked:
             bound.add_attack(ONE, goal or [], self.attacked)
-        elif counts and self.objective == "worst_loss":
+        elif counts and worst:
             given = {s: cut(value) for _, s, value in goal or ()}
-            terms = self.n + len(self.segments or ())
             weights = [ONE if goal is None else given.get(s, ZERO) for s in range(terms)]
             bound.unit = sum(weights, ZERO)
             need(bound.unit > 0, "the weights of the worst loss are zero")
             bound.add_losses(weights[: self.n], self.loss)
-            for (a, b), w in zip(self.segments or (), weights[self.n :], strict=True):
+            for (a, b), w in zip(self.segments, weights[self.n :], strict=True):
                 for o in range(self.m):
                     bound.add(a, o, w * self.loss[b][o] / 2)
                     bound.add(b, o, w * self.loss[a][o] / 2)

@@ -9,11 +9,10 @@ from optmech.audit.couplings import Family
 from optmech.audit.designs import Verdict, judge_design, promises_of
 from optmech.audit.document import FAMILY, NOISE, read
 from optmech.audit.earth import is_earth, judge_earth
-from optmech.audit.line import RealNoise, RealPowerNoise
 from optmech.audit.noise import Noise, PowerNoise
 from optmech.audit.numbers import Fault
 from optmech.audit.packed import judge_packed
-from optmech.audit.pairs import PlanarNoise
+from optmech.audit.pairs import PlanarNoise, RealNoise, RealPowerNoise
 from optmech.audit.regions import Everywhere
 
 

@@ -13,6 +13,14 @@ from optmech.errors import ProblemError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Indices = NDArray[np.int64] | NDArray[np.int32]
+"""Short ones where there are very many."""
+
+
+def ends_of(points: Floats) -> tuple[Floats, Floats]:
+    """The least and the largest coordinates (k,) of points (n, k)."""
+    return points.min(axis=0), points.max(axis=0)
 
 
 def finite_array(
@@ -58,6 +66,18 @@ def finite_array(
     return locked(array)
 
 
+def begins(counts: ArrayLike) -> Ints:
+    """Where parts of so many entries begin, one after the other, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(counts)], dtype=np.int64)
+
+
+def slices(rows: int, each: float, most: int) -> list[slice]:
+    """``rows`` in parts that are worked on at a time: of at most ``most`` entries, ``each`` of a
+    row, and of one row at least."""
+    step = int(max(1, most // max(1, each)))
+    return [slice(begin, begin + step) for begin in range(0, rows, step)]
+
+
 def normalised(weights: Floats) -> Floats:
     """Non-negative weights divided by their sum; already normalised ones are left untouched, so
     that writing and reading a distribution does not change it."""
@@ -67,6 +87,12 @@ def normalised(weights: Floats) -> Floats:
     scaled = weights / weights.max()
     out: Floats = scaled / scaled.sum()
     return locked(out)
+
+
+def normalised_rows(weights: Floats) -> Floats:
+    """Every row divided by its sum."""
+    out: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return out
 
 
 def real_array(value: ArrayLike, where: str, words: str = "not an array of numbers") -> Floats:

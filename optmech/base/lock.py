@@ -116,7 +116,7 @@ def _held_by(handle: int, path: Path) -> ProblemError:
     holder = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
     return ProblemError(
         f"another run (process {holder}) is working in this directory",
-        where=str(path.parent),
+        where=path.parent,
         remedy="Wait until it ends, or stop it",
     )
 
@@ -124,7 +124,7 @@ def _held_by(handle: int, path: Path) -> ProblemError:
 def _unusable(path: Path, error: OSError) -> ProblemError:
     return ProblemError(
         f"cannot be used: {error.strerror}",
-        where=str(path),
+        where=path,
         remedy="Choose a folder that is writable and has room; what is done is kept",
     )
 

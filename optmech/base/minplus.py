@@ -1,11 +1,11 @@
 """Products over (min, +) and (max, x), the large ones a few rows at a time, which stay in the
-cache."""
+cache; shortest paths, and lengths under which every ball holds its mass."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, slices
 
 _CACHED = 2**15
 """Entries of a part that stays in the cache."""
@@ -26,7 +26,7 @@ def shortest_detour(length: Floats) -> Floats:
     """min_k length_ik + length_kj over the k that are strictly closer to both ends than they are
     to each other; inf where there is none. Shape (m, m)."""
     best = np.empty_like(length)
-    for part in _parts(len(length), len(length)):
+    for part in slices(len(length), len(length), _CACHED):
         own = length[part]
         out = np.full_like(own, np.inf)
         total, longer = np.empty_like(own), np.empty_like(own)
@@ -154,14 +154,14 @@ def _near_detour(length: Floats, nearest: int = _NEAREST) -> Floats:
     return best
 
 
-def max_times(factor: Floats, matrix: Floats) -> Floats:
-    """out[j, o] = max(matrix[j, o], max_i factor[i, j] matrix[i, o]), shape (m, O), for entries
+def max_times(lengths: Floats, matrix: Floats) -> Floats:
+    """out[j, o] = max(matrix[j, o], max_i e^-lengths[i, j] matrix[i, o]), shape (m, O), for entries
     >= 0; columns of zeros stay as they are and cost nothing."""
     out = np.array(matrix)
     used = np.flatnonzero(matrix.any(axis=0))
     rows = np.ascontiguousarray(matrix[:, used])
-    for part in _parts(*rows.shape):
-        own, factors = rows[part].copy(), np.ascontiguousarray(factor[:, part])
+    for part in slices(len(rows), len(used), _CACHED):
+        own, factors = rows[part].copy(), np.exp(-lengths[:, part])
         product = np.empty_like(own)
         for column, row in zip(factors, rows, strict=True):
             np.multiply(column[:, None], row, out=product)
@@ -170,6 +170,24 @@ def max_times(factor: Floats, matrix: Floats) -> Floats:
     return out
 
 
-def _parts(rows: int, columns: int) -> list[slice]:
-    step = max(1, _CACHED // max(1, columns))
-    return [slice(begin, begin + step) for begin in range(0, rows, step)]
+def elastic_lengths(apart: Floats, mass: Floats, unit: float, exponent: float) -> Floats:
+    """Shortest paths over steps from x to y of length r with unit · r^exponent = the mass of all
+    points that are closer to x than y is, x included; in either direction. Shape (n, n).
+
+    For every x and r, the ball of radius r around x holds at least min(unit · r^exponent, all
+    mass): of the points in the order of their distance from x, the first that is not in the ball
+    has more than that before it.
+    """
+    step = np.empty_like(apart)
+    for x, own in enumerate(apart):
+        order = np.argsort(own, kind="stable")
+        held = np.cumsum(mass[order])
+        # points that are equally far come in together
+        first = np.searchsorted(own[order], own[order], side="left")
+        before = np.where(first > 0, held[np.maximum(first, 1) - 1], mass[x])
+        step[x, order] = (np.maximum(before, mass[x]) / unit) ** (1 / exponent)
+    step = np.minimum(step, step.T)
+    np.fill_diagonal(step, 0.0)
+    out = shortest_paths(step)
+    np.fill_diagonal(out, 0.0)
+    return out

@@ -67,6 +67,10 @@ class Shown(SameFields, ReadOnly):
         inside = (f"{name}={short(getattr(self, name))}" for name in names_of_fields(self))
         return f"{type(self).__name__}({', '.join(inside)})"
 
+    def _repr_html_(self) -> str:
+        names = names_of_fields(self)
+        return card(type(self).__name__, [(name, short(getattr(self, name))) for name in names])
+
 
 def short(value: Any) -> str:
     """The representation of a value, or what kind of thing it is where that is long."""

@@ -1,4 +1,4 @@
-"""Writing results: all of a file or none of it, and nothing destroyed that is not a file.
+"""Names of files; writing results: all of a file or none, and nothing destroyed that is no file.
 
 Every file that optmech writes goes through ``write_atomically`` or ``written_in_parts``. A regular
 file is written beside its place and renamed, so that an interrupted write never leaves half of one;
@@ -27,7 +27,6 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
-from optmech.base.paths import path_of
 from optmech.errors import ProblemError
 
 Write = Callable[[bytes], None]
@@ -100,7 +99,7 @@ def _failing(path: str | Path) -> Iterator[None]:
         if isinstance(error, BrokenPipeError) and is_standard_output(path):
             raise
         raise ProblemError(
-            f"cannot be written: {error.strerror or error}", where=str(path), remedy=_REMEDY
+            f"cannot be written: {error.strerror or error}", where=path, remedy=_REMEDY
         ) from error
 
 
@@ -149,7 +148,7 @@ def refuse_unwritable(path: str | Path) -> None:
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or str(error)
     if problem:
-        raise ProblemError(f"cannot be written: {problem}", where=str(path), remedy=remedy)
+        raise ProblemError(f"cannot be written: {problem}", where=path, remedy=remedy)
 
 
 def is_standard_output(path: str | Path) -> bool:
@@ -329,3 +328,13 @@ def plain_values(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain_values(item) for item in value]
     return value
+
+
+def path_of(name: str | Path) -> Path:
+    """The path of that name. Raises ProblemError on what names no file, such as None, a number (an
+    open file to the system) and a list."""
+    if not isinstance(name, str | os.PathLike):
+        raise ProblemError(
+            f"{type(name).__name__} is no path", where="path", remedy="Give the name of a file"
+        )
+    return Path(name)

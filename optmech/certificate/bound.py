@@ -21,9 +21,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Bools, Floats
 from optmech.base.read_only import record
 from optmech.certificate.families.base import Trusted, known
 from optmech.certificate.families.ratio import PairMultipliers, everywhere
@@ -109,21 +108,18 @@ def _add_objective(lagrangian: Lagrangian, statement: Statement, multipliers: Mu
                 np.add.at(part, rows, halves * statement.loss[costs])
             most = np.bincount(statement.segments.ravel()).max()
             lagrangian.add(part, part, float(most) + 2.0)
-    elif statement.objective == "minimize_leakage":
+    else:
         assert statement.target is not None
         played = multipliers.objective
         if played is None:
             played = np.ones((statement.observables, len(statement.target)))
-        strategy, roundings = mixture(played)
-        part = (strategy @ statement.target).T
-        lagrangian.add(part, (strategy @ np.abs(statement.target)).T, roundings + 2.0)
-    else:
-        assert statement.target is not None
-        guesses = multipliers.objective
-        if guesses is None:
-            guesses = np.ones((statement.observables, statement.secrets))
-        part = (attack(guesses) @ statement.target).T
-        lagrangian.add(-part, part, statement.secrets + 4.0)
+        if statement.objective == "minimize_leakage":
+            strategy, roundings = mixture(played)
+            part = (strategy @ statement.target).T
+            lagrangian.add(part, (strategy @ np.abs(statement.target)).T, roundings + 2.0)
+        else:
+            part = (attack(played) @ statement.target).T
+            lagrangian.add(-part, part, statement.secrets + 4.0)
     return True
 
 
@@ -133,7 +129,7 @@ def closed_form_reason(statement: Statement) -> str:
     return next(filter(None, reasons), "")
 
 
-def forced_zeros(statement: Statement) -> NDArray[np.bool_]:
+def forced_zeros(statement: Statement) -> Bools:
     """Entries (S, O) that must be zero: outside the support, or facing a forced zero in a ratio
     constraint that holds there."""
     families = known(statement)

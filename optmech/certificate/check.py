@@ -61,6 +61,8 @@ class CheckReport:
     total_gap: float | None = None
     """Of what is private at every point: the relative difference of ``loss`` and ``lower_bound``,
     where ``gap`` is that to others on its mesh."""
+    unit: str = ""
+    """Of ``loss`` and ``lower_bound``; empty where they have none, or it is not known."""
 
     @property
     def inequalities(self) -> int:

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Bools, Floats
 from optmech.certificate import values
 from optmech.certificate.statement import Held
 
@@ -51,7 +50,7 @@ class Lagrangian:
         self.constant = Fraction(0)
         self.weight = Fraction(1)
         """What the objective was multiplied with."""
-        self.spread: Callable[[Lagrangian, NDArray[np.bool_]], Bound] | None = None
+        self.spread: Callable[[Lagrangian, Bools], Bound] | None = None
         """The minimum over rows of control points, where these are what is released."""
 
     def add(self, part: Floats, magnitude: Floats, roundings: Floats | float) -> None:
@@ -83,7 +82,7 @@ class Lagrangian:
             proved, value = (self.terms - k * self.error for k in (1, _MARGINS))
             return np.nextafter(proved, -np.inf), np.nextafter(value, -np.inf)
 
-    def minimum(self, allowed: NDArray[np.bool_], held: Held | None = None) -> Bound:
+    def minimum(self, allowed: Bools, held: Held | None = None) -> Bound:
         """The constant and the least of every row over the allowed observables; for a row that is
         ``held`` its value there, the only one that it has."""
         if self.spread is not None:
@@ -123,9 +122,9 @@ class Lagrangian:
         return values.rounded_down(total / self.weight)
 
 
-def positive(value: Floats) -> Floats:
+def positive(value: Floats | float) -> Floats:
     """Multipliers as numbers from 0 to 2^100."""
-    return np.clip(value, 0.0, LARGEST)
+    return np.asarray(np.clip(value, 0.0, LARGEST))
 
 
 def attack(strategy: Floats) -> Floats:

@@ -15,7 +15,6 @@ from optmech.certificate.bound import Multipliers
 from optmech.certificate.families import LossLimit
 from optmech.certificate.lagrangian import Bound
 from optmech.certificate.statement import Statement
-from optmech.certificate.values import expected_loss
 from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
 
@@ -24,12 +23,8 @@ def objective_value(statement: Statement, matrix: Floats) -> float:
     """Expected loss (Shokri, PETS 2015, eq. 3), worst loss (Shokri, PETS 2015, eq. 4), minus the
     distortion (Shokri, PETS 2015, eq. 21), or the gain.
     """
-    if statement.objective == "maximize_distortion":
-        assert statement.target is not None
-        return -float((statement.target @ matrix).min(axis=0).sum())
-    if statement.objective == "minimize_leakage":
-        assert statement.target is not None
-        return float((statement.target @ matrix).max(axis=0).sum())
+    if statement.target is not None:
+        return -float((-statement.sign * (statement.target @ matrix)).min(axis=0).sum())
     per_secret = (statement.loss * matrix).sum(axis=1)
     if statement.objective == "worst_loss":
         worst = float(per_secret.max())
@@ -78,21 +73,9 @@ def claimable(bound: float) -> float:
 def trivial_bound(statement: Statement) -> float:
     """What holds for every mechanism: losses are >= 0, distortion is at most that of silence, and
     gains at least that."""
-    if statement.objective == "minimize_leakage":
-        assert statement.target_factors is not None
-        return values.rounded_down(values.blind_gain(*statement.target_factors))
-    if statement.objective == "maximize_distortion":
-        assert statement.target_factors is not None
-        return values.rounded_down(-values.blind(*statement.target_factors))
-    return 0.0
-
-
-def exact_objective(statement: Statement, released: Numerators) -> Fraction:
-    """The exact value of what is minimised; of rows that are spread over the secrets a number above
-    it by less than 2^-319 for each of them."""
-    if statement.spread is None:
-        return values.objective(statement, released)
-    return expected_loss(statement.spread, statement.prior, statement.loss, released)[1]
+    if statement.regrets is None:
+        return 0.0
+    return values.rounded_down(-values.blind(*statement.regrets))
 
 
 class Figures(NamedTuple):
@@ -109,7 +92,7 @@ def figures_of(
     statement: Statement, released: Numerators, bound: Bound, multipliers: Multipliers
 ) -> Figures:
     """Loss rounded up, distortion rounded down; ``bound`` is what these multipliers prove."""
-    value = exact_objective(statement, released)
+    value = values.objective(statement, released)[1]
     top = values.rounded_up(value)
     best = max(bound.value, trivial_bound(statement))
     gap = relative_gap(top, best)
@@ -117,7 +100,7 @@ def figures_of(
         return Figures(top, best, top, best, gap)
     loss = values.expected(statement.prior, values.losses(statement.loss, released))
     lower = _least_loss(statement, value, bound, multipliers)
-    sign = 1.0 if statement.objective == "minimize_leakage" else -1.0
+    sign = statement.sign
     return Figures(sign * top, sign * best, values.rounded_up(loss), lower, gap)
 
 

@@ -1,21 +1,20 @@
 """Results of every sort: figures, the status that follows from them, and files that hold all that
-it takes to prove them again."""
+it takes to prove them again; what files of every kind claim, held against what is proved."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 from optmech.base.shown import Shown, card
 from optmech.base.storage import compressed, write_atomically
 from optmech.certificate.check import Check, CheckReport
-from optmech.certificate.claims import Claim, bounded, report_on
 from optmech.certificate.objective import Figures, relative_gap, status_of
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.codec import Codec, amount, one_of, record
@@ -223,3 +222,59 @@ def opened(codec: Codec[Any], body: Body, where: str) -> tuple[Proved, CheckRepo
         notes=found.caveats,
     )
     return found, report
+
+
+class Claim(NamedTuple):
+    """One entry of a file, and what its numbers prove."""
+
+    name: str
+    said: object
+    proved: object
+    is_enough: bool = False
+    """Whether what is said claims less than what is proved: no fault."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the file claims nothing that is not so."""
+        return self.said == self.proved or self.is_enough
+
+
+def bounded(name: str, said: float, proved: float, sign: float = 1.0) -> Claim:
+    """A lower bound; an upper one where ``sign`` is -1. A file may claim less than it proves."""
+    return Claim(name, said, proved, sign * said <= sign * proved)
+
+
+def report_on(
+    path: str,
+    checks: tuple[Check, ...],
+    claims: Sequence[Claim],
+    status: object,
+    figures: Figures,
+    *,
+    notes: tuple[str, ...] = (),
+    total_gap: float | None = None,
+    unit: str = "",
+) -> CheckReport:
+    """The verdict on a file with these figures, which follow from what it claims where that holds.
+    Its status has to be the one of its gap."""
+    proper = status_of(figures.gap)
+    faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
+    faults += [
+        f"{claim.name} is {claim.said!r} in the file and {claim.proved!r} recomputed"
+        for claim in (*claims, Claim("the status", status, proper))
+        if not claim.holds
+    ]
+    return CheckReport(
+        path=path,
+        status="failed" if faults else proper,
+        checks=checks,
+        objective=figures.objective,
+        bound=figures.bound,
+        gap=figures.gap,
+        loss=figures.loss,
+        lower_bound=figures.lower_bound,
+        faults=tuple(faults),
+        notes=notes,
+        total_gap=total_gap,
+        unit=unit,
+    )

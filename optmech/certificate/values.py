@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property
 from itertools import compress
@@ -86,17 +86,17 @@ def known_gain(gain: Floats, weights: Floats) -> Fraction:
 
 def losses(loss: Floats, released: Scaled) -> list[Fraction]:
     """Σ_o p(o|s) c(s,o) for every s."""
-    return _losses(loss, released.rows, released.bits)
+    return _sums(loss, ((row, 1) for row in released.rows), released.bits)
 
 
-def _losses(loss: Floats, rows: Sequence[tuple[int, ...]], bits: int) -> list[Fraction]:
+def _sums(numbers: Floats, rows: Iterable[WholeRow], bits: int) -> list[Fraction]:
     found = []
-    for costs, row in zip(loss, rows, strict=True):
+    for own, (row, total) in zip(numbers, rows, strict=True):
         # of thousands of observables few are reported
         used = list(compress(range(len(row)), row))
-        (whole,), exponent = integers(costs[None, used])
-        total = sum(c * row[o] for c, o in zip(whole, used, strict=True))
-        found.append(Fraction(total, 1 << (exponent + bits)))
+        (whole,), exponent = integers(own[None, used])
+        top = sum(v * row[o] for v, o in zip(whole, used, strict=True))
+        found.append(Fraction(top, total << (exponent + bits)))
     return found
 
 
@@ -122,14 +122,7 @@ def pushed(pair: Floats, released: Scaled, o: int) -> tuple[int, int]:
 
 def means(numbers: Floats, released: Scaled) -> list[Fraction]:
     """Σ_o p(o|s) v(s,o) for every s, exactly, of numbers of any sign."""
-    found = []
-    for s, own in enumerate(numbers):
-        row, total = released.exact(s)
-        used = list(compress(range(len(row)), row))
-        (whole,), exponent = integers(own[None, used])
-        mean = sum(v * row[o] for v, o in zip(whole, used, strict=True))
-        found.append(Fraction(mean, total << (exponent + released.exact_bits)))
-    return found
+    return _sums(numbers, map(released.exact, range(len(numbers))), released.exact_bits)
 
 
 def expected(weights: Floats, values: list[Fraction]) -> Fraction:
@@ -137,12 +130,18 @@ def expected(weights: Floats, values: list[Fraction]) -> Fraction:
     return sum((Fraction(w) * v for w, v in zip(weights.tolist(), values, strict=True)), Fraction())
 
 
-def objective(statement: Statement, released: Scaled) -> Fraction:
-    """The exact value of what is minimised: a loss, a gain, or minus the distortion."""
-    if statement.target_factors is not None:
-        leaks = statement.objective == "minimize_leakage"
-        of = gained if leaks else distortion
-        return (1 if leaks else -1) * of(*statement.target_factors, released)
+def objective(statement: Statement, released: Numerators) -> tuple[Fraction, Fraction]:
+    """Bounds of what is minimised: a loss, a gain, or minus the distortion. They are equal but for
+    rows that are spread over the secrets."""
+    if statement.spread is not None:
+        return expected_loss(statement.spread, statement.prior, statement.loss, released)
+    value = _value(statement, released)
+    return value, value
+
+
+def _value(statement: Statement, released: Scaled) -> Fraction:
+    if statement.regrets is not None:
+        return -distortion(*statement.regrets, released)
     found = losses(statement.loss, released)
     if statement.objective != "worst_loss":
         return expected(statement.prior, found)
@@ -156,7 +155,7 @@ def between(statement: Statement, released: Scaled) -> list[Fraction]:
         return []
     a, b = statement.segments.T
     crossed = (
-        _losses(statement.loss[costs], [released.rows[k] for k in rows.tolist()], released.bits)
+        _sums(statement.loss[costs], ((released.rows[k], 1) for k in rows.tolist()), released.bits)
         for costs, rows in ((a, b), (b, a))
     )
     return [(one + other) / 2 for one, other in zip(*crossed, strict=True)]

@@ -14,7 +14,7 @@ _IN_PYTHON = {
     'outside = "nearest" or "drop"': "--outside nearest or --outside drop",
     'outside = "drop"': "--outside drop",
     'missing = "drop"': "--missing drop",
-    "or keep it as a place": "protect it too (--pair), or keep it with --keep-place",
+    "or keep it all the same with keep_place = ": "protect it too (--pair), or --keep-place ",
     "Name x and y; ": "Give --x and --y; ",
     "Name x and y, or label": "Give --x and --y, or --label",
 }
@@ -103,23 +103,12 @@ def of_gallery(error: OptmechError) -> OptmechError:
     """An error about a file that is not there, where its name is one of the gallery."""
     if not isinstance(error, ProblemError) or not error.message.startswith(_UNREADABLE):
         return error
-    from optmech.files.gallery import SWEEPS, TRACES, gallery_names
+    from optmech.files.gallery import not_a_file
 
-    for folder, what, command in (
-        ("", "a problem", "optmech solve {0} -o {0}.json makes its design"),
-        (TRACES, "a trace", "Use optmech trace {0}"),
-        (SWEEPS, "a sweep", "Use optmech sweep {0} -o {0}"),
-    ):
-        if error.where in gallery_names(folder):
-            return ProblemError(
-                f"is {what} of the gallery, and no file",
-                where=error.where,
-                remedy=command.format(error.where),
-            )
-    close = _near(error.where)
+    close, found = _near(error.where), not_a_file(error.where)
     if close is not None:
-        return ProblemError(error.message, where=error.where, remedy=f"Did you mean {close}?")
-    return error
+        error = ProblemError(error.message, where=error.where, remedy=f"Did you mean {close}?")
+    return found or error
 
 
 def _near(path: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,45 +17,62 @@ if TYPE_CHECKING:
     from optmech.spaces.mesh import Mesh
 
 
-def argument(parser: Any, words: str, what: str, **more: Any) -> None:
-    """Add an argument as a help writes it: its names, and the place of its value. An option without
-    that place, and without choices, is a flag."""
-    *names, last = words.split()
-    if names and not last.startswith("-"):
-        more["metavar"] = last
-    else:
-        names.append(last)
-        if last.startswith("-") and "choices" not in more:
-            more["action"] = "store_true"
-    parser.add_argument(*names, help=what, **more)
+Option = tuple[str, dict[str, Any]]
+"""A help, and what else ``argparse`` is to know."""
 
 
-def add_input(parser: argparse.ArgumentParser) -> None:
-    """The positional argument DESIGN, and --problem for matrices."""
-    argument(
-        parser,
-        "design DESIGN",
-        "a file written by optmech solve -o; or, with --problem, a matrix p(o|s): .csv (no "
-        "header), .npy, .nc or .parquet",
-    )
-    argument(parser, "--problem FILE|NAME", "the problem that a matrix of another tool belongs to")
+def option(what: str, **more: Any) -> Option:
+    """An argument with more than its help."""
+    return what, more
 
 
-def add_solving(parser: argparse.ArgumentParser) -> None:
-    """The options of commands that search."""
-    argument(
-        parser,
-        "--profile NAME|FILE",
-        "solver profile (default: the one that the file recommends, else auto)",
-    )
-    argument(parser, "--gap G", "relative gap to certify", type=float)
-    argument(
-        parser,
-        "--time-limit S",
+def columns(what: str) -> Option:
+    """An option that takes names of columns, once or several times."""
+    return option(what, nargs="+", action="extend", default=[])
+
+
+INPUT = {
+    "design DESIGN": "a file written by optmech solve -o; or, with --problem, a matrix p(o|s): "
+    ".csv (no header), .npy, .nc or .parquet",
+    "--problem FILE|NAME": "the problem that a matrix of another tool belongs to",
+}
+SOLVING = {
+    "--profile NAME|FILE": "solver profile (default: the one that the file recommends, else auto)",
+    "--gap G": option("relative gap to certify", type=float),
+    "--time-limit S": option(
         "seconds after which the best verified result so far is returned, of every task",
         type=float,
+    ),
+    "-q --quiet": "no progress on standard error",
+}
+"""The options of commands that search."""
+FAMILY_INPUT = {"--input NAME": "the auxiliary input, for a file written by optmech transport -o"}
+"""For files with a mechanism for every auxiliary input."""
+DRAW_SEED = {
+    "--seed K": option(
+        "make the draws reproducible, and unfit for release (default: system entropy)", type=int
     )
-    argument(parser, "-q --quiet", "no progress on standard error")
+}
+
+
+def add_arguments(parser: Any, arguments: Mapping[str, Any]) -> None:
+    """Add the arguments of a table: of each, as a help writes it, its names and the place of its
+    value, and then the help, what ``option`` makes, or the table of a group. An option without that
+    place, and without choices, is a flag."""
+    for words, what in arguments.items():
+        if isinstance(what, Mapping):
+            add_arguments(parser.add_argument_group(words), what)
+            continue
+        said, given = option(what) if isinstance(what, str) else what
+        more: dict[str, Any] = {"help": said}
+        *names, last = words.split()
+        if names and not last.startswith("-"):
+            more["metavar"] = last
+        else:
+            names.append(last)
+            if last.startswith("-") and "choices" not in given:
+                more["action"] = "store_true"
+        parser.add_argument(*names, **more, **given)
 
 
 def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
@@ -82,21 +100,13 @@ def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
     return design.problem, design.mechanism
 
 
-def add_family_input(parser: argparse.ArgumentParser) -> None:
-    """The option --input, for files with a mechanism for every auxiliary input."""
-    argument(
-        parser,
-        "--input NAME",
-        "the auxiliary input, for a file written by optmech transport -o",
-    )
-
-
 def released_mechanism(path: str, name: str | None, signer: str | None = None) -> Mechanism:
     """What a file releases, its inequalities decided again: of a family the mechanism of the input
     ``name``; of a packed file, signed with the key ``signer`` where one is given."""
     from optmech.designs.file import load_mechanism
     from optmech.mechanisms.targets.design import TargetDesign
-    from optmech.packed.load import is_packed_file, load_packed
+    from optmech.packed.documents import load_packed
+    from optmech.packed.file import is_packed_file
     from optmech.reading.sealed import FAMILY, is_of_format
 
     if signer is not None or (name is None and is_packed_file(path)):
@@ -133,16 +143,6 @@ def require_limits(args: argparse.Namespace) -> None:
             where=option,
             remedy=f"Leave it out, or give one, such as {least}",
         )
-
-
-def add_draw_seed(parser: argparse.ArgumentParser) -> None:
-    """The option --seed of commands that draw reports."""
-    argument(
-        parser,
-        "--seed K",
-        "make the draws reproducible, and unfit for release (default: system entropy)",
-        type=int,
-    )
 
 
 def require_seed(seed: int | None) -> None:
@@ -191,7 +191,7 @@ def point(text: str, mesh: Mesh | None = None) -> Any:
     )
 
 
-def pair_of(text: str) -> tuple[str, str]:
+def _pair_of(text: str) -> tuple[str, str]:
     """Two names of columns, as --pair has them: ``start_lon,start_lat``."""
     x, comma, y = text.partition(",")
     if not (comma and x.strip() and y.strip()) or "," in y:
@@ -201,3 +201,15 @@ def pair_of(text: str) -> tuple[str, str]:
             remedy="Give two names with a comma between them, as start_lon,start_lat",
         )
     return x.strip(), y.strip()
+
+
+def pairs_of(args: argparse.Namespace) -> list[tuple[str, str]]:
+    """The pairs of columns that --pair names; refused beside other options that say the same."""
+    found = [_pair_of(text) for text in args.pair or ()]
+    if found and (args.x, args.y, args.label) != (None, None, None):
+        raise ProblemError(
+            "says where a row is, as do --x, --y and --label",
+            where="--pair",
+            remedy="Give one or the other",
+        )
+    return found

@@ -3,18 +3,20 @@
 import argparse
 import contextlib
 import difflib
+import errno
+import io
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 from optmech.cli.hints import as_option, of_gallery, usage_remedy
-from optmech.cli.output import present
-from optmech.cli.streams import install, settle
+from optmech.cli.inputs import add_arguments
+from optmech.cli.output import note, present
 from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
 COMMANDS = (
@@ -106,11 +108,14 @@ def build_parser() -> argparse.ArgumentParser:
         command = commands.add_parser(
             name,
             help=module.SUMMARY,
-            description=module.SUMMARY[0].upper() + module.SUMMARY[1:] + ".",
+            description=module.SUMMARY[0].upper()
+            + module.SUMMARY[1:]
+            + "."
+            + getattr(module, "DETAILS", ""),
             epilog=f"example:\n  {module.EXAMPLE}\n",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.add_arguments(command)
+        add_arguments(command, getattr(module, "ARGUMENTS", {}))
         command.add_argument(
             "--json", action="store_true", help="print one JSON object on standard output"
         )
@@ -144,7 +149,7 @@ def _main(argv: Sequence[str] | None) -> int:
     except OptmechError as error:
         return _failed(as_option(of_gallery(error), parser, _Parser.given), as_json)
     except KeyboardInterrupt:
-        _complain("interrupted")
+        note("optmech: error: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         # nobody reads standard output any more, and Python would complain when closing it
@@ -165,8 +170,8 @@ def _main(argv: Sequence[str] | None) -> int:
             return _failed(
                 ProblemError(what, remedy="Use units in which they are moderate"), as_json
             )
-        _complain(
-            f"internal error: {type(error).__name__}: {text}. This is a bug in "
+        note(
+            f"optmech: error: internal error: {type(error).__name__}: {text}. This is a bug in "
             f"{' or '.join(_suspects())}: please report it with the output under OPTMECH_DEBUG=1"
         )
         return INTERNAL_ERROR
@@ -205,7 +210,7 @@ def _failed(error: OptmechError, as_json: bool) -> int:
     errors: Sequence[OptmechError] = getattr(error, "errors", ()) or (error,)
     # only the list of a file's errors has lines of its own: any other break is a file's text
     for text in str(error).split("\n") if len(errors) > 1 else [str(error)]:
-        _complain(text)
+        note(f"optmech: error: {text}")
     if as_json:
         import json
 
@@ -215,7 +220,90 @@ def _failed(error: OptmechError, as_json: bool) -> int:
     return error.exit_status
 
 
-def _complain(text: str) -> None:
-    from optmech.reading.errors import printable
+_FIRST_FREE = 3
+"""The descriptors below belong to standard streams, open or closed."""
 
-    print(f"optmech: error: {printable(text)}", file=sys.stderr)
+
+class _Stream:
+    """A text stream, after whose first failure nothing is written any more."""
+
+    def __init__(self, stream: TextIO, lose: Callable[[OSError], None]) -> None:
+        self._stream, self._lose = stream, lose
+        self._lost = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write all of it."""
+        self._try(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Hand on what was written."""
+        self._try(self._stream.flush)
+
+    def _try(self, action: Callable[[], object]) -> None:
+        if self._lost:
+            return
+        try:
+            action()
+        except OSError as error:
+            self._lost = True
+            # what is in the buffer would fail again when Python ends
+            with contextlib.suppress(OSError, ValueError):
+                _lead_nowhere(self._stream.fileno())
+            self._lose(error)
+
+
+def _refuse(error: OSError) -> None:
+    """Standard output raises ProblemError, once, where the system takes no more."""
+    if isinstance(error, BrokenPipeError):
+        raise error
+    reason = "it is closed" if error.errno == errno.EBADF else error.strerror or error
+    raise ProblemError(
+        f"cannot be written: {reason}",
+        where="standard output",
+        remedy="Lead it to a file or a pipe that takes what is printed",
+    ) from error
+
+
+def install() -> None:
+    """Put streams in the place of Python's that fail in words.
+
+    What was closed before the start is opened, for nothing to be read or written: a file opened
+    later would get its number, and what is printed.
+    """
+    with contextlib.suppress(OSError):
+        while (descriptor := os.open(os.devnull, os.O_RDONLY)) < _FIRST_FREE:
+            pass
+        os.close(descriptor)
+    if sys.stdin is None:
+        sys.stdin = io.StringIO()
+    sys.stdout = cast(TextIO, _Stream(_opened(sys.stdout, 1), _refuse))
+    # of standard error nobody can be told: the exit status says how a command ended
+    sys.stderr = cast(TextIO, _Stream(_opened(sys.stderr, 2), lambda error: None))
+
+
+def settle() -> None:
+    """Hand on what is left in both, or lose it."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(ProblemError, OSError):
+            stream.flush()
+
+
+def _opened(stream: TextIO | None, descriptor: int) -> TextIO:
+    """The stream, or one that takes nothing in the place of a closed one."""
+    if stream is None:
+        raw = io.FileIO(descriptor, "w", closefd=False)
+        stream = io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", write_through=True)
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+    return stream
+
+
+def _lead_nowhere(descriptor: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)

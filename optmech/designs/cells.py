@@ -18,6 +18,7 @@ from optmech.base.storage import write_atomically
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.domain import Domain
 from optmech.spaces.labels import label_text
 from optmech.spaces.layout import closed, geometries, plane_of
 from optmech.spaces.mesh.mechanism import MeshMechanism
@@ -216,10 +217,8 @@ def _cells(design: Design, report: Hashable | None, degrees: bool) -> Iterator[F
         columns["probability"] = m.matrix[:, o]
         columns["posterior"] = measures.posterior(m, problem.prior)[o]
     for s, shape in enumerate(geometries(problem.secrets, degrees=degrees)):
-        label = problem.secrets.labels[s]
-        properties = {"label": label if isinstance(label, int) else label_text(label)}
         numbers = {name: float(values[s]) for name, values in columns.items()}
-        yield {"type": "Feature", "properties": properties | numbers, "geometry": shape}
+        yield _feature({"label": _label(problem.secrets, s), **numbers}, shape)
 
 
 def _reports(design: Design, degrees: bool) -> Iterator[Feature]:
@@ -228,13 +227,21 @@ def _reports(design: Design, degrees: bool) -> Iterator[Feature]:
     joint = problem.prior.weights[:, None] * rows
     reported, paid = joint.sum(axis=0), (joint * problem.loss_matrix).sum(axis=0)
     for o, shape in enumerate(geometries(problem.observables, degrees=degrees)):
-        label = problem.observables.labels[o]
-        properties: Feature = {
-            "label": label if isinstance(label, int) else label_text(label),
+        properties = {
+            "label": _label(problem.observables, o),
             "reported": float(reported[o]),
             "loss": float(paid[o] / reported[o]) if reported[o] > 0 else 0.0,
         }
-        yield {"type": "Feature", "properties": properties, "geometry": shape}
+        yield _feature(properties, shape)
+
+
+def _feature(properties: dict[str, Any], geometry: Any) -> Feature:
+    return {"type": "Feature", "properties": properties, "geometry": geometry}
+
+
+def _label(domain: Domain, k: int) -> int | str:
+    label = domain.labels[k]
+    return label if isinstance(label, int) else label_text(label)
 
 
 def _triangles(design: Design, report: Hashable | None, degrees: bool) -> Iterator[Feature]:
@@ -266,7 +273,7 @@ def _triangles(design: Design, report: Hashable | None, degrees: bool) -> Iterat
         )
     for t, (ring, row) in enumerate(zip(corners, values, strict=True)):
         best = int(row.argmax())
-        properties: Feature = {
+        properties = {
             "triangle" if mesh.is_region else "segment": t,
             "likeliest": names[best],
             "probability": float(row[best]),
@@ -275,4 +282,4 @@ def _triangles(design: Design, report: Hashable | None, degrees: bool) -> Iterat
         geometry: Feature = {"type": "LineString", "coordinates": ring.tolist()}
         if mesh.is_region:
             geometry = {"type": "Polygon", "coordinates": [closed(ring)]}
-        yield {"type": "Feature", "properties": properties, "geometry": geometry}
+        yield _feature(properties, geometry)

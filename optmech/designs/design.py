@@ -15,8 +15,14 @@ from optmech.certificate.families import Gradient
 from optmech.certificate.objective import Figures, claimable, relative_gap
 from optmech.certificate.proved import Proved
 from optmech.certificate.statement import Statement
-from optmech.designs.approximation import MEASURED, Approximation
-from optmech.designs.promise import Promise, guess_words, promise_of
+from optmech.designs.promise import (
+    MEASURED,
+    Approximation,
+    Promise,
+    guess_shares,
+    guess_words,
+    promise_of,
+)
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
@@ -133,6 +139,7 @@ class Design(Proved):
             return f"Design({title}{self.status}, {size}: {self.reason[:200]})"
         checked = "verified" if self.verified else "NOT verified"
         promised = f"{promise_of(self.problem).brief}, " if self.problem.constraints else ""
+        promised += f"best guess right {guess_shares(self.mechanism, self.problem.prior)}, "
         figures = ", ".join(f"{name} {value}" for name, value in self._figures())
         return (
             f"Design({title}{self.status}, {checked}, {size}, {promised}{figures}, "
@@ -143,9 +150,9 @@ class Design(Proved):
     def _figures(self) -> list[tuple[str, str]]:
         """What is optimised, what was proved of it, and the loss, with their units."""
         problem, goal = self.problem, self.problem.objective
-        loss = f"{self.loss:.6g}{_unit(problem, problem.loss)}"
+        loss = f"{self.loss:.6g}{unit_after(problem, problem.loss)}"
         if isinstance(goal, MaximizeDistortion):
-            unit = _unit(problem, goal.distance)
+            unit = unit_after(problem, goal.distance)
             found = [("distortion", self.objective), ("upper bound", self.bound)]
         elif isinstance(goal, MinimizeLeakage):
             unit = ""
@@ -314,7 +321,7 @@ def mechanism_of(problem: Problem, exact: Numerators) -> Mechanism:
     return Mechanism.of(problem.secrets, problem.observables, exact)
 
 
-def _unit(problem: Problem, distance: object) -> str:
+def unit_after(problem: Problem, distance: object) -> str:
     """The unit of a distance's values, after a number; nothing where it has none."""
     unit = problem.space.unit_of(distance_words(distance)) if callable(distance) else ""
     return f" {unit[:40] if unit.isprintable() else ascii(unit[:40])}" if unit else ""

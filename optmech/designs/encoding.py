@@ -17,7 +17,7 @@ from optmech.certificate.families import known
 from optmech.certificate.families.base import WHERE, dense, sparse
 from optmech.certificate.families.ratio import decode_pairs, everywhere, shared_out
 from optmech.certificate.statement import Statement
-from optmech.designs.approximation import Approximation
+from optmech.designs.promise import Approximation
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, text
 from optmech.exact.codec import Codec, is_same, listing, one_of, record, within
@@ -47,14 +47,14 @@ def encode_numerators(released: Numerators) -> Plain:
     }
 
 
-def decode_numerators(plain: Plain, secrets: int, observables: int) -> Numerators:
-    """The inverse; raises ProblemError unless there are ``secrets`` rows of probabilities."""
+def decode_numerators(plain: Plain, statement: Statement) -> Numerators:
+    """The inverse; raises ProblemError unless these are the rows of a mechanism of a statement."""
     require_keys(plain, {"bits", "rows"}, "mechanism")
-    if type(plain["bits"]) is not int or len(plain["rows"]) != secrets:
-        raise ProblemError(f"needs whole bits and {secrets} rows", where="mechanism")
+    if type(plain["bits"]) is not int or len(plain["rows"]) != statement.rows:
+        raise ProblemError(f"needs whole bits and {statement.rows} rows", where="mechanism")
     return Numerators(
         plain["bits"],
-        tuple(_row(indices, texts, observables) for indices, texts in plain["rows"]),
+        tuple(_row(indices, texts, statement.observables) for indices, texts in plain["rows"]),
     )
 
 

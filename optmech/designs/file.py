@@ -19,11 +19,10 @@ from optmech.base.arrays import Floats
 from optmech.certificate import Bound, check_exact, lower_bound
 from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.check import CheckReport
-from optmech.certificate.claims import Claim, bounded, report_on
 from optmech.certificate.families import Gradient
 from optmech.certificate.objective import Figures, figures_of, relative_gap
-from optmech.designs.approximation import claims_of, measure_approximations
-from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
+from optmech.certificate.proved import Claim, bounded, report_on
+from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of, unit_after
 from optmech.designs.encoding import (
     StatedResult,
     decode_multipliers,
@@ -37,6 +36,7 @@ from optmech.designs.encoding import (
     encode_result,
 )
 from optmech.designs.notes import about_bounds, design_notes
+from optmech.designs.promise import claims_of, measure_approximations
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import require_keys
 from optmech.exact.codec import listing, within
@@ -95,11 +95,11 @@ def _sampled(path: str | Path) -> tuple[Mechanism, str]:
         require_keys(body, _KEYS, "file", optional=_OUTER)
         problem = decode_problem(body["problem"])
         statement = problem.statement
-        exact = decode_numerators(body["mechanism"], statement.rows, statement.observables)
+        exact = decode_numerators(body["mechanism"], statement)
         broken = [c for c in check_exact(statement, exact) if not c.passed]
     if broken:
         said = f"{broken[0].name}: {broken[0].detail}"
-        raise VerificationError(said, where=str(path), remedy=remedy)
+        raise VerificationError(said, where=path, remedy=remedy)
     return mechanism_of(problem, exact), digest
 
 
@@ -107,11 +107,6 @@ def read_with_digest(path: str | Path) -> tuple[Design, str]:
     """A design from its file, with the digest of the file. Raises as ``Design.load``."""
     body = read_sealed(path, Design.formats)
     return Design.of_body(body, str(path)), str(body["digest"])
-
-
-def _proved_outside(certificate: Certificate) -> float:
-    """What the coarser problem proves here; 0 without one."""
-    return 0.0 if certificate.outer is None else certificate.outer.bound.proved
 
 
 def _is_bounded_by_itself(problem: Problem) -> bool:
@@ -143,8 +138,9 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
     found = figures_of(statement, design.exact, best, design.certificate.multipliers)
     whole = design.problem.mesh is None
     if not whole and not _is_bounded_by_itself(design.problem):
-        found = found._replace(lower_bound=max(0.0, _proved_outside(design.certificate)))
-    maximised = statement.objective == "maximize_distortion"
+        outer = design.certificate.outer
+        found = found._replace(lower_bound=0.0 if outer is None else outer.bound.proved)
+    sign = float(statement.sign)
     approximations = stated.approximations, design.approximations
     one = statement.target_factors is None and whole
     # where the loss is what is bounded there is one bound
@@ -155,10 +151,10 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
         [
             Claim("objective", design.objective, found.objective),
             Claim("loss", design.loss, found.loss),
-            bounded("bound", design.bound, found.bound, -1.0 if maximised else 1.0),
+            bounded("bound", design.bound, found.bound, sign),
             Claim("bound beside the lower bound", design.bound, same),
             bounded("lower bound", design.lower_bound, found.lower_bound),
-            *claims_of(*approximations, larger_is_better=maximised),
+            *claims_of(*approximations, sign),
         ],
         stated.status,
         design.figures._replace(objective=found.objective, loss=found.loss),
@@ -166,6 +162,7 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
         + _given(design.problem)
         + idle_notes(design.problem.constraints, design.problem.space, statement.families),
         total_gap=None if whole else relative_gap(found.loss, design.lower_bound),
+        unit=unit_after(design.problem, design.problem.loss).strip(),
     )
 
 
@@ -176,7 +173,7 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
     statement = problem.statement
     exact = None
     if body["mechanism"] is not None:
-        exact = decode_numerators(body["mechanism"], statement.rows, statement.observables)
+        exact = decode_numerators(body["mechanism"], statement)
     stated = decode_result(body["result"], exact is not None)
     multipliers = decode_multipliers(body["multipliers"], statement)
     checks = () if exact is None else check_exact(statement, exact)
@@ -192,7 +189,7 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
         outer = _decode_outer(body[_OUTER], problem)
         if problem.mesh is None and outer.bound.proved > bound.value:
             bound = Bound(outer.bound.proved, 0.0, outer.bound.proved)
-    sign = -1.0 if statement.objective == "maximize_distortion" else 1.0
+    sign = statement.sign
     matrix = None if exact is None else mechanism_of(problem, exact).matrix
     gap = math.nan
     if exact is not None:

@@ -45,6 +45,13 @@ def design_notes(problem: Problem, matrix: Floats) -> tuple[str, ...]:
     return problem.notes + limits + weightless_notes(problem, matrix)
 
 
+_WORST = (
+    "the worst loss is that of every point, where the loss between two neighbouring vertices "
+    "is no larger than linear: so are distances of numbers and their powers from 1 on"
+)
+"""Said of a line, whose promise is one about its vertices."""
+
+
 def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
     """What gap and lower bound of a design for a mesh are about, in words; nothing of others. With
     a ``loss`` those of its mechanism packed, which has this loss."""
@@ -52,13 +59,23 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
     if mesh is None or design.exact is None:
         return ()
     loss = design.loss if loss is None else loss
-    if gradient is None:
-        return _about_network(design, loss)
+    above = relative_gap(loss, design.lower_bound)
+
+    def beyond(how: str) -> str:
+        return (
+            f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is "
+            f"private at every point{how}: the loss is at most {above:.2g} of itself above it"
+        )
+
     form = "linear" if mesh.degree == 1 else f"such polynomials of degree {mesh.degree}"
+    where = "on every segment" if gradient is None else "in every triangle of the mesh"
     first = (
         f"the gap of {relative_gap(loss, design.bound):.2g} is to {design.bound:.6g}, proved for "
-        f"all mechanisms that are {form} in every triangle of the mesh"
+        f"all mechanisms that are {form} {where}"
     )
+    if gradient is None:
+        worst = () if design.problem.statement.segments is None else (_WORST,)
+        return (first, *([beyond("")] if design.lower_bound else []), *worst)
     others = [f"constraints[{k}]" for k in range(len(design.problem.constraints))]
     others.pop(gradient.index)
     beside = f" and satisfies {', '.join(others)}" if others else ""
@@ -71,29 +88,4 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
     if outer.cells is not None:
         what = f"{len(np.unique(outer.cells))} cells of the {len(outer.cells):,} {what[4:]}"
         beside = f", whether it satisfies {', '.join(others)} or not" if others else ""
-    return (
-        first,
-        f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is private at "
-        f"every point{beside}, by {what}: the loss is at most "
-        f"{relative_gap(loss, design.lower_bound):.2g} of itself above it",
-    )
-
-
-def _about_network(design: Design, loss: float) -> tuple[str, ...]:
-    """The same of a design for a line or network, whose promise is one about its vertices."""
-    first = (
-        f"the gap of {relative_gap(loss, design.bound):.2g} is to {design.bound:.6g}, proved for "
-        "all mechanisms that are linear on every segment"
-    )
-    others = (
-        f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is private at "
-        f"every point: the loss is at most {relative_gap(loss, design.lower_bound):.2g} of itself "
-        "above it"
-    )
-    if design.problem.statement.segments is None:
-        return (first, others) if design.lower_bound else (first,)
-    worst = (
-        "the worst loss is that of every point, where the loss between two neighbouring vertices "
-        "is no larger than linear: so are distances of numbers and their powers from 1 on"
-    )
-    return (first, others, worst) if design.lower_bound else (first, worst)
+    return first, beyond(f"{beside}, by {what}")

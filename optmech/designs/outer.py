@@ -271,15 +271,12 @@ def witnessed_by(
     in few digits and without the least. ``boxes`` as of ``witness_of``."""
     from optmech.reductions.witness import witness_of
 
-    nothing = np.zeros(0, dtype=np.int64)
-    kept = PairMultipliers(nothing, nothing, nothing, np.zeros(0))
+    kept = PairMultipliers.none()
     # there are none where one report is the best everywhere
     for given in multipliers.families:
         if isinstance(given, PairMultipliers):
-            kept = given.take(_worth(given.value))
-    mantissa, exponent = np.frexp(kept.value)
-    few = np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS)
-    kept = replace(kept, value=few)
+            room = _LEFT_OUT * float(np.maximum(given.value, 0.0).sum())
+            kept = few_digits(given, room, _BITS)
     pairs = np.unique(np.stack([kept.i, kept.j]), axis=1)
     cost = problem.loss_matrix
     witness = witness_of(problem.prior, cost, limits, cells, (pairs[0], pairs[1]), boxes=boxes)
@@ -288,12 +285,15 @@ def witnessed_by(
     return OuterProof(cells, statement, own, witness), claimable(proved.value)
 
 
-def _worth(value: Floats) -> Ints:
-    """Multipliers but the least ones: a bound loses no more than the sum of what is left out."""
-    order = np.argsort(value, kind="stable")
-    sums = np.cumsum(np.maximum(value[order], 0.0))
-    first = int(np.searchsorted(sums, _LEFT_OUT * sums[-1], side="right")) if len(sums) else 0
-    return np.sort(order[first:])
+def few_digits(given: PairMultipliers, room: float, bits: int) -> PairMultipliers:
+    """Multipliers with so many binary digits, and without the least, whose sum is up to ``room``: a
+    bound loses no more than these."""
+    order = np.argsort(given.value, kind="stable")
+    sums = np.cumsum(np.maximum(given.value[order], 0.0))
+    first = np.searchsorted(sums, room, side="right")
+    kept = given.take(np.sort(order[first:]))
+    mantissa, exponent = np.frexp(kept.value)
+    return replace(kept, value=np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits))
 
 
 def _apart_up(problem: Problem, gradient: Gradient) -> Floats:

@@ -37,10 +37,7 @@ from optmech.problem import Constraint, DistributionPrivacy, MetricPrivacy
 from optmech.spaces.arguments import checked_arguments
 
 __all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 Parameter = Literal["epsilon", "delta", "minimum", "maximum"]
@@ -205,7 +202,7 @@ class _Rates:
         self.statement = design.problem.statement
         self.constraints = design.problem.constraints
         multipliers = design.certificate.multipliers
-        self.sign = -1.0 if self.statement.objective == "maximize_distortion" else 1.0
+        self.sign = self.statement.sign
         self.scale = _objective_weight(self.statement, multipliers)
         self.found: dict[tuple[int, Parameter], float] = defaultdict(float)
         self.unknown = {

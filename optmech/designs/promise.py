@@ -1,4 +1,5 @@
-"""What a problem or a design promises about *points*, in sentences that people read.
+"""What a problem or a design promises about *points*, in sentences that people read; what
+thresholds leave out, and the price of keeping the promise.
 
 Constraints speak of secrets: centres of cells, places, labels. Users have positions, and several
 reports. What holds between positions is said here in one way, for every place that states it.
@@ -7,17 +8,22 @@ reports. What holds between positions is said here in one way, for every place t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
+from optmech.analysis import measures
 from optmech.analysis.measures import bayes_vulnerability
 from optmech.analysis.positions import everywhere
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
+from optmech.certificate.objective import objective_value
+from optmech.certificate.proved import Claim
 from optmech.problem import Constraint, MetricPrivacy, Problem
+from optmech.spaces.distances import evaluate
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
@@ -31,6 +37,8 @@ METRES = (100, 1_000, 10_000)
 _IN_METRES = {"km": 1000.0, "m": 1.0}
 MOST = 1e6
 """Times as likely: beyond it nothing is hidden that is worth a number."""
+_LARGEST = 700
+"""Of a log ratio whose exponential is a float."""
 _MEASURED = 400
 """Cells up to which what holds between positions is measured, and not only bounded."""
 _PAIRS = 20_000
@@ -66,7 +74,7 @@ class Promise(Shown):
         if scale is None or self.epsilon is None:
             return math.nan
         log_ratio = self.epsilon * (metres / scale + self.slack)
-        return math.exp(log_ratio) if log_ratio < 700 else math.inf
+        return math.exp(log_ratio) if log_ratio < _LARGEST else math.inf
 
     def snapped(self, slack: float) -> Promise:
         """Of positions that are moved first, so that the distance of two grows by up to ``slack``,
@@ -77,7 +85,7 @@ class Promise(Shown):
         more = (
             f" Positions are moved to a lattice first, so that reports repeat: that counts as up "
             f"to {slack:.3g}{per} more of distance, a factor of at most "
-            f"{times(math.exp(self.epsilon * slack))}."
+            f"{at_most(self.epsilon * slack)}."
         )
         return replace(self, sentence=self.sentence + more, slack=self.slack + slack)
 
@@ -107,15 +115,24 @@ class Promise(Shown):
         return _REPEATS.format("place" if placed else "secret")
 
     @property
+    def sticky(self) -> str:
+        """The same where a place is reported once and repeated."""
+        return "The same report again spends nothing: reports of n places promise n times ε."
+
+    @property
     def brief(self) -> str:
-        """The promise in a few words, ε with its unit."""
+        """The promise in a few words: ε with its unit, in odds, and of several reports."""
         where = {"every point": "at every point", "cells": "between centres of cells",
                  "places": "between places", "secrets": "between secrets"}  # fmt: skip
         if self.epsilon is None:
             told = "at every point" if self.scope == "every point" else "between secrets"
             return "no promise" if self.scope == "nothing" else f"private {told}"
         per = f" per {self.unit[:40]!s}" if self.unit.isprintable() and self.unit else ""
-        return f"ε = {self.epsilon:.4g}{per} {where[self.scope]}"
+        odds = ", ".join(
+            f"{times(factor)} at {length_words(metres)}" for metres, factor in self.odds.items()
+        )
+        more = f", odds {odds}" if odds else ""
+        return f"ε = {self.epsilon:.4g}{per} {where[self.scope]}{more}, n reports n ε"
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -137,18 +154,31 @@ class Promise(Shown):
 
 def guess_words(mechanism: Mechanism, prior: Prior) -> str:
     """How often the best guess of a place is right, from one report and from none."""
-    seen, blind = bayes_vulnerability(mechanism, prior), float(prior.weights.max())
+    seen, _, blind = guess_shares(mechanism, prior).partition(", without a report ")
     return (
-        f"The best guess from one report is right in {100 * seen:.3g} % of cases, that without a "
-        f"report in {100 * blind:.3g} %."
+        f"The best guess from one report is right in {seen} of cases, that without a report in "
+        f"{blind}."
     )
 
 
+def guess_shares(mechanism: Mechanism, prior: Prior) -> str:
+    """The same in a few words."""
+    seen, blind = bayes_vulnerability(mechanism, prior), float(prior.weights.max())
+    return f"{100 * seen:.3g} %, without a report {100 * blind:.3g} %"
+
+
 def times(factor: float) -> str:
-    """A factor with three digits, rounded up."""
+    """A factor with three digits, rounded up; in words beyond a million."""
+    if factor > MOST:
+        return "over a million"
     place = _DIGITS - 1 - math.floor(math.log10(factor))
     # what floats leave behind the last digit of a logarithm's exponential is no next digit
     return f"{math.ceil(factor * 10.0**place * (1 - 1e-9)) / 10.0**place:,.6g}"
+
+
+def at_most(log_ratio: float) -> str:
+    """How many times as likely a report may be that has this log ratio."""
+    return times(math.exp(min(log_ratio, _LARGEST)))
 
 
 def length_words(metres: float) -> str:
@@ -170,7 +200,7 @@ def promise_of(problem: Problem, mechanism: Mechanism | None = None) -> Promise:
         return Promise("secrets", f"Between the secrets that thresholds keep: {told}.")
     name, epsilon = distance_words(stated.distance), float(stated.epsilon)
     unit = problem.space.unit_of(name)
-    rate = f"ε = {stated.epsilon.words} per {unit or 'unit of distance'}"
+    rate = f"ε = {stated.epsilon.words} per {unit or problem.space.per(stated.distance)}"
     if stated.epsilon.log_of is not None:
         rate += f", {epsilon:.4g}"
     if stated.everywhere is not None:
@@ -236,10 +266,9 @@ def _of_cells(
         measured = everywhere(mechanism, epsilon, pairs=_PAIRS)
         step, violated = measured.step, measured.violated
     most = epsilon * slack if step is None else step
-    upto = times(math.exp(most)) if most < math.log(MOST) else "over a million"
     sentence = (
         f"Between the centres of cells only: {rate}. Two positions next to each other, on both "
-        f"sides of an edge between cells, are told apart by up to {upto} times (log ratio "
+        f"sides of an edge between cells, are told apart by up to {at_most(most)} times (log ratio "
         f"{most:.3g} at distance 0)"
     )
     if violated is not None:
@@ -252,3 +281,81 @@ def diagonal(cells: Grid | Regions) -> float:
     largest cell."""
     boxes: Floats = grid_boxes(cells) if isinstance(cells, Grid) else cells.boxes
     return float(np.hypot(*(boxes[:, 2:] - boxes[:, :2]).T).max())
+
+
+_NEAR = 1e-9
+"""What ε measured on another machine may differ by."""
+_REPAIRED = 1e-6
+"""The same of a repaired loss."""
+MEASURED = ("constraint", "promised_epsilon", "epsilon", "repaired_loss")
+"""What files and summaries have of an approximation."""
+
+
+@record
+class Approximation:
+    """What a thresholded problem leaves out (Shokri, PETS 2015, Appendix C).
+
+    ``epsilon`` is the least ε of metric privacy that the released matrix really has (possibly
+    inf). ``repaired`` keeps the promised ε for all pairs; ``repaired_loss`` is its loss.
+    """
+
+    constraint: int
+    promised_epsilon: float
+    epsilon: float
+    repaired: Mechanism | None
+    repaired_loss: float
+
+
+def measure_approximations(problem: Problem, matrix: Floats) -> tuple[Approximation, ...]:
+    """One entry for every metric privacy constraint with a threshold and δ = 0."""
+    found: list[Approximation] = []
+    if problem.statement.spread is not None:
+        # what thresholds leave out is promised at every point
+        return ()
+    for k, constraint in enumerate(problem.constraints):
+        if not isinstance(constraint, MetricPrivacy) or constraint.delta > 0:
+            continue
+        if constraint.threshold is None and constraint.observable_threshold is None:
+            continue
+        mechanism = Mechanism(problem.secrets, problem.observables, matrix)
+        epsilon = measures.epsilon(mechanism, constraint.distance)
+        repaired = _repaired(problem, constraint, matrix)
+        found.append(Approximation(k, float(constraint.epsilon), epsilon, *repaired))
+    return tuple(found)
+
+
+def claims_of(
+    stated: Sequence[Approximation], found: Sequence[Approximation], sign: float
+) -> Iterator[Claim]:
+    """A file's entries beside those measured again: ε up to rounding, and a repaired loss no better
+    than what repair attains here; ``sign`` is -1 where larger is better."""
+    stated_of, found_of = ([part.constraint for part in parts] for parts in (stated, found))
+    yield Claim("approximations: the list of constraints", stated_of, found_of)
+    for said, proper in zip(stated, found, strict=False):
+        where = f"approximations of constraints[{said.constraint}]"
+        for name in ("promised_epsilon", "epsilon"):
+            ours, theirs = getattr(proper, name), getattr(said, name)
+            near = math.isclose(ours, theirs, rel_tol=_NEAR)
+            yield Claim(f"{where}: {name}", theirs, ours, near)
+        ours, theirs = proper.repaired_loss, said.repaired_loss
+        attained = sign * ours <= sign * theirs or math.isclose(ours, theirs, rel_tol=_REPAIRED)
+        yield Claim(f"{where}: repaired_loss", theirs, ours, math.isnan(theirs) or attained)
+
+
+def _repaired(
+    problem: Problem, constraint: MetricPrivacy, matrix: Floats
+) -> tuple[Mechanism | None, float]:
+    # reading and checking designs must not load what made them
+    from optmech.lp.inequalities import Inequalities
+    from optmech.repair import Cone, repair
+
+    values = evaluate(constraint.distance, problem.secrets, problem.secrets, where="distance")
+    full = float(constraint.epsilon) * values
+    np.fill_diagonal(full, np.inf)
+    stated = Inequalities.of(problem.statement)
+    given = stated.with_ratios(np.minimum(stated.log_ratio, full))
+    out = repair(given, Cone.of(given), matrix)
+    if out is None or not given.hold(out):
+        return None, float("nan")
+    value = objective_value(problem.statement, out)
+    return Mechanism(problem.secrets, problem.observables, out), abs(value)

@@ -96,7 +96,7 @@ def program_bytes(
     compiled = has_numba()
     rectangular = secrets >= ITERATED_FROM and 40 <= blocks <= ITERATED_SHARE * secrets
     if pairs_alone and compiled and not device and rectangular:
-        return 3e8 + 100 * n * n + 1_300 * n * count
+        return 3e8 + 57 * n * n + 1_300 * n * count
     pairs = 30 * n * count * 72
     factors = count * n * (min(n, 12 * math.sqrt(n)) if compiled else n) * 8
     return pairs + (0.0 if device else factors) + 40 * 8 * n * (n + count)

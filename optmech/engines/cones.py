@@ -14,7 +14,7 @@ What it returns is believed by nobody: matrices are repaired and decided elsewhe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Protocol
 
 import numpy as np
@@ -135,15 +135,8 @@ class ConePoint:
         # until the rows across reports hold there is no value to go by
         least = 1e-9 * abs(self.value) if np.isfinite(self.value) else 1e-6 * abs(self.bound)
         gained = other.value < self.value - least or other.bound > self.bound + least
-        return ConePoint(
-            primal.matrix,
-            dual.prices,
-            dual.multipliers,
-            primal.value,
-            dual.bound,
-            other.iterations if gained else self.iterations,
-            dual.links,
-        )
+        last = other.iterations if gained else self.iterations
+        return replace(dual, matrix=primal.matrix, value=primal.value, iterations=last)
 
     @property
     def gap(self) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Indices
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.highs import NOT_LINEAR, HighsSession, attempts, require_memory
 from optmech.errors import ProblemError
@@ -144,7 +144,7 @@ def separate(cone: PairCone, columns: Floats) -> NDArray[np.bool_]:
     return tight & (_is_largest(ratio, cone.i) | _is_largest(ratio, cone.j))
 
 
-def _is_largest(ratio: Floats, end: Ints) -> NDArray[np.bool_]:
+def _is_largest(ratio: Floats, end: Indices) -> NDArray[np.bool_]:
     order = np.argsort(end, kind="stable")
     values, starts = np.unique(end[order], return_index=True)
     largest = np.maximum.reduceat(ratio[order], starts, axis=0)

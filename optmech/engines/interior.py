@@ -50,7 +50,7 @@ def interior(lp: BlockLP, options: Options, monitor: Monitor) -> Interior | None
     order = index.reshape(lp.blocks, lp.block_size)[:, : lp.secrets].T
     others = np.setdiff1d(np.arange(flat.matrix.shape[1]), order)
     equations = flat.matrix[bounded[tight]]
-    alone = np.asarray(abs(equations[:, others]).sum(axis=1)).ravel() == 0
+    alone = abs(equations[:, others]).sum(axis=1) == 0
     return Interior(
         whole[order],
         zero[order],

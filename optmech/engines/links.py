@@ -71,7 +71,7 @@ class Bordered:
     def __init__(self, linked: Linked, solve: Callable[[Floats], Floats]) -> None:
         self._linked, self._solve = linked, solve
         self.root = np.sqrt(linked.v / linked.s)
-        rows = sp.csr_array(sp.diags_array(self.root) @ linked.links.rows)
+        rows = sp.diags_array(self.root) @ linked.links.rows
         self._rows, self._free = rows, self.root[:, None] * linked.links.free
         count, shape = rows.shape[0], linked._shape
         inner = np.eye(count)

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import blas, cho_factor, cho_solve, lapack
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, begins
 from optmech.base.read_only import record
 
 _LEAF = 12
@@ -217,14 +217,14 @@ class Levels:
         level = _levels(control, count)
         self.order = np.argsort(level, kind="stable")
         """Control points in the order of the factors."""
-        self.ends = np.concatenate([[0], np.cumsum(np.bincount(level))])
+        self.ends = begins(np.bincount(level))
         place = np.empty(count, dtype=np.int64)
         place[self.order] = np.arange(count)
         inner = place - self.ends[level]
         size = np.diff(self.ends)
         # diagonal blocks, and those below them, one after the other
         both = np.column_stack([size * size, np.append(size[1:], 0) * size]).ravel()
-        self._begin = np.concatenate([[0], np.cumsum(both)])
+        self._begin = begins(both)
         each = control.shape[1]
         row = np.repeat(control, each, axis=1).ravel()
         column = np.tile(control, (1, each)).ravel()

@@ -55,8 +55,7 @@ def solve(
     ``should_stop`` and ``threads`` as of ``cones.solve``."""
     some, pairs = np.unique(near_pairs(log_ratio), return_inverse=True)
     if not len(some):
-        nothing = np.zeros(0, dtype=np.int64)
-        return PairMultipliers(nothing, nothing, nothing, np.zeros(0))
+        return PairMultipliers.none()
     # a place without pairs has a row of its own
     log_ratio = np.clip(log_ratio[np.ix_(some, some)], _CLOSE, _FAR)
     places, costs, pairs = places[some], costs[some], pairs.reshape(-1, 2)

@@ -7,12 +7,13 @@ On anything but what its docstring says, each raises ProblemError. A rate ε is 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from optmech.base.arrays import finite_array
+from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, parse_exact
 
@@ -48,6 +49,14 @@ def text(value: object, where: str) -> str:
     raise ProblemError(f"{_shortened(value)} is not text", where=where, remedy="Give text")
 
 
+def one_of(value: object, known: Collection[str], where: str) -> None:
+    """Raises ProblemError on anything but the texts that are known, of which there are several."""
+    if not isinstance(value, str) or value not in known:
+        *others, last = (f'"{name}"' for name in known)
+        remedy = f"Use {', '.join(others)} or {last}"
+        raise ProblemError(f"{_shortened(value)} is unknown", where=where, remedy=remedy)
+
+
 def float_or_nan(value: Any) -> float:
     """The value as a float; nan for what is none."""
     try:
@@ -75,14 +84,6 @@ def probability(value: object, where: str = "delta", *, positive: bool = False) 
     return number
 
 
-def amount(value: ArrayLike, where: str) -> float:
-    """A finite number >= 0."""
-    number = float(finite_array(value, where=where, ndim=0))
-    if number < 0:
-        raise ProblemError(f"{number:g} is negative", where=where)
-    return number
-
-
 def positive(value: ArrayLike, where: str) -> float:
     """A finite number > 0. Raises ProblemError on anything else, truth values included."""
     number = float(finite_array(value, where=where, ndim=0))
@@ -93,7 +94,7 @@ def positive(value: ArrayLike, where: str) -> float:
     return number
 
 
-def nonnegative(value: ArrayLike, where: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def nonnegative(value: ArrayLike, where: str, shape: tuple[int, ...]) -> Floats:
     """Finite numbers >= 0, an array of exactly this shape."""
     array = finite_array(value, where=where)
     if array.shape != shape or (array < 0).any():
@@ -106,7 +107,7 @@ def nonnegative(value: ArrayLike, where: str, shape: tuple[int, ...]) -> NDArray
     return array
 
 
-def weights(value: ArrayLike, where: str, count: int | None = None) -> NDArray[np.float64]:
+def weights(value: ArrayLike, where: str, count: int | None = None) -> Floats:
     """``count`` (any number of) finite numbers >= 0, not all 0; not normalised here."""
     array = finite_array(value, where=where, ndim=1)
     fits = count is None or len(array) == count
@@ -121,7 +122,7 @@ def weights(value: ArrayLike, where: str, count: int | None = None) -> NDArray[n
     return array
 
 
-def distribution(value: ArrayLike, where: str) -> NDArray[np.float64]:
+def distribution(value: ArrayLike, where: str) -> Floats:
     """Numbers >= 0, shape (m,), that sum to 1 within ``SUM_TOLERANCE``; as they are."""
     array = finite_array(value, where=where, ndim=1)
     with np.errstate(over="ignore"):

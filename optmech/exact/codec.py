@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from optmech.errors import ProblemError
@@ -28,21 +29,27 @@ class Codec(Generic[T]):
 
 
 def record(
-    make: Callable[..., Any], where: str, **entries: Codec[Any] | tuple[str, Codec[Any]]
+    make: Callable[..., Any],
+    where: str,
+    rare: str | None = None,
+    /,
+    **entries: Codec[Any] | tuple[str, Codec[Any]],
 ) -> Codec[Any]:
     """An object with exactly these entries, in this order: attributes of the value and parameters
-    of ``make``, of the same name or of the one that stands beside the codec."""
+    of ``make``, of the same name or of the one that stands beside the codec. Where the attribute
+    ``rare`` counts as false it is left out, and ``make`` knows what it is then."""
     parts = {
         entry: given if isinstance(given, tuple) else (entry, given)
         for entry, given in entries.items()
     }
 
     def write(value: Any) -> Plain:
-        return {entry: codec.write(getattr(value, name)) for entry, (name, codec) in parts.items()}
+        held = {entry: getattr(value, name) for entry, (name, _) in parts.items()}
+        return {k: parts[k][1].write(each) for k, each in held.items() if k != rare or each}
 
     def read(plain: Plain) -> Any:
-        require_keys(plain, set(parts), where)
-        return make(**{name: codec.read(plain[entry]) for entry, (name, codec) in parts.items()})
+        require_keys(plain, set(parts) - {rare}, where, rare)
+        return make(**{name: c.read(plain[k]) for k, (name, c) in parts.items() if k in plain})
 
     return Codec(write, read)
 
@@ -94,14 +101,19 @@ def digits(most: int, sign: str = "") -> Codec[int]:
 
 def exact(where: str, read: Callable[..., Exact] = parse_exact) -> Codec[Exact]:
     """A number >= 0 that is kept exact, as its ``text``."""
+    return worded(partial(read, where=where), where, lambda number: number.text)
 
-    def decode(plain: Plain) -> Exact:
-        number = read(plain, where=where)
-        if not is_same(number.text, plain):
+
+def worded(read: Callable[[Any], T], where: str, text: Callable[[T], Plain] = str) -> Codec[T]:
+    """What is read from texts, of which one form is its own."""
+
+    def decode(plain: Plain) -> T:
+        found = read(plain)
+        if not is_same(text(found), plain):
             raise ProblemError("is not written as it must be", where=where)
-        return number
+        return found
 
-    return Codec(lambda number: number.text, decode)
+    return Codec(text, decode)
 
 
 def is_same(one: Plain, other: Plain) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, slices
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.rounding import above, below, down, exp_down, exp_up, up
 
@@ -34,7 +34,7 @@ def bracket(value: float) -> tuple[Fraction, Fraction]:
         exact = value.factor if isinstance(value, Exact) else Fraction(value)
         return exact, exact
     with flint.ctx.workprec(256):
-        return _ends(log_ball(value, 1.0))
+        return ends_of(log_ball(value, 1.0))
 
 
 def stated_up(value: float) -> float:
@@ -69,35 +69,28 @@ def _many_ends(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
     """``exp_range`` by operations that IEEE arithmetic rounds correctly (``rounding``), some
     entries at a time: each operation makes an array."""
     low, high = np.empty(distance.shape), np.empty(distance.shape)
-    given, rates = (
-        np.ascontiguousarray(distance).ravel(),
-        (stated_down(epsilon), stated_up(epsilon)),
-    )
-    for begin in range(0, given.size, _AT_A_TIME):
-        own = slice(begin, begin + _AT_A_TIME)
-        low.ravel()[own], high.ravel()[own] = _ends_of(*rates, given[own])
+    given = np.ascontiguousarray(distance).ravel()
+    for own in slices(given.size, 1, _AT_A_TIME):
+        low.ravel()[own] = exp_below(epsilon, given[own])
+        high.ravel()[own] = exp_above(epsilon, given[own])
     return low, high
 
 
-def _ends_of(least: float, most: float, distance: Floats) -> tuple[Floats, Floats]:
-    """The same for a rate between ``least`` and ``most``."""
+def exp_above(epsilon: Exact, distance: Floats) -> Floats:
+    """The upper bounds of ``exp_range`` of a large array: those of a part of it, by themselves."""
     finite = np.isfinite(distance)
     d = np.where(finite, distance, 0.0)
-    high = exp_up(up(most * d))
+    high = exp_up(up(stated_up(epsilon) * d))
     high[~finite] = np.inf
     high[finite & (d == 0)] = 1.0
-    return _low_end_of(least, distance), high
+    return high
 
 
 def exp_below(epsilon: Exact, distance: Floats) -> Floats:
-    """The lower bounds of ``exp_range`` of a large array: those of a part of it, by themselves."""
-    return _low_end_of(stated_down(epsilon), distance)
-
-
-def _low_end_of(least: float, distance: Floats) -> Floats:
+    """The lower bounds of the same."""
     finite = np.isfinite(distance)
     d = np.where(finite, distance, 0.0)
-    low = exp_down(down(least * d))
+    low = exp_down(down(stated_down(epsilon) * d))
     low[~finite | (d == 0)] = 1.0
     return np.maximum(low, 1.0)
 
@@ -119,7 +112,7 @@ def _exp_lower(factor: Fraction, log_of: Fraction | None, d: float, bits: int) -
     if float(epsilon) * d > 2 * bits:
         return Fraction(1 << (2 * bits))
     with flint.ctx.workprec(3 * bits + 64):
-        return _ends(log_ball(epsilon, d).exp())[0]
+        return ends_of(log_ball(epsilon, d).exp())[0]
 
 
 def exact_exp(epsilon: Exact, d: float) -> Fraction | None:
@@ -154,7 +147,7 @@ def exp_bounds(epsilon: Exact, bits: int) -> tuple[Fraction, Fraction]:
     if known is not None:
         return known, known
     with flint.ctx.workprec(bits + 64):
-        return _ends(log_ball(epsilon, 1.0).exp())
+        return ends_of(log_ball(epsilon, 1.0).exp())
 
 
 def at_most(left: int, right: int, epsilon: Exact, d: float) -> bool:
@@ -196,13 +189,19 @@ def _float_ends(epsilon: Exact, d: float) -> tuple[float, float]:
 
 def log_ball(epsilon: Exact, d: float) -> Any:
     """ε d as a ball of the current precision."""
-    out = flint.arb(flint.fmpq(epsilon.factor.numerator, epsilon.factor.denominator))
+    out = ball_of(epsilon.factor)
     if epsilon.log_of is not None:
-        out *= flint.arb(flint.fmpq(epsilon.log_of.numerator, epsilon.log_of.denominator)).log()
+        out *= ball_of(epsilon.log_of).log()
     return out * flint.arb(d)
 
 
-def _ends(ball: Any) -> tuple[Fraction, Fraction]:
+def ball_of(value: Fraction) -> Any:
+    """A fraction as a ball of the current precision."""
+    return flint.arb(flint.fmpq(value.numerator, value.denominator))
+
+
+def ends_of(ball: Any) -> tuple[Fraction, Fraction]:
+    """The ends of a ball, exactly."""
     low, high = (tuple(map(int, end.man_exp())) for end in (ball.lower(), ball.upper()))
     return low[0] * Fraction(2) ** low[1], high[0] * Fraction(2) ** high[1]
 

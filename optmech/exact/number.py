@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, cast
 
 from optmech.errors import ProblemError
@@ -48,8 +49,8 @@ class Exact(float):
     def __reduce__(self) -> tuple[type[Exact], tuple[Fraction, Fraction | None]]:
         return (Exact, (self.factor, self.log_of))
 
-    def times(self, factor: float) -> Exact:
-        """This number times the binary fraction that ``factor`` >= 0 is."""
+    def times(self, factor: Fraction | float) -> Exact:
+        """This number times ``factor`` >= 0, floats as the binary fractions that they are."""
         return Exact(self.factor * Fraction(factor), self.log_of)
 
     @property
@@ -81,6 +82,7 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
     """Read a finite number ≥ 0 (or > 0) from a float, int, Fraction or exact string; raises
     ProblemError on anything else."""
     remedy = 'Give a finite number >= 0, or an exact string such as "ln 3", "1/2" or "2 ln 3"'
+    refused = partial(ProblemError, where=where, remedy=remedy)
     if isinstance(value, Exact):
         number = value
     elif isinstance(value, str):
@@ -89,24 +91,37 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
         try:
             number = Exact(Fraction(value))
         except (ValueError, ZeroDivisionError) as error:
-            raise ProblemError(f"{value!r} is not finite", where=where, remedy=remedy) from error
+            raise refused(f"{value!r} is not finite") from error
         except OverflowError as error:
-            raise ProblemError("is too large for a float", where=where, remedy=remedy) from error
+            raise refused("is too large for a float") from error
     elif not _is_number(value):
-        raise ProblemError(f"{value!r} is not a number", where=where, remedy=remedy)
+        raise refused(f"{value!r} is not a number")
     else:
         try:
             plain = float(cast(Any, value))
         except (TypeError, ValueError, OverflowError) as error:
-            raise ProblemError(f"{value!r} is not a number", where=where, remedy=remedy) from error
+            raise refused(f"{value!r} is not a number") from error
         if not math.isfinite(plain):
-            raise ProblemError(f"{plain!r} is not finite", where=where, remedy=remedy)
+            raise refused(f"{plain!r} is not finite")
         number = Exact(Fraction(plain))
     if number < 0 or not math.isfinite(number):
-        raise ProblemError(f"{value!r} is negative or not finite", where=where, remedy=remedy)
+        raise refused(f"{value!r} is negative or not finite")
     if positive and not number > 0:
-        raise ProblemError(f"{value!r} must be above 0", where=where, remedy=remedy)
+        raise refused(f"{value!r} must be above 0")
     return number
+
+
+def float_of(value: object, where: str, *, positive: bool = False) -> float:
+    """The float next to a number ≥ 0 (or > 0) that may be an exact string; errors as above."""
+    return float(parse_exact(value, where=where, positive=positive))
+
+
+def parse_fraction(value: object, *, where: str) -> Fraction:
+    """Read a fraction ≥ 0 as ``parse_exact`` does; raises ProblemError on logarithms too."""
+    found = parse_exact(value, where=where)
+    if found.log_of is not None:
+        raise ProblemError("is no fraction", where=where, remedy='Give one, such as "1/4"')
+    return found.factor
 
 
 def parse_signed(value: object, *, where: str) -> Exact:

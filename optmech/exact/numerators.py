@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import compress
+from itertools import compress, starmap
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,11 @@ def _spread(row: tuple[int, ...], places: list[int], count: int) -> tuple[int, .
     for place, value in zip(places, row, strict=True):
         out[place] = value
     return tuple(out)
+
+
+def dot(a: Iterable[Any], b: Iterable[Any]) -> Any:
+    """Σ a b of whole numbers or fractions, of as many of the one as of the other."""
+    return sum(starmap(mul, zip(a, b, strict=True)))
 
 
 def integers(values: Floats) -> tuple[list[list[int]], int]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         from_geopandas as from_geopandas,
         from_h3 as from_h3,
         read_geojson as read_geojson,
+        read_osm as read_osm,
     )
     from optmech.exchange.matrices import (
         read_matrix as read_matrix,
@@ -41,6 +42,5 @@ if TYPE_CHECKING:
         to_opendp as to_opendp,
         write_noise_table as write_noise_table,
     )
-    from optmech.exchange.roads import read_osm as read_osm
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.check import CheckReport
-from optmech.certificate.claims import report_on
 from optmech.certificate.objective import figures_of
+from optmech.certificate.proved import report_on
 from optmech.certificate.statement import Statement
-from optmech.designs.approximation import measure_approximations
-from optmech.designs.design import Certificate, Design
+from optmech.designs.design import Certificate, Design, unit_after
 from optmech.designs.notes import design_notes
+from optmech.designs.promise import measure_approximations
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.problem import Problem
@@ -88,7 +88,10 @@ def judge(mechanism: Mechanism, problem: Problem, name: str) -> CheckReport:
     """
     released = _as_it_is(problem.statement, mechanism)
     design = _design(problem, released)
-    report = report_on(name, released.checks, [], design.status, design.figures, notes=design.notes)
+    report = report_on(
+        name, released.checks, [], design.status, design.figures, notes=design.notes,
+        unit=unit_after(problem, problem.loss).strip(),
+    )  # fmt: skip
     return replace(report, status="adopted" if report.passed else "failed")
 
 

@@ -20,7 +20,7 @@ from optmech.certificate.families import Gradient
 from optmech.certificate.objective import trivial_bound
 from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
-from optmech.exact.numerators import integers
+from optmech.exact.numerators import dot, integers
 from optmech.exchange.checked_promises import (
     Item,
     Stated,
@@ -72,10 +72,9 @@ def checked_text(design: Design, digest: str) -> str:
     elif outer is not None:
         raise uncovered("outer", "a bound by cells of the secrets")
     else:
-        sign = -1 if statement.objective == "maximize_distortion" else 1
         matrix = [f"matrix {design.exact.bits}", *table_lines(design.exact.rows)]
-        claims = sign * Fraction(design.objective), _least(statement, design.bound)
-        lines = _design(statement, multipliers, matrix, claims)
+        cost, least = (_minimised(statement, v) for v in (design.objective, design.bound))
+        lines = _design(statement, multipliers, matrix, (cost, least))
     return "\n".join([*head, *lines, "end", ""])
 
 
@@ -132,7 +131,7 @@ def _everywhere(design: Design, statement: Statement) -> list[str]:
         raise uncovered("outer", "a promise at every point without a bound by the places")
     rows, bits = _at_places(design, where)
     matrix = [f"matrix {bits}", *table_lines(rows)]
-    claims = Fraction(design.objective), _least(outer.statement, design.lower_bound)
+    claims = Fraction(design.objective), _minimised(outer.statement, design.lower_bound)
     lines = _design(outer.statement, outer.multipliers, matrix, claims)
     places, place_bits = integers(np.vstack([mesh.vertices, spread.places]))
     corners, places = places[: len(mesh.vertices)], places[len(mesh.vertices) :]
@@ -156,7 +155,7 @@ def _at_places(design: Design, where: str) -> tuple[list[list[int]], int]:
     for control, weights in spread.weights:
         total = sum(weights) << exact.bits
         columns = zip(*(exact.rows[k] for k in control), strict=True)
-        sums = (sum(w * v for w, v in zip(weights, own, strict=True)) for own in columns)
+        sums = (dot(weights, own) for own in columns)
         found.append([Fraction(own, total) for own in sums])
     largest = max(q.denominator for row in found for q in row)
     if any(q.denominator & (q.denominator - 1) for row in found for q in row):
@@ -176,9 +175,9 @@ def _words(design: Design) -> list[str]:
 
 
 # the objective
-def _least(statement: Statement, bound: float) -> Fraction:
-    """The claimed bound of what is minimised."""
-    return Fraction(bound) * (-1 if statement.objective == "maximize_distortion" else 1)
+def _minimised(statement: Statement, claimed: float) -> Fraction:
+    """A claimed objective or bound as one of what is minimised."""
+    return Fraction(claimed) * statement.sign
 
 
 def _objective(statement: Statement) -> tuple[list[str], int]:
@@ -190,10 +189,8 @@ def _objective(statement: Statement) -> tuple[list[str], int]:
         return [*lines, f"loss {bits}", *table_lines(loss)], bits + more
     if statement.objective == "worst_loss":
         return ["objective worst", f"loss {bits}", *table_lines(loss)], bits
-    assert statement.target_factors is not None
-    table, weights = statement.target_factors
-    sign = -1 if statement.objective == "minimize_leakage" else 1
-    w, bits = product(sign * table, weights)
+    assert statement.regrets is not None
+    w, bits = product(*statement.regrets)
     return ["objective guessed", *guess_lines(w, bits)], bits
 
 
@@ -208,8 +205,7 @@ def _goal_item(statement: Statement, given: Multipliers, unit: int) -> Item:
     assert statement.target is not None
     played = given.objective
     if played is None:  # the guess that errs least without a report
-        sign = -1.0 if statement.objective == "minimize_leakage" else 1.0
-        best = int((sign * statement.target).sum(axis=1).argmin())
+        best = int((-statement.sign * statement.target).sum(axis=1).argmin())
         played = np.zeros((observables, len(statement.target)))
         played[:, best] = 1.0
     return 0, 0, 0, [[unit], *strategy_of(np.asarray(played), unit)]

@@ -108,25 +108,26 @@ def rate_line(epsilon: Exact) -> str:
 def promises_of(family: object, statement: Statement) -> list[Stated]:
     """What a family of inequalities is in the file, mostly one promise."""
     where = f"constraints[{getattr(family, 'index', '?')}]"
-    if isinstance(family, Ratio):
-        return [_ratios(family)]
-    if isinstance(family, LiftedRatio | Approximate):
-        return [_of_pairs(family, where)]
-    if isinstance(family, Distortion):
-        least = family.least
-        if least[0] != least[1]:
-            raise uncovered(where, f"a distortion of {family.minimum!r}, which is no fraction")
-        return [_adversary(product(family.distance, family.prior), least[0])]
-    if isinstance(family, Leakage):
-        return [_adversary(product(-family.gain, family.weights), -_leakage(family, where))]
-    if isinstance(family, LossLimit):
-        return [_loss_limit(family, statement, where)]
-    if isinstance(family, Bias):
-        return _bias(family, where)
-    if isinstance(family, Support):
-        return [_support(family)]
-    if isinstance(family, Fixed):
-        return [_fixed(family, statement)]
+    match family:
+        case Ratio():
+            return [_ratios(family)]
+        case LiftedRatio() | Approximate():
+            return [_of_pairs(family, where)]
+        case Distortion():
+            least = family.least
+            if least[0] != least[1]:
+                raise uncovered(where, f"a distortion of {family.minimum!r}, which is no fraction")
+            return [_adversary(product(family.distance, family.prior), least[0])]
+        case Leakage():
+            return [_adversary(product(-family.gain, family.weights), -_leakage(family, where))]
+        case LossLimit():
+            return [_loss_limit(family, statement, where)]
+        case Bias():
+            return _bias(family, where)
+        case Support():
+            return [_support(family)]
+        case Fixed():
+            return [_fixed(family, statement)]
     raise uncovered(where, f"a promise of the kind {getattr(family, 'kind', type(family))!r}")
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.machine import needed
-from optmech.base.paths import path_of
-from optmech.base.storage import csv_bytes, ending, write_atomically
+from optmech.base.storage import csv_bytes, ending, path_of, write_atomically
 from optmech.errors import ProblemError, inside
 from optmech.reading.bounded import read_bytes, require_readable, translated
 from optmech.reading.columns import read_columns, read_rows, read_text_columns
@@ -113,9 +112,9 @@ def read_parquet(
     matrix = np.zeros((len(domains[0]), len(domains[1])))
     distinct = np.unique(np.ravel_multi_index((places[0], places[1]), matrix.shape))
     if len(distinct) < len(chances):
-        raise ProblemError("a pair of labels occurs twice", where=str(path))
+        raise ProblemError("a pair of labels occurs twice", where=path)
     matrix[tuple(places)] = chances
-    with inside(str(path)):
+    with inside(path):
         return Mechanism(domains[0], domains[1], matrix)
 
 
@@ -123,9 +122,7 @@ def _indices(texts: list[str], domain: Domain, path: str | Path) -> np.ndarray:
     known = {label_text(label): k for k, label in enumerate(domain.labels)}
     unknown = next((text for text in texts if text not in known), None)
     if unknown is not None:
-        raise ProblemError(
-            f"there is no {unknown!r} among the {len(domain)} labels", where=str(path)
-        )
+        raise ProblemError(f"there is no {unknown!r} among the {len(domain)} labels", where=path)
     return np.array([known[text] for text in texts], dtype=np.int64)
 
 
@@ -207,12 +204,12 @@ def read_netcdf(path: str | Path) -> Mechanism:
     if set(dimensions) != set(_AXES):
         raise ProblemError(
             f"has the dimensions {', '.join(dimensions)}",
-            where=str(path),
+            where=path,
             remedy="Name them secret and observable",
         )
     values = found.arrays[0]
     matrix = values if tuple(dimensions) == _AXES else values.T
-    with inside(str(path)):
+    with inside(path):
         secrets, observables = (
             _domain(found, axis, count) for axis, count in zip(_AXES, matrix.shape, strict=True)
         )
@@ -275,9 +272,9 @@ def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mecha
         values = _comma_separated(path)
     else:
         raise ProblemError(
-            "is not a matrix", where=str(path), remedy=f"Use a name in {', '.join(FORMATS)}"
+            "is not a matrix", where=path, remedy=f"Use a name in {', '.join(FORMATS)}"
         )
-    with inside(str(path)):
+    with inside(path):
         return Mechanism(secrets, observables, _evened(values))
 
 
@@ -308,7 +305,7 @@ def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
     else:
         raise ProblemError(
             "is not the name of a matrix",
-            where=str(path),
+            where=path,
             remedy=f"Use a name in {', '.join(FORMATS)}",
         )
 
@@ -320,7 +317,7 @@ def _numpy(path: str | Path) -> Floats:
         if content[:2] == b"PK":
             raise ProblemError(
                 "is an archive of arrays (.npz)",
-                where=str(path),
+                where=path,
                 remedy="Save the one matrix with numpy.save",
             )
         first = np.lib.format.read_magic(stream) == (1, 0)
@@ -339,7 +336,7 @@ def _comma_separated(path: str | Path) -> Floats:
     if len(lengths) != 1:
         raise ProblemError(
             "has rows of different lengths" if rows else "is empty",
-            where=str(path),
+            where=path,
             remedy="Give a row of numbers for every secret",
         )
     return np.array(rows, dtype=np.float64)

@@ -13,21 +13,22 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, inside
 from optmech.exchange.geo import from_h3, read_geojson
-from optmech.files.lattice import Lattice
+from optmech.files.extent import distinct_places, merge
+from optmech.files.lattice import Lattice, in_km
 from optmech.files.networks import Network, Tree
 from optmech.files.place import Listed, Place, labels_from, require_room
-from optmech.files.zones import distinct_places, merge
 from optmech.reading.data import DataFile
 from optmech.reading.errors import path_text
 from optmech.reading.sections import (
+    Bounds,
     ByKind,
     Count,
     Label,
     LabelReference,
     Labels,
     Point,
-    Positive,
     Section,
+    TwoPositive,
     either,
     is_number,
     refusal,
@@ -44,7 +45,7 @@ def _square(value: object) -> object:
 _SIDE = {"type": "number", "exclusiveMinimum": 0}
 _CELL_SCHEMA = {"anyOf": [_SIDE, {"type": "array", "items": _SIDE, "minItems": 2, "maxItems": 2}]}
 Cell = Annotated[
-    Annotated[list[Positive], Field(min_length=2, max_length=2)],
+    TwoPositive,
     BeforeValidator(_square),
     WithJsonSchema(_CELL_SCHEMA),
 ]
@@ -111,7 +112,7 @@ class Grid(Set):
     cell: Cell | None = None
     unit: str | None = None
     origin: Point | None = None
-    bounds: Annotated[list[float], Field(min_length=4, max_length=4)] | None = None
+    bounds: Bounds | None = None
 
     @model_validator(mode="after")
     def _one_scale(self) -> Grid:
@@ -124,14 +125,7 @@ class Grid(Set):
 
     def domain(self, directory: Path) -> Domain:
         require_room(self.rows * self.columns, "rows")
-        return spaces.Grid(
-            self.rows,
-            self.columns,
-            self.cell,
-            unit=self.unit,
-            origin=self.origin,
-            bounds=self.bounds,
-        )
+        return spaces.Grid(**self.model_dump(exclude={"kind", "suppress"}))
 
 
 class Placed(Set):
@@ -227,11 +221,7 @@ class Table(DataFileKeys, Aggregable):
     coordinates: Literal["plane", "lonlat"] = "plane"
     unit: str = ""
 
-    @model_validator(mode="after")
-    def _in_km(self) -> Table:
-        if self.coordinates == "lonlat" and self.unit not in ("", "km"):
-            raise refusal("longitude and latitude are measured in km", "Drop unit", ("unit",))
-        return self
+    _in_km = in_km
 
     def listed(self, directory: Path) -> Listed:
         """A secret for every row, or for all of a label or place."""

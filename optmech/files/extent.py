@@ -1,4 +1,5 @@
-"""Where the rows of a table lie: the box of a first grid, which wild rows do not move."""
+"""Where the rows of a table lie: the box of a first grid, which wild rows do not move; nearby
+points merged into zones, the same way every time."""
 
 from __future__ import annotations
 
@@ -8,14 +9,13 @@ from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, unwrapped
+from optmech.base import memory
+from optmech.base.arrays import Bools, Floats, Ints, unwrapped
 from optmech.errors import ProblemError
 from optmech.reading.columns import read_columns
-from optmech.spaces.domain import EARTH_RADIUS_KM, great_circle
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, great_circle
 
-Bools = NDArray[np.bool_]
 _CORE, _BESIDE = 0.95, 0.5
 """Of the rows, along each axis, that a grid is sure to reach over: those that lie closest together;
 and of their extent, how far on either side of it other rows still count. Wild ones do not."""
@@ -45,7 +45,7 @@ def read_points(data: Path, pairs: Sequence[Pair], degrees: bool) -> tuple[Float
     if not len(points):
         raise ProblemError(
             f"no row has numbers in {' and '.join(_empty(columns, pairs[0]))}",
-            where=str(data),
+            where=data,
             remedy="Name the columns with the coordinates; numbers are written 5.05, with a point",
         )
     if degrees:
@@ -86,7 +86,7 @@ def _refuse_exchanged(data: Path, names: tuple[str, str], outside: Floats, insid
         f"{x!r} and {y!r} are called longitude and latitude, and {len(outside):,} of "
         f"{len(outside) + inside:,} rows have none in degrees (the first has {first[0]:.10g}, "
         f"{first[1]:.10g})",
-        where=str(data),
+        where=data,
         remedy=remedy,
     )
 
@@ -147,8 +147,13 @@ def _ends(low: float, high: float) -> str:
     places = 3 - math.floor(math.log10(high - low))
     if places > _MOST_PLACES or max(abs(low), abs(high)) >= _LONGEST:
         return f"{low:.6g} to {high:.6g}"
-    shown = (f"{round(value, places):,.{max(places, 0)}f}" for value in (low, high))
-    return " to ".join(text.rstrip("0").rstrip(".") if "." in text else text for text in shown)
+    return " to ".join(_decimal(round(value, places), max(places, 0)) for value in (low, high))
+
+
+def _decimal(value: float, places: int) -> str:
+    """A number with so many places behind its point at most."""
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def left_out(
@@ -190,7 +195,7 @@ def box_around(data: Path, points: Floats, degrees: bool) -> Floats:
             f"the coordinates reach up to {largest:.3g} and over {by(extent, '')}: too far apart "
             "to compute with" if largest >= _LARGEST else
             f"the coordinates reach over {by(extent, '')} only, at {largest:.3g}",
-            where=str(data),
+            where=data,
             remedy="Use another unit, or subtract what they have in common",
         )  # fmt: skip
     corner, end = np.empty(2), np.empty(2)
@@ -208,7 +213,7 @@ def box_around(data: Path, points: Floats, degrees: bool) -> Floats:
             raise ProblemError(
                 f"the points reach over {end[0] - corner[0]:.3g} degrees of longitude, and a map "
                 "of that is not flat",
-                where=str(data),
+                where=data,
                 remedy="Keep the rows of one region, or name a column of --label alone",
             )
     return np.concatenate([corner, end])
@@ -234,6 +239,87 @@ def length(value: float, digits: int = 2) -> str:
     """A length with so many digits, and those before the point of a long one."""
     if not 1 / _LONGEST < value < _LONGEST:
         return f"{value:.{digits}g}"
-    places = max(digits - 1 - math.floor(math.log10(value)), 0)
-    text = f"{value:,.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return _decimal(value, max(digits - 1 - math.floor(math.log10(value)), 0))
+
+
+def distinct_places(points: Floats) -> tuple[Ints, Ints]:
+    """Of every place the first row that lies there, and of every row its place; in their order."""
+    _, first, inverse = np.unique(points + 0.0, axis=0, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return np.sort(first), np.asarray(rank[inverse.reshape(-1)])
+
+
+def places_of(domain: Domain) -> tuple[Ints, Ints]:
+    """``distinct_places`` of a domain."""
+    return distinct_places(domain.require_points("aggregate them"))
+
+
+def zones_of(domain: Domain, count: int) -> Ints:
+    """Index of the zone of every point: ``count`` clusters of Ward's method.
+
+    Points at the same place are one point. Points in degrees are projected to km first
+    (equirectangular, at their mean latitude). Zones are numbered in the order in which the points
+    list them.
+    """
+    first, place = places_of(domain)
+    size = len(first)
+    if count > size:
+        others = f" at {size:,} different places" if size < len(domain) else ""
+        raise ProblemError(
+            f"{count} zones of {len(domain):,} points{others}",
+            where="aggregate.zones",
+            remedy=f"Give at most {size}",
+        )
+    if count == size:
+        return place
+    from scipy.cluster.hierarchy import cut_tree, linkage
+
+    memory.require(
+        24.0 * size * size,
+        what=f"aggregating {size:,} points",
+        where="aggregate",
+        remedy="Aggregate beforehand",
+    )
+    near = _projected(domain)[first]
+    # divided by a power of two, which changes no comparison, so that squares do not overflow
+    near = np.ldexp(near, -_scale(near))
+    raw = cut_tree(linkage(near, method="ward"), n_clusters=[count])[:, 0]
+    return distinct_places(raw[place][:, None].astype(np.float64))[1]
+
+
+def _scale(points: Floats) -> int:
+    return int(np.frexp(np.abs(points).max())[1])
+
+
+def merge(domain: Domain, zone: Ints, weights: Floats | None) -> Domain:
+    """The zones as a domain: labels 0, 1, ..., points at the weighted centroids.
+
+    A zone without any weight lies at the plain mean of its points.
+    """
+    points = domain.require_points("aggregate them")
+    count = int(zone.max()) + 1
+    first = points[np.unique(zone, return_index=True)[1]][zone]
+    if domain.coordinates == "lonlat":
+        points = unwrapped(points, first)
+    heavy = np.ones(len(zone)) if weights is None else weights / weights.max()
+    bare = np.bincount(zone, weights=heavy, minlength=count) == 0
+    heavy = np.where(bare[zone], 1.0, heavy)
+    total = np.bincount(zone, weights=heavy, minlength=count)
+    share = heavy / total[zone]
+    scale = _scale(points)
+    # as differences from each zone's first point, which equal points leave as it is
+    away = np.ldexp(points, -scale) - np.ldexp(first, -scale)
+    moved = [np.bincount(zone, weights=share * x, minlength=count) for x in away.T]
+    starts = points[np.unique(zone, return_index=True)[1]]
+    centroids = starts + np.ldexp(np.column_stack(moved), scale)
+    return Domain(range(count), centroids, domain.unit, coordinates=domain.coordinates)
+
+
+def _projected(domain: Domain) -> Floats:
+    points = domain.require_points("aggregate them")
+    if domain.coordinates != "lonlat":
+        return points
+    radians = np.radians(unwrapped(points, points[0]))
+    stretch = np.array([np.cos(radians[:, 1].mean()), 1.0])
+    return np.asarray(EARTH_RADIUS_KM * radians * stretch)

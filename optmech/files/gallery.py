@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from optmech.base.machine import data_folder
-from optmech.base.paths import path_of
+from optmech.base.storage import path_of
 from optmech.errors import ProblemError
 
 
@@ -37,6 +37,10 @@ def gallery_names(folder: str = "") -> list[str]:
     return sorted(path.stem for path in (data_folder("problems") / folder).glob("*.toml"))
 
 
+def _path(name: str, folder: str = "") -> Path:
+    return data_folder("problems") / folder / f"{name}.toml"
+
+
 def find_problem(name: str | Path, folder: str = "") -> Path:
     """The file that ``name`` means: an existing path, or else a name of the gallery, or of a folder
     of it. Raises ProblemError when there is neither; similar names are suggested."""
@@ -45,15 +49,9 @@ def find_problem(name: str | Path, folder: str = "") -> Path:
         return path
     names = gallery_names(folder)
     if str(name) in names:
-        return data_folder("problems") / folder / f"{name}.toml"
-    for other, what, command in ((TRACES, "trace", "trace"), (SWEEPS, "sweep", "sweep"),
-                                 ("", "problem", "solve")):  # fmt: skip
-        if other != folder and str(name) in gallery_names(other):
-            raise ProblemError(
-                f"is a {what} of the gallery",
-                where=str(name),
-                remedy=f"Use optmech {command} {name}",
-            )
+        return _path(str(name), folder)
+    if (error := not_a_file(str(name))) is not None:
+        raise error
     close = difflib.get_close_matches(str(name)[:80], names, n=3)
     hint = f"Did you mean {' or '.join(close)}? " if close else ""
     raise ProblemError(
@@ -61,6 +59,24 @@ def find_problem(name: str | Path, folder: str = "") -> Path:
         where=ascii(str(name))[1:-1][:200] or "''",
         remedy=f"{hint}Run optmech problems for the names of the gallery",
     )
+
+
+_KINDS = {
+    "": ("a problem", "optmech solve {0} -o {0}.json makes its design"),
+    TRACES: ("a trace", "Use optmech trace {0}"),
+    SWEEPS: ("a sweep", "Use optmech sweep {0} -o {0}"),
+}
+"""What the folders of the gallery hold, and the commands for it."""
+
+
+def not_a_file(name: str) -> ProblemError | None:
+    """What to say of a name of the gallery that is none of the file that is wanted; None of other
+    names."""
+    for folder, (what, remedy) in _KINDS.items():
+        if name in gallery_names(folder):
+            said = f"is {what} of the gallery, and no file"
+            return ProblemError(said, where=name, remedy=remedy.format(name))
+    return None
 
 
 def list_gallery() -> list[GalleryEntry]:
@@ -74,7 +90,7 @@ def list_traces() -> list[dict[str, str]]:
 
     found = []
     for name in gallery_names(TRACES):
-        path = data_folder("problems") / TRACES / f"{name}.toml"
+        path = _path(name, TRACES)
         title = str(read_document(path).get("title", name))
         found.append({"name": name, "title": title, "path": str(path)})
     return found
@@ -86,7 +102,7 @@ def _entry(name: str) -> GalleryEntry:
     from optmech.reading.errors import Collector
     from optmech.reading.source import read_document
 
-    path = data_folder("problems") / f"{name}.toml"
+    path = _path(name)
     errors = Collector()
     secrets = observables = None
     spec = validate(read_document(path), errors)

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.errors import ProblemError, inside
+from optmech.errors import ProblemError, inside, moved
 from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector, show
 from optmech.reading.sections import (
@@ -23,6 +23,7 @@ from optmech.reading.sections import (
     NonNegative,
     Positive,
     Section,
+    TwoPositive,
     either,
     refusal,
     shorten,
@@ -75,16 +76,10 @@ class Stationary(Curve):
         return partial(_FAMILIES[self.kind], **others)
 
 
-class Rbf(Stationary):
-    """variance · exp(−lag²/(2 length_scale²))."""
+class Falling(Stationary):
+    """variance · exp(−lag²/(2 length_scale²)) (rbf), or variance · exp(−lag/length_scale)."""
 
-    kind: Literal["rbf"]
-
-
-class OrnsteinUhlenbeck(Stationary):
-    """variance · exp(−lag/length_scale)."""
-
-    kind: Literal["ornstein_uhlenbeck"]
+    kind: Literal["rbf", "ornstein_uhlenbeck"]
 
 
 class Matern(Stationary):
@@ -127,7 +122,7 @@ class Fitted(Curve):
     kind: Literal["fitted"]
     family: Literal["rbf", "ornstein_uhlenbeck", "matern"]
     smoothness: Annotated[float, Field(gt=0, le=100)] = 1.5
-    bounds: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = None
+    bounds: TwoPositive | None = None
     noise: NonNegative | None = None
 
     def fit(self, times: Floats, path: Floats | None) -> Fit:
@@ -143,7 +138,7 @@ class Fitted(Curve):
 
 
 KernelSection = Annotated[
-    Rbf | OrnsteinUhlenbeck | Matern | Periodic | Flat | Joined | Fitted,
+    Falling | Matern | Periodic | Flat | Joined | Fitted,
     ByKind(),
 ]
 
@@ -162,10 +157,8 @@ class Times(Section):
         """The times, which increase."""
         if self.values is None:
             return increasing(self.start + self.step * np.arange(self.count or 1))
-        try:
+        with moved(lambda where: where.replace("times", "values", 1)):
             return increasing(self.values)
-        except ProblemError as error:
-            raise error.moved(error.where.replace("times", "values", 1)) from error
 
 
 class Gps(Section):
@@ -283,7 +276,7 @@ class GaussianTrace(FileSection):
     delta: Annotated[float, Field(gt=0, lt=1)] | None = None
     ball: bool = False
     subsets: Count | None = None
-    length_scales: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = None
+    length_scales: TwoPositive | None = None
 
     _times = either("times", "gps", at=("times",))
     _question = either(
@@ -421,10 +414,8 @@ def _noise(value: Any, trace: GaussianPrior, directory: Path) -> tuple[Floats, M
             file = DataFile(value["file"]).path(directory)
         made_for = read_document(file)
         value = _covariance(dict(made_for), file.name, trace)
-    try:
+    with moved("noise"):
         return noise_matrix(trace, value), made_for
-    except ProblemError as error:
-        raise error.moved("noise") from error
 
 
 def _other_question(spec: GaussianTrace, made_for: Mapping[str, Any]) -> tuple[str, ...]:

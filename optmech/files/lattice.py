@@ -4,7 +4,7 @@ secret for every row of a table."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -13,7 +13,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.files.place import Listed, require_room
 from optmech.reading.data import DataFile
-from optmech.reading.sections import Count, Section, refusal
+from optmech.reading.sections import Bounds, Count, Section, refusal
 from optmech.spaces.domain import Domain
 from optmech.spaces.sphere import turned
 
@@ -24,12 +24,22 @@ Columns = str | Annotated[list[str], Field(min_length=1, max_length=100)]
 _LARGEST = 1e150
 
 
+def _measured(table: Any) -> Any:
+    if table.coordinates == "lonlat" and table.unit not in ("", "km"):
+        raise refusal("longitude and latitude are measured in km", "Drop unit", ("unit",))
+    return table
+
+
+in_km: Any = model_validator(mode="after")(_measured)
+"""The validator of a table of points in the plane with a unit, or in degrees."""
+
+
 class Lattice(Section):
     """The middles of ``rows`` x ``columns`` equal cells over ``bounds``: of those that hold rows of
     a table, or of all. ``x`` and ``y`` name a column each, or as many as a row has places."""
 
     kind: Literal["lattice"]
-    bounds: Annotated[list[float], Field(min_length=4, max_length=4)]
+    bounds: Bounds
     rows: Count
     columns: Count
     coordinates: Literal["plane", "lonlat"] = "plane"
@@ -38,15 +48,15 @@ class Lattice(Section):
     x: Columns | None = None
     y: Columns | None = None
 
+    _in_km = in_km
+
     @model_validator(mode="after")
     def _one_form(self) -> Lattice:
-        if self.coordinates == "lonlat" and self.unit not in ("", "km"):
-            raise refusal("longitude and latitude are measured in km", "Drop unit", ("unit",))
         if {self.file is None, self.x is None, self.y is None} == {True, False}:
             raise refusal("file, x and y belong together", "Give all three, or none for all cells")
         if len(_listed(self.x)) != len(_listed(self.y)):
             raise refusal("x and y are not as many columns", "Give a y for every x", ("y",))
-        low, high = np.array(self.bounds[:2]), np.array(self.bounds[2:])
+        low, high = self._ends
         if not ((low < high).all() and np.abs(self.bounds).max() < _LARGEST):
             raise refusal("is not a box", "Give [x0, y0, x1, y1]", ("bounds",))
         return self
@@ -82,9 +92,13 @@ class Lattice(Section):
         """The places alone."""
         return self.listed(directory).domain
 
+    @property
+    def _ends(self) -> Floats:
+        return np.reshape(self.bounds, (2, 2))
+
     def cells_of(self, points: Floats) -> Ints:
         """The number of the cell that holds each point (n, 2), -1 for those outside."""
-        low, high = np.array(self.bounds[:2]), np.array(self.bounds[2:])
+        low, high = self._ends
         places = points
         if self.coordinates == "lonlat":
             around = turned(points[:, 0], self.bounds[0], self.bounds[2])
@@ -100,7 +114,7 @@ class Lattice(Section):
 
     def place_of(self, cells: Ints) -> Domain:
         """The middles of cells by their numbers, as a domain."""
-        low, high = np.array(self.bounds[:2]), np.array(self.bounds[2:])
+        low, high = self._ends
         at = np.column_stack([cells % self.columns, cells // self.columns])
         points = low + (high - low) * ((at + 0.5) / (self.columns, self.rows))
         unit = "" if self.coordinates == "lonlat" else self.unit

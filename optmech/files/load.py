@@ -22,8 +22,7 @@ from optmech.files.validate import (
 )
 from optmech.problem import Problem
 from optmech.reading.data import named_files
-from optmech.reading.errors import Collector, show
-from optmech.reading.recognised import kind_of
+from optmech.reading.errors import Collector, kind_of, show
 from optmech.reading.source import parsed_document, read_document
 from optmech.spaces.arguments import checked_arguments
 
@@ -145,7 +144,7 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
         built = assemble(spec, path.parent, spec.title or path.stem, errors)
     errors.refuse(str(path))
     if built is None:
-        raise ProblemError("could not be built", where=str(path))
+        raise ProblemError("could not be built", where=path)
     problem, task = built
     if task is not None and task.asked.divergence is not None:
         with inside(str(path)):
@@ -202,7 +201,7 @@ def read_trace(name: str | Path) -> TraceFile:
         task = kind.build(spec, path.parent, errors, spec.title or path.stem)
     errors.refuse(str(path))
     if task is None:
-        raise ProblemError("could not be built", where=str(path))
+        raise ProblemError("could not be built", where=path)
     inputs = (path, *named_files(document, path.parent))
     return TraceFile(task, path, inputs)
 

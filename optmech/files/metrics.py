@@ -14,6 +14,7 @@ from optmech.files.priors import PriorSection
 from optmech.problem.gains import block_gains
 from optmech.reading.sections import (
     SORTS,
+    Bounds,
     ByKind,
     ExactNumber,
     Label,
@@ -30,7 +31,7 @@ from optmech.spaces import distances, losses
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Grid
 from optmech.spaces.mesh import Mesh
-from optmech.spaces.mesh.making import by_mass
+from optmech.spaces.mesh.mesh import by_mass
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.observables import Subsets, Suppressible
 from optmech.spaces.tabulated import NAMED
@@ -212,7 +213,7 @@ class GridMesh(Section):
     has mass; ``degree`` is that of mechanisms in the triangles."""
 
     kind: Literal["grid"]
-    bounds: Annotated[list[float], Field(min_length=4, max_length=4)]
+    bounds: Bounds
     width: ExactNumber
     vertices: Annotated[int, Field(ge=4, le=10**6)] | None = None
     degree: Degree = 1

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from optmech.errors import ProblemError
-from optmech.exchange.roads import read_osm
+from optmech.exchange.geo import read_osm
 from optmech.files import synthetic
 from optmech.files.place import Listed, labels_from, require_room
 from optmech.reading.data import DataFile

@@ -1,7 +1,6 @@
 """``[prior]``, and the adversary's priors of constraints, as sections of files."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,7 +9,7 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError, inside
+from optmech.errors import ProblemError, inside, moved
 from optmech.files import synthetic
 from optmech.files.domains import DataFileKeys
 from optmech.files.place import Listed, Place
@@ -153,7 +152,7 @@ class Observations(DataFileKeys, Recipe):
         weight = [] if self.weight is None else [self.weight]
         columns = self.source.columns(place.directory, [self.x, self.y, *weight], weight)
         kept = self._selected(place.directory, len(columns[self.x]))
-        with _inside_prior():
+        with moved(_below_prior):
             return Prior.from_points(
                 place.secrets,
                 np.column_stack([columns[self.x], columns[self.y]])[kept],
@@ -305,14 +304,10 @@ def _by_label(given: Mapping[str, float], domain: Domain, *, strict: bool) -> tu
 
 
 def _prior(place: Place, weights: Floats, binning: Binning | None = None) -> Prior:
-    with _inside_prior():
+    with moved(_below_prior):
         return Prior(place.secrets, weights, binning)
 
 
-@contextmanager
-def _inside_prior() -> Iterator[None]:
-    """Errors with their places relative to the table that describes the prior."""
-    try:
-        yield
-    except ProblemError as error:
-        raise error.moved(error.where.removeprefix("prior").removeprefix(".")) from error
+def _below_prior(where: str) -> str:
+    """A place relative to the table that describes the prior."""
+    return where.removeprefix("prior").removeprefix(".")

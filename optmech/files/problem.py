@@ -18,11 +18,11 @@ from optmech.base.arrays import Floats
 from optmech.certificate.statement import Objective
 from optmech.errors import ProblemError, TooLargeError
 from optmech.files.domains import Aggregable, Observables, Secrets
+from optmech.files.extent import merge, places_of, zones_of
 from optmech.files.metrics import LossSection
 from optmech.files.place import Listed, Place, require_room
 from optmech.files.priors import ListedWeights, PriorSection
 from optmech.files.transport import Transport, TransportTask
-from optmech.files.zones import merge, places_of, zones_of
 from optmech.problem import Constraint, MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.constraint import kinds
 from optmech.problem.fields import built

@@ -80,7 +80,7 @@ class Reference:
                 f"{int((~inside).sum()):,} of {len(few):,} rows in {names[0]!r} and {names[1]!r} "
                 f"lie outside of where {self.words} is used"
                 + (f": {_area(str(area.name))}" if area is not None else ""),
-                where=str(data),
+                where=data,
                 remedy=f"They seem to be the other way around: --x {names[1]} --y {names[0]}"
                 if exchanged
                 else "Give the reference system of the coordinates",
@@ -96,7 +96,7 @@ class Reference:
             zone = (32600 if lat >= 0 else 32700) + int((lon + 180) // 6 % 60) + 1
             raise ProblemError(
                 f"lengths in {self.words} are up to {worst:.3g} times those on the ground here",
-                where=str(data),
+                where=data,
                 remedy=f"Convert the coordinates to a map of the region, such as EPSG:{zone}, or "
                 "to longitude and latitude (EPSG:4326)",
             )

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.labelled import few, is_degrees
-from optmech.designs.promise import MOST, times
+from optmech.designs.promise import at_most
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.files.extent import (
@@ -28,6 +28,7 @@ from optmech.files.extent import (
     read_points,
     unit_lengths,
 )
+from optmech.files.lattice import Lattice
 from optmech.files.reference import Reference
 from optmech.files.region import (
     DEGREE,
@@ -154,16 +155,7 @@ def _region(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[s
     # of data at one place, or on a line, there is no core to go by
     radius = _radius(wanted, core if core.min() > _THIN * size.min() else size)
     lattice = lattice_over(points, box, lengths, degrees, radius)
-    if wanted.uniform:
-        shorter = int(np.sqrt(PLACES * size.min() / size.max()))
-        shape = np.maximum(np.rint(shorter * size / size.min()), 1).astype(int)
-        lattice = lattice.model_copy(update={"columns": int(shape[0]), "rows": int(shape[1])})
-        held = np.arange(lattice.rows * lattice.columns)
-        counts = np.ones(len(held))
-    else:
-        cells = lattice.cells_of(points)
-        held, found = np.unique(cells[cells >= 0], return_counts=True)
-        counts = found.astype(np.float64)
+    lattice, held, counts = _cells(wanted, points, lattice, size)
     places = lattice.place_of(held).require_points("be reported")
     reports = busiest(places, counts, lengths, REPORTS)
     cell = size / (lattice.columns, lattice.rows)
@@ -177,27 +169,24 @@ def _region(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[s
         f"bounds = {_listed(box)}" + ("  # west, south, east, north" if degrees else ""),
         f"rows = {lattice.rows}",
         f"columns = {lattice.columns}",
+        *(['coordinates = "lonlat"'] if degrees else _unit(unit)),
     ]
-    lines += ['coordinates = "lonlat"'] if degrees else []
-    lines += [f"unit = {_text(unit)}"] if unit and not degrees else []
     if not wanted.uniform:
-        names = (pair[0] for pair in wanted.pairs), (pair[1] for pair in wanted.pairs)
         lines.append(f"file = {_text(file)}")
-        lines += [f"{key} = {_named(own)}" for key, own in zip("xy", names, strict=True)]
+        names = zip("xy", zip(*wanted.pairs, strict=True), strict=True)
+        lines += [f"{key} = {_named(own)}" for key, own in names]
     lines += ["", "[observables]", f'kind = "{"lonlat" if degrees else "points"}"']
-    lines += [f"unit = {_text(unit)}"] if unit and not degrees else []
+    lines += [] if degrees else _unit(unit)
     lines += ["points = [", *(f"  {_listed(place)}," for place in reports), "]", ""]
     lines += ["[prior]", f'kind = "{"uniform" if wanted.uniform else "counts"}"', ""]
-    rate = rate_of(wanted.factor, radius)
     vertices = vertices_for(radius, size)
-    width = float(f"{1.01 * size.max():.3g}")
-    shown = printable(unit)
+    width, shown = float(f"{1.01 * size.max():.3g}"), printable(unit)
     lines += [
         "[[constraints]]",
         'kind = "metric_privacy"',
         f"# from points {radius:g}{f' {shown}' if shown else ''} apart a report is at most "
         f"{wanted.factor:g} times as likely",
-        f"epsilon = {_text(rate)}  # per {shown or 'unit of distance'}",
+        f"epsilon = {_text(rate_of(wanted.factor, radius))}  # per {shown or 'unit of distance'}",
         f"distance = {_text(metric)}",
         f'everywhere = {{ kind = "grid", bounds = {_listed(box)}, width = {width!r}, '
         f"vertices = {vertices}, degree = {DEGREE} }}",
@@ -221,6 +210,24 @@ def _region(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[s
             "least. Give a larger --radius, or the rows of a smaller region"
         )
     return "\n".join(lines) + "\n", notes
+
+
+def _cells(
+    wanted: Wanted, points: Floats, lattice: Lattice, size: Floats
+) -> tuple[Lattice, Ints, Floats]:
+    """The lattice, those of its cells that are places, and what each counts for."""
+    if not wanted.uniform:
+        cells = lattice.cells_of(points)
+        held, counts = np.unique(cells[cells >= 0], return_counts=True)
+        return lattice, held, counts.astype(np.float64)
+    shorter = int(np.sqrt(PLACES * size.min() / size.max()))
+    columns, rows = np.maximum(np.rint(shorter * size / size.min()), 1).astype(int).tolist()
+    lattice = lattice.model_copy(update={"columns": columns, "rows": rows})
+    return lattice, np.arange(rows * columns), np.ones(rows * columns)
+
+
+def _unit(unit: str) -> list[str]:
+    return [f"unit = {_text(unit)}"] if unit else []
 
 
 _MOST_RADII, _THIN = 60.0, 0.05
@@ -247,8 +254,7 @@ def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str
     if degrees:
         lines.append(f"bounds = {_listed(box)}  # west, south, east, north")
     else:
-        lines += [f"cell = {_listed(cell)}", f"origin = {_listed(box[:2])}"]
-        lines += [f"unit = {_text(unit)}"] if unit else []
+        lines += [f"cell = {_listed(cell)}", f"origin = {_listed(box[:2])}", *_unit(unit)]
     lines += ["", *_prior(wanted, file), "", *_metric(wanted, radius, unit, "euclidean")]
     rate = _rate(wanted, radius)
     notes = [
@@ -261,18 +267,13 @@ def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str
         notes.append(
             f"the cells are wider than the {_said(radius, unit)} at which places may differ by the "
             f"factor of {wanted.factor:g}: reports are at most "
-            f"{_apart(rate, float(cell.max()))} times as likely from one cell as from the next. "
+            f"{at_most(rate * float(cell.max()))} times as likely from one cell as from the next. "
             "For less, ask for more --cells or a larger --radius"
         )
     notes += _of_prior(wanted)
     notes += left_out(points, box, degrees, unit)
     notes += _guessed(wanted, points, radius, unit)
     return "\n".join(lines) + "\n", notes
-
-
-def _apart(rate: float, apart: float) -> str:
-    """How many times as likely a report may be at a distance."""
-    return times(math.exp(rate * apart)) if rate * apart < math.log(MOST) else "over a million"
 
 
 def _said(radius: float, unit: str) -> str:
@@ -289,16 +290,22 @@ def _at_radius(wanted: Wanted, radius: float, unit: str, what: str) -> str:
 
 
 def _guessed(wanted: Wanted, points: Floats, radius: float, unit: str) -> list[str]:
-    """That a radius nobody gave hides little, or comes from hardly any data."""
+    """That a radius nobody gave hides little, or comes from hardly any data. Raises ProblemError
+    where these lie at one place."""
     if wanted.radius is not None:
         return []
     said, metres = _said(radius, unit), radius * {"km": 1000.0, "m": 1.0}.get(unit, math.inf)
     places, ask = len(np.unique(points, axis=0)), "Say with --radius how far apart people hide"
+    if places == 1:
+        raise ProblemError(
+            "all rows lie at one place, and nothing else says how far apart people hide",
+            where="radius",
+            remedy=f"Give --radius{f', in {unit}' if unit else ''}",
+        )
     if places < _FEW_PLACES:
-        few = "1 place" if places == 1 else f"{places} different places"
         return [
-            f"the data lie at {few} only, from which the radius of {said} and the extent are "
-            f"guessed: they hide little, and are to be checked. {ask}"
+            f"the data lie at {places} different places only, from which the radius of {said} and "
+            f"the extent are guessed: they hide little, and are to be checked. {ask}"
         ]
     if metres < _LEAST_METRES:
         return [f"the radius of {said}, a fifth of where most rows lie, hides little. {ask}"]
@@ -315,7 +322,7 @@ def _too_wide(wanted: Wanted, radius: float, size: Floats, cell: Floats, unit: s
     return ProblemError(
         f"{asked} is less than the cells are wide: {by(cell, unit)}, over {by(size, unit)}. "
         "Reports would be "
-        f"{_apart(math.log(wanted.factor) / radius, float(cell.max()))} times as likely from one "
+        f"{at_most(math.log(wanted.factor) / radius * float(cell.max()))} times as likely from one "
         "cell as from the next",
         where="radius",
         remedy=f"{remedy}, or give --radius {_rounded(1.05 * float(cell.max())):g}",
@@ -337,8 +344,7 @@ def _places(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[s
     lines += ["[secrets]", 'kind = "table"', f"file = {_text(file)}"]
     lines += [f"{key} = {_text(getattr(wanted, key) or '')}" for key in ("x", "y", "label")]
     lines += ["distinct = true  # one secret for all rows with the same label"]
-    lines += ['coordinates = "lonlat"'] if degrees else []
-    lines += [f"unit = {_text(unit)}"] if unit and not degrees else []
+    lines += ['coordinates = "lonlat"'] if degrees else _unit(unit)
     counted = ["[prior]", 'kind = "counts"  # the rows of every place', "smoothing = 1"]
     lines += ["", *(["[prior]", 'kind = "uniform"'] if wanted.uniform else counted)]
     lines += ["", *_metric(wanted, radius, unit, metric)]
@@ -360,7 +366,7 @@ def _labels(wanted: Wanted, file: str) -> tuple[str, list[str]]:
     if not 2 <= len(found) <= _MOST_LABELS:
         raise ProblemError(
             f"the column {wanted.label!r} has {len(found):,} different labels",
-            where=str(wanted.data),
+            where=wanted.data,
             remedy=f"Name one with 2 to {_MOST_LABELS}, or columns with coordinates",
         )
     lines = _head(f"{wanted.label} of {wanted.data.name}", "hamming")
@@ -499,6 +505,6 @@ def refuse_unknown(wanted: Wanted, known: list[str]) -> None:
         if name is not None and name not in known:
             raise ProblemError(
                 f"there is no column {name!r}",
-                where=str(wanted.data),
+                where=wanted.data,
                 remedy=f"The columns are {few(known)}",
             )

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from optmech.errors import ProblemError
 from optmech.problem.constraint import find_kind
-from optmech.reading.errors import MAX_KEPT, Collector, path_text, show
-from optmech.reading.recognised import WORDS, Kind, kind_of
+from optmech.reading.errors import MAX_KEPT, WORDS, Collector, Kind, kind_of, path_text, show
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -49,9 +48,7 @@ def require_kind(document: Mapping[str, Any], wanted: Kind, path: Path) -> None:
     found = kind_of(document)
     if found is not None and found != wanted:
         what, remedy = WORDS[found]
-        raise ProblemError(
-            f"this is {what}, not {WORDS[wanted][0]}", where=str(path), remedy=remedy
-        )
+        raise ProblemError(f"this is {what}, not {WORDS[wanted][0]}", where=path, remedy=remedy)
 
 
 def require_keys(document: Mapping[str, Any], keys: Iterable[str], errors: Collector) -> None:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.lp.blocks import (
     BlockLP,
     HeldColumns,
@@ -18,7 +17,6 @@ from optmech.lp.blocks import (
     LocalRows,
     PairCone,
     Perspective,
-    Sense,
     entries,
 )
 
@@ -30,7 +28,7 @@ class Group:
     start: int
     end: int
 
-    def has(self, pair: Ints) -> NDArray[np.bool_]:
+    def has(self, pair: Ints) -> Bools:
         """Which numbers of pairs are in it."""
         return (pair >= self.start) & (pair < self.end)
 
@@ -38,7 +36,7 @@ class Group:
 class Assembly:
     """See the module. ``cost`` (S, O) is that of the probabilities, and may be replaced."""
 
-    def __init__(self, allowed: NDArray[np.bool_], held: HeldColumns | None = None) -> None:
+    def __init__(self, allowed: Bools, held: HeldColumns | None = None) -> None:
         self.allowed, self.held = allowed, held
         self.secrets, self.blocks = allowed.shape
         self.cost = np.zeros(allowed.shape)
@@ -47,15 +45,15 @@ class Assembly:
         self.informed: list[Informed] = []
         self._aux_cost: list[float] = []
         self._local: list[tuple[sp.coo_array, bool]] = []
-        self._links: list[tuple[Sense, Floats, sp.coo_array, sp.coo_array]] = []
-        self._pairs: list[tuple[Ints, Ints, Floats, NDArray[np.bool_] | None]] = []
+        self._links: list[tuple[bool, Floats, sp.coo_array, sp.coo_array]] = []
+        self._pairs: list[PairCone] = []
         self._count = 0
 
-    def pairs(self, i: Ints, j: Ints, log_ratio: Floats, active: NDArray[np.bool_] | None) -> Group:
-        """v_i <= exp(log_ratio) v_j for m pairs, in all blocks or where ``active`` (m, blocks)."""
-        self._pairs.append((i, j, log_ratio, active))
-        self._count += len(i)
-        return Group(self._count - len(i), self._count)
+    def pairs(self, cone: PairCone) -> Group:
+        """Pairs of probabilities."""
+        self._pairs.append(cone)
+        self._count += len(cone)
+        return Group(self._count - len(cone), self._count)
 
     def auxiliary(self, count: int, cost: float = 0.0) -> Ints:
         """Local indices of new variables in every block."""
@@ -74,11 +72,17 @@ class Assembly:
         return len(self._local) - 1
 
     def link(
-        self, sense: Sense, rhs: Floats, rows: sp.coo_array, shared: sp.coo_array | None = None
+        self,
+        rhs: Floats,
+        rows: sp.coo_array,
+        shared: sp.coo_array | None = None,
+        *,
+        equal: bool = False,
     ) -> int:
-        """Rows across blocks, over columns local index * blocks + block, and over shared ones."""
+        """Rows across blocks, <= or = ``rhs``, over columns local index * blocks + block, and over
+        shared ones."""
         none = sp.coo_array((len(rhs), 0))
-        self._links.append((sense, rhs, rows, none if shared is None else shared))
+        self._links.append((equal, rhs, rows, none if shared is None else shared))
         return len(self._links) - 1
 
     def over_blocks(self, values: Floats, local_index: Ints) -> sp.coo_array:
@@ -125,13 +129,13 @@ class Assembly:
         column = self.shared(1.0)
         if self.held is not None:
             self.held = replace(self.held, elastic=column)
-        for k, (sense, rhs, rows, _) in enumerate(self._links):
-            missed = rhs != 0 if sense is Sense.EQUAL else rhs < 0
+        for k, (equal, rhs, rows, _) in enumerate(self._links):
+            missed = rhs != 0 if equal else rhs < 0
             if missed.any():
                 value = np.where(missed, rhs, 0.0)
                 places = (np.arange(len(rhs)), np.full(len(rhs), column))
                 elastic = sp.coo_array((value, places), shape=(len(rhs), column + 1))
-                self._links[k] = (sense, rhs, rows, elastic)
+                self._links[k] = (equal, rhs, rows, elastic)
 
     def finish(self) -> BlockLP:
         """The program."""
@@ -153,8 +157,8 @@ class Assembly:
             cone=self._cone(),
             local=tuple(LocalRows(_resized(rows, size), equal) for rows, equal in self._local),
             links=tuple(
-                LinkRows(sense, rhs, self._spread(rows, size), _resized(own, shared))
-                for sense, rhs, rows, own in self._links
+                LinkRows(equal, rhs, self._spread(rows, size), _resized(own, shared))
+                for equal, rhs, rows, own in self._links
             ),
             perspectives=tuple(self.perspectives),
             informed=self.informed[0] if len(self.informed) == 1 else None,
@@ -162,19 +166,15 @@ class Assembly:
         )
 
     def _cone(self) -> PairCone:
-        parts = [part[:3] for part in self._pairs]
+        if len(self._pairs) == 1:  # as they are: of thousands of secrets they are large
+            return self._pairs[0]
         active = None
-        if any(part[3] is not None for part in self._pairs):
-            active = np.vstack(
-                [
-                    np.ones((len(i), self.blocks), dtype=bool) if own is None else own
-                    for i, _, _, own in self._pairs
-                ]
-            )
+        if any(cone.active is not None for cone in self._pairs):
+            active = np.vstack([cone.within(self.blocks) for cone in self._pairs])
         none = np.zeros(0, dtype=np.int64)
         i, j, ratio = (
-            np.concatenate([none if c < 2 else np.zeros(0), *(part[c] for part in parts)])
-            for c in range(3)
+            np.concatenate([empty, *(getattr(cone, name) for cone in self._pairs)])
+            for name, empty in (("i", none), ("j", none), ("log_ratio", np.zeros(0)))
         )
         return PairCone(i, j, ratio, active)
 
@@ -188,4 +188,4 @@ class Assembly:
 
 
 def _resized(rows: sp.coo_array, columns: int) -> sp.csr_array:
-    return sp.csr_array(sp.coo_array((rows.data, rows.coords), shape=(rows.shape[0], columns)))
+    return sp.csr_array((rows.data, rows.coords), shape=(rows.shape[0], columns))

@@ -17,14 +17,12 @@ The flattened variable order is block after block, then the shared variables g >
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import Enum
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Indices, Ints
 from optmech.base.read_only import record
 
 
@@ -34,34 +32,27 @@ def entries(shape: tuple[int, int], *parts: tuple[Any, Any, Any]) -> sp.coo_arra
     return sp.coo_array((value, (row, column)), shape=shape)
 
 
-class Sense(Enum):
-    """Sense of linking rows."""
-
-    EQUAL = "="
-    AT_MOST = "<="
-
-
 @record
 class PairCone:
     """v_i <= exp(log_ratio) v_j for m pairs. ``active`` (m, blocks) restricts a pair to blocks;
     None means all."""
 
-    i: Ints
-    j: Ints
+    i: Indices
+    j: Indices
     log_ratio: Floats
-    active: NDArray[np.bool_] | None = None
+    active: Bools | None = None
 
     def __len__(self) -> int:
         return len(self.i)
 
     @property
-    def everywhere(self) -> NDArray[np.bool_]:
+    def everywhere(self) -> Bools:
         """Which pairs hold in every block."""
         if self.active is None:
             return np.ones(len(self), dtype=bool)
         return np.asarray(self.active.all(axis=1))
 
-    def within(self, blocks: int) -> NDArray[np.bool_]:
+    def within(self, blocks: int) -> Bools:
         """(m, blocks): where every pair holds."""
         return np.ones((len(self), blocks), dtype=bool) if self.active is None else self.active
 
@@ -71,7 +62,7 @@ class PairCone:
         np.minimum.at(out, (self.i[kept], self.j[kept]), self.log_ratio[kept])
         return out
 
-    def take(self, keep: NDArray[np.bool_] | Ints) -> PairCone:
+    def take(self, keep: Bools | Ints) -> PairCone:
         """The cone of some of the pairs."""
         active = None if self.active is None else self.active[keep]
         return PairCone(self.i[keep], self.j[keep], self.log_ratio[keep], active)
@@ -91,12 +82,28 @@ class LocalRows:
 
 @record
 class LinkRows:
-    """Rows across blocks: ``matrix`` (r, blocks * block size), ``shared`` (r, shared)."""
+    """Rows across blocks, <= or, where ``equal``, = ``rhs`` (r,): ``matrix`` (r, blocks * block
+    size), ``shared`` (r, shared)."""
 
-    sense: Sense
+    equal: bool
     rhs: Floats
     matrix: sp.csr_array
     shared: sp.csr_array
+
+
+def averages(lp: BlockLP, link: LinkRows) -> Ints | None:
+    """(S,): in which row of a link a secret is, where every row says that the mean over its secrets
+    of Σ_o P[s,o] is one, and every secret is in one; None for anything else."""
+    coo = link.matrix.tocoo()
+    row, column = coo.coords
+    secret = column % lp.block_size
+    rows = np.full(lp.block_size, -1)
+    rows[secret] = row
+    if link.shared.nnz or coo.nnz != lp.secrets * lp.blocks or (rows[lp.secrets :] >= 0).any():
+        return None
+    size = np.bincount(rows[: lp.secrets] + 1, minlength=len(link.rhs) + 1)[1:]
+    alike = size.all() and (rows[secret] == row).all() and (coo.data == 1 / size[row]).all()
+    return rows[: lp.secrets] if alike and link.equal and (link.rhs == 1).all() else None
 
 
 @record
@@ -149,7 +156,7 @@ class BlockLP:
     auxiliary: int
     cost: Floats
     shared_cost: Floats
-    fixed: NDArray[np.bool_]
+    fixed: Bools
     cone: PairCone
     local: tuple[LocalRows, ...]
     links: tuple[LinkRows, ...]

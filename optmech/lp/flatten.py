@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.lp.blocks import BlockLP, HeldColumns, PairCone, Point, Sense, entries
+from optmech.lp.blocks import BlockLP, HeldColumns, PairCone, Point, entries
 
 _ROUNDING = 1e-12
 """Share of its terms by which a row of known values may miss its limit: rounding."""
@@ -42,22 +41,17 @@ class FlatLP:
         lp = self.lp
         dual = -row_dual * self.row_scale
         size = lp.block_size * lp.blocks
-        start = len(self.pair_of_row)
-        positive = np.maximum(dual[:start], 0.0)
+        counts = [len(self.pair_of_row), *(r.matrix.shape[0] * lp.blocks for r in lp.local)]
+        ends = np.cumsum([*counts, *(len(link.rhs) for link in lp.links)])[:-1]
+        own, *others = np.split(dual, ends)
         cone = sp.csr_array(
-            (positive, (self.pair_of_row, self.block_of_row)), shape=(len(lp.cone), lp.blocks)
+            (np.maximum(own, 0.0), (self.pair_of_row, self.block_of_row)),
+            shape=(len(lp.cone), lp.blocks),
         )
-        local = []
-        for rows in lp.local:
-            count = rows.matrix.shape[0]
-            part = dual[start : start + count * lp.blocks].reshape(lp.blocks, count).T
-            local.append(part if rows.equal else np.maximum(part, 0.0))
-            start += count * lp.blocks
-        links = []
-        for link in lp.links:
-            part = dual[start : start + len(link.rhs)]
-            links.append(part if link.sense is Sense.EQUAL else np.maximum(part, 0.0))
-            start += len(link.rhs)
+        equal = [*(rows.equal for rows in lp.local), *(link.equal for link in lp.links)]
+        parts = zip(others, equal, strict=True)
+        signed = [part if same else np.maximum(part, 0.0) for part, same in parts]
+        count = len(lp.local)
         z = x[:size].reshape(lp.blocks, lp.block_size).T
         if lp.held is not None:
             z = np.array(z)
@@ -66,8 +60,8 @@ class FlatLP:
             z=z,
             shared=x[size:],
             cone=cone,
-            local=tuple(local),
-            links=tuple(links),
+            local=tuple(part.reshape(lp.blocks, -1).T for part in signed[:count]),
+            links=tuple(signed[count:]),
         )
 
 
@@ -111,28 +105,23 @@ def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
     matrix, scale = cone_matrix(lp.cone, pairs, blocks, lp)
     parts, scales = [matrix], [scale]
     lower, upper = [np.full(len(pairs), -np.inf)], [np.zeros(len(pairs))]
-    for local in lp.local:
-        row_scale = _row_scales(local.matrix)
-        scaled = sp.diags_array(row_scale) @ local.matrix
-        stacked = sp.block_diag([scaled] * lp.blocks, format="csr")
-        pad = sp.csr_array((stacked.shape[0], lp.shared))
-        parts.append(sp.csr_array(sp.hstack([stacked, pad], format="csr")))
-        scales.append(np.tile(row_scale, lp.blocks))
-        lower.append(np.full(stacked.shape[0], 0.0 if local.equal else -np.inf))
-        upper.append(np.zeros(stacked.shape[0]))
-    for link in lp.links:
-        whole = sp.csr_array(sp.hstack([link.matrix, link.shared], format="csr"))
-        row_scale = _row_scales(whole)
-        parts.append(sp.csr_array(sp.diags_array(row_scale) @ whole))
+    local = ((_everywhere(lp, rows.matrix), rows.equal) for rows in lp.local)
+    rows_and_limits = [(rows, np.zeros(rows.shape[0]), equal) for rows, equal in local]
+    rows_and_limits += [
+        (sp.hstack([link.matrix, link.shared], format="csr"), link.rhs, link.equal)
+        for link in lp.links
+    ]
+    for own, rhs, equal in rows_and_limits:
+        row_scale = _row_scales(own)
+        parts.append(sp.diags_array(row_scale) @ own)
         scales.append(row_scale)
-        rhs = link.rhs * row_scale
-        lower.append(rhs if link.sense is Sense.EQUAL else np.full(len(rhs), -np.inf))
-        upper.append(rhs)
+        upper.append(rhs * row_scale)
+        lower.append(upper[-1] if equal else np.full(len(rhs), -np.inf))
     upper_x = np.where(lp.fixed.T.ravel(), 0.0, np.inf)
     flat = FlatLP(
         lp=lp,
         cost=np.concatenate([lp.cost.T.ravel(), lp.shared_cost]),
-        matrix=sp.csr_array(sp.vstack(parts, format="csr")),
+        matrix=sp.vstack(parts, format="csr"),
         lower=np.concatenate(lower),
         upper=np.concatenate(upper),
         upper_x=np.concatenate([upper_x, np.full(lp.shared, np.inf)]),
@@ -143,28 +132,35 @@ def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
     return flat if lp.held is None else _with_known(flat, lp.held)
 
 
+def _everywhere(lp: BlockLP, rows: sp.csr_array) -> sp.csr_array:
+    """Local rows in every block, as rows over all variables."""
+    stacked = sp.block_diag([rows] * lp.blocks, format="csr")
+    pad = sp.csr_array((stacked.shape[0], lp.shared))
+    return sp.hstack([stacked, pad], format="csr")
+
+
 def _with_known(flat: FlatLP, held: HeldColumns) -> FlatLP:
     """The program with the columns of held rows put in. A row that nothing else is left of, and
     that holds up to rounding, is let go: the certificate decides it."""
     lp = flat.lp
     columns = (np.arange(lp.blocks)[:, None] * lp.block_size + held.secrets).ravel()
     values = held.values.T.ravel()
-    parts = sp.csr_array(flat.matrix.tocsc()[:, columns])
+    parts = flat.matrix.tocsc()[:, columns]
     moved, size = parts @ values, abs(parts) @ values
     known = np.zeros(flat.matrix.shape[1], dtype=bool)
     known[columns] = True
-    matrix = sp.csr_array(flat.matrix @ sp.diags_array(np.where(known, 0.0, 1.0)))
+    matrix = flat.matrix @ sp.diags_array(np.where(known, 0.0, 1.0))
     left = np.array(known)
     if held.elastic is not None:
         # the values count 1 - e times, as the right sides that zero misses do
         e = lp.blocks * lp.block_size + held.elastic
         left[e] = True
         place = (np.arange(len(moved)), np.full(len(moved), e))
-        matrix = sp.csr_array(matrix + sp.csr_array((-moved, place), shape=matrix.shape))
+        matrix = matrix + sp.csr_array((-moved, place), shape=matrix.shape)
     others = abs(flat.matrix) @ np.where(left, 0.0, 1.0)
     slack = _ROUNDING * (size + np.where(np.isfinite(flat.upper), abs(flat.upper), 0.0))
     idle = (others == 0) & (moved <= flat.upper + slack) & (moved >= flat.lower - slack)
-    matrix = sp.csr_array(sp.diags_array(np.where(idle, 0.0, 1.0)) @ matrix)
+    matrix = sp.diags_array(np.where(idle, 0.0, 1.0)) @ matrix
     matrix.eliminate_zeros()
     return replace(
         flat,
@@ -204,6 +200,6 @@ class Interior:
     among the probabilities alone; row sums are left out."""
 
     matrix: Floats
-    zero: NDArray[np.bool_]
+    zero: Bools
     rows: sp.csr_array
     sums: Floats

@@ -39,7 +39,7 @@ def highs_model(
     return model
 
 
-def highs_solution(
+def highs_run(
     cost: Floats,
     rows: sp.csr_array,
     lower: Floats,
@@ -47,7 +47,7 @@ def highs_solution(
     most: Floats,
     **options: str | float,
 ) -> Any:
-    """What HiGHS, run with ``options`` of its own, says of the program of ``highs_model``."""
+    """HiGHS, run with ``options`` of its own on the program of ``highs_model``."""
     import highspy
 
     solver = highspy.Highs()
@@ -55,7 +55,7 @@ def highs_solution(
         solver.setOptionValue(option, choice)
     solver.passModel(highs_model(cost, rows, lower, upper, most))
     run_highs(solver)
-    return solver.getSolution()
+    return solver
 
 
 def run_highs(highs: Any, should_stop: Callable[[], bool] = lambda: False) -> bool:

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Bools, Floats
 from optmech.base.read_only import record
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers, known
@@ -21,7 +20,7 @@ from optmech.certificate.families.ratio import shared_out
 from optmech.certificate.statement import Statement
 from optmech.errors import ProblemError
 from optmech.lp.assembly import Assembly
-from optmech.lp.blocks import BlockLP, HeldColumns, Point, Sense
+from optmech.lp.blocks import BlockLP, HeldColumns, Point
 from optmech.lp.families import PROGRAMS
 from optmech.lp.families.base import ROUNDING, Part, Reader
 from optmech.lp.families.limits import add_gains
@@ -52,7 +51,7 @@ class Inequalities:
         return cls(statement, tuple(parts))
 
     @property
-    def allowed(self) -> NDArray[np.bool_]:
+    def allowed(self) -> Bools:
         return self.statement.allowed
 
     @property
@@ -163,30 +162,21 @@ class Compiled:
         return point.z[: self.lp.secrets], ProgramMultipliers(pairs, found, self.objective(point))
 
 
-def compile_lp(given: Inequalities) -> Compiled:
+def compile_lp(given: Inequalities, *, elastic: bool = False) -> Compiled:
     """Write a design problem as a BlockLP (Shokri, PETS 2015, eq. 21, 22, 24; Kawamoto and
     Murakami, ESORICS 2019, Def. 8, 9).
+
+    With ``elastic`` the program whose optimum is zero exactly when the inequalities can be
+    satisfied: every row sum and every required distortion is multiplied by 1 - e with one shared
+    e >= 0, which is minimised. P = 0 with e = 1 is always feasible, and the multipliers of an
+    optimum e > 0 are a Farkas certificate.
     """
-    return _compiled(given, elastic=False)
-
-
-def compile_feasibility(given: Inequalities) -> Compiled:
-    """The program whose optimum is zero exactly when the inequalities can be satisfied.
-
-    Every row sum and every required distortion is multiplied by 1 - e with one shared e >= 0,
-    which is minimised: P = 0 with e = 1 is always feasible, and the multipliers of an optimum
-    e > 0 are a Farkas certificate.
-    """
-    return _compiled(given, elastic=True)
-
-
-def _compiled(given: Inequalities, *, elastic: bool) -> Compiled:
     stated = given.statement.held
     held = None if stated is None else HeldColumns(stated.secrets, stated.matrix)
     lp = Assembly(given.allowed, held)
     index = np.arange(lp.secrets * lp.blocks)
     sums = sp.coo_array((np.ones(len(index)), (index // lp.blocks, index)))
-    lp.link(Sense.EQUAL, np.ones(lp.secrets), sums)
+    lp.link(np.ones(lp.secrets), sums, equal=True)
     objective = _nothing if elastic else _objective(given, lp)
     readers = tuple(part.write(lp) for part in given.parts)
     if elastic:
@@ -213,7 +203,7 @@ def _objective(given: Inequalities, lp: Assembly) -> Callable[[Point], Floats | 
             )
         places = (np.arange(terms), np.full(terms, column))
         level = sp.coo_array((-np.ones(terms), places))
-        worst = lp.link(Sense.AT_MOST, np.zeros(terms), rows, level)
+        worst = lp.link(np.zeros(terms), rows, level)
         return lambda point: point.links[worst]
     assert statement.target is not None
     if statement.objective == "minimize_leakage":

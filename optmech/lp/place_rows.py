@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.certificate import Multipliers
 from optmech.certificate.families import (
@@ -33,7 +32,7 @@ from optmech.certificate.families import (
 )
 from optmech.certificate.statement import Family, Statement
 from optmech.lp.families.base import LARGEST_LOG
-from optmech.lp.highs import highs_solution
+from optmech.lp.highs import highs_run
 
 _MOST = 3
 """Rows that are added at a time, for a report or a family of single losses."""
@@ -69,12 +68,12 @@ class Links:
     def scaled(self, reports: int, objective: float) -> tuple[Links, Floats]:
         """The same with rows whose terms are about one where all reports are as likely, costs over
         ``objective``, and what each row was divided by."""
-        size = np.asarray(abs(self.rows).sum(axis=1)).ravel() / reports
+        size = abs(self.rows).sum(axis=1) / reports
         size = np.maximum(
             np.maximum(size, np.abs(self.most)), np.abs(self.free).max(axis=1, initial=0.0)
         )
         size = np.where(size > 0, size, 1.0)
-        rows = sp.csr_array(sp.diags_array(1 / size) @ self.rows)
+        rows = sp.diags_array(1 / size) @ self.rows
         free, most = self.free / size[:, None], self.most / size
         return Links(rows, free, most, self.costs / objective, self.start), size
 
@@ -85,18 +84,24 @@ class _Part(ABC):
 
     weights: sp.csr_array
     """W, (S, N)."""
+    most: float
+    """The limit of what it limits."""
     free = 0
     """Free unknowns that it has."""
     standing = 0
     """Rows that are always there, before those of keys."""
 
-    @abstractmethod
     def excess(self, at: Floats) -> float:
         """How far Q is beyond it, relative to its numbers; <= 0 where it holds."""
+        return (self.reached(at) - self.most) / _size(self.most)
 
     @abstractmethod
+    def reached(self, at: Floats) -> float:
+        """What is limited, at Q."""
+
     def wanted(self, at: Floats) -> list[Key]:
         """The rows that bind most at Q."""
+        return []
 
     @abstractmethod
     def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
@@ -116,17 +121,13 @@ class _Total(_Part):
     """Σ weighted[s,o] Q[s,o] <= most."""
 
     weighted: Floats
-    most: float
     standing = 1
 
-    def excess(self, at: Floats) -> float:
-        return (float((self.weighted * at).sum()) - self.most) / _size(self.most)
-
-    def wanted(self, at: Floats) -> list[Key]:
-        return []
+    def reached(self, at: Floats) -> float:
+        return float((self.weighted * at).sum())
 
     def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        both = np.asarray(self.weights.T @ self.weighted)
+        both = self.weights.T @ self.weighted
         point, report = (index.ravel() for index in np.indices(both.shape))
         yield report, point, both.ravel(), {}, self.most
 
@@ -140,15 +141,14 @@ class _Each(_Part):
 
     spent: Floats
     known: Floats
-    most: float
     near: float
     """Share of the limit up to which a row that is not tight is worth adding."""
 
     def _sums(self, at: Floats) -> Floats:
         return np.asarray((self.spent * at).sum(axis=2) - self.known)
 
-    def excess(self, at: Floats) -> float:
-        return (float(self._sums(at).max()) - self.most) / _size(self.most)
+    def reached(self, at: Floats) -> float:
+        return float(self._sums(at).max())
 
     def wanted(self, at: Floats) -> list[Key]:
         sums = self._sums(at)
@@ -178,7 +178,6 @@ class _Guesses(_Part):
     """Σ_o max_w Σ_s table[w,s] Q[s,o] <= most; u_o is the largest of a report."""
 
     table: Floats
-    most: float
     kept: Ints
     """The reports, out of ``observables``."""
     observables: int
@@ -188,8 +187,8 @@ class _Guesses(_Part):
     def free(self) -> int:  # type: ignore[override]
         return len(self.kept)
 
-    def excess(self, at: Floats) -> float:
-        return (float((self.table @ at).max(axis=0).sum()) - self.most) / _size(self.most)
+    def reached(self, at: Floats) -> float:
+        return float((self.table @ at).max(axis=0).sum())
 
     def wanted(self, at: Floats) -> list[Key]:
         values = self.table @ at
@@ -203,7 +202,7 @@ class _Guesses(_Part):
         none = np.zeros(0, dtype=np.int64)
         yield none, none, np.zeros(0), dict.fromkeys(range(self.free), 1.0), self.most
         guesses = sorted({w for w, _ in keys})
-        found = np.asarray((self.weights.T @ self.table[guesses].T).T)
+        found = (self.weights.T @ self.table[guesses].T).T
         place = {w: k for k, w in enumerate(guesses)}
         for w, o in keys:
             own = found[place[w]]
@@ -231,7 +230,7 @@ class _Pushed(_Part):
 
     def _row(self, k: int, used: Ints | list[int], most: float) -> Row:
         """Σ_o table[k]·Q[:, o] <= most over the reports ``used``."""
-        own = np.asarray((self.table[[k]] @ self.weights).todense()).ravel()
+        own = (self.table[[k]] @ self.weights).toarray().ravel()
         points = np.flatnonzero(own)
         report, point = np.repeat(used, len(points)), np.tile(points, len(used))
         return report, point, np.tile(own[points], len(used)), {}, most
@@ -241,16 +240,16 @@ class _Pushed(_Part):
 class _Ratios(_Pushed):
     """table Q <= 0 in every report, or where ``window`` (K, kept) says so."""
 
-    window: NDArray[np.bool_] | None
+    window: Bools | None
 
     def _tightness(self, at: Floats) -> Floats:
         """(left - right) / left, (K, kept); -1 where there is nothing on the left."""
-        sides = np.asarray(self.table @ at), np.asarray(abs(self.table) @ at)
+        sides = self.table @ at, abs(self.table) @ at
         left = (sides[0] + sides[1]) / 2
         found = np.divide(sides[0], left, out=np.full_like(left, -1.0), where=left > 0)
         return found if self.window is None else np.where(self.window, found, -1.0)
 
-    def excess(self, at: Floats) -> float:
+    def reached(self, at: Floats) -> float:
         return float(self._tightness(at).max(initial=-1.0))
 
     def wanted(self, at: Floats) -> list[Key]:
@@ -273,17 +272,19 @@ class _Tests(_Pushed):
     """Σ_o max(0, table[k]·Q[:, o]) <= most for every k: Σ_o φ_o table[k]·Q[:, o] <= most for every
     test φ, of which those are taken that bind."""
 
-    most: float
     tests: dict[tuple[int, bytes], int] = field(default_factory=dict)
     taken: list[Floats] = field(default_factory=list)
 
-    def excess(self, at: Floats) -> float:
-        spent = np.maximum(np.asarray(self.table @ at), 0.0).sum(axis=1)
-        return (float(spent.max()) - self.most) / _size(self.most)
+    def _spent(self, at: Floats) -> tuple[Floats, Floats]:
+        """By every test that is the best there, and which."""
+        over = self.table @ at
+        return np.maximum(over, 0.0).sum(axis=1), over
+
+    def reached(self, at: Floats) -> float:
+        return float(self._spent(at)[0].max())
 
     def wanted(self, at: Floats) -> list[Key]:
-        over = np.asarray(self.table @ at)
-        spent = np.maximum(over, 0.0).sum(axis=1)
+        spent, over = self._spent(at)
         out = []
         for k in np.argsort(-spent, kind="stable")[: _MOST * at.shape[1]].tolist():
             if spent[k] > self.most * (1 - 1e-3):
@@ -324,27 +325,27 @@ class PlaceRows:
                 most = float(family.most(self.statement)[0])
                 if not family.per_secret:
                     paid = family.weighted[:, self.kept]
-                    return _Total(self.weights, paid, _loose(most, paid.max(axis=1)))
+                    return _Total(self.weights, _loose(most, paid.max(axis=1)), paid)
                 loss = family.loss[:, self.kept]
                 idle = np.where(loss.max(axis=1) <= most, most + 1, 0.0)
-                return _Each(self.weights, loss[None], idle[None], most, 1e-3)
+                return _Each(self.weights, most, loss[None], idle[None], 1e-3)
             case Distortion():
-                return _Guesses(self.weights, -family.weighted, -float(family.least[1]), *guessed)
+                return _Guesses(self.weights, -float(family.least[1]), -family.weighted, *guessed)
             case Leakage():
                 most = _loose(float(family.most[0]), family.weighted.max(axis=0))
-                return _Guesses(self.weights, family.weighted, most, *guessed)
+                return _Guesses(self.weights, most, family.weighted, *guessed)
             case Bias():
                 signs = np.array([1.0, -1.0])
                 reported = np.multiply.outer(signs, family.reported[self.kept])[:, None]
                 known, most = np.multiply.outer(signs, family.meant), float(family.maximum)
-                return _Each(self.weights, reported.repeat(len(family.meant), 1), known, most, 0.5)
+                return _Each(self.weights, most, reported.repeat(len(family.meant), 1), known, 0.5)
             case Ratio():
                 return self._ratios(family)
             case LiftedRatio():
-                return _Ratios(self.weights, _differences(family), self._lifted(family), None)
+                return _Ratios(self.weights, 0.0, _differences(family), self._lifted(family), None)
             case Approximate():
                 table, most = _differences(family), float(family.delta)
-                return _Tests(self.weights, table, self._tested(family), most)
+                return _Tests(self.weights, most, table, self._tested(family))
         return None
 
     def _ratios(self, family: Ratio) -> _Ratios:
@@ -360,7 +361,7 @@ class PlaceRows:
         def read(rows: Ints, reports: Ints, values: Floats) -> PairMultipliers:
             return PairMultipliers(i[rows], j[rows], self.kept[reports], values)
 
-        return _Ratios(self.weights, table, read, window)
+        return _Ratios(self.weights, 0.0, table, read, window)
 
     def _lifted(self, family: LiftedRatio) -> Callable[[Ints, Ints, Floats], Floats]:
         def read(rows: Ints, reports: Ints, values: Floats) -> Floats:
@@ -389,12 +390,12 @@ class PlaceRows:
 
     def excess(self, matrix: Floats) -> float:
         """How far P (N, kept) is beyond the worst of the constraints."""
-        at = np.asarray(self.weights @ matrix)
+        at = self.weights @ matrix
         return max((part.excess(at) for part in self.parts.values()), default=-np.inf)
 
     def add(self, matrix: Floats) -> bool:
         """Take the rows that bind most at P (N, kept) as well; whether there are new ones."""
-        at, before = np.asarray(self.weights @ matrix), sum(map(len, self.chosen.values()))
+        at, before = self.weights @ matrix, sum(map(len, self.chosen.values()))
         for place, part in self.parts.items():
             self.chosen[place].update(dict.fromkeys(part.wanted(at)))
         return sum(map(len, self.chosen.values())) > before
@@ -427,7 +428,7 @@ class PlaceRows:
         ends = np.cumsum([0, *map(len, at)])
         parts = np.concatenate(values), np.concatenate(at), ends
         table = sp.csr_array(parts, shape=(len(limits), reports * count))
-        places = np.asarray(self.weights @ matrix)
+        places = self.weights @ matrix
         costs, start = np.zeros(columns), np.zeros(columns)
         start[:first] = np.concatenate([part.inside(places) for part in self.parts.values()])
         if slack:
@@ -450,7 +451,7 @@ class PlaceRows:
         most = np.full(len(cost), np.inf)
         most[-1] = 1.0
         lower = np.append(np.full(len(links.most), -np.inf), 1.0)
-        solution = highs_solution(cost, rows, lower, np.append(links.most, 1.0), most)
+        solution = highs_run(cost, rows, lower, np.append(links.most, 1.0), most).getSolution()
         row = np.maximum(np.array(solution.col_value[:reports]), 0.0)
         return row / row.sum() if len(row) == reports and row.sum() > 0 else None
 
@@ -468,10 +469,9 @@ class PlaceRows:
 def _differences(family: LiftedRatio | Approximate) -> sp.csr_array:
     """left − e^r right, of distributions that sum to one, (m, S)."""
     left, right = (sp.csr_array(side) for side in (family.left, family.right))
-    first, second = (1 / np.asarray(side.sum(axis=1)).ravel() for side in (left, right))
+    first, second = (1 / side.sum(axis=1) for side in (left, right))
     factor = np.exp(np.minimum(family.log_ratio, LARGEST_LOG))
-    both = sp.diags_array(first) @ left - sp.diags_array(factor * second) @ right
-    return sp.csr_array(both)
+    return sp.diags_array(first) @ left - sp.diags_array(factor * second) @ right
 
 
 def _loose(most: float, largest: Floats) -> float:

@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, normalised_rows
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.number import Number, float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
 from optmech.spaces.mechanism import Mechanism
@@ -36,7 +36,7 @@ def snapped(domain: Domain, size: float) -> Mechanism:
     >>> m.sample((0, 0)) == m.sample((0, 0)), om.measures.epsilon(m)
     (True, inf)
     """
-    nodes = np.rint(_plane(domain) / _length(size, "size"))
+    nodes = np.rint(_plane(domain) / float_of(size, "size", positive=True))
     return _deterministic(domain, nodes * size)
 
 
@@ -58,8 +58,8 @@ def offset_snapped(domain: Domain, size: float, deviation: float | None = None) 
     """
     from scipy.special import ndtr
 
-    points, step = _plane(domain), _length(size, "size")
-    spread = step / 4 if deviation is None else _length(deviation, "deviation")
+    points, step = _plane(domain), float_of(size, "size", positive=True)
+    spread = step / 4 if deviation is None else float_of(deviation, "deviation", positive=True)
     sides = []
     for axis in (0, 1):
         first = math.floor((points[:, axis].min() - 6 * spread) / step)
@@ -67,7 +67,7 @@ def offset_snapped(domain: Domain, size: float, deviation: float | None = None) 
         nodes = np.arange(first, last + 1)
         edges = (np.append(nodes - 0.5, nodes[-1] + 0.5) * step - points[:, axis, None]) / spread
         mass = np.diff(ndtr(np.clip(edges, -6, 6)), axis=1)
-        sides.append((nodes * step, mass / mass.sum(axis=1, keepdims=True)))
+        sides.append((nodes * step, normalised_rows(mass)))
     (xs, across), (ys, along) = sides
     joint = (along[:, :, None] * across[:, None, :]).reshape(len(points), -1)
     used = joint.any(axis=0)
@@ -117,7 +117,7 @@ def dense_areas(prior: Prior, share: Number) -> Mechanism:
     True
     """
     points = _plane(prior.domain)
-    least = float(parse_exact(share, where="share", positive=True))
+    least = float_of(share, "share", positive=True)
     out = np.zeros(points.shape)
     waiting = [np.arange(len(points))]
     while waiting:
@@ -144,10 +144,6 @@ def _plane(domain: Domain) -> Floats:
             remedy="Use a grid, om.Grid.geographic for degrees",
         )
     return points
-
-
-def _length(value: float, where: str) -> float:
-    return float(parse_exact(value, where=where, positive=True))
 
 
 def _deterministic(domain: Domain, reported: Floats) -> Mechanism:

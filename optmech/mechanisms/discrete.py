@@ -15,12 +15,12 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.arrays import Floats, Ints, finite_array, normalised_rows
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.checked import whole
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.number import Number, float_of, parse_exact
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import DistanceLike, euclidean, evaluate
+from optmech.spaces.distances import DistanceLike, between, euclidean, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.observables import Subsets
@@ -42,7 +42,7 @@ def randomized_response(secrets: Domain, epsilon: Number) -> Mechanism:
     [[0.75 0.25]
      [0.25 0.75]]
     """
-    lie = _weight(float(parse_exact(epsilon, where="epsilon")))
+    lie = _weight(float_of(epsilon, "epsilon"))
     size = len(secrets)
     matrix = np.full((size, size), lie)
     np.fill_diagonal(matrix, 1.0)
@@ -92,7 +92,7 @@ def geometric(secrets: Domain, epsilon: Number) -> Mechanism:
      [0.3333 0.3333 0.3333]
      [0.1667 0.1667 0.6667]]
     """
-    rate = float(parse_exact(epsilon, where="epsilon"))
+    rate = float_of(epsilon, "epsilon")
     points = secrets.require_points("add geometric noise")
     steps = np.diff(points[:, 0])
     if points.shape[1] != 1 or (
@@ -135,10 +135,10 @@ def exponential(
     [[0.75 0.25]
      [0.25 0.75]]
     """
-    rate = float(parse_exact(epsilon, where="epsilon"))
+    rate = float_of(epsilon, "epsilon")
     outputs, values = _apart(secrets, distance, observables)
     weights = _weight(rate / 2 * (values - values.min(axis=1, keepdims=True)))
-    return Mechanism(secrets, outputs, weights / weights.sum(axis=1, keepdims=True))
+    return Mechanism(secrets, outputs, normalised_rows(weights))
 
 
 @checked_arguments
@@ -168,7 +168,7 @@ def restricted_laplace(
      [0.25   0.5    0.25  ]
      [0.     0.3333 0.6667]]
     """
-    rate = float(parse_exact(epsilon, where="epsilon"))
+    rate = float_of(epsilon, "epsilon")
     reach = float(finite_array(radius, where="radius", ndim=0))
     outputs, values = _apart(secrets, distance, observables)
     near = values <= reach
@@ -180,7 +180,7 @@ def restricted_laplace(
             remedy=f"Use at least {values.min(axis=1).max():g}",
         )
     weights = np.where(near, np.exp(-rate * (values - values.min(axis=1, keepdims=True))), 0.0)
-    return Mechanism(secrets, outputs, weights / weights.sum(axis=1, keepdims=True))
+    return Mechanism(secrets, outputs, normalised_rows(weights))
 
 
 def _apart(
@@ -224,7 +224,7 @@ def subset_selection(secrets: Domain, epsilon: Number, *, size: int | None = Non
      [0.25 0.5  0.25]
      [0.25 0.25 0.5 ]]
     """
-    rate = float(parse_exact(epsilon, where="epsilon"))
+    rate = float_of(epsilon, "epsilon")
     count = len(secrets)
     if count < 2:
         raise ProblemError("there is one secret, and nothing to hide", where="secrets")
@@ -244,7 +244,7 @@ def subset_selection(secrets: Domain, epsilon: Number, *, size: int | None = Non
     matrix = np.where(inside > 0, 1.0, lie)
     labels = [tuple(secrets.labels[k] for k in group) for group in groups]
     seen = Subsets(secrets, labels, groups)
-    return Mechanism(secrets, seen, matrix / matrix.sum(axis=1, keepdims=True))
+    return Mechanism(secrets, seen, normalised_rows(matrix))
 
 
 @checked_arguments
@@ -312,7 +312,7 @@ def tight_constraints(
     """
     rate = parse_exact(epsilon, where="epsilon", positive=True)
     given = euclidean() if distance is None else distance
-    values = evaluate(given, secrets, secrets, where="distance")
+    values = between(given, secrets)
     kernel = np.exp(-np.minimum(float(rate) * values, _FARTHEST))
     try:
         weights = np.linalg.solve(kernel, np.ones(len(secrets)))
@@ -330,4 +330,4 @@ def tight_constraints(
     if off > 1e-9:
         raise SolverError("the equations were not solved", where="tight_constraints")
     matrix = np.maximum(matrix, 0.0)
-    return Mechanism(secrets, secrets, matrix / matrix.sum(axis=1, keepdims=True))
+    return Mechanism(secrets, secrets, normalised_rows(matrix))

@@ -15,6 +15,7 @@ Two ways to the first, of which the first is taken where it is small enough:
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -117,53 +118,72 @@ def spread_reach(terms: int, step: float) -> tuple[float, float]:
     return 5 * math.sqrt(terms) * step, 2 * math.exp(-50.0)
 
 
-class _Lattice:
-    """Bounds from the law of the spread sum on a cyclic lattice."""
+class CyclicSums:
+    """The law of a sum of copies of a spread Y on a cyclic lattice, made of atoms at whole numbers
+    of steps. ``least`` is the least that the window reaches to either side."""
 
-    def __init__(self, values: Floats, weights: Floats, copies: int, nodes: int) -> None:
+    atoms: Ints
+    mass: Floats
+
+    def __init__(
+        self, values: Floats, weights: Floats, copies: int, nodes: int, least: float = 0.0
+    ) -> None:
         self.copies, self.nodes = copies, nodes
         low, high = float(values.min()), float(values.max())
         # spreading widens the tails a little: they are bounded again, at the ends of the window
-        top = max(-low, high)
+        top = max(-low, high, least)
         left = max(top, min(reach(-values, weights, copies), -copies * low))
         right = max(top, min(reach(values, weights, copies), copies * high))
         margin = 2 * copies + 4
         self.step = 1.02 * (left + right) / (nodes - 2 * margin)
-        self.start = -1.01 * left - margin * self.step
-        self.atoms, self.mass = _merged(*spread(values / self.step, weights))
+        self.first = math.floor((-1.01 * left - margin * self.step) / self.step)
 
-    def bounds(self) -> Interval:
-        """The interval; see the module's docstring for why it holds."""
+    @cached_property
+    def law(self) -> tuple[Floats, Floats, float]:
+        """Places, the cyclic law at them, and the 2-norm of its error."""
         from scipy.fft import irfft, rfft
 
-        n, size, h = self.copies, self.nodes, self.step
+        n, size = self.copies, self.nodes
         law = np.bincount(self.atoms % size, weights=self.mass, minlength=size)
         norm = float(np.sqrt((law**2).sum()))
         power = irfft(rfft(law) ** n, size)
-        first = math.floor(self.start / h)
-        places: Floats = (first + np.arange(size, dtype=np.float64)) * h
-        cyclic = np.maximum(np.roll(power, -(first % size)), 0.0)
-        positive = np.maximum(places, 0.0)
-        fourier = fourier_error(size, n, norm, float(np.sqrt((power**2).sum())))
-        blur = fourier * float(np.sqrt((positive**2).sum()))
-        outside, beyond = self._tails(first * h, (first + size - 1) * h)
-        mean = float(total(cyclic * positive))
-        rounding = 2 * depth(size) * UNIT * mean
-        upper = mean + blur + beyond + rounding
-        spread = self._excess(cyclic, places, fourier, outside)
-        # mass of the outside that the cycle maps into the window counts at most the largest place
-        lower = upper - 2 * (blur + beyond + rounding) - outside * float(positive[-1]) - spread
-        return Interval(max(0.0, lower), upper)
+        places: Floats = (self.first + np.arange(size, dtype=np.float64)) * self.step
+        cyclic = np.maximum(np.roll(power, -(self.first % size)), 0.0)
+        return places, cyclic, fourier_error(size, n, norm, float(np.sqrt((power**2).sum())))
 
-    def _tails(self, left: float, right: float) -> tuple[float, float]:
+    @cached_property
+    def outside(self) -> tuple[float, float]:
         """P(S' outside the window) and E[S'; S' beyond its right end], by Chernoff's bound."""
-        values = self.atoms * self.step
+        values: Floats = (self.atoms * self.step).astype(np.float64)
         n = self.copies
+        left, right = self.first * self.step, (self.first + self.nodes - 1) * self.step
         lower = 0.0 if n * values.min() >= left else chernoff(-values, self.mass, n, -left)[0]
         if n * values.max() <= right:
             return lower, 0.0
         upper, moment = chernoff(values, self.mass, n, right)
         return lower + upper, moment
+
+
+class _Lattice(CyclicSums):
+    """Bounds from the law of the spread sum on a cyclic lattice."""
+
+    def __init__(self, values: Floats, weights: Floats, copies: int, nodes: int) -> None:
+        super().__init__(values, weights, copies, nodes)
+        self.atoms, self.mass = _merged(*spread(values / self.step, weights))
+
+    def bounds(self) -> Interval:
+        """The interval; see the module's docstring for why it holds."""
+        places, cyclic, fourier = self.law
+        positive = np.maximum(places, 0.0)
+        blur = fourier * float(np.sqrt((positive**2).sum()))
+        outside, beyond = self.outside
+        mean = float(total(cyclic * positive))
+        rounding = 2 * depth(self.nodes) * UNIT * mean
+        upper = mean + blur + beyond + rounding
+        spread = self._excess(cyclic, places, fourier, outside)
+        # mass of the outside that the cycle maps into the window counts at most the largest place
+        lower = upper - 2 * (blur + beyond + rounding) - outside * float(positive[-1]) - spread
+        return Interval(max(0.0, lower), upper)
 
     def _excess(self, cyclic: Floats, places: Floats, fourier: float, outside: float) -> float:
         """Bounds E max(0, S') - E max(0, S).

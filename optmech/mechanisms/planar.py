@@ -19,10 +19,10 @@ from itertools import chain, product
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, normalised_rows, slices
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.checked import positive
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.number import Number, float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
@@ -67,10 +67,10 @@ def planar_laplace(cells: Grid | Regions, epsilon: Number) -> Mechanism:
     >>> print(round(om.measures.expected_loss(m, uniform, om.distances.euclidean()), 3))  # km
     0.628
     """
-    rate = float(parse_exact(epsilon, where="epsilon", positive=True))
+    rate = float_of(epsilon, "epsilon", positive=True)
     offsets, where = _distinct(*_extended(cells))
     masses = np.maximum(_laplace(rate * offsets), _NEGLIGIBLE)[where].reshape(len(cells), -1)
-    return Mechanism(cells, cells, masses / masses.sum(axis=1, keepdims=True))
+    return Mechanism(cells, cells, normalised_rows(masses))
 
 
 def planar_gaussian(cells: Grid | Regions, sigma: float) -> Mechanism:
@@ -98,7 +98,7 @@ def planar_gaussian(cells: Grid | Regions, sigma: float) -> Mechanism:
         # on the side where both tails are small, their difference loses nothing
         flip = low > 0
         matrix *= ndtr(np.where(flip, -low, high)) - ndtr(np.where(flip, -high, low))
-    return Mechanism(cells, cells, matrix / matrix.sum(axis=1, keepdims=True))
+    return Mechanism(cells, cells, normalised_rows(matrix))
 
 
 def _extended(cells: Grid | Regions) -> tuple[Floats, Floats]:
@@ -178,9 +178,8 @@ def _integrate(boxes: Floats, rule: Rule) -> Floats:
     """A rule on (0, 1), applied to each of the three ranges of directions between corners."""
     share_of_range, weight = rule
     out = np.empty(len(boxes))
-    step = max(1, _BATCH // (3 * len(weight)))
-    for start in range(0, len(boxes), step):
-        x0, y0, x1, y1 = boxes[start : start + step].T[:, :, None, None]
+    for part in slices(len(boxes), 3 * len(weight), _BATCH):
+        x0, y0, x1, y1 = boxes[part].T[:, :, None, None]
         corners = [_angle(y, x) for y, x in product((y0, y1), (x1, x0))]
         angles = np.sort(np.concatenate(corners, axis=1), axis=1)
         low, high = angles[:, :-1], angles[:, 1:]
@@ -192,7 +191,7 @@ def _integrate(boxes: Floats, rule: Rule) -> Floats:
             share = _between(near, np.maximum(near, far)) * weight * (high - low)
         # a range without width, between corners in one direction, may have no radius at all
         share = np.where(high > low, share, 0.0)
-        out[start : start + step] = share.sum(axis=(1, 2)) / (2 * np.pi)
+        out[part] = share.sum(axis=(1, 2)) / (2 * np.pi)
     return out
 
 
@@ -265,7 +264,7 @@ def planar_geometric(cells: Grid, epsilon: Number) -> Mechanism:
     >>> print(round(om.measures.epsilon(m, om.distances.euclidean()), 4) <= 1)  # per km
     True
     """
-    rate = float(parse_exact(epsilon, where="epsilon", positive=True))
+    rate = float_of(epsilon, "epsilon", positive=True)
     if not isinstance(cells, Grid):
         raise ProblemError(
             f"{type(cells).__name__} is not a grid",
@@ -308,7 +307,7 @@ def planar_geometric(cells: Grid, epsilon: Number) -> Mechanism:
         beyond[i, j],
         np.where(at_x, beyond_x[i, j], np.where(at_y, beyond_y[i, j], kernel[i, j])),
     ).reshape(len(cells), len(cells))
-    return Mechanism(cells, cells, matrix / matrix.sum(axis=1, keepdims=True))
+    return Mechanism(cells, cells, normalised_rows(matrix))
 
 
 def _suffix(values: Floats, axis: int) -> Floats:

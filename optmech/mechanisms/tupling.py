@@ -12,12 +12,13 @@ import numpy as np
 
 from optmech.analysis.leakage.repetition import delta_of_curve
 from optmech.analysis.measures import weights_over
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, finite_array, slices
+from optmech.base.bisection import bisected
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, moved
 from optmech.exact.checked import probability, whole
-from optmech.exact.number import Interval, Number, parse_exact
+from optmech.exact.number import Interval, Number, float_of, parse_exact
 from optmech.exact.ratios.wide import Wide, either_log_ratio, log_ratio, log_values
 from optmech.exact.rounding import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, expected_log, positive_part
@@ -144,7 +145,7 @@ class Tupling(Shown):
         (docs/theory.md). Where the sums of k + 1 atoms are few they are listed, and the bounds
         differ by rounding only; else ``nodes`` points of a lattice are used.
         """
-        rate = float(parse_exact(epsilon, where="epsilon"))
+        rate = float_of(epsilon, "epsilon")
         p, q = self._outputs(lam0, lam1)
         return self._both_ways(p, q, rate, self._lattice(nodes))
 
@@ -350,11 +351,8 @@ class Tupling(Shown):
         weights = weights_over(self.base, lam, where)
         used = weights > 0
         heavy, columns = Wide.of(weights[used]), self.base.matrix[used].T
-        step = max(1, _BLOCK // len(weights))
-        parts = [
-            Wide.of(columns[k : k + step]).times(heavy).sums() for k in range(0, len(columns), step)
-        ]
-        return Wide.joined(parts)
+        parts = slices(len(columns), len(weights), _BLOCK)
+        return Wide.joined([Wide.of(columns[part]).times(heavy).sums() for part in parts])
 
     def _distances(self, distance: DistanceLike) -> Floats:
         return evaluate(distance, self.base.secrets, self.base.observables, where="distance")
@@ -384,10 +382,8 @@ def tupling(base: Mechanism, dummies: int, dummy_weights: Distribution | None = 
     count = whole(dummies, "dummies", most=_MOST_DUMMIES)
     outputs = base.observables
     given = np.ones(len(outputs)) if dummy_weights is None else weights_of(dummy_weights)
-    try:
+    with moved("dummy_weights"):
         weights = Prior(outputs, finite_array(given, where="dummy_weights")).weights
-    except ProblemError as error:
-        raise ProblemError(error.message, where="dummy_weights", remedy=error.remedy) from error
     return Tupling(base, count, weights)
 
 
@@ -449,11 +445,9 @@ def _edge(
 ) -> float:
     """With ``upper``, the least ε found at which the upper bound of δ keeps the budget (it does at
     ``high``); else the largest at which the lower bound breaks it (or ``low``)."""
-    for _ in range(_EDGE_HALVINGS):
-        middle = (low + high) / 2
-        found = curve(middle, _SEARCH_NODES)
-        if (found.upper if upper else found.lower) > budget:
-            low = middle
-        else:
-            high = middle
-    return high if upper else low
+
+    def within(epsilon: float) -> bool:
+        found = curve(epsilon, _SEARCH_NODES)
+        return (found.upper if upper else found.lower) <= budget
+
+    return bisected(within, low, high, _EDGE_HALVINGS)[upper]

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
-    from optmech.noise.additive.cells import RealLoss as RealLoss
     from optmech.noise.additive.composition import ComposedPrivacy as ComposedPrivacy
-    from optmech.noise.additive.design import NoiseDesign as NoiseDesign
+    from optmech.noise.additive.design import NoiseDesign as NoiseDesign, RealNoise as RealNoise
     from optmech.noise.additive.law import Law as Law
-    from optmech.noise.additive.line import RealNoise as RealNoise
     from optmech.noise.additive.loss import NoiseLoss as NoiseLoss
     from optmech.noise.additive.planar import PlanarNoise as PlanarNoise
+    from optmech.noise.additive.real_loss import RealLoss as RealLoss
     from optmech.noise.additive.renyi import (
         RealRenyiNoise as RealRenyiNoise,
         RenyiNoise as RenyiNoise,

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.bisection import least_whole, reached
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.proposals import excess, mirrored
 
 _TAIL = 1e-16
 _MOST = 4_000_000
@@ -104,8 +106,7 @@ def _staircase(rate: float, steps: int) -> NoisePeer:
     k = _places(steps * (1 - math.log(_TAIL) / rate))
     found = []
     for first in range(1, steps + 1):
-        pmf = b ** (k // steps) * np.where(k % steps < first, 1.0, b)
-        pmf /= 2 * pmf.sum() - pmf[0]
+        pmf = _normalised(b ** (k // steps) * np.where(k % steps < first, 1.0, b))
         found.append((float(pmf @ k), first, pmf))
     _, first, pmf = min(found, key=lambda made: made[0])
     return NoisePeer("staircase", pmf, f"first step {first} of {steps}", "Geng, Viswanath 2016")
@@ -115,18 +116,16 @@ def _truncated(rate: float, part: float, steps: int) -> NoisePeer:
     b = math.exp(-rate / steps)
 
     def made(end: int) -> Floats:
-        pmf = b ** np.arange(end + 1.0)
-        return np.asarray(pmf / (2 * pmf.sum() - pmf[0]))
+        return _normalised(b ** _places(end))
 
-    end = _least(lambda end: _hockey(made(end), rate, steps) <= part)
+    end = least_whole(lambda end: _hockey(made(end), rate, steps) <= part, 1)
     return NoisePeer("truncated Laplace", made(end), f"up to ±{end}", "Geng et al. 2020")
 
 
 def _gaussian(rate: float, part: float, steps: int) -> NoisePeer:
     def made(sigma: float) -> Floats:
         k = _places(sigma * math.sqrt(-2 * math.log(_TAIL * part)) + steps)
-        pmf = np.exp(-(k**2) / (2 * sigma**2))
-        return np.asarray(pmf / (2 * pmf.sum() - pmf[0]))
+        return _normalised(np.exp(-(k**2) / (2 * sigma**2)))
 
     sigma = _smallest(lambda sigma: _hockey(made(sigma), rate, steps) <= part, steps / 50)
     return NoisePeer("discrete Gaussian", made(sigma), f"σ = {sigma:.6g}", "Canonne et al. 2020")
@@ -187,33 +186,14 @@ def _places(end: float) -> Floats:
     return np.arange(math.ceil(end) + 1, dtype=np.float64)
 
 
+def _normalised(pmf: Floats) -> Floats:
+    return np.asarray(pmf / (2 * pmf.sum() - pmf[0]))
+
+
 def _hockey(pmf: Floats, rate: float, shift: int) -> float:
-    both = np.concatenate([np.zeros(shift), pmf[:0:-1], pmf, np.zeros(shift)])
-    return float(np.maximum(both[shift:-shift] - math.exp(rate) * both[2 * shift :], 0).sum())
-
-
-def _least(holds: Callable[[int], bool]) -> int:
-    """The least whole number from which on a growing claim holds."""
-    high = 1
-    while not holds(high):
-        high *= 2
-        _places(high)
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return 0 if high == 1 and holds(0) else high
+    return excess(np.pad(mirrored(pmf), shift), math.exp(rate), shift)
 
 
 def _smallest(holds: Callable[[float], bool], start: float) -> float:
-    """The same for a number >= ``start``, to twelve digits."""
-    low, high = start, 2 * start
-    while not holds(high):
-        low, high = high, 2 * high
-        _places(high)
-    for _ in range(_STEPS):
-        if high - low <= 1e-12 * high:
-            break
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    """The least number >= ``start`` from which on a claim holds, to twelve digits."""
+    return reached(holds, start, 2 * start, _STEPS, 1e-12)[1]

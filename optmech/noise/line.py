@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Literal, TypeVar, overload
+from typing import Literal, TypedDict, TypeVar, Unpack, overload
 
-from optmech.errors import ProblemError, TooLargeError
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.base.bisection import bisected
+from optmech.certificate.objective import relative_gap
+from optmech.errors import TooLargeError
 from optmech.exact.checked import whole
-from optmech.exact.exponentials import exp_bounds
+from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number
-from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
-from optmech.noise.additive.cells import MOST_CELLS, RealLoss, rational
+from optmech.noise.additive.bound import BITS, nothing
+from optmech.noise.additive.cells import MOST_CELLS
 from optmech.noise.additive.certified import LatticeNoise
+from optmech.noise.additive.design import RealNoise, staircase_bound, staircase_loss
 from optmech.noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
-from optmech.noise.additive.law import Law
-from optmech.noise.additive.line import RealNoise, staircase_bound, staircase_loss
-from optmech.noise.additive.privacy import BITS
+from optmech.noise.additive.law import Law, certain
+from optmech.noise.additive.real_loss import RealLoss, Spread, is_function, rational, valued
 from optmech.noise.additive.renyi import RealRenyiNoise
-from optmech.noise.optimum import stated_promise
-from optmech.noise.releases import for_releases as families
-from optmech.noise.renyi import (
-    DivergenceSearch,
-    Renyi,
-    least,
-    stated_bounds,
-    stated_order,
-)
-from optmech.noise.session import Note
-from optmech.noise.shifts import ShiftSearch
+from optmech.noise.proposals import excess, mirrored
+from optmech.noise.releases import ShiftSearch, for_releases as families, stated_promise
+from optmech.noise.renyi import Divergences, Renyi, best_divergence, stated_divergences
+from optmech.noise.search import truncated_end
+from optmech.noise.session import Note, require_alone, require_gap, silent
 from optmech.spaces.arguments import checked_arguments
 
 D = TypeVar("D", bound=LatticeNoise)
@@ -46,24 +46,31 @@ _HELPED = 0.9
 _MOST_AUTO = 512
 _SHARP = Fraction(1, 5 * 10**9)
 """What the step of a staircase may cost for lying between cells, relatively."""
+_FALLS = 24.0
+"""Noise without δ falls by e^-24 at least within so many sensitivities over ε."""
+_STEEP = 4.0
+_SIGMAS = 9.0
+_WIDEST = 2.0**20
 _NARROW = 160
 """Bits of a staircase's ratio, beyond those that a small one takes."""
 _SLACK = Fraction(1, 1 << 120)
 """By how much that is larger than it need be, relatively: enclosures of e^ε differ."""
 
 
+class _Common(TypedDict, total=False):
+    """What goes with every promise."""
+
+    loss: object
+    sensitivity: Number
+    cells: int | Literal["auto"]
+    width: Number | None
+    gap: float
+    note: Note | None
+
+
 @overload
 def real(
-    epsilon: Number,
-    delta: Number = 0,
-    *,
-    loss: object = ...,
-    sensitivity: Number = ...,
-    cells: int | Literal["auto"] = ...,
-    width: Number | None = ...,
-    gap: float = ...,
-    note: Note | None = ...,
-    for_releases: int = ...,
+    epsilon: Number, delta: Number = 0, *, for_releases: int = ..., **common: Unpack[_Common]
 ) -> RealNoise: ...
 
 
@@ -73,12 +80,7 @@ def real(
     renyi: Renyi | None = ...,
     zcdp: Number | None = ...,
     budget: Number | None = ...,
-    loss: object = ...,
-    sensitivity: Number = ...,
-    cells: int | Literal["auto"] = ...,
-    width: Number | None = ...,
-    gap: float = ...,
-    note: Note | None = ...,
+    **common: Unpack[_Common],
 ) -> RealRenyiNoise: ...
 
 
@@ -113,7 +115,9 @@ def real(
     loss:
         "absolute", "square", "threshold" (the probability of noise beyond ±``width``), or corners
         [(0, c), (x, c), …]: a loss of the noise's size that is straight between them and goes on
-        with its last slope.
+        with its last slope. A function of |noise| is to be convex. It is asked at as many points as
+        it takes; what may lie between them is charged to loss and bound (``RealLoss.convex``). With
+        δ > 0 it may grow as it likes, and else no faster than a parabola.
     cells:
         Cells of one sensitivity. The gap falls with their square (with their number, for
         thresholds), and time grows. "auto" doubles them from 16 until the gap is met, up to 512.
@@ -151,22 +155,20 @@ def real(
     optimal 0.866025
     """
     span = rational(sensitivity, "sensitivity")
-    measure = RealLoss.of(loss, width)
-    if not 0 <= gap < 1:
-        raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+    require_gap(gap)
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
-    say = note or (lambda _: None)
+    say = note or silent
     if renyi is not None or zcdp is not None or budget is not None:
-        if epsilon is not None or delta != 0 or count != 1:
-            raise ProblemError(
-                "is a promise of its own",
-                where="budget" if renyi is zcdp else "zcdp" if renyi is None else "renyi",
-                remedy="Leave out epsilon, delta and for_releases",
-            )
-        return _of_divergence(renyi, zcdp, budget, measure, span, cells, gap, say)
+        where = "budget" if renyi is zcdp else "zcdp" if renyi is None else "renyi"
+        several, spent = None if count == 1 else count, None if delta == 0 else delta
+        message = "is a promise of its own"
+        require_alone(where, message, epsilon=epsilon, delta=spent, for_releases=several)
+        asked = stated_divergences(renyi, zcdp, budget)
+        return _of_divergence(asked, (loss, width), span, cells, gap, say)
     rate, part = stated_promise(epsilon, delta)
+    measure = RealLoss.of(loss, width, _spread(float(rate) / count, float(part), span, count))
     if count > 1:
-        rate_of_one = rate if part > 0 else Exact(rate.factor / count, rate.log_of)
+        rate_of_one = rate if part > 0 else rate.times(Fraction(1, count))
         one = real(
             rate_of_one, part, loss=measure, sensitivity=span, cells=cells, gap=gap, note=note
         )
@@ -175,12 +177,31 @@ def real(
 
     def searched(count: int) -> RealNoise:
         nonlocal deep
-        stated = RealNoise(Law(1, (2,)), measure, rate, part, span, cells=count)
+        stated = RealNoise(certain(), measure, rate, part, span, cells=count)
         search = LineSearch(stated, gap, say, deep)
         found, deep = search.best(), search.deep
         return found
 
-    return _refined(searched, cells, gap, say)
+    return _within(_refined(searched, cells, gap, say), loss)
+
+
+def _spread(rate: float, part: float, span: Fraction, count: int) -> Spread:
+    """Where (ε, δ)-private noise is likely."""
+    size = float(span)
+    scale = size / max(min(rate, _STEEP), part)
+    reach = _FALLS * size / rate if rate > 0 else math.inf
+    if part > 0:
+        reach = min(reach, 1.1 * truncated_end(rate, part, 1) * size)
+    return Spread(reach + 2 * size, scale, ends=part > 0 and count == 1)
+
+
+def _within(found: RealNoise, loss: object) -> RealNoise:
+    """Noise for a function, which is not known to be as dear as stated beyond its points."""
+    if is_function(loss):
+        end = found.measure.corners[-1][0]
+        if found.law.tails or (found.law.n + Fraction(1, 2)) * found.step > end:
+            RealLoss.of(loss, None, Spread(float(end), float(found.sensitivity)))
+    return found
 
 
 def _refined(
@@ -205,24 +226,25 @@ def _refined(
 
 
 def _of_divergence(
-    renyi: Renyi | None,
-    zcdp: Number | None,
-    budget: Number | None,
-    measure: RealLoss,
+    asked: Divergences,
+    loss: tuple[object, Number | None],
     span: Fraction,
     cells: int | Literal["auto"],
     gap: float,
     say: Note,
 ) -> RealRenyiNoise:
     """Noise with bounds on its divergences, or of the least one."""
-    cost = None if budget is None else rational(budget, "budget")
-    bounds, rho = stated_bounds(renyi, zcdp) if cost is None else (stated_order(renyi, zcdp), None)
+    size = float(span) * asked.sigma
+    if asked.cost is not None and is_function(loss[0]):
+        # noise about as large as what costs so much
+        size = float(span)
+        while size < _WIDEST and valued(loss[0], Fraction(size)) <= asked.cost:
+            size *= 2
+    measure = RealLoss.of(*loss, Spread(_SIGMAS * size, size))
 
     def searched(count: int) -> RealRenyiNoise:
-        stated = RealRenyiNoise(Law(1, (2,)), measure, bounds, span, rho=rho, cells=count)
-        if cost is not None:
-            return least(stated, cost, gap, say)
-        return DivergenceSearch(stated, gap, say).best()
+        stated = RealRenyiNoise(certain(), measure, asked.bounds, span, rho=asked.rho, cells=count)
+        return best_divergence(stated, asked.cost, gap, say)
 
     return _refined(searched, cells, gap, say)
 
@@ -231,6 +253,7 @@ def _several(one: RealNoise, rate: Exact, count: int, note: Note) -> RealNoise:
     """Noise of which several releases keep a promise together, from the best of a single one."""
     if not one.delta > 0:
         return replace(one, epsilon=rate, releases=count).require_private()
+    one = replace(one, cells=one.bounding, grid=0)
     found = families(rate, one.delta, count, sensitivity=one.cells, loss=one.majorant, note=note)
     law, exponent = found.together.law, found.together.exponent
     seconds = one.seconds + found.together.seconds
@@ -247,15 +270,41 @@ class LineSearch(ShiftSearch[RealNoise]):
         self.deep = deep
 
     def best(self) -> RealNoise:
-        stated = self.stated
-        degree = {"absolute": 1, "square": 2}.get(stated.measure.name)
+        degree = self.stated.measure.degree
         if not self.delta > 0 and degree is not None:
             self._staircase(degree)
             return self._joined()
         if self.delta >= 1:
             self._nothing()
             return self._joined()
-        return super().best()
+        known = self._known(degree) if degree is not None and self.epsilon > 0 else math.inf
+        if known < math.inf:
+            least = self.stated.lower_bound
+            if least > 0 and relative_gap(known, least) <= self.gap:
+                return self._mixed(self.stated)
+        found = super().best()
+        if found.gap > self.gap:
+            others = [divided(found), *([self._mixed(found)] if known < found.loss else [])]
+            for other in others:
+                if other.exact_loss < found.exact_loss and other.is_private:
+                    found = other
+        return replace(found, seconds=time.perf_counter() - self.started).require_private()
+
+    def _known(self, degree: int) -> float:
+        """What the staircase costs that is mixed with next to nothing, with probability δ."""
+        low, _ = staircase_bound(exp_bounds(self.stated.each, BITS)[1], degree)
+        return float((1 - bracket(self.delta)[0]) * low * self.stated.sensitivity**degree)
+
+    def _mixed(self, found: RealNoise) -> RealNoise:
+        """The same bound, and the best noise without δ with probability 1 - δ, else hardly any."""
+        pure = LineSearch(
+            replace(found, delta=Exact(Fraction(0)), grid=0, multipliers=None),
+            self.gap,
+            self.note,
+            False,
+        ).best()
+        law = mixed(pure.law, bracket(self.delta)[0])
+        return replace(found, law=law, cells=pure.cells, grid=found.bounding)
 
     def _is_enough(self) -> bool:
         """Whether there is a law and nothing more is searched; where that is little work, all
@@ -273,11 +322,8 @@ class LineSearch(ShiftSearch[RealNoise]):
 
     def _nothing(self) -> None:
         """Where all noise is private: even on the cheapest cell."""
-        values = self.stated.majorant.values
-        cheapest = values.index(min(values))
-        self._take(Law(1, (*(0,) * cheapest, 1)) if cheapest else Law(1, (2,)))
-        none = ShiftMultipliers(self.sensitivity, (0,), (0, 0, 0), 0)
-        self._keep(NoiseMultipliers(0, (none,)))
+        self._take(certain(self.stated.majorant.cheapest))
+        self._keep(nothing(self.sensitivity))
 
     def _staircase(self, degree: int) -> None:
         """The staircase, on cells between two of which its step lies nearly."""
@@ -308,3 +354,55 @@ def _stairs(inner: int, cells: int, ratio: Fraction) -> Law:
         level -= 1
         tail = math.ceil(level * r / (1 - r))
     return Law(wide, (level + rest, *(level,) * inner), (tail,) * cells, fall, bits)
+
+
+_BITS = 80
+_MOST_PARTS = 15
+_MOST_TERMS = 1_500_000
+"""Places times shifts that are decided."""
+_HALVINGS = 30
+_ROUNDING = 1e-12
+
+
+def mixed(law: Law, delta: Fraction) -> Law:
+    """The law with probability 1 - ``delta``, or a little more, and else the middle cell."""
+    part = math.floor(delta * (1 << _BITS))
+    rest = (1 << _BITS) - part
+    window = [value * rest for value in law.window]
+    window[0] += part << law.bits
+    tails = tuple(value * rest for value in law.tails)
+    return Law(law.bits + _BITS, tuple(window), tails, law.ratio, law.ratio_bits)
+
+
+def divided(design: RealNoise) -> RealNoise:
+    """The same noise on an odd number of cells for every one, with as much as δ allows of what the
+    middle one has in the middle one of these; the design where it has tails or too many cells."""
+    law, cells = design.law, design.cells
+    parts = math.isqrt(_MOST_TERMS // (cells * (law.n + cells)))
+    parts = min(_MOST_PARTS, parts - 1 + parts % 2)
+    if law.tails or parts < 3:
+        return design
+    share = _gathered(law.floats[: law.n + 1], design)
+    # as whole numbers over a power of two; the middle takes what rounding leaves
+    unit = (1 << _BITS) // parts
+    inner = math.floor(Fraction(1 - share) * law.window[0])
+    window = [inner * unit] * (parts // 2 + 1)
+    window += [value * unit for value in law.window[1:] for _ in range(parts)]
+    bits = law.bits + _BITS
+    window[0] += (1 << bits) - (2 * sum(window) - window[0])
+    return replace(design, law=Law(bits, tuple(window)), cells=cells * parts, grid=cells)
+
+
+def _gathered(places: Floats, design: RealNoise) -> float:
+    """The share of the middle's probability that may be at 0 itself: no shift covers it."""
+    power, limit = math.exp(float(design.epsilon)), float(bracket(design.delta)[0])
+    both = np.pad(mirrored(places), design.cells)
+    centre = len(both) // 2
+
+    def long(share: float) -> bool:
+        own = both.copy()
+        own[centre] *= 1 - share
+        most = max(excess(own, power, s) for s in range(1, design.cells + 1))
+        return not share * both[centre] + most <= limit * (1 - _ROUNDING)
+
+    return bisected(long, 0.0, 1.0, _HALVINGS)[0] * (1 - _ROUNDING)

@@ -2,78 +2,60 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, overload
+from fractions import Fraction
+from typing import Literal, TypedDict, Unpack, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.certificate.objective import OPTIMAL_GAP
-from optmech.errors import InfeasibleError, ProblemError
-from optmech.exact.checked import probability, whole
-from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact, Number, parse_exact
-from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.designs.design import Design
+from optmech.errors import ProblemError, TooLargeError
+from optmech.exact.checked import whole
+from optmech.exact.number import Number
 from optmech.noise.additive.design import NoiseDesign
-from optmech.noise.additive.file import LARGEST_EPSILON, MOST_RELEASES, MOST_SENSITIVITY
-from optmech.noise.additive.law import Law
-from optmech.noise.additive.loss import LossLike, NoiseLoss
+from optmech.noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
+from optmech.noise.additive.law import certain
+from optmech.noise.additive.loss import LossLike, NoiseLoss, tabulated
 from optmech.noise.additive.planar import PlanarNoise
 from optmech.noise.additive.renyi import RenyiNoise
-from optmech.noise.bounded import best_in_range
 from optmech.noise.planar import best_planar
-from optmech.noise.renyi import Renyi, best_renyi, least_renyi, stated_bounds
-from optmech.noise.search import MOST_ROWS, Search, truncated_end
-from optmech.noise.session import Note
-from optmech.noise.shifts import MANY_SHIFTS, ShiftSearch
+from optmech.noise.releases import best_single, for_releases as families, reach_of, stated_promise
+from optmech.noise.renyi import Renyi, best_divergence, stated_divergences
+from optmech.noise.session import Note, Promise, require_alone, require_gap, silent
+from optmech.pipeline.solve import solve
+from optmech.problem import DifferentialPrivacy, Problem
+from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Prior
 
-_LEAST_EPSILON = 1e-4
-_LEAST_DELTA = 1e-100
-_LEAST_REACH, _MOST_REACH = 64, 9_000
 _MOST_PLANAR = 48
-_FALLS = 30.0
-"""Noise without δ falls by e^-30 at least within so many sensitivities over ε."""
+_MOST_IN_RANGE = 400
 
-if TYPE_CHECKING:
-    from optmech.designs.design import Design
+
+class _Common(TypedDict, total=False):
+    """What goes with every promise."""
+
+    sensitivity: int
+    loss: LossLike
+    width: int | None
+    gap: float
+    note: Note | None
 
 
 @overload
 def optimal(
-    *,
-    renyi: Renyi,
-    sensitivity: int = ...,
-    loss: LossLike = ...,
-    width: int | None = ...,
-    gap: float = ...,
-    note: Note | None = ...,
-    budget: Number | None = ...,
+    *, renyi: Renyi, budget: Number | None = ..., **common: Unpack[_Common]
 ) -> RenyiNoise: ...
 
 
 @overload
-def optimal(
-    *,
-    zcdp: Number,
-    sensitivity: int = ...,
-    loss: LossLike = ...,
-    width: int | None = ...,
-    gap: float = ...,
-    note: Note | None = ...,
-) -> RenyiNoise: ...
+def optimal(*, zcdp: Number, **common: Unpack[_Common]) -> RenyiNoise: ...
 
 
 @overload
 def optimal(
-    epsilon: Number,
-    delta: Number = ...,
-    *,
-    sensitivity: int = ...,
-    loss: LossLike = ...,
-    width: int | None = ...,
-    gap: float = ...,
-    note: Note | None = ...,
-    for_releases: int = ...,
+    epsilon: Number, delta: Number = ..., *, for_releases: int = ..., **common: Unpack[_Common]
 ) -> NoiseDesign: ...
 
 
@@ -82,13 +64,9 @@ def optimal(
     epsilon: Number,
     delta: Number = ...,
     *,
-    sensitivity: int = ...,
-    loss: LossLike = ...,
-    width: int | None = ...,
-    gap: float = ...,
-    note: Note | None = ...,
     bounded: tuple[int, int],
     prior: ArrayLike | None = ...,
+    **common: Unpack[_Common],
 ) -> Design: ...
 
 
@@ -100,11 +78,7 @@ def optimal(
     dimensions: Literal[2],
     norm: str = ...,
     loss_norm: str | None = ...,
-    sensitivity: int = ...,
-    loss: LossLike = ...,
-    width: int | None = ...,
-    gap: float = ...,
-    note: Note | None = ...,
+    **common: Unpack[_Common],
 ) -> PlanarNoise: ...
 
 
@@ -193,120 +167,101 @@ def optimal(
     >>> design.sample(3, seed=1).tolist()
     [8, 0, -1]
     """
-    if dimensions != 1 or norm is not None or loss_norm is not None:
+    say = note or silent
+    planar = dimensions != 1 or norm is not None or loss_norm is not None
+    divergent = not planar and (renyi is not None or zcdp is not None)
+    several = None if for_releases == 1 else for_releases
+    ranged = {"bounded": bounded, "prior": prior}
+    if planar:
         whole(dimensions, "dimensions", 2, 2)
-        if renyi is not None or bounded is not None or prior is not None or for_releases != 1:
-            raise ProblemError(
-                "are for ε and δ of one release",
-                where="dimensions",
-                remedy="Leave out renyi, bounded, prior and for_releases",
-            )
-    elif renyi is not None or zcdp is not None:
-        others = (epsilon, bounded, prior)
-        if any(other is not None for other in others) or delta != 0 or for_releases != 1:
-            raise ProblemError(
-                "is a promise of its own",
-                where="zcdp" if renyi is None else "renyi",
-                remedy="Leave out epsilon, delta, bounded, prior and for_releases",
-            )
-        steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
-        if not 0 <= gap < 1:
-            raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
-        say = note or (lambda _: None)
-        if budget is not None:
-            return least_renyi(renyi, zcdp, steps, loss, width, budget, gap, say)
-        return best_renyi(stated_bounds(renyi, zcdp), steps, loss, width, gap, say)
-    if budget is not None:
+        message = "are for ε and δ of one release"
+        require_alone("dimensions", message, renyi=renyi, **ranged, for_releases=several)
+    if divergent:
+        where, spent = "zcdp" if renyi is None else "renyi", None if delta == 0 else delta
+        message = "is a promise of its own"
+        require_alone(where, message, epsilon=epsilon, delta=spent, **ranged, for_releases=several)
+    elif budget is not None:
         raise ProblemError("goes with an order", where="budget", remedy="Give renyi=order as well")
-    rate, part = stated_promise(epsilon, delta)
+    promise = None if divergent else stated_promise(epsilon, delta)
     steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
-    if not 0 <= gap < 1:
-        raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+    require_gap(gap)
+    if promise is None:
+        asked = stated_divergences(renyi, zcdp, budget)
+        measure = NoiseLoss.of(loss, width, asked.reach(steps))
+        stated = RenyiNoise(certain(), measure, asked.bounds, steps, rho=asked.rho)
+        return best_divergence(stated, asked.cost, gap, say)
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
-    if count > 1 and (bounded is not None or prior is not None):
-        raise ProblemError(
-            "goes with noise on all whole numbers",
-            where="for_releases",
-            remedy="Leave out bounded and prior, or for_releases",
-        )
-    if bounded is not None:
-        return best_in_range(loss, width, rate, part, steps, bounded, prior, gap)
-    if prior is not None:
+    if count > 1:
+        require_alone("for_releases", "goes with noise on all whole numbers", **ranged)
+    if bounded is None and prior is not None:
         raise ProblemError(
             "goes with a range", where="prior", remedy="Give bounded=(low, high) as well"
         )
+    if bounded is not None:
+        return _in_range(loss, width, promise, steps, bounded, prior, gap)
+    rate, part = promise
     reach = reach_of(float(rate) / count, float(part), steps)
-    measure = NoiseLoss.of(loss, width, min(reach, _MOST_PLANAR) if dimensions == 2 else reach)
-    if dimensions == 2:
+    measure = NoiseLoss.of(loss, width, min(reach, _MOST_PLANAR) if planar else reach)
+    if planar:
         norm = norm or "l1"
-        stated = (rate, part, steps, norm, measure, loss_norm or norm, gap)
-        return best_planar(*stated, note or (lambda _: None))
-    if part >= 1:
-        return _anything(measure, rate, part, steps, count)
+        return best_planar(measure, promise, steps, (norm, loss_norm or norm), gap, say)
     if count > 1:
-        return _several(rate, part, count, steps, measure, gap, note)
-    design = NoiseDesign(Law(1, (2,)), measure, rate, part, steps)
-    chosen = ShiftSearch if steps > MANY_SHIFTS else Search
-    return chosen(design, gap, note or (lambda _: None)).best()
-
-
-def stated_promise(epsilon: Number | None, delta: Number) -> tuple[Exact, Exact]:
-    """ε and δ as they are searched for; raises ProblemError for what is none or out of range,
-    InfeasibleError where both are 0."""
-    if epsilon is None:
-        raise ProblemError("is missing", where="epsilon", remedy="Give ε, or renyi=(order, ε)")
-    rate, part = parse_exact(epsilon, where="epsilon"), probability(delta)
-    if rate > LARGEST_EPSILON or 0 < rate < _LEAST_EPSILON:
-        raise ProblemError(
-            f"{float(rate):g} is out of range",
-            where="epsilon",
-            remedy=f"Give 0, or {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
-        )
-    if bracket(part)[1] > 0 and part < _LEAST_DELTA:
-        raise ProblemError(
-            f"is below {_LEAST_DELTA:g}", where="delta", remedy="Give 0, or more than that"
-        )
-    if not rate > 0 and not part > 0:
-        raise InfeasibleError(
-            "with ε = δ = 0 all shifts of the noise would be the same distribution",
-            where="epsilon",
-            remedy="Allow some ε or δ",
-        )
-    return rate, part
-
-
-def _anything(loss: NoiseLoss, rate: Exact, part: Exact, steps: int, count: int) -> NoiseDesign:
-    """Where all noise is private: never anything but what costs least."""
-    cheapest = loss.values.index(loss.floor)
-    law = Law(1, (*(0,) * cheapest, 1)) if cheapest else Law(1, (2,))
-    none = NoiseMultipliers(0, (ShiftMultipliers(steps, (0,), (0, 0, 0), 0),))
-    return NoiseDesign(law, loss, rate, part, steps, none, releases=count)
-
-
-def reach_of(rate: float, part: float, steps: int) -> int:
-    """How far out noise is likely enough for the values of a function to matter, as far as windows
-    go."""
-    far = math.inf if rate <= 0 else _FALLS * steps / rate
-    if part > 0:
-        far = min(far, truncated_end(rate, part, steps))
-    return int(max(_LEAST_REACH, min(far, _MOST_REACH, MOST_ROWS / (2 * steps))))
+        return _several(promise, count, steps, measure, gap, say)
+    return best_single(measure, promise, steps, gap, say)
 
 
 def _several(
-    rate: Exact,
-    part: Exact,
-    count: int,
-    steps: int,
-    loss: NoiseLoss,
-    gap: float,
-    note: Note | None,
+    promise: Promise, count: int, steps: int, loss: NoiseLoss, gap: float, note: Note
 ) -> NoiseDesign:
     """Noise of which several releases keep a promise together."""
-    if part > 0:
-        from optmech.noise import releases
-
-        found = releases.for_releases(rate, part, count, sensitivity=steps, loss=loss, note=note)
+    rate, part = promise
+    if 0 < part < 1:
+        found = families(rate, part, count, sensitivity=steps, loss=loss, note=note)
         return found.together
-    share = Exact(rate.factor / count, rate.log_of)
-    one = optimal(share, part, sensitivity=steps, loss=loss, gap=gap, note=note)
+    each = promise if part > 0 else stated_promise(rate.times(Fraction(1, count)), part)
+    one = best_single(loss, each, steps, gap, note)
     return replace(one, epsilon=rate, releases=count).require_private()
+
+
+def _in_range(
+    loss: LossLike,
+    width: int | None,
+    promise: Promise,
+    sensitivity: int,
+    bounded: tuple[int, int],
+    prior: ArrayLike | None,
+    gap: float,
+) -> Design:
+    """The best mechanism from low, …, high to itself, adjacent numbers being at most
+    ``sensitivity`` apart: of least loss at the worst number, or of least expected loss under a
+    prior. Raises ProblemError for ends that are none, TooLargeError beyond 400 numbers."""
+    if not isinstance(bounded, tuple) or len(bounded) != 2:
+        raise ProblemError("is no pair", where="bounded", remedy="Give (low, high)")
+    low = whole(bounded[0], "bounded[0]", None)
+    high = whole(bounded[1], "bounded[1]", None)
+    if low >= high:
+        raise ProblemError("is empty", where="bounded", remedy="Give (low, high) with low < high")
+    if high - low >= _MOST_IN_RANGE:
+        raise TooLargeError(
+            f"is a range of {high - low + 1:,} numbers",
+            where="bounded",
+            remedy=f"Give at most {_MOST_IN_RANGE}, or leave it out: noise for all whole numbers",
+        )
+    labels = list(range(low, high + 1))
+    numbers = Domain(labels, [float(k) for k in labels])
+    apart = np.abs(np.subtract.outer(labels, labels))
+    pairs = [(int(i), int(j)) for i, j in np.argwhere((apart > 0) & (apart <= sensitivity))]
+    stated = DifferentialPrivacy(promise[0], pairs, delta=promise[1])
+    if callable(loss) and not isinstance(loss, NoiseLoss):
+        # differences in the range are all that it is asked for
+        costs = np.array([float(value) for value in tabulated(loss, high - low)])[apart]
+    else:
+        costs = NoiseLoss.of(loss, width).floats(apart.astype(np.float64))
+    weights = np.ones(len(labels)) if prior is None else prior
+    problem = Problem(
+        Prior(numbers, weights),
+        costs,
+        objective="worst_loss" if prior is None else "expected_loss",
+        constraints=[stated],
+    )
+    return solve(problem, gap=gap)

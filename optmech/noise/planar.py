@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
 
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.errors import InfeasibleError, ProblemError, TooLargeError
+from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.checked import whole
-from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact
 from optmech.noise.additive.file import (
     LARGEST_EPSILON,
     MOST_PAIRS,
@@ -22,14 +21,23 @@ from optmech.noise.additive.file import (
 )
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.planar import (
+    Class,
     PlanarMultipliers,
     PlanarNoise,
     PlanarShift,
     classes,
     shape_of,
 )
-from optmech.noise.additive.planar_law import Place, PlanarLaw, orbit, radius, shifts_within, wedge
-from optmech.noise.additive.planar_loss import PlanarLoss
+from optmech.noise.additive.planar_law import (
+    Place,
+    PlanarLaw,
+    PlanarLoss,
+    orbit,
+    radius,
+    shares,
+    shifts_within,
+    wedge,
+)
 from optmech.noise.planar_program import (
     PlanarRows,
     PlanarSolution,
@@ -37,8 +45,9 @@ from optmech.noise.planar_program import (
     first_shifts,
     solve_planar,
 )
-from optmech.noise.proposals import SLACK, tail_ratio
-from optmech.noise.session import Session
+from optmech.noise.proposals import SLACK, tail_ratio, whole_numbers
+from optmech.noise.releases import require_delta
+from optmech.noise.session import Note, Promise, Session
 
 _ROUNDS = 5
 _PASSES = 6
@@ -57,75 +66,57 @@ _LEAST_DELTA = 1e-12
 
 
 def best_planar(
-    rate: Exact,
-    part: Exact,
-    steps: int,
-    norm: str,
     loss: NoiseLoss,
-    loss_norm: str,
+    promise: Promise,
+    steps: int,
+    norms: tuple[str, str],
     gap: float,
-    note: Callable[[str], None],
+    note: Note,
 ) -> PlanarNoise:
     """The noise of least expected loss c(‖Z‖) for pairs that one person changes by at most
-    ``steps`` in a norm.
+    ``steps`` in the first of two norms; the loss is of the second.
 
-    Raises ProblemError for what is out of range, InfeasibleError for ε = δ = 0, TooLargeError
-    where noise spreads over more places than are searched, SolverError where none is found.
+    Raises ProblemError for what is out of range, TooLargeError where noise spreads over more places
+    than are searched, SolverError where none is found.
     """
-    shape_of(norm)
+    norm, loss_norm = norms
+    shape = shape_of(norm)
     whole(steps, "sensitivity", 1, MOST_PLANAR_SENSITIVITY)
     measure = PlanarLoss(loss, loss_norm)
+    rate, part = promise
     if not rate > 0:
-        where = "epsilon"
-        if not part > 0:
-            raise InfeasibleError("with ε = δ = 0 no noise is private", where=where)
-        raise ProblemError("is 0", where=where, remedy="Give a positive ε for pairs")
+        raise ProblemError("is 0", where="epsilon", remedy="Give a positive ε for pairs")
     if not _LEAST_EPSILON <= rate <= LARGEST_EPSILON:
         raise ProblemError(
             f"{float(rate):g} is out of range for pairs",
             where="epsilon",
             remedy=f"Give {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
         )
-    if bracket(part)[1] > 0 and part < _LEAST_DELTA:
-        raise ProblemError(
-            f"is below {_LEAST_DELTA:g}", where="delta", remedy="Give 0, or more than that"
-        )
-    if part >= 1:
-        return _anything(measure, rate, part, steps, norm)
-    return _Search(rate, part, steps, norm, measure, gap, note).best()
+    require_delta(part, _LEAST_DELTA)
+    stated = PlanarNoise(PlanarLaw(shape, 0, 1, (2,)), measure, rate, part, steps, norm)
+    return _anything(stated) if part >= 1 else _Search(stated, gap, note).best()
 
 
-def _anything(measure: PlanarLoss, rate: Exact, part: Exact, steps: int, norm: str) -> PlanarNoise:
+def _anything(stated: PlanarNoise) -> PlanarNoise:
     """Where all noise is private: never anything but what costs least."""
-    shape = shape_of(norm)
-    far = measure.loss.values.index(measure.loss.floor)
+    shape, far = stated.law.shape, stated.measure.loss.cheapest
     core = [4 // len(orbit((far, 0))) * (place == (far, 0)) for place in wedge(shape, far)]
     zeros = (0,) * len(list(classes(shape, 0, (1, 0))))
     proof = PlanarMultipliers(0, 0, (PlanarShift((1, 0), zeros, 0),))
-    law = PlanarLaw(shape, far, 2, tuple(core))
-    return PlanarNoise(law, measure, rate, part, steps, norm, proof)
+    return replace(stated, law=PlanarLaw(shape, far, 2, tuple(core)), multipliers=proof)
 
 
 class _Search(Session[PlanarNoise]):
     """Windows that grow."""
 
-    def __init__(
-        self,
-        rate: Exact,
-        part: Exact,
-        steps: int,
-        norm: str,
-        measure: PlanarLoss,
-        gap: float,
-        note: Callable[[str], None],
-    ) -> None:
-        nothing = PlanarLaw(shape_of(norm), 0, 1, (2,))
-        super().__init__(PlanarNoise(nothing, measure, rate, part, steps, norm), gap, note)
-        ratio, bits = tail_ratio(rate)
-        self.ratio, self.ratio_bits = ratio, bits
-        window = PlanarWindow(measure, float(rate), float(part) * (1 - _KEPT), steps, norm, 1, 0.0)
-        self.window = window
-        self.shifts = first_shifts(window)
+    def __init__(self, stated: PlanarNoise, gap: float, note: Note) -> None:
+        super().__init__(stated, gap, note)
+        self.ratio, self.ratio_bits = tail_ratio(stated.epsilon)
+        part = float(stated.delta) * (1 - _KEPT)
+        self.window = PlanarWindow(
+            stated.measure, float(stated.epsilon), part, stated.sensitivity, stated.norm, 1, 0.0
+        )
+        self.shifts = first_shifts(self.window)
 
     def best(self) -> PlanarNoise:
         """The design: the best law with the best multipliers that were found."""
@@ -187,13 +178,10 @@ class _Search(Session[PlanarNoise]):
         every = shifts_within(window.norm, window.sensitivity)
         while True:
             solution = solve_planar(window, self.shifts, _SECONDS)
-            columns = solution.columns
-            missing = [shift for shift in every if shift not in self.shifts]
-            worst = [
-                (self._excess(window, rows, columns, shift), shift)
-                for shift in missing
-                if self._affordable(window.n)
-            ]
+            missing = set(every) - set(self.shifts) if self._affordable(window.n) else ()
+            worst = (
+                (self._excess(window, rows, solution.columns, shift), shift) for shift in missing
+            )
             excess, shift = max(worst, default=(0.0, (0, 0)))
             if excess <= window.delta * (1 + 1e-7) + 1e-9:
                 return solution
@@ -277,80 +265,78 @@ class _Search(Session[PlanarNoise]):
         core, tails = columns[:count], columns[count:]
         rest = 1 - self.ratio / 2**self.ratio_bits
         kept = tails / rest**2 if tails.any() else np.zeros(0)
-        ratio_bits = self.ratio_bits if len(kept) else 0
-        images = [len(orbit(place)) for place in wedge(window.shape, window.n)]
+        fall = (self.ratio, self.ratio_bits) if len(kept) else (0, 0)
         least = min(v for v in (*core.tolist(), *kept.tolist()) if v > 0)
-        bits = 64 + ratio_bits + max(0, -math.frexp(least)[1])
+        bits = 64 + fall[1] + max(0, -math.frexp(least)[1])
         unit = 1 << bits
-        whole_core = [int(Fraction(v) * unit) for v in core.tolist()]
-        whole_tails = [int(Fraction(v) * unit) >> ratio_bits << ratio_bits for v in kept.tolist()]
-        ratio = self.ratio if len(kept) else 0
-        made = sum(v * m for v, m in zip(whole_core, images, strict=True))
-        each = 4 if window.shape == "l1" else 8
-        for c, mass in enumerate(whole_tails, 1):
-            places = (window.n + c) * ((1 << ratio_bits) - ratio) + len(kept) * ratio
-            made += each * (mass >> ratio_bits) * places
+        inner = whole_numbers(core, bits)
+        outer = [value >> fall[1] << fall[1] for value in whole_numbers(kept, bits)]
+        made = sum(shares(window.shape, window.n, inner, outer, fall)) >> fall[1]
         if made > unit:
             # floats sum to one but for roundings
             share = Fraction(unit, made) * (1 - Fraction(1, 1 << 50))
             return self._law(window, columns * float(share))
-        whole_core[0] += unit - made
-        return PlanarLaw(
-            window.shape, window.n, bits, tuple(whole_core), tuple(whole_tails), ratio, ratio_bits
-        )
+        inner[0] += unit - made
+        return PlanarLaw(window.shape, window.n, bits, tuple(inner), tuple(outer), *fall)
 
     def _multipliers(self, window: PlanarWindow, solution: PlanarSolution) -> PlanarMultipliers:
-        """Multipliers of the relaxation, lowered from the outside inwards where they hurt a place
-        more than it can bear."""
-        power, w = math.exp(window.epsilon) * (1 + 1e-14), window
-        known = {s: list(classes(w.shape, w.n, s)) for s in self.shifts}
-        values = {s: solution.multipliers[s].copy() for s in self.shifts}
-        for s, limit in solution.limits.items():
-            values[s] = np.minimum(values[s], limit)
-        cost = w.delta * sum(solution.limits.values())
-        level = (solution.value + cost) * (1 - 1e-13)
-        hurt: dict[Place, list[tuple[Place, int]]] = {}
-        gain: dict[Place, list[tuple[Place, int]]] = {}
-        for s, made in known.items():
-            for i, (one, other, _) in enumerate(made):
-                gain.setdefault(one, []).append((s, i))
-                hurt.setdefault(other, []).append((s, i))
-        places = wedge(w.shape, w.n + w.sensitivity)
-        losses = {p: float(w.measure.bounds(p)[0]) for p in places}
-        ordered = sorted(places, key=lambda p: (losses[p], p), reverse=True)
-        for _ in range(_PASSES):
-            lowered = False
-            for place in ordered:
-                value = (losses[place] - level) * len(orbit(place))
-                value += sum(known[s][i][2] * values[s][i] for s, i in gain.get(place, ()))
-                parts = hurt.get(place, ())
-                value -= power * sum(known[s][i][2] * values[s][i] for s, i in parts)
-                # what hurts from nearer to the centre first
-                for nearer in (True, False):
-                    some = [
-                        (s, i) for s, i in parts
-                        if (losses[known[s][i][0]] <= losses[place]) == nearer
-                    ]  # fmt: skip
-                    total = power * sum(known[s][i][2] * values[s][i] for s, i in some)
-                    if value < -1e-12 * level and total > 0:
-                        kept = max(0.0, 1 + value / total)
-                        for s, i in some:
-                            values[s][i] *= kept
-                        value += (1 - kept) * total
-                        lowered = True
-            if not lowered:
-                break
-        largest = max([1e-300, *(float(v.max()) for v in values.values())])
+        """Multipliers of the relaxation as whole numbers."""
+        known = {s: list(classes(window.shape, window.n, s)) for s in self.shifts}
+        values = iter(self._lowered(window, solution, [c for made in known.values() for c in made]))
+        lowered = {s: list(islice(values, len(made))) for s, made in known.items()}
+        largest = max(1e-300, *map(max, lowered.values()))
         bits = max(0, _BITS - math.frexp(largest)[1])
-        parts_out = []
-        for s in self.shifts:
+        parts = []
+        for s, found in lowered.items():
             limit = int(Fraction(solution.limits.get(s, 0.0)) * (1 << bits))
-            numbers = [int(Fraction(v) * (1 << bits)) for v in values[s].tolist()]
+            numbers = whole_numbers(found, bits)
             if self.stated.delta > 0:
                 numbers = [min(v, limit) for v in numbers]
             if any(numbers):
-                parts_out.append(PlanarShift(s, tuple(numbers), limit))
-        if not parts_out:
-            nothing = (0,) * len(known[self.shifts[0]])
-            parts_out = [PlanarShift(self.shifts[0], nothing, 0)]
-        return PlanarMultipliers(bits, w.n, tuple(parts_out))
+                parts.append(PlanarShift(s, tuple(numbers), limit))
+        s = self.shifts[0]
+        nothing = PlanarShift(s, (0,) * len(known[s]), 0)
+        return PlanarMultipliers(bits, window.n, tuple(parts) or (nothing,))
+
+    def _lowered(
+        self, window: PlanarWindow, solution: PlanarSolution, known: list[Class]
+    ) -> list[float]:
+        """The multipliers of the classes of all shifts, lowered from the outside inwards where they
+        hurt a place more than it can bear."""
+        power, w = math.exp(window.epsilon) * (1 + 1e-14), window
+        limits = solution.limits
+        found = [np.minimum(solution.multipliers[s], limits.get(s, math.inf)) for s in self.shifts]
+        values: list[float] = np.concatenate(found).tolist()
+        level = (solution.value + w.delta * sum(limits.values())) * (1 - 1e-13)
+        hurt: dict[Place, list[int]] = {}
+        gain: dict[Place, list[int]] = {}
+        for i, (one, other, _) in enumerate(known):
+            gain.setdefault(one, []).append(i)
+            hurt.setdefault(other, []).append(i)
+        losses = {p: float(w.measure.bounds(p)[0]) for p in wedge(w.shape, w.n + w.sensitivity)}
+
+        def total(parts: Iterable[int]) -> float:
+            return sum(known[i][2] * values[i] for i in parts)
+
+        ordered = sorted(losses, key=lambda p: (losses[p], p), reverse=True)
+        for _ in range(_PASSES):
+            lowered = False
+            for place in ordered:
+                parts = hurt.get(place, ())
+                value = (losses[place] - level) * len(orbit(place))
+                value = value + total(gain.get(place, ())) - power * total(parts)
+                # what hurts from nearer to the centre first
+                for nearer in (True, False):
+                    some = [
+                        i for i in parts if (losses[known[i][0]] <= losses[place]) == nearer
+                    ]  # fmt: skip
+                    pain = power * total(some)
+                    if value < -1e-12 * level and pain > 0:
+                        kept = max(0.0, 1 + value / pain)
+                        for i in some:
+                            values[i] *= kept
+                        value += (1 - kept) * pain
+                        lowered = True
+            if not lowered:
+                break
+        return values

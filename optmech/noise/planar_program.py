@@ -10,22 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.noise.additive.planar import classes, shape_of
 from optmech.noise.additive.planar_law import (
     Place,
+    PlanarLoss,
     around,
     orbit,
     radius,
     shifts_within,
+    sum_beyond,
     wedge,
 )
-from optmech.noise.additive.planar_loss import PlanarLoss
-from optmech.noise.program import FAR, run_program
+from optmech.noise.program import Program
 
 _LEAST_SCALE = 1e-13
 
@@ -50,27 +51,28 @@ class PlanarWindow:
         return shape_of(self.norm)
 
     @property
-    def has_far(self) -> bool:
-        """Whether probability infinitely far out costs a constant, and breaks no inequality."""
-        return self.delta > 0 and self.measure.loss.is_bounded
+    def far(self) -> float | None:
+        """What probability infinitely far out costs, where that is a constant, and it breaks no
+        inequality."""
+        loss = self.measure.loss
+        return float(loss.end) if self.delta > 0 and loss.is_bounded else None
 
 
 @dataclass(frozen=True)
 class PlanarSolution:
-    """z by place, the shells, the value; of every shift y per class, and its limit."""
+    """z by place and then the shells, the value; of every shift y per class, and its limit."""
 
-    core: dict[Place, float]
-    tails: Floats
+    columns: Floats
     value: float
     multipliers: dict[Place, Floats]
     limits: dict[Place, float]
     far: float = 0.0
     """The probability infinitely far out."""
 
-    @property
-    def columns(self) -> Floats:
-        """z by place, then the shells."""
-        return np.append(np.array(list(self.core.values())), self.tails)
+
+def _arrays(rows: Sequence[tuple[float, ...]]) -> tuple[Any, ...]:
+    """One array of every entry of the rows."""
+    return tuple(np.array(part) for part in zip(*rows, strict=True))
 
 
 class PlanarRows:
@@ -102,28 +104,21 @@ class PlanarRows:
             found[one, other] = found.get((one, other), 0) + count
             if self.with_tails and radius(w.shape, *other) > w.n:
                 found[other, one] = count
-        first = [self.column(one) for one, _ in found]
-        second = [self.column(other) for _, other in found]
-        return (
-            np.array([c for c, _ in first]), np.array([f for _, f in first]),
-            np.array([c for c, _ in second]), np.array([f for _, f in second]),
-            np.array(list(found.values()), dtype=np.float64),
-        )  # fmt: skip
+        return _arrays(
+            [(*self.column(one), *self.column(k), float(m)) for (one, k), m in found.items()]
+        )
 
     def shells(self) -> tuple[Ints, Floats, Ints, Floats]:
         """Pairs of shells that differ by at most the sensitivity, both ways."""
         w, start = self.window, len(self.places)
         p = w.sensitivity
-        one, other, a, b = [], [], [], []
+        found: list[tuple[float, ...]] = []
         for c in range(p):
             for t in range(1, p):
                 block, d = divmod(c + t, p)
                 factor = w.ratio**block
-                one += [start + c, start + d]
-                other += [start + d, start + c]
-                a += [1.0, factor]
-                b += [factor, 1.0]
-        return np.array(one, int), np.array(a), np.array(other, int), np.array(b)
+                found += [(start + c, 1.0, start + d, factor), (start + d, factor, start + c, 1.0)]
+        return _arrays(found)
 
     def weights(self) -> tuple[Floats, Floats]:
         """Probability and expected loss of a unit of every column."""
@@ -132,16 +127,12 @@ class PlanarRows:
         for i, place in enumerate(self.places):
             mass[i] = len(orbit(place))
             cost[i] = mass[i] * float(w.measure.bounds(place)[0])
-        r, p = w.ratio, w.sensitivity
+        r, p, each = w.ratio, w.sensitivity, around(w.shape)
         for c in range(self.count - len(self.places)):
             i, start = len(self.places) + c, w.n + 1 + c
             a, b, g = map(float, w.measure.beyond(w.shape, start))
-            sums = (1 / (1 - r), r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3,
-                    r * (1 + 4 * r + r * r) / (1 - r) ** 4)  # fmt: skip
-            each = around(w.shape)
-            mass[i] = each * (start * sums[0] + p * sums[1])
-            powers = (a * start, a + b * start, b + g * start, g)
-            cost[i] = each * sum(v * p**d * s for d, (v, s) in enumerate(zip(powers, sums)))  # noqa: B905
+            mass[i] = each * sum_beyond((1.0, 0.0, 0.0), start, p, r)
+            cost[i] = each * sum_beyond((a, b, g), start, p, r)
         return mass, cost
 
     def scales(self) -> Floats:
@@ -160,74 +151,34 @@ class PlanarRows:
 def solve_planar(window: PlanarWindow, shifts: Sequence[Place], limit: float) -> PlanarSolution:
     """The best noise of the window against some shifts; raises SolverError where there is none."""
     rows = PlanarRows(window)
-    scale = rows.scales()
-    power = math.exp(window.epsilon)
-    entries: list[tuple[Floats, Ints, Ints]] = []
-    uppers: list[Floats] = []
-    spans: dict[Place, tuple[int, int, Floats, Floats]] = {}
+    scale, power = rows.scales(), math.exp(window.epsilon)
+    program = Program(rows.count)
+
+    def compare(first: Ints, a: Floats, second: Ints, b: Floats) -> tuple[Ints, Floats]:
+        size = a * scale[first]
+        return program.compare(1.0, first, -power * b * scale[second] / size, second), size
+
+    found: dict[Place, tuple[Ints, Floats, Floats]] = {}
     budgets: dict[Place, int] = {}
-    start, columns = 0, rows.count
     for shift in shifts:
         first, a, second, b, counts = rows.pairs(shift)
-        size = a * scale[first]
-        index = start + np.arange(len(first))
-        # entries of one row and column are added up
-        entries.append((np.ones(len(first)), index, first))
-        entries.append((-power * b * scale[second] / size, index, second))
-        uppers.append(np.zeros(len(first)))
-        spans[shift] = start, start + len(first), size, counts
-        start += len(first)
+        index, size = compare(first, a, second, b)
+        found[shift] = index, size, counts
         if window.delta > 0:
-            share = window.delta / size
-            new = columns + np.arange(len(first))
-            entries.append((-share, index, new))
-            entries.append((counts, np.full(len(first), start), new))
-            uppers.append(np.ones(1))
-            budgets[shift] = start
-            columns, start = columns + len(first), start + 1
+            budgets[shift] = program.exceed(index, window.delta / size, counts)
     if rows.with_tails and window.sensitivity > 1:
-        first, a, second, b = rows.shells()
-        size = a * scale[first]
-        index = start + np.arange(len(first))
-        entries.append((np.ones(len(first)), index, first))
-        entries.append((-power * b * scale[second] / size, index, second))
-        uppers.append(np.zeros(len(first)))
-        start += len(first)
+        compare(*rows.shells())
     mass, loss = rows.weights()
-    heavy, unit = np.arange(rows.count), _typical(window, rows, loss, mass)
-    cost = np.zeros(columns)
-    cost[: rows.count] = loss * scale
-    weight = mass * scale
-    if window.has_far:
-        heavy, weight = np.append(heavy, columns), np.append(weight, 1.0)
-        cost = np.append(cost, float(window.measure.loss.values[-1]) * (1 + FAR))
-    entries.append((weight, np.full(len(weight), start), heavy))
-    values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
-    matrix = sp.csr_array(
-        sp.coo_array((values, (at, across)), shape=(start + 1, len(cost))).tocsr()
-    )
-    upper = np.concatenate([*uppers, np.ones(1)])
-    lower = np.full(start + 1, -np.inf)
-    lower[-1] = 1.0
-    x, duals = run_program(cost / unit, matrix, lower, upper, limit)
-    z = x[: rows.count] * scale
-    multipliers, limits = {}, {}
-    for shift, (begin, end, size, counts) in spans.items():
-        prices = np.maximum(-duals[begin:end] * unit / size, 0)
-        multipliers[shift] = prices / counts
-        if window.delta > 0:
-            limits[shift] = max(0.0, -duals[budgets[shift]] * unit / window.delta)
-    core = dict(zip(rows.places, z[: len(rows.places)].tolist(), strict=True))
-    far = float(x[-1]) if window.has_far else 0.0
+    # the size of losses to expect
+    unit = max(float(loss @ scale / (mass @ scale)), 1e-9)
+    made = program.solved(mass * scale, loss * scale, window.far, unit, limit)
     return PlanarSolution(
-        core, z[len(rows.places) :], float(cost @ x), multipliers, limits, far
-    )  # fmt: skip
-
-
-def _typical(window: PlanarWindow, rows: PlanarRows, cost: Floats, mass: Floats) -> float:
-    """The size of losses to expect."""
-    weights = rows.scales()
-    return max(float(cost @ weights / (mass @ weights)), 1e-9)
+        made.x[: rows.count] * scale,
+        made.value,
+        {s: np.maximum(made.prices[k] / size, 0) / m for s, (k, size, m) in found.items()},
+        {s: max(0.0, made.prices[row] / window.delta) for s, row in budgets.items()},
+        made.far,
+    )
 
 
 def first_shifts(window: PlanarWindow) -> list[Place]:

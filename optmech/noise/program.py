@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import SolverError
-from optmech.lp.highs import highs_model, run_highs
-from optmech.noise.additive.loss import NoiseLoss
+from optmech.lp.highs import highs_run
+from optmech.noise.additive.loss import NoiseLoss, mean_beyond
 
 _SECONDS = 45.0
 """Of one attempt at a program."""
@@ -54,10 +54,10 @@ class Window:
     """Whether z(0) >= z(1) >= …, as rows of their own."""
 
     @property
-    def has_far(self) -> bool:
-        """Whether probability infinitely far out costs a constant, and breaks no inequality; with
-        δ = 0 it is no better than more of what is near, or nothing is near."""
-        return self.delta > 0 and self.loss.is_bounded
+    def far(self) -> float | None:
+        """What probability infinitely far out costs, where that is a constant, and it breaks no
+        inequality; with δ = 0 it is no better than more of what is near, or nothing is near."""
+        return float(self.loss.end) if self.delta > 0 and self.loss.is_bounded else None
 
     @property
     def power(self) -> float:
@@ -128,11 +128,9 @@ class _Rows:
         out = self.scales.copy()
         out[: w.n + 1] *= loss
         if self.tails:
-            r, p = w.ratio, w.sensitivity
-            for c in range(p):
-                a, b, g = map(float, w.loss.polynomial(w.n + 1 + c))
-                mean = a + b * p * r / (1 - r) + g * p * p * r * (1 + r) / (1 - r) ** 2
-                out[w.n + 1 + c] *= 2 * mean
+            for k in range(w.n + 1, w.n + 1 + w.sensitivity):
+                a, b, g = map(float, w.loss.polynomial(k))
+                out[k] *= 2 * mean_beyond((a, b, g), w.sensitivity, w.ratio)
         return out
 
     def mass(self) -> Floats:
@@ -163,68 +161,39 @@ def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
     """The best noise of the window against the rows of ``shifts``, of those that are true also
     where i + s is farther in than i; raises SolverError where HiGHS finds none."""
     rows = _Rows(window)
-    base = len(rows.scales)
-    entries: list[tuple[Floats, Ints, Ints]] = []
+    program = Program(len(rows.scales))
     places: dict[int, tuple[Ints, Ints, Floats]] = {}
-    uppers: list[Floats] = []
     budgets: dict[int, int] = {}
-    start, columns = 0, base
     for shift, inward in shifts.items():
         inner, near, far = rows.of(shift, inward)
+        held = window.power * rows.values[far] < _LARGEST * rows.values[near]
+        inner, near, far = inner[held], near[held], far[held]
         size = rows.values[near]
-        held = window.power * rows.values[far] < _LARGEST * size
-        inner, near, far, size = inner[held], near[held], far[held], size[held]
-        count = len(inner)
-        index = start + np.arange(count)
+        factor = -window.power * rows.values[far] / size
+        index = program.compare(1.0, rows.columns[near], factor, rows.columns[far])
         places[shift] = inner, index, size
-        entries.append((np.ones(count), index, rows.columns[near]))
-        entries.append((-window.power * rows.values[far] / size, index, rows.columns[far]))
-        uppers.append(np.zeros(count))
-        start += count
         if window.delta > 0:
             share = window.delta / size
-            used = np.flatnonzero((share > _NEGLIGIBLE) & (inner <= window.n))
-            new = columns + np.arange(len(used))
+            used = (share > _NEGLIGIBLE) & (inner <= window.n)
+            share = share[used]
             # in units between δ and the size of the place, so that few coefficients are extreme
-            unit = np.maximum(np.sqrt(np.maximum(share[used], 1.0)), share[used] / _LARGEST_EXCESS)
-            entries.append((-share[used] / unit, index[used], new))
-            entries.append((1 / unit, np.full(len(used), start), new))
-            uppers.append(np.ones(1))
-            budgets[shift] = start
-            columns, start = columns + len(used), start + 1
+            unit = np.maximum(np.sqrt(np.maximum(share, 1.0)), share / _LARGEST_EXCESS)
+            budgets[shift] = program.exceed(index[used], share / unit, 1 / unit)
     if window.falling:
-        count = window.n
-        index, inner = start + np.arange(count), np.arange(count)
-        entries.append((-np.ones(count), index, inner))
-        entries.append((rows.scales[1 : count + 1] / rows.scales[:count], index, inner + 1))
-        uppers.append(np.zeros(count))
-        start += count
-    mass, cost, heavy = rows.mass(), np.zeros(columns), np.arange(base)
-    cost[:base] = rows.cost()
-    if window.has_far:
-        mass, heavy = np.append(mass, 1.0), np.append(heavy, columns)
-        # a little dearer than it is: what is as good nearby is nearby
-        cost = np.append(cost, float(window.loss.values[-1]) * (1 + FAR))
-    entries.append((mass, np.full(len(mass), start), heavy))
-    values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
-    matrix = sp.csr_array((values, (at, across)), shape=(start + 1, len(cost)))
-    typical = _typical(window)
-    upper = np.concatenate([*uppers, np.ones(1)])
-    lower = np.full(start + 1, -np.inf)
-    lower[-1] = 1.0
-    x, duals = run_program(cost / typical, matrix, lower, upper, _SECONDS)
-    z = x[:base] * rows.scales
-    multipliers, limits = {}, {}
+        inner = np.arange(window.n)
+        falls = rows.scales[1 : window.n + 1] / rows.scales[: window.n]
+        program.compare(-1.0, inner, falls, inner + 1)
+    found = program.solved(rows.mass(), rows.cost(), window.far, _typical(window), _SECONDS)
+    z = found.x[: len(rows.scales)] * rows.scales
+    multipliers = {}
     for shift, (inner, index, size) in places.items():
         y = np.zeros(2 * window.n + 1)
         inside = inner <= window.n
-        y[inner[inside] + window.n] = np.maximum(-duals[index] * typical / size / 2, 0)[inside]
+        y[inner[inside] + window.n] = np.maximum(found.prices[index] / size / 2, 0)[inside]
         multipliers[shift] = y
-        if window.delta > 0:
-            limits[shift] = max(0.0, -duals[budgets[shift]] * typical / window.delta / 2)
-    beyond = float(x[-1]) if window.has_far else 0.0
+    limits = {s: max(0.0, found.prices[row] / window.delta / 2) for s, row in budgets.items()}
     return Solution(
-        z[: window.n + 1], z[window.n + 1 :], float(cost @ x), multipliers, limits, beyond
+        z[: window.n + 1], z[window.n + 1 :], found.value, multipliers, limits, found.far
     )
 
 
@@ -238,6 +207,67 @@ def _typical(window: Window) -> float:
     return max(found, 1e-250)
 
 
+class Solved(NamedTuple):
+    """The columns, what each row is worth, the value, and the probability infinitely far out."""
+
+    x: Floats
+    prices: Floats
+    value: float
+    far: float
+
+
+class Program:
+    """Rows that compare columns, and may be exceeded by a part δ in all; probability one."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns, self.count = columns, 0
+        self.entries: list[tuple[Floats, Ints, Ints]] = []
+        self.uppers: list[float] = []
+
+    def compare(self, one: float, first: Ints, other: Floats, second: Ints) -> Ints:
+        """Rows ``one`` x[first] + ``other`` x[second] <= 0, whose indices are returned."""
+        count = len(first)
+        index = self.count + np.arange(count)
+        # entries of one row and column are added up
+        self.entries += [(np.full(count, one), index, first), (other, index, second)]
+        self.uppers += [0.0] * count
+        self.count += count
+        return index
+
+    def exceed(self, index: Ints, shares: Floats, weights: Floats) -> int:
+        """New columns by whose ``shares`` rows may be exceeded, and the row by which their weighted
+        sum is at most one."""
+        new, row = self.columns + np.arange(len(index)), self.count
+        self.entries += [(-shares, index, new), (weights, np.full(len(index), row), new)]
+        self.uppers.append(1.0)
+        self.columns, self.count = self.columns + len(index), row + 1
+        return row
+
+    def solved(
+        self, mass: Floats, cost: Floats, end: float | None, unit: float, limit: float
+    ) -> Solved:
+        """Where the cost, in about this unit, is least of all that has probability one, some of it
+        infinitely far out where that costs ``end``."""
+        heavy = np.arange(len(mass))
+        cost = np.append(cost, np.zeros(self.columns - len(cost)))
+        if end is not None:
+            mass, heavy = np.append(mass, 1.0), np.append(heavy, self.columns)
+            # a little dearer than it is: what is as good nearby is nearby
+            cost = np.append(cost, end * (1 + FAR))
+        entries = [*self.entries, (mass, np.full(len(mass), self.count), heavy)]
+        values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
+        matrix = sp.csr_array((values, (at, across)), shape=(self.count + 1, len(cost)))
+        lower = np.full(self.count + 1, -np.inf)
+        lower[-1] = 1.0
+        x, duals = run_program(cost / unit, matrix, lower, np.array([*self.uppers, 1.0]), limit)
+        return Solved(x, -duals * unit, float(cost @ x), 0.0 if end is None else float(x[-1]))
+
+
+_EXACT: dict[str, float] = {
+    "threads": 1,
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+}
 _ATTEMPTS: tuple[dict[str, str], ...] = ({}, {"presolve": "off"}, {"solver": "ipm"})
 """Options of HiGHS that are tried one after the other: tiny δ make ill-scaled programs."""
 
@@ -245,32 +275,22 @@ _ATTEMPTS: tuple[dict[str, str], ...] = ({}, {"presolve": "off"}, {"solver": "ip
 def run_program(
     cost: Floats, rows: sp.csr_array, lower: Floats, upper: Floats, limit: float
 ) -> tuple[Floats, Floats]:
-    import highspy
+    """The columns and duals of a linear program; raises SolverError where HiGHS finds none."""
+    from highspy import HighsModelStatus
 
     status, late = "", False
     for options in _ATTEMPTS:
         if late and "solver" not in options:
             continue
-        highs: Any = highspy.Highs()
-        for name, value in {
-            "output_flag": False,
-            "threads": 1,
-            "time_limit": limit,
-            "primal_feasibility_tolerance": 1e-10,
-            "dual_feasibility_tolerance": 1e-10,
-            **options,
-        }.items():
-            highs.setOptionValue(name, value)
-        highs.passModel(highs_model(cost, rows, lower, upper, np.full(len(cost), np.inf)))
-        if not run_highs(highs):
-            raise SolverError("HiGHS did not come back", where="noise")
+        most = np.full(len(cost), np.inf)
+        highs = highs_run(cost, rows, lower, upper, most, time_limit=limit, **_EXACT, **options)
         solution = highs.getSolution()
         x, duals = np.array(solution.col_value), np.array(solution.row_dual)
         found = highs.getModelStatus()
         status = highs.modelStatusToString(found)
-        late = found == highspy.HighsModelStatus.kTimeLimit
+        late = found == HighsModelStatus.kTimeLimit
         usable = len(x) == len(cost) and solution.dual_valid and bool(np.isfinite(x).all())
-        if usable and found == highspy.HighsModelStatus.kOptimal:
+        if usable and found == HighsModelStatus.kOptimal:
             return x, duals
     if usable and not late:
         # not optimal to the tolerances: what it proves is seen afterwards

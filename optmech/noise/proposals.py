@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,7 @@ from optmech.base.arrays import Floats
 from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact
 from optmech.exact.numerators import integers
-from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers, nothing
 from optmech.noise.additive.law import Law
 from optmech.noise.program import Solution, Window, from_cheapest
 
@@ -39,6 +40,8 @@ _LEAST_LEVEL = 1e-280
 _DEEPEST = -640.0
 
 Digits = float | decimal.Decimal
+Tails = dict[int, tuple[float, float, float]]
+"""Of shifts: multipliers beyond the window as polynomials."""
 
 
 class Dual:
@@ -70,8 +73,8 @@ class Dual:
         """The multipliers with the largest bound, of a few levels that places are held to; it is
         at most ``loss``."""
         level = loss + self.cost
-        if self.window.has_far:
-            level = min(level, float(self.window.loss.values[-1]))
+        if self.window.far is not None:
+            level = min(level, self.window.far)
         tried: dict[float, float] = {}
         for _ in range(_LEVELS):
             tried[level] = self._swept(level)[1]
@@ -91,7 +94,7 @@ class Dual:
         rows, _, tails = self._swept(level)
         return self._whole(rows, tails, level)
 
-    def _tails(self, level: float) -> dict[int, tuple[float, float, float]]:
+    def _tails(self, level: float) -> Tails:
         """Polynomials beyond the window under which places far out reach the level exactly."""
         w = self.window
         start = max(w.n, w.loss.last)
@@ -108,9 +111,7 @@ class Dual:
         at = (a - level + power * (slope * p - d * p * p)) / rest * (1 - 3 * _SAFE)
         return {p: (max(at, 0.0), max(slope, 0.0), max(d, 0.0))}
 
-    def _swept(
-        self, level: float
-    ) -> tuple[dict[int, list[Digits]], float, dict[int, tuple[float, float, float]]]:
+    def _swept(self, level: float) -> tuple[dict[int, list[Digits]], float, Tails]:
         """Multipliers under which every place but the innermost reaches the level where they can;
         by how much the least that any place is left with is above it; the tails."""
         w, n = self.window, self.window.n
@@ -129,9 +130,7 @@ class Dual:
             rows, least, tails = self._lowered(number(level), number(1), power)
             return rows, float(least - number(level)), tails
 
-    def _lowered(
-        self, level: Any, one: Any, power: Any
-    ) -> tuple[dict[int, list[Any]], Any, dict[int, tuple[float, float, float]]]:
+    def _lowered(self, level: Any, one: Any, power: Any) -> tuple[dict[int, list[Any]], Any, Tails]:
         """The same with numbers like ``one``; the least itself."""
         w, n = self.window, self.window.n
         number = type(one)
@@ -202,7 +201,7 @@ class Dual:
     def _whole(
         self,
         rows: dict[int, list[Digits]],
-        tails: dict[int, tuple[float, float, float]],
+        tails: Tails,
         level: float,
     ) -> NoiseMultipliers:
         largest = max([1e-300, *(float(max(y)) for y in rows.values()), *self.limits.values()])
@@ -212,16 +211,28 @@ class Dual:
         parts = []
         for s, y in sorted(rows.items()):
             limit = int(Fraction(self.limits.get(s, 0.0)) * (1 << bits))
-            inner = tuple(int(Fraction(value) * (1 << bits)) for value in y)
-            a, b, d = (int(Fraction(value) * (1 << bits)) for value in tails.get(s, (0.0,) * 3))
+            inner, tail = whole_numbers(y, bits), whole_numbers(tails.get(s, (0.0,) * 3), bits)
             if self.window.delta > 0:
-                inner, a = tuple(min(value, limit) for value in inner), min(a, limit)
-            if any(inner) or a or b or d:
-                parts.append(ShiftMultipliers(s, inner, (a, b, d), limit))
-        if not parts:
-            zero = (0,) * (2 * self.window.n + 1)
-            parts = [ShiftMultipliers(self.window.sensitivity, zero, (0, 0, 0), 0)]
-        return NoiseMultipliers(bits, tuple(parts))
+                inner, tail[0] = [min(value, limit) for value in inner], min(tail[0], limit)
+            if any(inner) or any(tail):
+                parts.append(ShiftMultipliers(s, tuple(inner), (tail[0], tail[1], tail[2]), limit))
+        none = nothing(self.window.sensitivity, self.window.n).shifts
+        return NoiseMultipliers(bits, tuple(parts) or none)
+
+
+def whole_numbers(values: Iterable[Digits], bits: int) -> list[int]:
+    """Numbers times 2^bits, rounded towards 0."""
+    return [int(Fraction(value) * (1 << bits)) for value in values]
+
+
+def mirrored(places: Floats) -> Floats:
+    """Values at …, 1, 0, 1, … from those at 0, 1, …"""
+    return np.concatenate([places[:0:-1], places])
+
+
+def excess(places: Floats, power: float, shift: int) -> float:
+    """Σ max(0, z(i) - ``power`` z(i + shift)) of places in a row, the ends of which are empty."""
+    return float(np.maximum(places[:-shift] - power * places[shift:], 0.0).sum())
 
 
 def closed(values: Floats, ratio: float, sensitivity: int) -> Floats:
@@ -231,8 +242,7 @@ def closed(values: Floats, ratio: float, sensitivity: int) -> Floats:
 
     out = np.asarray(values, dtype=np.float64).copy()
     while True:
-        both = np.concatenate([out[:0:-1], out])
-        near = maximum_filter1d(both, 2 * sensitivity + 1, mode="nearest")[len(out) - 1 :]
+        near = maximum_filter1d(mirrored(out), 2 * sensitivity + 1, mode="nearest")[len(out) - 1 :]
         new = np.maximum(out, ratio * near)
         if (new <= out * (1 + 1e-13)).all():
             return np.asarray(new)
@@ -264,7 +274,7 @@ def lifted(solution: Solution, window: Window) -> Solution:
     if window.delta == 0:
         made = np.exp(np.maximum(-levels * window.epsilon, _DEEPEST))
     both = np.where(np.arange(len(places)) > 0, 2.0, 1.0)
-    far = solution.far * float(window.loss.values[-1]) if solution.far else 0.0
+    far = solution.far * float(window.loss.end) if solution.far else 0.0
     values = [
         (float(both * costs @ z) + far) / (float(both @ z) + solution.far) for z in (places, made)
     ]
@@ -285,7 +295,7 @@ def thinned(solution: Solution, window: Window, ample: float) -> Solution:
     """The best places for ε = 0 and the window's δ, from those for a larger one of which most is
     infinitely far out: what is near is in proportion to δ, and the multipliers are the same."""
     share = window.delta / ample
-    end = float(window.loss.values[-1])
+    end = float(window.loss.end)
     return replace(
         solution,
         window=solution.window * share,

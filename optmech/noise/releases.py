@@ -1,4 +1,6 @@
-"""Noise for several releases: the least loss for which all of them together keep (ε, δ)."""
+"""The best noise for a single release, what is promised and the search that suits it; and for
+several releases, the least loss for which all of them together keep (ε, δ).
+"""
 
 from __future__ import annotations
 
@@ -7,26 +9,148 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.bisection import bisected
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
-from optmech.errors import OptmechError, ProblemError, TooLargeError
+from optmech.certificate.objective import OPTIMAL_GAP
+from optmech.errors import InfeasibleError, OptmechError, ProblemError, TooLargeError
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
+from optmech.noise.additive.bound import largest_delta, nothing
 from optmech.noise.additive.composition import ComposedPrivacy
 from optmech.noise.additive.design import NoiseDesign
-from optmech.noise.additive.lattice import MOST_EXPONENT
-from optmech.noise.additive.law import Law
+from optmech.noise.additive.file import LARGEST_EPSILON, MOST_RELEASES
+from optmech.noise.additive.law import Law, certain
 from optmech.noise.additive.loss import LossLike, NoiseLoss
-from optmech.noise.additive.privacy import largest_delta
-from optmech.noise.optimum import optimal, reach_of
-from optmech.noise.proposals import tail_ratio, with_tails
-from optmech.noise.session import Note
+from optmech.noise.additive.pairs import MOST_EXPONENT
+from optmech.noise.proposals import tail_ratio, tidied, with_tails
+from optmech.noise.search import MOST_PLACES, MOST_ROWS, D, Search, too_wide, truncated_end
+from optmech.noise.session import Note, Promise, silent
 from optmech.spaces.arguments import checked_arguments
+
+_LEAST_EPSILON = 1e-4
+_LEAST_DELTA = 1e-100
+_LEAST_REACH, _MOST_REACH = 64, 9_000
+_FALLS = 30.0
+"""Noise without δ falls by e^-30 at least within so many sensitivities over ε."""
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_FEW = 8
+_WIDEST = 1.05
+_MANY_SHIFTS = 24
+"""Above so many whole numbers noise is searched by shifts first."""
+
+
+def stated_promise(epsilon: Number | None, delta: Number) -> Promise:
+    """ε and δ as they are searched for; raises ProblemError for what is none or out of range,
+    InfeasibleError where both are 0."""
+    if epsilon is None:
+        raise ProblemError("is missing", where="epsilon", remedy="Give ε, or renyi=(order, ε)")
+    rate, part = parse_exact(epsilon, where="epsilon"), probability(delta)
+    if rate > LARGEST_EPSILON or 0 < rate < _LEAST_EPSILON:
+        raise ProblemError(
+            f"{float(rate):g} is out of range",
+            where="epsilon",
+            remedy=f"Give 0, or {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
+        )
+    require_delta(part, _LEAST_DELTA)
+    if not rate > 0 and not part > 0:
+        raise InfeasibleError(
+            "with ε = δ = 0 all shifts of the noise would be the same distribution",
+            where="epsilon",
+            remedy="Allow some ε or δ",
+        )
+    return rate, part
+
+
+def require_delta(part: Exact, least: float) -> None:
+    """Raise ProblemError for a δ above 0 that is too small for floats."""
+    if bracket(part)[1] > 0 and part < least:
+        raise ProblemError(f"is below {least:g}", where="delta", remedy="Give 0, or more than that")
+
+
+def reach_of(rate: float, part: float, steps: int) -> int:
+    """How far out noise is likely enough for the values of a function to matter, as far as windows
+    go."""
+    far = math.inf if rate <= 0 else _FALLS * steps / rate
+    if part > 0:
+        far = min(far, truncated_end(rate, part, steps))
+    return int(max(_LEAST_REACH, min(far, _MOST_REACH, MOST_ROWS / (2 * steps))))
+
+
+def best_single(
+    measure: NoiseLoss,
+    promise: Promise,
+    steps: int,
+    gap: float = OPTIMAL_GAP,
+    note: Note = silent,
+) -> NoiseDesign:
+    """The noise of least loss on whole numbers of which one release keeps ε and δ."""
+    stated = NoiseDesign(certain(), measure, *promise, steps)
+    if stated.delta >= 1:
+        # all noise is private: never anything but what costs least
+        return replace(stated, law=certain(measure.cheapest), multipliers=nothing(steps))
+    chosen = ShiftSearch if steps > _MANY_SHIFTS else Search
+    return chosen(stated, gap, note).best()
+
+
+class ShiftSearch(Search[D]):
+    """First the best noise that falls from the centre, for which one shift is enough, and a bound
+    from few shifts; then all of them, where that is not enough."""
+
+    def best(self) -> D:
+        if self.delta > 0 and self.epsilon > 0 and not self.loss.is_bounded:
+            with self._stopping():
+                self._falling()
+                self._few()
+            self.note(f"falling noise, few shifts: gap {self._gap():.2g}")
+            if self._is_enough():
+                return self._joined()
+        return super().best()
+
+    def _is_enough(self) -> bool:
+        """Whether nothing more is searched."""
+        return self._gap() <= self.gap
+
+    def _falling(self) -> None:
+        """The best noise that falls from the centre."""
+        n = int(_WIDEST * truncated_end(float(self.epsilon), float(self.delta), self.sensitivity))
+        above = self.stated.majorant
+        window = self._windowed(_searched(n + above.last + 2))
+        window = replace(window, loss=above, ratio=0.0, falling=True)
+        kept, self.shifts = self.shifts, {self.sensitivity: False}
+        solution = self._solved(window)
+        self.shifts = kept
+        self._repaired(tidied(solution, window))
+
+    def _few(self) -> None:
+        """A bound from few shifts, and of them but for the largest only near the centre, where
+        noise that need not fall would gather."""
+        rate, cells = float(self.epsilon), self.sensitivity
+        count = min(cells, _FEW + math.ceil(1.2 * (1 + math.exp(rate / 2))))
+        spread = (round(cells * (_GOLDEN * j % 1)) or 1 for j in range(1, count + 1))
+        n = int(truncated_end(rate, float(self.delta), cells)) + 2 + self.loss.last
+        near = math.ceil(cells * min(0.75, 3 / (1 + math.exp(rate / 3))))
+        window = replace(self._windowed(_searched(n)), near=near)
+        kept, self.shifts = self.shifts, dict.fromkeys(sorted({1, cells, *spread}), False)
+        self._prove(window, self._solved(window))
+        self.shifts = kept
+
+
+def _searched(count: int) -> int:
+    """The width of a window with rows for few shifts; raises TooLargeError beyond what is
+    searched."""
+    if count > MOST_PLACES:
+        raise too_wide(count, "ε or δ", f"{MOST_PLACES:,} are searched")
+    return count
+
 
 EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5)
 """Of the laws z(k) ∝ exp(-(|k|/a)^p) that are tried: p = 1 is Laplace's, p = 2 Gauss'."""
@@ -34,7 +158,6 @@ SHARES = (0.0, 0.1, 0.5, 0.9)
 """Of δ that single releases may spend, all together."""
 MANY = 400
 """From more releases on only Gaussian noise is calibrated."""
-_MOST_RELEASES = 10_000
 _NODES = 2**16
 _BISECTIONS = 14
 _AIMS = 8
@@ -107,37 +230,32 @@ def for_releases(
     rate, part = parse_exact(epsilon, where="epsilon", positive=True), probability(delta)
     if not part > 0:
         raise ProblemError("must be above 0", where="delta", remedy="Without δ, divide ε by k")
-    count = whole(releases, "releases", 1, _MOST_RELEASES)
+    count = whole(releases, "releases", 1, MOST_RELEASES)
     steps = whole(sensitivity, "sensitivity", 1, 1000)
     reach = reach_of(float(rate) / count, float(part), steps)
     measure = NoiseLoss.of(loss, width, reach)
     started = time.perf_counter()
-    say = note or (lambda _: None)
-    once = optimal(rate, part, sensitivity=steps, loss=measure)
-    best: tuple[float, str, Law, Made, float] | None = None
-    tried: dict[str, float] = {}
+    say = note or silent
+    once = best_single(measure, stated_promise(rate, part), steps)
+
+    def spent(law: Law) -> float:
+        return ComposedPrivacy(law, steps, count, _NODES).delta(rate).upper
 
     limit = rounded_down(bracket(part)[0])
-
-    def private(law: Law, nodes: int, most: float = limit) -> bool:
-        found = ComposedPrivacy(law, steps, count, nodes).delta(rate)
-        return found.upper <= most
-
-    for name, made, start in _families(measure, rate, part, steps, count):
-        law = _calibrated(made, start, private)
-        if law is None:
-            continue
-        tried[name] = float(law.expected(measure))
-        say(f"{name}: loss {tried[name]:.6g}")
-        if best is None or tried[name] < best[0]:
-            best = tried[name], name, law, made, start
-    if best is None:
+    tried: dict[str, float] = {}
+    found: list[tuple[Family, Law]] = []
+    for family in _families(measure, rate, part, steps, count):
+        if (law := family.calibrated(spent, limit)) is not None:
+            found.append((family, law))
+            tried[family.name] = float(law.expected(measure))
+            say(f"{family.name}: loss {tried[family.name]:.6g}")
+    if not found:
         raise ProblemError(
             "no noise of the families tried keeps it",
             where="epsilon",
             remedy="Allow a larger ε or δ, or fewer releases",
         )
-    law = best[2]
+    best, law = min(found, key=lambda pair: tried[pair[0].name])
     single = Exact(Fraction(rounded_up(largest_delta(law, rate, steps)[0])))
     design = NoiseDesign(law, measure, rate, single, steps).require_private()
     privacy = ComposedPrivacy(law, steps, count)
@@ -146,28 +264,50 @@ def for_releases(
         privacy = ComposedPrivacy(law, steps, count, _NODES)
     stated = replace(once, law=law, releases=count, seconds=0.0)
     if count > 1:
-        stated = _stored(stated, best[3], best[4], private)
+        stated = _stored(stated, best, spent, limit)
     stated = replace(stated, seconds=time.perf_counter() - started)
-    return ReleaseNoise(design, privacy, rate, part, once.lower_bound, best[1], tried, stated)
+    return ReleaseNoise(design, privacy, rate, part, once.lower_bound, best.name, tried, stated)
 
 
-Made = Callable[[float], Law | None]
+class Family(NamedTuple):
+    """Laws by a size, of which more is more private, and a size to start from."""
+
+    name: str
+    law: Callable[[float], Law | None]
+    start: float
+
+    def calibrated(self, delta: Callable[[Law], float], most: float) -> Law | None:
+        """The law of the least size with so small a δ."""
+
+        def holds(size: float) -> bool:
+            law = self.law(size)
+            return law is not None and delta(law) <= most
+
+        high = self.start
+        for _ in range(12):
+            if holds(high):
+                break
+            high *= 1.6
+        else:
+            return None
+        low = high / 1.6
+        while low > self.start / 100 and holds(low):
+            low, high = low / 1.6, low
+        return self.law(bisected(holds, low, high, _BISECTIONS)[1])
 
 
 def _stored(
-    stated: NoiseDesign, made: Made, start: float, private: Callable[[Law, int, float], bool]
+    stated: NoiseDesign, family: Family, delta: Callable[[Law], float], limit: float
 ) -> NoiseDesign:
     """The law of a family whose promise for all releases is proved on a lattice of whole numbers,
     which knows δ a little less sharply than floats do."""
-    limit = rounded_down(bracket(stated.delta)[0])
     most = limit
     for _ in range(_AIMS):
         found = _on_a_lattice(stated)
         if found.proved_delta <= limit * (1 - _ROOM):
             return found.require_private()
         most *= min(1 - _ROOM, limit / float(found.proved_delta)) * (1 - _ROOM)
-        aim = most
-        law = _calibrated(made, start, lambda law, nodes, aim=aim: private(law, nodes, aim))  # type: ignore[misc]
+        law = family.calibrated(delta, most)
         if law is None:
             break
         stated = replace(stated, law=law)
@@ -199,53 +339,29 @@ def _on_a_lattice(stated: NoiseDesign) -> NoiseDesign:
 
 def _families(
     loss: NoiseLoss, rate: Exact, part: Exact, steps: int, count: int
-) -> Iterator[tuple[str, Made, float]]:
-    """Names, laws as functions of a size (more is more private), and a size to start from."""
+) -> Iterator[Family]:
+    """Those that are tried."""
     spread = steps * math.sqrt(count) / float(rate)
     # sums of many losses are nearly normal, and so is the best noise
     for p in EXPONENTS if count <= MANY else (2.0,):
         name = {1.0: "discrete Laplace", 2.0: "discrete Gaussian"}.get(p, f"exponent {p:g}")
-        yield name, lambda size, p=p: _power(size, p), spread  # type: ignore[misc]
+        yield Family(name, partial(_power, p), spread)
     for share in SHARES if count <= MANY // 2 else ():
         one = Exact(Fraction(float(part) * share / count))
 
         def single(size: float, one: Exact = one) -> Law | None:
             try:
-                return optimal(
-                    Fraction(steps / size), one, sensitivity=steps, loss=loss, gap=1e-4
-                ).law
+                promise = stated_promise(Fraction(steps / size), one)
+                return best_single(loss, promise, steps, 1e-4).law
             except OptmechError:
                 return None
 
-        yield f"optimal for one, δ share {share:g}", single, spread
+        yield Family(f"optimal for one, δ share {share:g}", single, spread)
 
 
-def _power(size: float, p: float) -> Law:
+def _power(p: float, size: float) -> Law:
     """z(k) ∝ exp(-(|k|/size)^p), cut where it is below e^-60 of the most."""
     k = np.arange(math.ceil(size * _TAIL ** (1 / p)) + 2.0)
     pmf: Floats = np.exp(-((k / size) ** p))
     pmf[-1] = 0.0
     return with_tails(pmf, 1, *tail_ratio(Exact(Fraction(1))))
-
-
-def _calibrated(made: Made, start: float, private: Callable[[Law, int], bool]) -> Law | None:
-    """The law of the least size that is private, proved on the finer lattice."""
-
-    def holds(size: float) -> bool:
-        law = made(size)
-        return law is not None and private(law, _NODES)
-
-    high = start
-    for _ in range(12):
-        if holds(high):
-            break
-        high *= 1.6
-    else:
-        return None
-    low = high / 1.6
-    while low > start / 100 and holds(low):
-        low, high = low / 1.6, low
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return made(high)

@@ -4,32 +4,32 @@ noise that costs at most so much."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
+from optmech.errors import InfeasibleError, ProblemError, SolverError
 from optmech.exact.number import Exact, Number, parse_exact
-from optmech.noise.additive.cells import rational
+from optmech.noise.additive.bound import Bounds, at_every_order, order_of, require_bounds
 from optmech.noise.additive.file import LARGEST_EPSILON, MOST_POWERS
-from optmech.noise.additive.law import Law
-from optmech.noise.additive.loss import LossLike, NoiseLoss
-from optmech.noise.additive.power import Bounds, at_every_order, order_of, require_bounds
-from optmech.noise.additive.renyi import DivergenceNoise, RenyiNoise
-from optmech.noise.power import PowerSolution, PowerWindow, solve_power
-from optmech.noise.power_proposals import (
+from optmech.noise.additive.real_loss import rational
+from optmech.noise.additive.renyi import DivergenceNoise
+from optmech.noise.power import (
+    PowerSolution,
+    PowerWindow,
     first_window,
     next_window,
     power_law,
+    solve_power,
     tangents_of,
     with_bounds,
 )
-from optmech.noise.session import Session
+from optmech.noise.search import too_wide
+from optmech.noise.session import Note, Session
 
-Note = Callable[[str], None]
 D = TypeVar("D", bound=DivergenceNoise)
 Order = int | float | str | Fraction
 Pair = tuple[Order, Number]
@@ -49,15 +49,43 @@ _ORDERS = ("1", "64/63", "50/49", "40/39", "33/32", "27/26", "22/21", "18/17", "
 _ROUNDS = 12
 _CLOSE = 1e-6
 _BEYOND = 1e-7
-_NOTHING = Law(1, (2,))
 
 
-def stated_bounds(renyi: object, zcdp: Number | None) -> tuple[Bounds, Exact | None]:
-    """Orders and what divergences are at most, from (α, ε), pairs of these, or ρ.
+class Divergences(NamedTuple):
+    """What divergences are at most, of some orders or with ρ of all; or the order that the least
+    is sought of, with an ε to begin with and the most that noise may cost."""
+
+    bounds: Bounds
+    rho: Exact | None = None
+    cost: Fraction | None = None
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of Gaussian noise that keeps them, in sensitivities."""
+        return math.sqrt(max(float(order) / (2 * float(rate)) for order, rate in self.bounds))
+
+    def reach(self, steps: int) -> int:
+        """As far as such noise goes, and windows."""
+        if self.cost is not None:
+            return _LEAST_REACH
+        far = min(_SIGMAS * steps * self.sigma, _MOST_PAIRS / 6 / steps)
+        return int(max(_LEAST_REACH, far))
+
+
+def stated_divergences(renyi: object, zcdp: Number | None, budget: Number | None) -> Divergences:
+    """Orders and what divergences are at most, from (α, ε), pairs of these, or ρ; or from an order
+    and a budget.
 
     Raises ProblemError for what is none of these or out of range, InfeasibleError for an ε or ρ of
     0.
     """
+    if budget is not None:
+        if zcdp is not None or isinstance(renyi, tuple | list):
+            raise ProblemError(
+                "goes with one order", where="budget", remedy="Give renyi=order, without its ε"
+            )
+        order = order_of(renyi)
+        return Divergences(((order, Exact(Fraction(1))),), cost=rational(budget, "budget"))
     if zcdp is not None:
         if renyi is not None:
             raise ProblemError("is a promise of its own", where="zcdp", remedy="Leave out renyi")
@@ -71,10 +99,9 @@ def stated_bounds(renyi: object, zcdp: Number | None) -> tuple[Bounds, Exact | N
             )
         orders = [order_of(order) for order in _ORDERS]
         fit = [a for a in orders if float(a * (a - 1)) * rho <= _MOST_GROWTH]
-        return at_every_order(rho, fit), rho
-    if not isinstance(renyi, tuple | list):
-        raise ProblemError("is no pair", where="renyi", remedy="Give (order, epsilon)")
-    pairs: list[Any] = list(renyi) if renyi and isinstance(renyi[0], tuple) else [renyi]
+        return Divergences(at_every_order(rho, fit), rho)
+    several = isinstance(renyi, tuple | list) and renyi and isinstance(renyi[0], tuple)
+    pairs: list[Any] = list(cast(Any, renyi)) if several else [renyi]
     made = []
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -92,7 +119,7 @@ def stated_bounds(renyi: object, zcdp: Number | None) -> tuple[Bounds, Exact | N
         made.append((order, rate))
     bounds = tuple(sorted(made))
     require_bounds(bounds)
-    return bounds, None
+    return Divergences(bounds)
 
 
 def _require_some(rate: Exact, where: str) -> None:
@@ -104,62 +131,19 @@ def _require_some(rate: Exact, where: str) -> None:
         )
 
 
-def reach_of(bounds: Bounds, steps: int) -> int:
-    """As far as Gaussian noise of the same divergence goes, and windows."""
-    wide = max(float(order) / (2 * float(rate)) for order, rate in bounds)
-    far = min(_SIGMAS * steps * math.sqrt(wide), _MOST_PAIRS / 6 / steps)
-    return int(max(_LEAST_REACH, far))
-
-
-def best_renyi(
-    promise: tuple[Bounds, Exact | None],
-    steps: int,
-    loss: LossLike,
-    width: int | None,
-    gap: float,
-    note: Note,
-) -> RenyiNoise:
-    """The noise of least loss with D_α(Z ‖ Z + s) <= ε for |s| <= ``steps``.
+def best_divergence(stated: D, cost: Fraction | None, gap: float, note: Note) -> D:
+    """The noise of least loss with the divergences of ``stated``, or of the least divergence among
+    all whose loss is at most ``cost``.
 
     Raises TooLargeError where noise spreads over more places than are searched, SolverError where
     none is found.
     """
-    bounds, rho = promise
-    measure = NoiseLoss.of(loss, width, reach_of(bounds, steps))
-    return DivergenceSearch(RenyiNoise(_NOTHING, measure, bounds, steps, rho=rho), gap, note).best()
+    if cost is not None:
+        return _least(stated, cost, gap, note)
+    return DivergenceSearch(stated, gap, note).best()
 
 
-def least_renyi(
-    renyi: object,
-    zcdp: object,
-    steps: int,
-    loss: LossLike,
-    width: int | None,
-    budget: Number,
-    gap: float,
-    note: Note,
-) -> RenyiNoise:
-    """Noise on whole numbers whose loss is at most ``budget``, of the least divergence."""
-    bounds, cost = stated_order(renyi, zcdp), stated_budget(budget)
-    measure = NoiseLoss.of(loss, width, _LEAST_REACH)
-    return least(RenyiNoise(_NOTHING, measure, bounds, steps), cost, gap, note)
-
-
-def stated_order(renyi: object, zcdp: object) -> Bounds:
-    """An order, with an ε to begin with."""
-    if zcdp is not None or isinstance(renyi, tuple | list):
-        raise ProblemError(
-            "goes with one order", where="budget", remedy="Give renyi=order, without its ε"
-        )
-    return ((order_of(renyi), Exact(Fraction(1))),)
-
-
-def stated_budget(budget: Number) -> Fraction:
-    """A loss above 0, as a fraction."""
-    return rational(budget, "budget")
-
-
-def least(stated: D, budget: Fraction, gap: float, note: Note) -> D:
+def _least(stated: D, budget: Fraction, gap: float, note: Note) -> D:
     """Noise of the least divergence among all whose loss is at most ``budget``, nearly: Newton's
     method on ε, along which the least loss is convex in T, and falls."""
     order, rate = stated.bounds[0]
@@ -201,15 +185,11 @@ def _along(made: DivergenceNoise, loss: float) -> float:
     rate = float(made.epsilon)
     if tangents is None:
         return math.log(rate) + math.log(max(made.loss / loss, 1e-3))
-    unit = 1 << tangents.price_bits
-    prices = sum(part.price for part in tangents.shifts) / unit * float(made.in_loss)
+    prices = float(tangents.price) * float(made.units[0])
     limit = rate if order == 1 else math.exp((order - 1) * rate)
     # of a convex curve that falls steeply the logarithm is nearer to straight
     slope = prices * limit / made.loss
-    if made.loss > loss:
-        moved = limit * math.exp(min(math.log(made.loss / loss) / slope, 1.5))
-    else:
-        moved = limit * math.exp(max(math.log(made.loss / loss) / slope, -1.5))
+    moved = limit * math.exp(min(max(math.log(made.loss / loss) / slope, -1.5), 1.5))
     found = moved if order == 1 else math.log(max(moved, 1 + 1e-9)) / (order - 1)
     return math.log(found)
 
@@ -243,20 +223,16 @@ class DivergenceSearch(Session[D]):
         stated = self.stated
         pairs = 2 * (window.n + 2 * stated.steps) * window.count
         if pairs > min(_MOST_PAIRS, 2 * MOST_POWERS):
-            raise TooLargeError(
-                f"such noise spreads over about {window.n:,} places to either side",
-                where="renyi",
-                remedy=f"Allow a larger ε, or count in coarser units: {_MOST_PAIRS:,} pairs of "
-                "places are searched at most",
-            )
+            most = f"{_MOST_PAIRS:,} pairs of places are searched at most"
+            raise too_wide(window.n, "ε", most, "renyi")
         with np.errstate(all="ignore"):
-            solution = solve_power(window.aiming(aim))
+            solution = solve_power(replace(window, gap=aim))
             law = power_law(solution, window)
             proof = replace(window, loss=stated.minorant)
             if stated.rho is not None:
                 # of all noise no more is known than of every order that is looked at
                 proof = with_bounds(proof, stated.bounds)
-                solution = solve_power(proof.aiming(aim))
+                solution = solve_power(replace(proof, gap=aim))
             tangents = tangents_of(solution, proof)
         made = self._with(law=law)
         if self.law is None or made.exact_loss < self.law.exact_loss:

@@ -8,22 +8,24 @@ from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
+from attrs import evolve
 
 from optmech.base.arrays import Floats
 from optmech.errors import TooLargeError
 from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact, rounded_up
-from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.noise.additive.bound import BITS, NoiseMultipliers, largest_delta, nothing
 from optmech.noise.additive.design import ApproximateNoise
 from optmech.noise.additive.law import MOST_ENTRIES, Law
-from optmech.noise.additive.privacy import BITS, largest_delta
 from optmech.noise.program import Solution, Window, solve_window
 from optmech.noise.proposals import (
     KEPT,
     LIFTED,
     Dual,
     continued,
+    excess,
     lifted,
+    mirrored,
     pure_places,
     tail_ratio,
     thinned,
@@ -61,7 +63,9 @@ class Search(Session[D]):
     def __init__(self, stated: D, gap: float, note: Note) -> None:
         super().__init__(stated, gap, note)
         self.loss, self.epsilon, self.delta = stated.charged, stated.epsilon, stated.delta
+        self.part = float(stated.delta) * (1 - KEPT)
         self.sensitivity = sensitivity = stated.steps
+        self.widest = min(MOST_PLACES, MOST_ROWS // sensitivity)
         first = {1, 2, sensitivity - 1, sensitivity} & set(range(1, sensitivity + 1))
         self.shifts = dict.fromkeys(sorted(first), False)
         self.places: Floats | None = None
@@ -75,7 +79,7 @@ class Search(Session[D]):
             self._far_out()
             # where nothing is the least, wide windows only find less than next to nothing
             wide = not self.delta > 0 or self._end() * self.sensitivity > _WIDE
-            if self._gap() <= self.gap or (not self.loss.values[-1] and wide):
+            if self._gap() <= self.gap or (not self.loss.end and wide):
                 return self._joined()
         if self.delta > 0 and self.epsilon > 0 and self.loss.is_bounded:
             self._without_delta()
@@ -86,17 +90,18 @@ class Search(Session[D]):
             for _ in range(_ROUNDS):
                 before = self._gap()
                 self._window(n)
-                self.note(
-                    f"window {n}, shifts {', '.join(map(str, self.shifts))}: gap {self._gap():.2g}"
-                )
+                self.note(f"{self._looked_at(n)}: gap {self._gap():.2g}")
                 slow = n >= self._settled() and self._gap() > 0.7 * before
                 if self._gap() <= self.gap or slow:
                     break
                 wider = max(2 * n, min(self._end(), MOST_PLACES))
-                before, n = n, min(wider, MOST_PLACES, MOST_ROWS // self.sensitivity)
+                before, n = n, min(wider, self.widest)
                 if n <= before:
                     break
         return self._joined()
+
+    def _looked_at(self, n: int) -> str:
+        return f"window {n}, shifts {', '.join(map(str, self.shifts))}"
 
     def _fall_back(self) -> None:
         """Take noise for δ = 0, or a geometric law."""
@@ -116,10 +121,7 @@ class Search(Session[D]):
         self._take(pure.law.law)
         known = pure.proof.multipliers
         if not any(part.tail[1] or part.tail[2] for part in known.shifts):
-            limited = [
-                ShiftMultipliers(s.shift, s.inner, s.tail, max(*s.inner, s.tail[0]))
-                for s in known.shifts
-            ]
+            limited = [evolve(s, limit=max(*s.inner, s.tail[0])) for s in known.shifts]
             self._keep(NoiseMultipliers(known.bits, tuple(limited)))
 
     def _pure(self) -> Search[D]:
@@ -129,9 +131,13 @@ class Search(Session[D]):
     def _plain(self) -> None:
         """Geometric noise from sensitivity to sensitivity: private whatever the loss is."""
         steps = np.ceil(np.arange(self._least() + self.sensitivity + 1.0) / self.sensitivity)
+        self._take(self._law(self._fallen(steps)))
+
+    def _fallen(self, steps: Floats) -> Floats:
+        """Places so many sensitivities from where most is."""
         # a little less steep, for roundings
         fall = float(self.epsilon) * (1 - 1e-9)
-        self._take(self._law(np.exp(-np.minimum(fall * steps, _DEEPEST))))
+        return np.asarray(np.exp(-np.minimum(fall * steps, _DEEPEST)))
 
     def _far_out(self) -> None:
         """Noise of two humps where the loss is the same for good: the farther out they are the
@@ -141,21 +147,18 @@ class Search(Session[D]):
         self._take(self._law(places))
         if self.delta > 0:
             # with δ there may be nothing where it costs more
-            dear = [k for k, value in enumerate(self.loss.values) if value > self.loss.values[-1]]
+            dear = [k for k, value in enumerate(self.loss.values) if value > self.loss.end]
             self._take(self._law(np.where(np.isin(np.arange(len(places)), dear), 0.0, places)))
         # δ may be anywhere, and so is where it costs least
-        part = float(self.delta) * (1 - KEPT)
-        cheapest = self.loss.values.index(self.loss.floor)
-        places *= 1 - part
-        places[cheapest] += part / (2 if cheapest else 1)
+        cheapest = self.loss.cheapest
+        places *= 1 - self.part
+        places[cheapest] += self.part / (2 if cheapest else 1)
         self._take(self._law(places))
-        self._keep(NoiseMultipliers(0, (ShiftMultipliers(self.sensitivity, (0,), (0, 0, 0), 0),)))
+        self._keep(nothing(self.sensitivity))
 
     def _humps(self) -> Floats:
         """Places of probability one in all, tails included, most of it as far out as need be."""
-        steps = np.arange(self._hump(), -1, -1) // self.sensitivity
-        fall = float(self.epsilon) * (1 - 1e-9)
-        places = np.exp(-np.minimum(fall * steps, _DEEPEST))
+        places = self._fallen(np.arange(self._hump(), -1.0, -1.0) // self.sensitivity)
         beyond = self.sensitivity * self.ratio / (1 - self.ratio)
         return np.asarray(places / (_mass(places) + 2 * beyond))
 
@@ -176,7 +179,7 @@ class Search(Session[D]):
     def _flat(self, places: Floats, solution: Solution) -> Floats:
         """The same without ε: nowhere less than flat noise, so wide that its height is next to
         nothing, but where the loss is above that far out; places give way to what it takes of δ."""
-        end, part = self.loss.values[-1], float(self.delta) * (1 - KEPT)
+        end, part = self.loss.end, self.part
         gain = abs(float(end) - solution.value)
         need = self.sensitivity * gain / part + float(sum(abs(v - end) for v in self.loss.values))
         wide = max(
@@ -236,7 +239,7 @@ class Search(Session[D]):
         end = 1.1 * truncated_end(float(self.epsilon), part, self.sensitivity)
         if self.loss.is_less_far_out:
             # two humps, each of half the probability, on either side of what costs more
-            end = max(end, min(2 * end, MOST_PLACES, MOST_ROWS / self.sensitivity) - self._least())
+            end = max(end, min(2 * end, self.widest) - self._least())
         return int(min(end, 1e9)) + self._least()
 
     def _settled(self) -> float:
@@ -244,16 +247,15 @@ class Search(Session[D]):
         noise far out costs a constant it has tails, however large δ is."""
         tailed = self.loss.is_bounded and self.delta > 0 and self.epsilon > 0
         falls = _FALLS * self.sensitivity / float(self.epsilon) if tailed else 0
-        return max(self._end(), min(falls, MOST_PLACES, MOST_ROWS // self.sensitivity))
+        return max(self._end(), min(falls, self.widest))
 
     def _affordable(self, width: int) -> int:
         """The width of a window; raises TooLargeError where a search would take hours."""
-        if width > MOST_PLACES or width * self.sensitivity > MOST_ROWS:
-            raise TooLargeError(
-                f"such noise spreads over about {width:,} places to either side",
-                where="epsilon",
-                remedy=f"Allow a larger ε or δ, or count in coarser units: at most {MOST_PLACES:,} "
-                f"are searched, and {MOST_ROWS:,} over the sensitivity",
+        if width > self.widest:
+            raise too_wide(
+                width,
+                "ε or δ",
+                f"at most {MOST_PLACES:,} are searched, and {MOST_ROWS:,} over the sensitivity",
             )
         return width
 
@@ -290,14 +292,7 @@ class Search(Session[D]):
     def _window(self, n: int) -> None:
         """Everything that a window yields, with as many shifts as it needs: those that a solution
         breaks are added until none is broken by more than rounding, or the gap is small enough."""
-        window = Window(
-            self.loss,
-            float(self.epsilon),
-            float(self.delta) * (1 - KEPT),
-            self.sensitivity,
-            n,
-            self.ratio,
-        )
+        window = self._windowed(n)
         while True:
             solution = self._solved(window)
             missing, worst = self._broken(window, solution)
@@ -308,15 +303,19 @@ class Search(Session[D]):
             if self._gap() <= self.gap:
                 return
             self.shifts |= missing
-            self.note(f"window {n}, shifts {', '.join(map(str, self.shifts))}")
+            self.note(self._looked_at(n))
         if self._gap() > self.gap and len(solution.tails) and self.sensitivity > 1:
             apart = replace(window, joined=False)
             self._prove(apart, self._solved(apart))
 
+    def _windowed(self, n: int) -> Window:
+        """A window of the promise and the loss."""
+        return Window(self.loss, float(self.epsilon), self.part, self.sensitivity, n, self.ratio)
+
     def _solved(self, window: Window) -> Solution:
         """The best places of a window against the shifts that there are."""
         ample = 1 / (4 * window.n + 2)
-        if window.has_far and not window.epsilon and window.delta < ample:
+        if window.far is not None and not window.epsilon and window.delta < ample:
             return thinned(solve_window(replace(window, delta=ample), self.shifts), window, ample)
         if window.epsilon <= LIFTED:
             return solve_window(window, self.shifts)
@@ -351,7 +350,7 @@ class Search(Session[D]):
         places = np.concatenate([solution.window, tails, tails * w.ratio])
         if not len(tails):
             places = np.concatenate([places, np.zeros(w.sensitivity)])
-        both = np.concatenate([places[:0:-1], places])
+        both = mirrored(places)
         centre = len(places) - 1
         kept = np.arange(w.sensitivity, len(both) - w.sensitivity)
         allowed = w.delta * (1 + 1e-9) + 1e-11
@@ -377,6 +376,15 @@ class Search(Session[D]):
         self._keep(Dual(below, solution, power).best(least))
 
 
+def too_wide(width: int, larger: str, most: str, where: str = "epsilon") -> TooLargeError:
+    """What says that noise so wide is not searched."""
+    return TooLargeError(
+        f"such noise spreads over about {width:,} places to either side",
+        where=where,
+        remedy=f"Allow a larger {larger}, or count in coarser units: {most}",
+    )
+
+
 def truncated_end(rate: float, part: float, steps: int) -> float:
     """Where the truncated Laplace law ends (Geng, Ding, Guo and Kumar, AISTATS 2020)."""
     if rate > 0:
@@ -390,17 +398,14 @@ def _mass(places: Floats) -> float:
 
 def _falls(places: Floats, sensitivity: int) -> float:
     """The most that the shifts up to the sensitivity lose where places go on and fall slowly."""
-    both = np.concatenate([places[:0:-1], places])
+    both = mirrored(places)
     shifts = range(1, sensitivity + 1)
-    return max(
-        float(np.maximum(both[:-s] - both[s:], 0).sum()) + s * float(places[-1]) for s in shifts
-    )
+    return max(excess(both, 1.0, s) + s * float(places[-1]) for s in shifts)
 
 
 def _wider(places: Floats, share: float) -> Floats:
     """A mixture with the same law spread over one place more to either side."""
-    both = np.concatenate([places[:0:-1], places])
-    near = np.convolve(both, np.ones(3) / 3)
+    near = np.convolve(mirrored(places), np.ones(3) / 3)
     wide = near[len(near) // 2 :]
     out = share * wide
     out[: len(places)] += (1 - share) * places

@@ -11,10 +11,31 @@ from typing import Any, Generic, TypeVar, cast
 
 from optmech.certificate.objective import relative_gap
 from optmech.errors import ProblemError, SolverError, TooLargeError
+from optmech.exact.number import Exact
 from optmech.noise.additive.certified import ProvedNoise
 
 D = TypeVar("D", bound=ProvedNoise)
 Note = Callable[[str], None]
+Promise = tuple[Exact, Exact]
+"""ε and δ."""
+
+
+def silent(line: str) -> None:
+    """Where nobody asks for progress."""
+
+
+def require_gap(gap: float) -> None:
+    """Raise ProblemError for what is no relative gap."""
+    if not 0 <= gap < 1:
+        raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+
+
+def require_alone(where: str, message: str, **others: object) -> None:
+    """Raise ProblemError where others are given, and not None, that something does not go with."""
+    if any(given is not None for given in others.values()):
+        *names, last = others
+        remedy = f"Leave out {', '.join(names)} and {last}, or {where}"
+        raise ProblemError(message, where=where, remedy=remedy)
 
 
 class Session(Generic[D]):
@@ -75,7 +96,7 @@ class Session(Generic[D]):
         """The best law with the best multipliers that were found."""
         if self.law is None:
             raise SolverError("no noise was found", where="noise", remedy="Allow a larger ε or δ")
-        proof = None if self.proof is None else cast(Any, self.proof).multipliers
+        proof = None if self.proof is None else self.proof.multipliers
         seconds = time.perf_counter() - self.started
-        made = self._with(law=cast(Any, self.law).law, multipliers=proof, seconds=seconds)
+        made = self._with(law=self.law.law, multipliers=proof, seconds=seconds)
         return made.require_private()

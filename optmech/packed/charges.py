@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys
+from optmech.exact.codec import Codec, record
 
 UNIT = 10**18
 """Charges are whole numbers of this part of one."""
@@ -202,8 +202,6 @@ MOST_DRAWS = 2**53 - 1
 """What a JavaScript client can count to."""
 MOST_CHARGED = 10**24 * UNIT
 """Of one draw: as many as can be counted have a sum that is read again."""
-_KEYS = {"format", "file", "radius", "between", "delta", "order", "draws", "spent", "before"}
-_FIGURES = ("plain", "rows", "divergence")
 
 
 class Spent(NamedTuple):
@@ -239,32 +237,22 @@ class State(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The plain form."""
-        return {
-            "format": FORMAT,
-            **self._asdict(),
-            "draws": [[place, count] for place, count in sorted(self.draws.items())],
-            "spent": _written(self.spent),
-            "before": _written(self.before),
-        }
+        return {"format": FORMAT, **_STATE.write(self)}
 
-    @classmethod
-    def of(cls, plain: Any) -> State:
+    @staticmethod
+    def of(plain: Any) -> State:
         """The inverse. Raises ProblemError on anything that ``to_dict`` does not give."""
         try:
-            body = dict(plain) if isinstance(plain, Mapping) else plain
-            require_keys(body, _KEYS, "ledger")
-            if body.pop("format") != FORMAT:
+            body = dict(plain) if isinstance(plain, Mapping) else {}
+            if body.pop("format", None) != FORMAT:
                 raise ProblemError("is of another format")
-            order, draws = 1 + eighths(body["order"]) / 8, _counted(body["draws"])
-            spent, before = _read(body["spent"]), _read(body["before"])
-            if spent.draws != sum(draws.values()) or spent.draws + before.draws > MOST_DRAWS:
+            found: State = _STATE.read(body)
+            own = found.spent.draws
+            if own != sum(found.draws.values()) or own + found.before.draws > MOST_DRAWS:
                 raise ProblemError("its draws do not add up")
-            kinds = {"file": (str,), "radius": (int, float), "delta": (int, float)}
-            if any(type(body[name]) not in known for name, known in kinds.items()):
-                raise ProblemError("its file, radius or delta is none")
         except (ProblemError, TypeError, ValueError, OverflowError) as error:
             raise no_ledger(str(error)) from None
-        return cls(**{**body, "order": order, "draws": draws, "spent": spent, "before": before})
+        return found
 
 
 def no_ledger(why: str) -> ProblemError:
@@ -276,14 +264,15 @@ def no_ledger(why: str) -> ProblemError:
     )
 
 
-def _written(spent: Spent) -> dict[str, Any]:
-    figures = zip(_FIGURES, spent[1:], strict=True)
-    return {"draws": spent.draws, **{name: written(charge) for name, charge in figures}}
+def _given(*kinds: type) -> Codec[Any]:
+    """A value of one of these types, as it is."""
 
+    def read(plain: Any) -> Any:
+        if type(plain) not in kinds:
+            raise ProblemError(f"{str(plain)[:40]} is of another type")
+        return plain
 
-def _read(plain: Any) -> Spent:
-    require_keys(plain, {"draws", *_FIGURES}, "ledger")
-    return Spent(_count(plain["draws"]), *(charge_of(plain[name]) for name in _FIGURES))
+    return Codec(lambda value: value, read)
 
 
 def _counted(plain: Any) -> Counter[int]:
@@ -303,3 +292,21 @@ def _count(value: Any) -> int:
     if type(value) is not int or not 0 <= value <= MOST_DRAWS:
         raise ProblemError(f"{str(value)[:40]} is no number of draws")
     return value
+
+
+_NUMBER, _CHARGE = _given(int, float), Codec(written, charge_of)
+_SPENT = record(
+    Spent, "ledger", draws=Codec(int, _count), plain=_CHARGE, rows=_CHARGE, divergence=_CHARGE
+)
+_STATE = record(
+    State,
+    "ledger",
+    file=_given(str),
+    radius=_NUMBER,
+    between=_given(str),
+    delta=_NUMBER,
+    order=Codec(float, lambda order: 1 + eighths(order) / 8),
+    draws=Codec(lambda draws: list(map(list, sorted(draws.items()))), _counted),
+    spent=_SPENT,
+    before=_SPENT,
+)

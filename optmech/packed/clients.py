@@ -8,8 +8,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from optmech.base.paths import path_of
-from optmech.base.storage import write_atomically
+from optmech.base.storage import path_of, write_atomically
 from optmech.errors import ProblemError
 from optmech.packed.documents import load_any_packed
 from optmech.packed.file import MAX_BYTES
@@ -30,29 +29,20 @@ def copy_client(kind: str, folder: str | Path, mechanism: str | Path | None = No
         contents["mechanism.omm"] = read_bytes(mechanism, MAX_BYTES)
     root = path_of(folder)
     try:
-        if any(root.iterdir()):
-            raise ProblemError("is not empty", where=str(root), remedy="Name a new folder")
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:
-        raise _unusable(root, error) from error
-    for name in contents:
-        try:
+        if root.exists() and any(root.iterdir()):
+            raise ProblemError("is not empty", where=root, remedy="Name a new folder")
+        for name in contents:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-        except (OSError, ValueError) as error:
-            raise _unusable(root, error) from error
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise ProblemError(
+            f"cannot be used as a folder: {said}",
+            where=root,
+            remedy="Name a new folder in one that is there and can be written to",
+        ) from error
     for name, content in contents.items():
         write_atomically(root / name, content)
     return [root / name for name in contents]
-
-
-def _unusable(root: Path, error: Exception) -> ProblemError:
-    said = error.strerror if isinstance(error, OSError) else error
-    return ProblemError(
-        f"cannot be used as a folder: {said}",
-        where=str(root),
-        remedy="Name a new folder in one that is there and can be written to",
-    )
 
 
 def _contents(kind: str) -> dict[str, bytes]:

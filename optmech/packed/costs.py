@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.number import Number, parse_exact
 from optmech.packed.charges import (
@@ -24,9 +25,9 @@ from optmech.packed.charges import (
     within,
 )
 from optmech.packed.earth import Earth
-from optmech.packed.everywhere import Packed
-from optmech.packed.load import PackedMechanism
-from optmech.spaces.domain import EARTH_RADIUS_KM, Grid, great_circle
+from optmech.packed.mechanism import PackedMechanism, PackedPlaces
+from optmech.packed.places import apart, chord
+from optmech.spaces.domain import EARTH_RADIUS_KM, Grid
 from optmech.spaces.sphere import sines, squares, vectors
 
 _ROUNDED = 1e-12
@@ -44,69 +45,65 @@ class Costs:
     of places: its draws are all charged alike, as those of its only place.
     """
 
-    def __init__(self, mechanism: Packed | Earth, rate: float, radius: float, between: str) -> None:
+    def __init__(
+        self, mechanism: PackedMechanism | Earth, rate: float, radius: float, between: str
+    ) -> None:
         self._mechanism, self._radius = mechanism, radius
-        self._reach = None
-        if isinstance(mechanism, PackedMechanism):
-            self._reach = Reach(mechanism, radius, between)
+        self._reach, self._parts = None, None
+        if isinstance(mechanism, PackedPlaces):
+            self._reach, self._parts = Reach(mechanism, radius, between), mechanism._parts
             self._reach.require_neighbours()
-        self._rows: dict[int, int] = {}
-        self._divergences: dict[tuple[int, float], int] = {}
+        # looked for once
+        self.rows: Callable[[int], int] = cache(self._of_row)
+        self.divergence: Callable[[int, float], int] = cache(self._divergence_of_row)
         self.plain = self._of_any_draw(rate)
 
     @property
     def places(self) -> int:
         """How many places there are."""
-        own = self._mechanism
-        return len(own.secrets) if isinstance(own, PackedMechanism) else 1
+        return 1 if self._reach is None else self._mechanism.numbers
 
     def number(self, secret: Any) -> int:
         """The number of the place of a secret."""
-        own = self._mechanism
-        return own.secrets.index(secret) if isinstance(own, PackedMechanism) else 0
+        return 0 if self._reach is None else self._mechanism.secrets.index(secret)
 
-    def rows(self, place: int) -> int:
-        """What the log ratio of the row of a place to one near it is at most; looked for once.
-        Raises VerificationError where that is more than a draw is charged."""
+    def _of_row(self, place: int) -> int:
+        """What the log ratio of the row of a place to one near it is at most. Raises
+        VerificationError where that is more than a draw is charged."""
         if self._reach is None:
             return self.plain
-        if place not in self._rows:
-            over, under = _largest_ratio(*self._beside(place))
-            found = log_charge(over, under) if under else math.inf
-            if found > self.plain:
-                raise VerificationError(
-                    f"rows of places within {self._radius:g} differ by {found / UNIT:.6g} in their "
-                    f"log probabilities, and {self.plain / UNIT:.6g} is charged for them",
-                    where="epsilon",
-                    remedy="Check the file against its design; where its distances are other "
-                    "ones, charge as much",
-                )
-            self._rows[place] = int(found)
-        return self._rows[place]
+        over, under = _largest_ratio(*self._beside(place))
+        found = log_charge(over, under) if under else math.inf
+        if found > self.plain:
+            raise VerificationError(
+                f"rows of places within {self._radius:g} differ by {found / UNIT:.6g} in their "
+                f"log probabilities, and {self.plain / UNIT:.6g} is charged for them",
+                where="epsilon",
+                remedy="Check the file against its design; where its distances are other "
+                "ones, charge as much",
+            )
+        return int(found)
 
-    def divergence(self, place: int, order: float) -> int:
+    def _divergence_of_row(self, place: int, order: float) -> int:
         """The same of the Rényi divergences of an order, in both directions."""
         if self._reach is None:
             return within(self.plain, order)
-        if (place, order) not in self._divergences:
-            own, others = self._beside(place)
-            used = own > 0
-            row, found = own[used].tolist(), 0
-            for other in others[:, used].tolist():
-                both = divergence(row, other, order), divergence(other, row, order)
-                found = max(found, *both)
-            self._divergences[place, order] = min(found, self.rows(place))
-        return self._divergences[place, order]
+        own, others = self._beside(place)
+        used = own > 0
+        row, found = own[used].tolist(), 0
+        for other in others[:, used].tolist():
+            both = divergence(row, other, order), divergence(other, row, order)
+            found = max(found, *both)
+        return min(found, self.rows(place))
 
     def _of_any_draw(self, rate: float) -> int:
         """What a draw costs at most, wherever; all rows are looked at, where there are few."""
         own, each = self._mechanism, decimal(rate)
-        if self._reach is None:
-            apart = decimal(self._radius) + 2 * decimal(own.header.snap or 0.0)
-            return above(each * (apart if _is_per_distance(own) else 1))
+        if self._reach is None or self._parts is None:
+            far = decimal(self._radius) + 2 * decimal(own.header.snap or 0.0)
+            return above(each * (far if _is_per_distance(own) else 1))
         stated = units(each * (decimal(self._reach.longest()) if _is_per_distance(own) else 1))
-        assert isinstance(own, PackedMechanism)
-        if self.places**2 * len(own._parts.table.columns) > _AT_ONCE:
+        if self.places**2 * len(self._parts.table.columns) > _AT_ONCE:
             return short(stated + 1)
         # the distances of a design are floats: what is above by their rounding is charged
         self.plain = stated + stated // _NEARLY
@@ -114,14 +111,13 @@ class Costs:
 
     def _beside(self, place: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The row of a place, and the distinct ones of those near it."""
-        assert isinstance(self._mechanism, PackedMechanism)
         assert self._reach is not None
-        parts = self._mechanism._parts
-        rows, row_of = parts.table.rows, parts.row_of
+        assert self._parts is not None
+        rows, row_of = self._parts.table.rows, self._parts.row_of
         return rows[row_of[place]], rows[np.unique(row_of[self._reach.near(place)])]
 
 
-def charged(mechanism: Packed | Earth, epsilon: Number | None) -> float:
+def charged(mechanism: PackedMechanism | Earth, epsilon: Number | None) -> float:
     """The rate that draws are charged with: what is given, and at least what the file states."""
     rates = [part["epsilon"] for part in mechanism.header.constraints]
     stated = max((rate for rate in rates if rate is not None), default=None)
@@ -146,7 +142,7 @@ def charged(mechanism: Packed | Earth, epsilon: Number | None) -> float:
     return max(given, float(stated))
 
 
-def _is_per_distance(mechanism: Packed | Earth) -> bool:
+def _is_per_distance(mechanism: PackedMechanism | Earth) -> bool:
     """Whether an ε of the file, or one that is given for it, is per unit of distance."""
     stated = [part for part in mechanism.header.constraints if part["epsilon"] is not None]
     return not stated or any(part["per"] for part in stated)
@@ -159,20 +155,19 @@ def _largest_ratio(own: NDArray[np.uint64], others: NDArray[np.uint64]) -> tuple
         return 1, 0
     used = own > 0
     entries, beside = np.broadcast_to(own[used], others[:, used].shape), others[:, used]
-    pairs = np.concatenate([[(1, 1)], *_most(entries, beside), *_most(beside, entries)])
+    pairs = np.concatenate([[(1, 1)], _most(entries, beside), _most(beside, entries)])
     best = max(Fraction(int(a), int(b)) for a, b in np.unique(pairs, axis=0))
     return best.numerator, best.denominator
 
 
-def _most(over: NDArray[np.uint64], under: NDArray[np.uint64]) -> list[NDArray[np.uint64]]:
+def _most(over: NDArray[np.uint64], under: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The pairs whose quotients may be the largest, as floats have them."""
     quotients = over.astype(float) / under.astype(float)
     most = quotients >= max(1.0, quotients.max(initial=0.0)) * (1 - _BETWEEN_FLOATS)
     most &= over > under
-    return [np.column_stack([over[most], under[most]])]
+    return np.column_stack([over[most], under[most]])
 
 
-Bools = NDArray[np.bool_]
 BETWEEN = ("positions", "places")
 Corner = tuple[float, float]
 _MORE = 1 + 1e-9
@@ -222,12 +217,12 @@ class Reach:
             return
         for place in range(len(self._domain)):
             if not self.near(place):
-                apart = np.delete(self._apart(place), place)
+                away = np.delete(self._apart(place), place)
                 raise ProblemError(
                     f"{self.radius:g} reaches no place from {self._domain.labels[place]!r}: "
                     "nothing would be promised there",
                     where="radius",
-                    remedy=f'Give {apart.min():.4g} or more, or between="positions"',
+                    remedy=f'Give {away.min():.4g} or more, or between="positions"',
                 )
 
     def _near(self, place: int) -> Bools:
@@ -244,14 +239,9 @@ class Reach:
 
     def _apart(self, place: int) -> Floats:
         if isinstance(self._domain, Grid):
-            row, column = np.divmod(np.arange(len(self._domain)), self._domain.columns)
-            x = (column - column[place]) * self._domain.cell[0]
-            y = (row - row[place]) * self._domain.cell[1]
+            x, y = (_cells_away(self._domain, place) * self._domain.cell).T
             return np.asarray(np.sqrt(x * x + y * y))
-        points = self._domain.require_points("charge reports")
-        if self._globe:
-            return np.asarray(great_circle(points, points[place]))
-        return np.asarray(np.sqrt(((points - points[place]) ** 2).sum(axis=1)))
+        return apart(self._domain, place)
 
     def _moved_in(self, grid: Grid) -> float | None:
         """How far two positions of a grid within the radius are apart on its map, at most, in the
@@ -272,9 +262,7 @@ class Reach:
 
     def _of_cells(self, place: int, grid: Grid, moved: float) -> Bools:
         """Cells that are nowhere further apart than that."""
-        row, column = np.divmod(np.arange(len(grid)), grid.columns)
-        x = np.maximum(np.abs(column - column[place]) - 1, 0) * grid.cell[0]
-        y = np.maximum(np.abs(row - row[place]) - 1, 0) * grid.cell[1]
+        x, y = (np.maximum(np.abs(_cells_away(grid, place)) - 1, 0) * grid.cell).T
         return np.asarray(x * x + y * y <= moved * moved * _MORE)
 
     def _of_points(self, place: int) -> Bools:
@@ -296,13 +284,13 @@ class Reach:
     @cached_property
     def _moved(self) -> float:
         """How far two positions within the radius are apart where places are compared, at most."""
-        return _chord(self.radius / EARTH_RADIUS_KM / _RADIAN) if self._globe else self.radius
+        return chord(self.radius / EARTH_RADIUS_KM / _RADIAN) if self._globe else self.radius
 
     @cached_property
     def _reach(self) -> float:
         """How far a position may be from its place, where places are compared."""
         assert self._stated is not None
-        return _chord(self._stated) if self._globe else self._stated
+        return chord(self._stated) if self._globe else self._stated
 
     @cached_property
     def _own(self) -> Floats:
@@ -355,18 +343,14 @@ class Reach:
     @cached_property
     def _radii(self) -> Floats:
         """How far the positions of every place may be from it."""
-        farthest = [np.sqrt(squares(c)).max(initial=0.0) for c in self._corners]
-        return np.array(
-            [
-                min(self._reach, float(far)) if len(c) else self._reach
-                for far, c in zip(farthest, self._corners, strict=True)
-            ]
-        )
+        farthest = (np.sqrt(squares(c)).max() if len(c) else np.inf for c in self._corners)
+        return np.array([min(self._reach, float(far)) for far in farthest])
 
 
-def _chord(degrees: float) -> float:
-    """The straight line between two points of the globe, in its radii."""
-    return 2 * float(sines(np.array(min(degrees, 180.0) / 2))[0])
+def _cells_away(grid: Grid, place: int) -> Ints:
+    """Columns and rows from the place of a number to every one, (n, 2)."""
+    row, column = np.divmod(np.arange(len(grid)), grid.columns)
+    return np.column_stack([column - column[place], row - row[place]])
 
 
 def _along(steps: Floats, axis: tuple[float, ...]) -> Floats:

@@ -12,8 +12,8 @@ from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
     from optmech.packed.earth import Earth
-    from optmech.packed.everywhere import PackedEverywhere
-    from optmech.packed.load import PackedMechanism
+    from optmech.packed.file import Parts
+    from optmech.packed.mechanism import PackedMechanism
 
 
 @checked_arguments
@@ -34,7 +34,7 @@ def check(path: str | Path) -> CheckReport:
 
 
 @checked_arguments
-def load(path: str | Path) -> Proved | PackedMechanism | PackedEverywhere | Earth:
+def load(path: str | Path) -> Proved | PackedMechanism | Earth:
     """What a file holds, of whichever kind it is, everything that it claims proved again.
 
     A design, a family of coupling mechanisms or noise is read as by its own ``load``, a packed
@@ -54,17 +54,54 @@ def load(path: str | Path) -> Proved | PackedMechanism | PackedEverywhere | Eart
     >>> om.load("noise.json").epsilon
     1.0
     """
-    from optmech.packed.load import is_packed_file
+    from optmech.packed.file import is_packed_file
 
     return load_any_packed(path) if is_packed_file(path) else Proved.load(path)
 
 
-def load_any_packed(
-    path: str | Path, *, signer: str | Path | None = None
-) -> PackedMechanism | PackedEverywhere | Earth:
+def load_any_packed(path: str | Path) -> PackedMechanism | Earth:
     """A packed file of any kind, also one for the whole earth. Raises what ``load_packed`` and
     ``Earth.load`` raise."""
     from optmech.packed.earth import Earth, is_earth_file
-    from optmech.packed.load import load_packed
 
-    return (Earth.load if is_earth_file(path) else load_packed)(path, signer=signer)
+    return (Earth.load if is_earth_file(path) else load_packed)(path)
+
+
+@checked_arguments
+def load_packed(path: str | Path, *, signer: str | Path | None = None) -> PackedMechanism:
+    """Read a file that ``pack`` wrote: all of it is checked before anything is built from it.
+
+    Parameters
+    ----------
+    signer:
+        A PEM file with the Ed25519 public key that the file has to be signed with; signed files
+        are read only with one.
+
+    Raises
+    ------
+    ProblemError
+        Where the file or the key cannot be read.
+    VerificationError
+        Where the file was altered, is not exactly as specified, or is not signed as it should be.
+
+    Examples
+    --------
+    >>> cells = om.Grid(2, 2, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
+    >>> _ = om.pack(om.solve(problem), "cells.omm")
+    >>> packed = om.load_packed("cells.omm")
+    >>> packed.locate((1.5, 0.2))  # the cell of a position, in km
+    (0, 1)
+    """
+    from optmech.packed.file import decode_parts, payload_of
+
+    return mechanism_of(decode_parts(payload_of(path, signer), str(path)))
+
+
+def mechanism_of(parts: Parts) -> PackedMechanism:
+    """What the parts of a file are."""
+    from optmech.packed.mechanism import PackedPlaces
+    from optmech.packed.regions import PackedRegion
+
+    return (PackedPlaces if parts.mesh is None else PackedRegion)(parts)

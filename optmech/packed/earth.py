@@ -9,31 +9,41 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array
 from optmech.base.read_only import ReadOnly, frozen
 from optmech.base.shown import card
 from optmech.base.storage import refuse_unwritable, write_atomically
 from optmech.certificate.check import Check, CheckReport
-from optmech.errors import OptmechError, ProblemError, VerificationError
-from optmech.exact.checked import require_keys
+from optmech.designs.promise import Promise
+from optmech.errors import ProblemError
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down
 from optmech.exact.sampler import EachBytes, bytes_for
-from optmech.packed.cbor import Tag, decode, encode, typed, untyped
+from optmech.packed.cbor import decode, typed, untyped
+from optmech.packed.file import (
+    little_endian,
+    payload_of,
+    sealed,
+    sign as signed,
+    start_of,
+    unsealed,
+    verified,
+)
 from optmech.packed.header import (
     COMMON,
     DIGEST,
     Accuracy,
     Header,
     Loss,
+    differing,
     header_entries,
     read_header,
 )
@@ -46,8 +56,7 @@ from optmech.packed.spherical import (
     least_mean,
     made,
 )
-from optmech.packed.words import EARTH, least_above
-from optmech.reading.bounded import read_start
+from optmech.packed.words import EARTH, in_odds, least_above, promise_of_header, promised
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.sphere import is_position, sines
 
@@ -55,7 +64,7 @@ FORMAT = "optmech-packed/3"
 START = b"\xd9\xd9\xf7\x84\x70" + FORMAT.encode()
 DRAW_BYTES = 19
 """Eight for a ring, six within it, five for a bearing."""
-_CBOR = 55799
+_KIND = "file of the earth"
 _KEYS = COMMON | {"kind", "bands", "heights", "snap"}
 _CELL = 0.1
 """Height of a cell beside 1/ε where nothing is said."""
@@ -63,8 +72,6 @@ _REGION = "the whole earth, in {} bands of latitude"
 _PER = "km (haversine)"
 _NEAR = 1e-9
 _AT_ONCE = 2_000
-_START = 48
-"""Bytes that have the format in them, also behind the head of a signed file."""
 
 
 @dataclass(frozen=True)
@@ -114,24 +121,30 @@ class Cells(ReadOnly):
 
     def of_vectors(self, v: Floats) -> Ints:
         """The cells that vectors (n, 3) point at: by comparisons with sines alone."""
-        low, high = np.zeros(len(v), dtype=np.int64), np.full(len(v), self.bands)
-        while (high - low > 1).any():
-            middle = (low + high) // 2
-            up = sines(middle / self.bands * 180 - 90)[0] <= v[:, 2]
-            low, high = np.where(up, middle, low), np.where(up, high, middle)
-        count, band = self.counts(low), low
-        west = (v[:, 1] < 0) | ((v[:, 1] == 0) & (v[:, 0] < 0))
-        low, high = np.zeros(len(v), dtype=np.int64), count
-        while (high - low > 1).any():
-            middle = (low + high) // 2
-            angle = middle / count * 360
+
+        def above(bands: Ints) -> Bools:
+            return np.asarray(sines(bands / self.bands * 180 - 90)[0] <= v[:, 2])
+
+        band = _last(above, np.full(len(v), self.bands))
+        count, west = self.counts(band), (v[:, 1] < 0) | ((v[:, 1] == 0) & (v[:, 0] < 0))
+
+        def eastward(cells: Ints) -> Bools:
+            angle = cells / count * 360
             s, c = sines(angle)
             left = c * v[:, 1] - s * v[:, 0] >= 0
-            up = np.where(west == (angle >= 180), left, west) & (high - low > 1)
-            stays = high - low <= 1
-            low = np.where(up, middle, low)
-            high = np.where(up | stays, high, middle)
-        return np.asarray(2 * self.bands * band + low)
+            return np.where(west == (angle >= 180), left, west)
+
+        return np.asarray(2 * self.bands * band + _last(eastward, count))
+
+
+def _last(fits: Callable[[Ints], Bools], end: Ints) -> Ints:
+    """The last numbers before ``end`` (n,) that fit, as 0 does and those after some do not."""
+    low, high = np.zeros_like(end), end
+    while (wide := high - low > 1).any():
+        middle = (low + high) // 2
+        up = fits(middle)
+        low, high = np.where(wide & up, middle, low), np.where(wide & ~up, middle, high)
+    return low
 
 
 @frozen
@@ -156,6 +169,8 @@ class Earth(ReadOnly):
     True
     >>> earth.reports(np.array([here, here]), np.zeros((2, earth.draw_bytes), np.uint8)).shape
     (2,)
+    >>> earth.number(here) == here  # cells are numbers
+    True
     >>> round(earth.accuracy(here))  # metres
     7138
     >>> earth.save("earth.omm")
@@ -173,6 +188,8 @@ class Earth(ReadOnly):
     secrets: Cells
     digest: bytes
     _content: bytes
+    lattice = None
+    place_bytes = 8
 
     def __init__(self, content: bytes, where: str = "") -> None:
         """From the content of a plain file; see ``Earth.load``."""
@@ -195,11 +212,25 @@ class Earth(ReadOnly):
         """Bytes that a report takes."""
         return DRAW_BYTES
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers a place may have."""
+        return len(self.secrets)
+
+    def number(self, place: Any) -> int:
+        """The number of a cell is the cell. Raises ProblemError on what is none."""
+        return self.secrets.index(place)
+
     def __repr__(self) -> str:
-        return f"Earth({self.header.protects[0]}, {self.secrets.bands:,} bands)"
+        return f"Earth({self.promise.brief}, {self.secrets.bands:,} bands)"
 
     def _repr_html_(self) -> str:
-        return card("Earth", [("protects", self.header.protects[0]), ("of", self.header.region)])
+        return card("Earth", [*self.promise.facts, ("of", self.header.region)])
+
+    @property
+    def promise(self) -> Promise:
+        """What the file promises about points."""
+        return promise_of_header(self.header, None)
 
     @classmethod
     @checked_arguments
@@ -224,7 +255,8 @@ class Earth(ReadOnly):
                 f"{math.pi * RADIUS / LEAST_BANDS:.0f} km",
             )
         bands = round(math.pi * RADIUS / size)
-        header = _header(exact, rings, bands, title or f"Everywhere on earth, {_said(exact)}")
+        title = title or f"Everywhere on earth, {_said(exact)}"
+        header = _stated(exact, rings, bands, title, rings.snap(rate, bands))
         return cls(_written(header, rings, bands))
 
     @classmethod
@@ -233,8 +265,6 @@ class Earth(ReadOnly):
         """Read a file and prove again what it says; ``signer`` as of ``load_packed``. Raises
         ProblemError where it cannot be read, VerificationError where it is not exactly as
         specified, or says what does not hold."""
-        from optmech.packed.load import payload_of
-
         return cls(payload_of(path, signer), str(path))
 
     @checked_arguments
@@ -244,8 +274,6 @@ class Earth(ReadOnly):
         refuse_unwritable(path)
         content = self._content
         if sign is not None:
-            from optmech.packed.file import sign as signed
-
             content = signed(content, sign)
         write_atomically(path, content)
 
@@ -276,23 +304,34 @@ class Earth(ReadOnly):
         number = np.array([self.secrets.index(place)])
         return int(self.reports(number, np.frombuffer(entropy, np.uint8)[None])[0])
 
+    report_of = report
+
     @property
     def fingerprint(self) -> bytes:
         """The file's digest."""
         return self.digest
 
-    def cells_of(self, positions: Floats) -> Ints:
+    def cells_of(self, positions: ArrayLike) -> Ints:
         """The numbers of the cells of positions, (n, 2) degrees, as ``locate``."""
-        return self.secrets.locate(positions)
+        return self.secrets.locate(finite_array(coordinate_rows(positions, 2), where="positions"))
 
-    def centres_of(self, cells: Ints) -> Floats:
+    def centres_of(self, cells: ArrayLike) -> Floats:
         """Longitudes from -180 to 180 and latitudes of the centres of cells, (n, 2)."""
-        found = self.secrets.centres(cells)
+        found = self.secrets.centres(self._whole(cells))
         found[:, 0] -= 360 * (found[:, 0] > 180)
         return found
 
-    def draws(self, places: Ints, source: EachBytes) -> Ints:
+    def _whole(self, cells: ArrayLike) -> Ints:
+        """Numbers that cells may have, (n,). Raises ProblemError on others."""
+        found = np.asarray(cells)
+        proper = found.ndim == 1 and (found.dtype.kind in "iu" or not found.size)
+        if not proper or ((found < 0) | (found >= len(self.secrets))).any():
+            raise ProblemError("are no numbers of cells", where="cells")
+        return found.astype(np.int64)
+
+    def draws(self, places: ArrayLike, source: EachBytes) -> Ints:
         """A report for each of ``places`` (n,), with the bytes that ``source`` gives for them."""
+        places = self._whole(places)
         out = np.empty(len(places), dtype=np.int64)
         for begin in range(0, len(places), _AT_ONCE):
             part = np.arange(begin, min(begin + _AT_ONCE, len(places)))
@@ -310,11 +349,7 @@ class Earth(ReadOnly):
 
     def reports(self, places: Ints, entropy: NDArray[np.uint8]) -> Ints:
         """A report for each of ``places`` (n,) and row of ``entropy`` (n, draw_bytes)."""
-        words = np.zeros((len(entropy), 3, 8), dtype=np.uint8)
-        words[:, 0] = entropy[:, :8]
-        words[:, 1, :6] = entropy[:, 8:14]
-        words[:, 2, :5] = entropy[:, 14:]
-        drawn, within, turn = words.view("<u8")[:, :, 0].T
+        drawn, within, turn = map(little_endian, np.split(entropy, (8, 14), axis=1))
         ring = (self._sums <= drawn[:, None]).sum(axis=1)
         everywhere = ring == len(self._sums)
         edges = np.concatenate([[0.0], self.rings.heights, [0.0]])
@@ -345,16 +380,14 @@ class Earth(ReadOnly):
             lower_bound=least_mean(rate),
             faults=(),
             notes=("not checked, as it is the file's own word: title",),
+            unit="km",
         )
 
 
 def is_earth_file(path: str | Path) -> bool:
     """Whether a file begins like one for the whole earth, plain or signed; False where it cannot be
     read."""
-    try:
-        return START in read_start(path, _START)
-    except ProblemError:
-        return False
+    return START in start_of(path)
 
 
 def _led(centre: Floats, height: Floats, bearing: Floats) -> Floats:
@@ -379,27 +412,20 @@ def _said(exact: Exact) -> str:
     return f"ε = {exact.text} per {_PER}, at every point"
 
 
-def _header(exact: Exact, rings: Rings, bands: int, title: str) -> Header:
-    rate = _rate(exact)
-    snap = rings.snap(rate, bands)
-    said = _said(exact)
-    constraint = {"kind": "metric_privacy", "promise": said, "epsilon": rate, "per": _PER}
-    return _stated(rings, bands, title, constraint, snap)
-
-
-def _stated(
-    rings: Rings, bands: int, title: str, constraint: dict[str, Any], snap: float
-) -> Header:
+def _stated(exact: Exact, rings: Rings, bands: int, title: str, snap: float) -> Header:
     """All that follows from the law, the cells and what is promised."""
-    least = least_mean(constraint["epsilon"])
+    rate, said = _rate(exact), _said(exact)
+    constraint = {"kind": "metric_privacy", "promise": said, "epsilon": rate, "per": _PER}
+    least = least_mean(rate)
     height = math.pi * RADIUS / bands
     # to the centre of a cell, and from a report to that of its own
     way = 2 * ROUND * height
     mean = rings.mean() + way
     law = hashlib.sha256(rings.heights.tobytes() + _bytes(rings)).hexdigest()
+    protects = (f"metric_privacy: {said}",)
     return Header(
         title=title,
-        protects=(f"{constraint['kind']}: {constraint['promise']}",),
+        protects=(*protects, *in_odds(promised(protects, (constraint,), None, snap))),
         does_not_promise=EARTH,
         constraints=(constraint,),
         region=_REGION.format(f"{bands:,}"),
@@ -426,34 +452,19 @@ def _written(header: Header, rings: Rings, bands: int) -> bytes:
         "heights": typed(rings.heights, 86),
         "snap": header.snap,
     }
-    parts = [FORMAT, encode(body), _bytes(rings), bytes(DIGEST)]
-    head = encode(Tag(_CBOR, parts))[:-DIGEST]
-    return head + hashlib.sha256(head).digest()
+    return sealed(FORMAT, body, _bytes(rings))
 
 
 def _read(content: bytes, where: str) -> tuple[Header, Rings, int]:
     """Header, law and bands of a file, proved."""
-    try:
+    with verified(where, _KIND, "Make it again (optmech pack --earth)"):
         return _decoded(content)
-    except OptmechError as error:
-        place = ": ".join(part for part in (where, error.where) if part)
-        remedy = "Make it again (optmech pack --earth)"
-        raise VerificationError(error.message, where=place, remedy=remedy) from error
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        said = f"is no file of the earth: {type(error).__name__} {str(error)[:200]}"
-        raise VerificationError(said, where=where, remedy="Make it again") from error
 
 
 def _decoded(content: bytes) -> tuple[Header, Rings, int]:
     if not content.startswith(START):
-        raise ProblemError("is no file of the earth")
-    _, inner, rows, digest = decode(content).value
-    if not all(isinstance(part, bytes) for part in (inner, rows, digest)):
-        raise ProblemError("is no file of the earth")
-    if digest != hashlib.sha256(content[:-DIGEST]).digest():
-        raise ProblemError("the content does not match its digest: the file was altered")
-    body = decode(inner)
-    require_keys(body, _KEYS, "header")
+        raise ProblemError(f"is no {_KIND}")
+    body, rows = unsealed(content, decode(content).value[1:], _KEYS, _KIND)
     bands = body["bands"]
     if type(bands) is not int or not LEAST_BANDS <= bands <= MOST_BANDS:
         raise ProblemError("is out of range", where="bands")
@@ -479,24 +490,6 @@ def _require_proved(header: Header, rings: Rings, bands: int) -> None:
     assert snap is not None
     if not proved <= snap <= proved * (1 + _NEAR):
         raise ProblemError("is not what the law keeps", where="snap")
-    own = {"kind": "metric_privacy", "promise": _said(exact), "epsilon": rate, "per": _PER}
-    proper = _stated(rings, bands, header.title, own, snap)
-    for name, value in vars(proper).items():
-        said = getattr(header, name)
-        if isinstance(value, Loss | Accuracy):
-            near = _figures(said), _figures(value)
-            if (
-                said is None
-                or near[0][0] != near[1][0]
-                or not np.allclose(near[0][1], near[1][1], rtol=_NEAR, atol=_NEAR)
-            ):
-                raise ProblemError("is not that of the law", where=name)
-        elif said != value:
-            raise ProblemError("is not that of the law", where=name.replace("_", " "))
-
-
-def _figures(part: Loss | Accuracy | None) -> tuple[object, list[float]]:
-    """What has to be equal, and what only nearly."""
-    if isinstance(part, Loss):
-        return part.objective, [part.design, part.packed, part.increase]
-    return (None, []) if part is None else (part.quantile, list(part.radius))
+    proper = _stated(exact, rings, bands, header.title, snap)
+    for name in differing(header, proper, (Loss, Accuracy), _NEAR):
+        raise ProblemError("is not that of the law", where=name)

@@ -6,6 +6,8 @@ Nothing is built from a file before all of it was found to have the form that is
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,10 @@ from optmech.packed.cbor import Tag, decode, encode, typed, untyped
 from optmech.packed.header import COMMON, DIGEST, Header, header_entries, read_header
 from optmech.packed.meshes import Weights, decode_mesh, encode_mesh
 from optmech.packed.places import decode_places, encode_places
-from optmech.reading.bounded import read_bytes, translated
+from optmech.reading.bounded import read_bytes, read_start, translated
 from optmech.spaces.domain import Domain
+from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.network import Network
 
 Plain = Any
 BITS = (16, 24, 32, 48)
@@ -71,9 +75,8 @@ def decode_table(body: Plain, rows: bytes, count: int, reports: int) -> Table:
         raise ProblemError(f"{len(rows):,} bytes do not fit {count} rows", where="rows")
     if width not in (bits // 8, bits // 8 + 1):
         raise ProblemError(f"{width} bytes for {bits} bits", where="width")
-    words = np.zeros((count, len(columns), 8), dtype=np.uint8)
-    words[:, :, :width] = np.frombuffer(rows, np.uint8).reshape(count, len(columns), width)
-    entries: NDArray[np.uint64] = words.view("<u8")[:, :, 0].astype(np.uint64)
+    octets = np.frombuffer(rows, np.uint8).reshape(count, len(columns), width)
+    entries = little_endian(octets)
     if (entries > 1 << bits).any():
         raise ProblemError(f"has an entry above 2^{bits}", where="rows")
     if (entries.sum(axis=1, dtype=np.uint64) != 1 << bits).any():
@@ -82,6 +85,13 @@ def decode_table(body: Plain, rows: bytes, count: int, reports: int) -> Table:
     if width != found.width:
         raise ProblemError("are wider than they need be", where="width")
     return found
+
+
+def little_endian(octets: NDArray[np.uint8]) -> NDArray[Any]:
+    """The numbers of up to eight bytes each along the last axis."""
+    words = np.zeros((*octets.shape[:-1], 8), dtype=np.uint8)
+    words[..., : octets.shape[-1]] = octets
+    return words.view("<u8")[..., 0].astype(np.uint64)
 
 
 def used_rows(numbers: Ints, most: int, where: str) -> int:
@@ -113,13 +123,18 @@ class Parts(ReadOnly):
 
     header: Header
     places: Domain | Weights
-    """The secrets; of a mechanism for every point of a region, where positions are in the mesh."""
+    """The secrets; of a mechanism for every point, where positions are in the mesh."""
     reports: Domain
     row_of: Ints
     """The row of every secret, or of every control point of the mesh."""
     table: Table
     digest: bytes = b""
     """Of the file that they were read from."""
+
+    @property
+    def mesh(self) -> Mesh | None:
+        """Of a mechanism for every point."""
+        return self.places.mesh if isinstance(self.places, Weights) else None
 
 
 def encode_parts(parts: Parts) -> bytes:
@@ -129,7 +144,8 @@ def encode_parts(parts: Parts) -> bytes:
     body = {**header_entries(parts.header), **numbers, "reports": reports}
     if isinstance(parts.places, Weights):
         form = MESH_FORMAT
-        body["kind"], body["mesh"] = "mesh", encode_mesh(parts.places, parts.row_of)
+        body["kind"] = "network" if isinstance(parts.mesh, Network) else "mesh"
+        body["mesh"] = encode_mesh(parts.places, parts.row_of)
         body["snap"] = parts.header.snap
     else:
         form, secrets = FORMAT, encode_places(parts.places)
@@ -137,26 +153,61 @@ def encode_parts(parts: Parts) -> bytes:
         body["reach"] = parts.header.reach
         if encode(reports) == encode(secrets):
             body["reports"] = None
+    return sealed(form, body, rows)
+
+
+def sealed(form: str, body: Plain, rows: bytes) -> bytes:
+    """A file of a format, with its digest."""
     head = encode(Tag(_CBOR, [form, encode(body), rows, bytes(DIGEST)]))[:-DIGEST]
     return head + hashlib.sha256(head).digest()
+
+
+def unsealed(content: bytes, parts: Plain, keys: set[str], kind: str) -> tuple[Plain, bytes]:
+    """The header of a file, with these keys, and its rows, out of the decoded ``parts`` behind its
+    format."""
+    if not all(isinstance(part, bytes) for part in parts):
+        raise ProblemError(f"is no {kind}")
+    inner, rows, digest = parts
+    if digest != hashlib.sha256(content[:-DIGEST]).digest():
+        raise ProblemError("the content does not match its digest: the file was altered")
+    body = decode(inner)
+    require_keys(body, keys, "header")
+    return body, rows
+
+
+@contextmanager
+def verified(where: str, kind: str, remedy: str = _REMEDY) -> Iterator[None]:
+    """Turn whatever goes wrong while a file of a kind is read into a VerificationError."""
+    try:
+        yield
+    except OptmechError as error:
+        place = ": ".join(filter(None, (where, error.where)))
+        raise VerificationError(error.message, where=place, remedy=remedy) from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        said = f"is no {kind}: {type(error).__name__} {str(error)[:200]}"
+        raise VerificationError(said, where=where, remedy=remedy) from error
 
 
 def decode_parts(content: bytes, where: str) -> Parts:
     """The parts of a plain file's content; ``where`` names it. Raises VerificationError unless it
     is exactly as specified."""
-    try:
+    with verified(where, "packed mechanism"):
         return _decoded(content)
-    except OptmechError as error:
-        place = f"{where}: {error.where}" if error.where else where
-        raise VerificationError(error.message, where=place, remedy=_REMEDY) from error
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        said = f"is no packed mechanism: {type(error).__name__} {str(error)[:200]}"
-        raise VerificationError(said, where=where, remedy=_REMEDY) from error
 
 
-def is_packed(content: bytes) -> bool:
-    """Whether some bytes begin like a packed file of any version, plain or signed."""
-    return content.startswith((_PLAIN_START, _SIGNED_START))
+def start_of(path: str | Path) -> bytes:
+    """The first bytes of a file, which have the format in them, also behind the head of a signed
+    one; none where it cannot be read."""
+    try:
+        return read_start(path, 48)
+    except ProblemError:
+        return b""
+
+
+def is_packed_file(path: str | Path) -> bool:
+    """Whether a file begins like a packed one of any version, plain or signed; False where it
+    cannot be read."""
+    return start_of(path).startswith((_PLAIN_START, _SIGNED_START))
 
 
 def envelope(payload: bytes, signature: bytes) -> bytes:
@@ -174,16 +225,12 @@ def opened(content: bytes, where: str) -> tuple[bytes, bytes] | None:
     Raises VerificationError where it is neither."""
     if not content.startswith(_SIGNED_START):
         return None
-    try:
-        item = decode(content).value
-        protected, unprotected, payload, signature = item
+    with verified(where, "signed file"):
+        protected, unprotected, payload, signature = decode(content).value
         proper = protected == _PROTECTED and unprotected == {} and isinstance(payload, bytes)
         if not proper or not isinstance(signature, bytes) or len(signature) != 64:
             raise ProblemError("is signed in another way than with Ed25519")
-    except (OptmechError, TypeError, ValueError) as error:
-        said = error.message if isinstance(error, OptmechError) else "is no signed file"
-        raise VerificationError(said, where=where, remedy=_REMEDY) from error
-    return payload, signature
+        return payload, signature
 
 
 def _decoded(content: bytes) -> Parts:
@@ -196,18 +243,13 @@ def _decoded(content: bytes) -> Parts:
         if item.value and item.value[0] == "optmech-packed/3":
             raise ProblemError("is a file for the whole earth, which om.Earth.load reads")
         raise ProblemError(f"is no file of format {FORMAT} or {MESH_FORMAT}")
-    form, inner, rows, digest = item.value
-    if not all(isinstance(part, bytes) for part in (inner, rows, digest)):
-        raise ProblemError("is no packed mechanism")
-    if digest != hashlib.sha256(content[:-DIGEST]).digest():
-        raise ProblemError("the content does not match its digest: the file was altered")
-    body = decode(inner)
-    require_keys(body, _KEYS[form], "header")
+    form, *rest = item.value
+    body, rows = unsealed(content, rest, _KEYS[form], "packed mechanism")
     places: Domain | Weights
     if form == MESH_FORMAT:
-        if body["kind"] != "mesh":
+        if body["kind"] not in ("mesh", "network"):
             raise ProblemError("is of another kind", where="kind")
-        places, row_of = decode_mesh(body["mesh"])
+        places, row_of = decode_mesh(body["mesh"], body["kind"])
         same = None
     else:
         places = same = decode_places(body["secrets"])
@@ -220,7 +262,7 @@ def _decoded(content: bytes) -> Parts:
     header = read_header(body, len(table.columns))
     if same is None and header.snap is None:
         raise ProblemError("is missing", where="snap")
-    return Parts(header, places, reports, row_of, table, digest)
+    return Parts(header, places, reports, row_of, table, content[-DIGEST:])
 
 
 _MOST_KEY = 2**16
@@ -229,19 +271,13 @@ _MOST_KEY = 2**16
 def sign(payload: bytes, key: str | Path) -> bytes:
     """A plain file inside its signature with an unencrypted private key. Raises ProblemError where
     that is no such key, or cryptography is not installed."""
-    serialization = _serialization("sign")
-    with translated(key, "holds no private key in PEM form", _remedy("genpkey")):
-        private = serialization.load_pem_private_key(read_bytes(key, _MOST_KEY), password=None)
-    _require_ed25519(private, "sign", key)
+    private = _key(key, "private", "sign", "genpkey", password=None)
     return envelope(payload, private.sign(signed_bytes(payload)))
 
 
 def verify(payload: bytes, signature: bytes, key: str | Path, where: str) -> None:
     """Raises VerificationError unless the signature is of this public key."""
-    serialization = _serialization("signer")
-    with translated(key, "holds no public key in PEM form", _remedy("pkey -pubout")):
-        public = serialization.load_pem_public_key(read_bytes(key, _MOST_KEY))
-    _require_ed25519(public, "verify", key)
+    public = _key(key, "public", "signer", "pkey -pubout")
     from cryptography.exceptions import InvalidSignature
 
     try:
@@ -254,17 +290,38 @@ def verify(payload: bytes, signature: bytes, key: str | Path, where: str) -> Non
         ) from error
 
 
-def _serialization(where: str) -> Any:
+def _key(path: str | Path, kind: str, where: str, command: str, **options: Any) -> Any:
+    """The "private" or "public" key of a file that openssl makes by a command; ``where`` is the
+    argument that asks for it."""
     needed("cryptography", "sign", where=where)
     from cryptography.hazmat.primitives import serialization
 
-    return serialization
+    remedy = "Make one with openssl {} (-algorithm ed25519)"
+    with translated(path, f"holds no {kind} key in PEM form", remedy.format(command)):
+        load = getattr(serialization, f"load_pem_{kind}_key")
+        key = load(read_bytes(path, _MOST_KEY), **options)
+    if "Ed25519" not in type(key).__name__:
+        raise ProblemError("is no Ed25519 key", where=path, remedy=remedy.format("genpkey"))
+    return key
 
 
-def _require_ed25519(key: Any, method: str, path: str | Path) -> None:
-    if not hasattr(key, method) or "Ed25519" not in type(key).__name__:
-        raise ProblemError("is no Ed25519 key", where=str(path), remedy=_remedy("genpkey"))
-
-
-def _remedy(command: str) -> str:
-    return f"Make one with openssl {command} (-algorithm ed25519)"
+def payload_of(path: str | Path, signer: str | Path | None) -> bytes:
+    """The plain file's bytes, after the signature was verified where there is one or has to be."""
+    content, where = read_bytes(path, MAX_BYTES), str(path)
+    found = opened(content, where)
+    if found is None and signer is None:
+        return content
+    if found is None:
+        raise VerificationError(
+            "is not signed, and a signature was asked for",
+            where=where,
+            remedy="Pack the design with --sign",
+        )
+    if signer is None:
+        raise ProblemError(
+            "is signed, and there is no key to verify that with",
+            where=where,
+            remedy="Give the signer's public key (--signer, signer=)",
+        )
+    verify(*found, signer, where)
+    return found[0]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
+from optmech.exact.codec import Codec, listing, one_of, optional, record
 from optmech.packed.cbor import typed, untyped
 
 Plain = Any
+BEST_GUESS = "The best guess from one report"
+"""How a sentence begins."""
 OUTSIDE = ("refuse", "nearest")
-_FIGURES = ("design", "packed", "increase")
+_NEAR = 1e-9
 DIGEST = 32
 """Bytes of SHA-256."""
 COMMON = {
@@ -63,68 +68,87 @@ class Header(ReadOnly):
     snap: float | None = None
     """How far positions are moved before a draw, at most; of mechanisms for every point only."""
 
+    @property
+    def guess(self) -> str:
+        """The sentence about the best guess from a report; empty where there is none."""
+        said = (text for text in self.does_not_promise if text.startswith(BEST_GUESS))
+        return next(said, "")
+
+
+def differing(
+    said: Header, proper: Header, nearly: tuple[type, ...], least: float = 0.0
+) -> Iterator[str]:
+    """The names of entries in which two headers differ; those of the types ``nearly`` in figures,
+    by more than ``least`` and what cosines of machines do."""
+    for name, value in vars(proper).items():
+        own = getattr(said, name)
+        if type(own) is type(value) and isinstance(value, nearly):
+            (one, x), (other, y) = _figures(own), _figures(value)
+            near = len(x) == len(y) and np.allclose(x, y, rtol=_NEAR, atol=least)
+            same = one == other and near
+        else:
+            same = own == value and _spelled(own) == _spelled(value)
+        if not same:
+            yield name.replace("_", " ")
+
+
+def _figures(entry: Any) -> tuple[object, Sequence[float]]:
+    """What has to be equal, and what only nearly."""
+    if isinstance(entry, Loss):
+        return entry.objective, [entry.design, entry.packed, entry.increase]
+    return (entry.quantile, entry.radius) if isinstance(entry, Accuracy) else (None, [entry])
+
+
+def _spelled(value: object) -> str:
+    """An entry as text, in which 0.0 and -0.0 differ."""
+    if isinstance(value, tuple):
+        return repr([sorted(part.items()) if isinstance(part, dict) else part for part in value])
+    return repr(value)
+
 
 def header_entries(header: Header) -> dict[str, Plain]:
     """The entries that files of every format have."""
-    accuracy = header.accuracy
-    return {
-        "title": header.title,
-        "protects": list(header.protects),
-        "does not promise": list(header.does_not_promise),
-        "constraints": list(header.constraints),
-        "region": header.region,
-        "prior": {"words": header.prior, "date": header.prior_date},
-        "loss": vars(header.loss),
-        "design": bytes.fromhex(header.design),
-        "outside": header.outside,
-        "accuracy": None
-        if accuracy is None
-        else {"quantile": accuracy.quantile, "radius": typed(list(accuracy.radius), 86)},
-    }
+    prior = {"words": header.prior, "date": header.prior_date}
+    return {**_ENTRIES.write(header), "prior": prior}
 
 
 def read_header(body: Plain, columns: int) -> Header:
     """The header of a file with as many ``columns``. Raises ProblemError on an entry of another
     type or out of its range; the caller has checked the keys of ``body``."""
-    prior, loss, accuracy = body["prior"], body["loss"], body["accuracy"]
+    entries = _ENTRIES.read({name: body[name] for name in COMMON - {"prior"}})
+    prior, accuracy = body["prior"], entries["accuracy"]
     require_keys(prior, {"words", "date"}, "prior")
-    require_keys(loss, {"objective", *_FIGURES}, "loss")
-    if accuracy is not None:
-        accuracy = _accuracy(accuracy, columns)
-    if body["outside"] not in OUTSIDE:
-        raise ProblemError("is neither refuse nor nearest", where="outside")
-    if len(of_type(bytes, body["design"], "design")) != DIGEST:
-        raise ProblemError("is no digest", where="design")
-    figures = {name: of_type(float, loss[name], "loss") for name in _FIGURES}
-    stated = of_type(list, body["constraints"], "constraints")
+    if accuracy is not None and len(accuracy.radius) != columns:
+        said = f"{len(accuracy.radius)} radii for {columns} columns"
+        raise ProblemError(said, where="accuracy")
     return Header(
-        title=of_type(str, body["title"], "title"),
-        protects=_texts(body["protects"], "protects"),
-        does_not_promise=_texts(body["does not promise"], "does not promise"),
-        constraints=tuple(map(_constraint, stated)),
-        region=of_type(str, body["region"], "region"),
+        **entries,
         prior=of_type(str, prior["words"], "prior"),
-        prior_date=None if prior["date"] is None else of_type(str, prior["date"], "prior"),
-        loss=Loss(of_type(str, loss["objective"], "loss"), **figures),
-        design=body["design"].hex(),
-        outside=body["outside"],
+        prior_date=optional(_text("prior")).read(prior["date"]),
         reach=_length(body.get("reach"), "reach"),
-        accuracy=accuracy,
         snap=_length(body.get("snap"), "snap"),
     )
 
 
-def _accuracy(plain: Plain, columns: int) -> Accuracy:
-    require_keys(plain, {"quantile", "radius"}, "accuracy")
-    radius = untyped(plain["radius"], 86)
+def _radii(plain: Plain) -> tuple[float, ...]:
+    radius = untyped(plain, 86)
     if (radius < 0).any():
         raise ProblemError("has a number below 0", where="accuracy")
-    if len(radius) != columns:
-        raise ProblemError(f"{len(radius)} radii for {columns} columns", where="accuracy")
-    quantile = of_type(float, plain["quantile"], "quantile")
+    return tuple(radius.tolist())
+
+
+def _quantile(plain: Plain) -> float:
+    quantile: float = of_type(float, plain, "quantile")
     if not 0 < quantile < 1:
         raise ProblemError("is not between 0 and 1", where="quantile")
-    return Accuracy(quantile, tuple(radius.tolist()))
+    return quantile
+
+
+def _digest(plain: Plain) -> str:
+    if len(of_type(bytes, plain, "design")) != DIGEST:
+        raise ProblemError("is no digest", where="design")
+    found: str = plain.hex()
+    return found
 
 
 def _constraint(plain: Plain) -> dict[str, Any]:
@@ -150,5 +174,26 @@ def of_type(kind: Callable[..., Any], value: Plain, where: str) -> Any:
     return value
 
 
-def _texts(value: Plain, where: str) -> tuple[str, ...]:
-    return tuple(of_type(str, part, where) for part in of_type(list, value, where))
+def _text(where: str) -> Codec[str]:
+    return Codec(str, lambda plain: of_type(str, plain, where))
+
+
+_FIGURE = Codec(float, lambda plain: of_type(float, plain, "loss"))
+_LOSS = record(
+    Loss, "loss", objective=_text("loss"), design=_FIGURE, packed=_FIGURE, increase=_FIGURE
+)
+_RADII = Codec(lambda radius: typed(list(radius), 86), _radii)
+_ACCURACY = record(Accuracy, "accuracy", quantile=Codec(float, _quantile), radius=_RADII)
+_ENTRIES = record(
+    dict,
+    "header",
+    title=_text("title"),
+    protects=listing(_text("protects")),
+    constraints=listing(Codec(dict, _constraint)),
+    region=_text("region"),
+    loss=_LOSS,
+    design=Codec(bytes.fromhex, _digest),
+    outside=one_of("outside", OUTSIDE),
+    accuracy=optional(_ACCURACY),
+    **{"does not promise": ("does_not_promise", listing(_text("does not promise")))},
+)

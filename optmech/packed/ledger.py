@@ -28,7 +28,7 @@ from optmech.base.lock import Mutex, locked
 from optmech.base.read_only import Kept
 from optmech.base.storage import descriptor_of, refuse_unwritable, write_atomically
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, truth, whole
+from optmech.exact.checked import one_of, probability, truth, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.packed.charges import (
     MOST_CHARGED,
@@ -45,10 +45,9 @@ from optmech.packed.charges import (
 )
 from optmech.packed.costs import BETWEEN, Costs, charged
 from optmech.packed.earth import Earth
-from optmech.packed.everywhere import PackedEverywhere
-from optmech.packed.load import PackedMechanism
+from optmech.packed.mechanism import PackedMechanism
 from optmech.reading.bounded import read_bytes
-from optmech.reading.source import distinct
+from optmech.reading.sealed import distinct
 from optmech.spaces.arguments import checked_arguments
 
 FALL_BACKS = ("refuse", "repeat")
@@ -130,7 +129,7 @@ class Ledger(Kept):
     @checked_arguments
     def __init__(
         self,
-        mechanism: PackedMechanism | PackedEverywhere | Earth,
+        mechanism: PackedMechanism | Earth,
         epsilon: Number | None,
         radius: Number,
         *,
@@ -141,9 +140,9 @@ class Ledger(Kept):
         between: str = "positions",
         order: float | None = None,
     ) -> None:
-        _require_one_of(by, ("plain", "rows", "composed"), "by")
-        _require_one_of(fall_back, FALL_BACKS, "fall_back")
-        _require_one_of(between, BETWEEN, "between")
+        one_of(by, ("plain", "rows", "composed"), "by")
+        one_of(fall_back, FALL_BACKS, "fall_back")
+        one_of(between, BETWEEN, "between")
         self.mechanism = mechanism
         self.epsilon = charged(mechanism, epsilon)
         self.radius = float(parse_exact(radius, where="radius", positive=True))
@@ -169,7 +168,7 @@ class Ledger(Kept):
     def open(
         cls,
         path: str | Path,
-        mechanism: PackedMechanism | PackedEverywhere | Earth,
+        mechanism: PackedMechanism | Earth,
         epsilon: Number | None,
         *,
         radius: Number,
@@ -340,7 +339,7 @@ class Ledger(Kept):
                 if not os.path.lexists(self._path):
                     raise ProblemError(
                         "is gone, and with it what was spent",
-                        where=str(self._path),
+                        where=self._path,
                         remedy="Put it back; a new ledger is made by Ledger.open",
                     )
                 self._take_no_less(self._kept())
@@ -371,7 +370,7 @@ class Ledger(Kept):
         if self._path.stat().st_nlink > 1:
             raise ProblemError(
                 "has two names, one of which would keep what was spent so far",
-                where=str(self._path),
+                where=self._path,
                 remedy="Remove the other hard link",
             )
         try:
@@ -387,7 +386,7 @@ class Ledger(Kept):
             if not self._is_alone():
                 raise ProblemError(
                     "its lock was removed while it was held",
-                    where=str(self._path),
+                    where=self._path,
                     remedy="Leave the file that ends in .lock where it is, and try again",
                 )
             write_atomically(self._path, content.encode())
@@ -418,34 +417,28 @@ class Ledger(Kept):
 
     def _sum(self, draws: Counter[int], name: str) -> int:
         """One figure of these draws and those before, as a charge."""
-        costs, before = self._costs, self._before
+        if name != "composed":
+            found: int = getattr(self._before, name) + self._own(draws, name)
+            return found
+        composed = self._sum(draws, "divergence") + tail(decimal(self.delta), self._order)
+        return min(self._sum(draws, "rows"), composed)
+
+    def _own(self, draws: Counter[int], name: str) -> int:
+        """One of the sums of charges, of these draws."""
         if name == "plain":
-            return before.plain + sum(draws.values()) * costs.plain
-        rows = before.rows + sum(n * costs.rows(k) for k, n in draws.items())
+            return sum(draws.values()) * self._costs.plain
         if name == "rows":
-            return rows
-        composed = before.divergence + tail(decimal(self.delta), self._order)
-        composed += sum(n * costs.divergence(k, self._order) for k, n in draws.items())
-        return min(rows, composed)
+            return sum(n * self._costs.rows(k) for k, n in draws.items())
+        return sum(n * self._costs.divergence(k, self._order) for k, n in draws.items())
 
     def _spent(self) -> Spent:
-        costs, draws = self._costs, self._draws
-        return Spent(
-            sum(draws.values()),
-            sum(draws.values()) * costs.plain,
-            sum(n * costs.rows(k) for k, n in draws.items()),
-            sum(n * costs.divergence(k, self._order) for k, n in draws.items()),
-        )
+        draws = self._draws
+        return Spent(sum(draws.values()), *(self._own(draws, name) for name in Spent._fields[1:]))
 
 
 def _file(path: str | Path) -> Path:
     """The file itself, so that all of its links have one lock."""
     if descriptor_of(path) is not None:
-        raise ProblemError("is a stream", where=str(path), remedy="Name a file")
+        raise ProblemError("is a stream", where=path, remedy="Name a file")
     refuse_unwritable(path)
     return Path(os.path.realpath(path))
-
-
-def _require_one_of(value: object, known: tuple[str, ...], where: str) -> None:
-    if value not in known:
-        raise ProblemError(f"{value!r} is none of {', '.join(known)}", where=where)

@@ -7,20 +7,17 @@ import re
 from datetime import date
 from pathlib import Path
 
-import numpy as np
-
 from optmech.base.storage import refuse_unwritable, write_atomically
 from optmech.certificate import check_exact, values
 from optmech.certificate.check import CheckReport
 from optmech.certificate.objective import relative_gap
-from optmech.designs.design import Design
+from optmech.designs.design import Design, unit_after
 from optmech.designs.notes import about_bounds
 from optmech.errors import ProblemError
-from optmech.exact.numerators import Numerators
-from optmech.packed.everywhere import PackedEverywhere
-from optmech.packed.file import BITS, decode_parts, encode_parts
-from optmech.packed.header import OUTSIDE, Accuracy
-from optmech.packed.load import PackedMechanism, load_packed, mechanism_of
+from optmech.packed.documents import load_packed, mechanism_of
+from optmech.packed.file import BITS, decode_parts, encode_parts, sign as signed
+from optmech.packed.header import OUTSIDE, Accuracy, differing
+from optmech.packed.mechanism import PackedMechanism
 from optmech.packed.stated import Stated
 from optmech.packed.words import NOT_CHECKED
 from optmech.spaces.arguments import checked_arguments
@@ -28,7 +25,6 @@ from optmech.spaces.arguments import checked_arguments
 MAX_LOSS = 0.01
 """Allowed relative increase of the loss where nothing is said."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?")
-_COSINES = 1e-9
 
 
 @checked_arguments
@@ -41,7 +37,7 @@ def pack(
     prior_date: str | None = None,
     outside: str = "refuse",
     sign: str | Path | None = None,
-) -> PackedMechanism | PackedEverywhere:
+) -> PackedMechanism:
     """Release a design again as whole numbers over 2^bits, and write it as a packed file.
 
     Every inequality of the design's problem holds for the packed numbers exactly, at the same ε
@@ -90,8 +86,6 @@ def pack(
         design, bits, allowed, prior_date=prior_date, outside=outside, where=str(path)
     )
     if sign is not None:
-        from optmech.packed.file import sign as signed
-
         content = signed(content, sign)
     write_atomically(path, content)
     return found
@@ -114,7 +108,7 @@ def packed_content(
     prior_date: str | None = None,
     outside: str = "refuse",
     where: str = "",
-) -> tuple[bytes, PackedMechanism | PackedEverywhere]:
+) -> tuple[bytes, PackedMechanism]:
     """The plain file of a design, not written, and the mechanism that it is read as; ``allowed``
     is the increase of the objective relative to the design's. Raises ProblemError as ``pack``."""
     if design.exact is None:
@@ -130,7 +124,7 @@ def packed_content(
         raise _refusal(stated, bits, increase, allowed)
     content = encode_parts(stated.parts(released, prior_date, outside))
     found = mechanism_of(decode_parts(content, where))
-    if _rows(found) != released.rows:
+    if found.rows.rows != released.rows:
         raise ProblemError("was not written as it was released", where=where)
     return content, found
 
@@ -160,15 +154,15 @@ def check_packed(
     if faults:
         nan = math.nan
         return CheckReport(str(path), "failed", (), nan, nan, nan, nan, nan, tuple(faults))
-    numbers = Numerators(packed.bits, _rows(packed))
+    numbers = packed.rows
     checks = check_exact(stated.statement, numbers)
     faults += [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     columns = packed._parts.table.columns
     proper = stated.header(numbers, columns, said.prior_date, said.outside)
-    for name, value in vars(proper).items():
-        if name != "title" and not _agree(getattr(said, name), value):
-            faults.append(f"{name.replace('_', ' ')} in the file is not that of the design")
-    sign = float(stated.sign)
+    for name in differing(said, proper, (Accuracy, float)):
+        if name != "title":
+            faults.append(f"{name} in the file is not that of the design")
+    sign = stated.statement.sign
     loss = values.rounded_up(stated.expected(numbers))
     return CheckReport(
         path=str(path),
@@ -185,29 +179,8 @@ def check_packed(
             f"not checked, as they are the file's own words: {', '.join(NOT_CHECKED)}",
         ),
         total_gap=None if design.mesh is None else relative_gap(loss, design.lower_bound),
+        unit=unit_after(design.problem, design.problem.loss).strip(),
     )
-
-
-def _rows(packed: PackedMechanism | PackedEverywhere) -> tuple[tuple[int, ...], ...]:
-    """What was released: a row for every secret, or for every control point."""
-    return (packed.rows if isinstance(packed, PackedEverywhere) else packed.exact).rows
-
-
-def _agree(said: object, proper: object) -> bool:
-    """Whether two entries of headers are the same, lengths as far as cosines of machines are."""
-    if isinstance(said, Accuracy) and isinstance(proper, Accuracy):
-        same = said.quantile == proper.quantile and len(said.radius) == len(proper.radius)
-        return same and bool(np.allclose(said.radius, proper.radius, rtol=_COSINES, atol=0))
-    if isinstance(said, float) and isinstance(proper, float):
-        return math.isclose(said, proper, rel_tol=_COSINES)
-    return said == proper and _spelled(said) == _spelled(proper)
-
-
-def _spelled(value: object) -> str:
-    """An entry as text, in which 0.0 and -0.0 differ."""
-    if isinstance(value, tuple):
-        return repr([sorted(part.items()) if isinstance(part, dict) else part for part in value])
-    return repr(value)
 
 
 def share(value: float | str, where: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable
 from functools import cached_property
 from typing import Any
@@ -28,8 +29,8 @@ _KEYS = {
     "labels": {"kind", "labels", "unit"},
 }
 MOST_PLACES = 2**16
-_HEXAGON = 15
-"""Digits of an H3 index in its usual form."""
+_CELL = re.compile("8[0-9a-f]{14}")
+"""An H3 index in its usual form."""
 _DEEPEST = 8
 """Levels of lists in a label."""
 _HALF_TURN = 180.0
@@ -38,7 +39,7 @@ _HALF_TURN = 180.0
 def encode_places(domain: Domain) -> Plain:
     """A domain without its outlines. Raises ProblemError on labels that cannot be written."""
     if type(domain) is Grid:
-        _require_near([*domain.cell, *domain.origin])
+        require_near([*domain.cell, *domain.origin])
         return {
             "kind": "grid",
             "rows": domain.rows,
@@ -51,7 +52,7 @@ def encode_places(domain: Domain) -> Plain:
     if domain.points is None:
         labels = [_plain(label) for label in domain.labels]
         return {"kind": "labels", "labels": labels, "unit": domain.unit}
-    _require_near(domain.points)
+    require_near(domain.points)
     points = typed(domain.points.ravel(), 86)
     cells = _hexagons(domain)
     if cells is not None:
@@ -77,7 +78,7 @@ def decode_places(plain: Plain) -> Domain:
     if kind == "h3":
         cells = untyped(plain["cells"], 71)
         _count(len(cells))
-        return Domain.geographic([f"{cell:0{_HEXAGON}x}" for cell in cells], _rows(plain, 2))
+        return Domain.geographic([f"{cell:015x}" for cell in cells], _rows(plain, 2))
     if type(plain["labels"]) is not list:
         raise ProblemError("is no list", where="labels")
     _count(len(plain["labels"]))
@@ -97,7 +98,7 @@ def _grid(plain: Plain) -> Grid:
     rows, columns = (_count(plain[name]) for name in ("rows", "columns"))
     _count(rows * columns)
     cell, origin = _floats(plain["cell"], 2), _floats(plain["origin"], 2)
-    _require_near([*cell, *origin])
+    require_near([*cell, *origin])
     bounds = None if box is None else _floats(box, 4)
     found = Grid(rows, columns, cell, unit=_text(plain["unit"]), origin=origin, bounds=bounds)
     ends = zip(origin, (columns, rows), cell, strict=True)
@@ -106,10 +107,11 @@ def _grid(plain: Plain) -> Grid:
     return found
 
 
-def _require_near(values: ArrayLike) -> None:
+def require_near(values: ArrayLike, where: str = "places") -> None:
+    """Raise ProblemError on coordinates whose squares would be no numbers."""
     if (np.abs(values) > FAR).any():
         raise ProblemError(
-            "has a coordinate beyond 2^100", where="places", remedy="Use a larger unit of distance"
+            "has a coordinate beyond 2^100", where=where, remedy="Use a larger unit of distance"
         )
 
 
@@ -119,13 +121,24 @@ def reach_of(domain: Domain) -> float | None:
     circles. None for grids, which have borders, and where there is no second place."""
     if type(domain) is Grid or domain.points is None or len(domain) < 2:
         return None
-    points, globe = domain.points, domain.coordinates == "lonlat"
-    largest = 0.0
-    for k, own in enumerate(points):
-        apart = great_circle(points, own) if globe else np.sqrt(squares(points - own))
-        apart[k] = np.inf
-        largest = max(largest, float(apart.min()))
-    return largest / (EARTH_RADIUS_KM * math.pi / 180) if globe else largest
+    largest = max(float(np.delete(apart(domain, k), k).min()) for k in range(len(domain)))
+    return (
+        largest / (EARTH_RADIUS_KM * math.pi / 180) if domain.coordinates == "lonlat" else largest
+    )
+
+
+def apart(domain: Domain, place: int) -> Floats:
+    """Distances from the place of a number to every one, in the coordinates' unit, of degrees in km
+    along great circles."""
+    points = domain.require_points("measure distances")
+    if domain.coordinates == "lonlat":
+        return np.asarray(great_circle(points, points[place]))
+    return np.asarray(np.sqrt(squares(points - points[place])))
+
+
+def chord(degrees: float) -> float:
+    """The straight line between two points of the globe, in its radii."""
+    return 2 * float(sines(np.array(min(degrees, _HALF_TURN) / 2))[0])
 
 
 @record
@@ -156,27 +169,16 @@ class Finder(ReadOnly):
         index, apart = nearest(self._own, vectors(positions) if self.globe else positions)
         if self.reach is None or self.outside == "nearest":
             return index
-        limit = self.reach
-        if self.globe:
-            limit = 2 * float(sines(np.array(min(self.reach, _HALF_TURN) / 2))[0])
+        limit = chord(self.reach) if self.globe else self.reach
         return np.where(apart <= limit * limit, index, -1)
 
 
 def _hexagons(domain: Domain) -> list[int] | None:
     """The labels as H3 indices, where all of them look like that."""
-    if domain.coordinates != "lonlat":
+    texts = [label for label in domain.labels if isinstance(label, str) and _CELL.fullmatch(label)]
+    if domain.coordinates != "lonlat" or len(texts) < len(domain):
         return None
-    found = []
-    for label in domain.labels:
-        if not isinstance(label, str) or len(label) != _HEXAGON or label[0] != "8":
-            return None
-        try:
-            found.append(int(label, 16))
-        except ValueError:
-            return None
-        if f"{found[-1]:x}" != label:
-            return None
-    return found
+    return [int(text, 16) for text in texts]
 
 
 def _plain(label: Hashable) -> Plain:
@@ -225,7 +227,7 @@ def _rows(plain: Plain, dimension: int) -> Floats:
     values = untyped(plain["points"], 86)
     if len(values) % dimension:
         raise ProblemError(f"{len(values)} coordinates in {dimension} dimensions", where="points")
-    _require_near(values)
+    require_near(values)
     return np.array(values.reshape(-1, dimension), dtype=np.float64)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
+from optmech.exact.exponentials import ball_of
 from optmech.exact.rounding import above
 from optmech.spaces.domain import EARTH_RADIUS_KM
 
@@ -84,16 +85,16 @@ class Rings(ReadOnly):
         with flint.ctx.workprec(_BITS):
             speed = flint.arb(rate)
             ends = [_reach(flint.arb(height)) for height in (0.0, *self.heights.tolist())]
-            logs = [_ball(density).log() for density in self.densities]
+            logs = [ball_of(density).log() for density in self.densities]
             high, low, worst = None, None, flint.arb(0)
             for k, log in enumerate(logs):
                 inner = speed * ends[k]
                 if high is not None and low is not None:
-                    worst = _larger(worst, _larger(high - (log + inner), log - inner - low))
+                    worst = worst.max((high - (log + inner)).max(log - inner - low))
                 if k + 1 < len(ends):
                     outer = speed * ends[k + 1]
-                    high = log + outer if high is None else _larger(high, log + outer)
-                    low = log - outer if low is None else -_larger(-low, outer - log)
+                    high = log + outer if high is None else high.max(log + outer)
+                    low = log - outer if low is None else -(-low).max(outer - log)
             return above(worst / (2 * speed))
 
     def snap(self, rate: float, bands: int) -> float:
@@ -177,11 +178,3 @@ def _radius(height: float) -> float:
 def _reach(height: Any) -> Any:
     """The distance of a height."""
     return 2 * flint.arb(RADIUS) * (height / 2).sqrt().asin()
-
-
-def _ball(value: Fraction) -> Any:
-    return flint.arb(flint.fmpq(value.numerator, value.denominator))
-
-
-def _larger(a: Any, b: Any) -> Any:
-    return a.max(b)

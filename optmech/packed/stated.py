@@ -13,18 +13,16 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import check_exact, values
-from optmech.certificate.values import expected_loss
-from optmech.designs.design import Design
+from optmech.designs.design import Design, mechanism_of
 from optmech.designs.encoding import encode_numerators, encode_problem
 from optmech.exact.numerators import Numerators
 from optmech.packed.cbor import encode
-from optmech.packed.everywhere import PackedEverywhere
 from optmech.packed.file import Parts, Table
 from optmech.packed.header import Accuracy, Header, Loss
-from optmech.packed.load import PackedMechanism
-from optmech.packed.meshes import Weights
+from optmech.packed.mechanism import PackedMechanism
+from optmech.packed.meshes import shape_of, weights_of
 from optmech.packed.places import encode_places, reach_of
-from optmech.packed.words import words_of
+from optmech.packed.words import objective_words, words_of
 from optmech.pipeline.mesh_search import strictly_inside as inside_mesh
 from optmech.pipeline.search import strictly_inside
 from optmech.problem import Problem
@@ -33,8 +31,6 @@ from optmech.repair.few_bits import few_bits
 from optmech.repair.gradients import few_bits_inside
 from optmech.repair.mixing import constant_anchors
 from optmech.spaces.domain import Domain, Grid, great_circle
-from optmech.spaces.mesh.mechanism import MeshMechanism
-from optmech.spaces.mesh.network import refuse_network
 
 QUANTILE = 0.95
 """Of the accuracy that goes with a report; what the Geolocation API means by the word."""
@@ -49,15 +45,12 @@ class Stated:
 
     def __init__(self, design: Design) -> None:
         assert design.exact is not None
-        refuse_network(design.mesh, "packed files are")
         self.design, self.problem, self.exact = design, design.problem, design.exact
         self.statement, self.mesh = design.problem.statement, design.mesh
-        # the objective is maximised: its negative is what the certificate minimises
-        self.sign = -1 if self.statement.objective == "maximize_distortion" else 1
 
     def rounded(self, bits: int) -> Numerators | None:
         """Whole numbers over 2^bits that keep every inequality; None where none were found."""
-        if self.mesh is not None:
+        if self.mesh is not None and self.mesh.is_region:
             return self._rounded_inside(bits)
         released = few_bits(
             self.statement, self.exact.matrix, bits, partial(strictly_inside, self.statement)
@@ -102,11 +95,7 @@ class Stated:
 
     def value(self, released: Numerators) -> tuple[Fraction, Fraction]:
         """Bounds of the objective, with its sign."""
-        statement = self.statement
-        if statement.spread is not None:
-            return expected_loss(statement.spread, statement.prior, statement.loss, released)
-        found = values.objective(statement, released)
-        return found, found
+        return values.objective(self.statement, released)
 
     def expected(self, released: Numerators) -> Fraction:
         """Expected loss, or the worst where that is minimised, at most."""
@@ -132,7 +121,7 @@ class Stated:
         """All of the file."""
         table, row_of = table_of(released)
         header = self.header(released, table.columns, prior_date, outside)
-        places = self.problem.secrets if self.mesh is None else Weights(self.mesh)
+        places = self.problem.secrets if self.mesh is None else weights_of(self.mesh)
         return Parts(header, places, self.problem.observables, row_of, table)
 
     def header(
@@ -140,36 +129,35 @@ class Stated:
     ) -> Header:
         """All that follows from a design and its packed numbers."""
         problem, mesh = self.problem, self.mesh
-        words = words_of(problem, outside, mesh)
-        packed = self.sign * values.rounded_up(self.value(released)[1])
+        drawn = mechanism_of(problem, released)
+        snap = None if mesh is None else weights_of(mesh).snap
+        packed = self.statement.sign * values.rounded_up(self.value(released)[1])
         before = float(self.design.objective)
-        at = released.matrix
-        if mesh is not None:
-            at = MeshMechanism(mesh, problem.observables, released, problem.secrets).matrix
         return Header(
-            **{name: said for name, said in vars(words).items() if name != "objective"},
+            **words_of(problem, outside, drawn, snap),
             title=problem.title,
             prior_date=prior_date,
-            loss=Loss(words.objective, before, packed, self.increase(released)),
+            loss=Loss(objective_words(problem), before, packed, self.increase(released)),
             design=design_digest(self.design),
             outside=outside,
             reach=reach_of(problem.secrets) if mesh is None else None,
-            accuracy=accuracy_of(problem, at[:, columns], columns),
-            snap=None if mesh is None else Weights(mesh).snap,
+            accuracy=accuracy_of(problem, drawn.matrix[:, columns], columns),
+            snap=snap,
         )
 
-    def differs(self, packed: PackedMechanism | PackedEverywhere) -> list[str]:
+    def differs(self, packed: PackedMechanism) -> list[str]:
         """In what a file is about other places than the design."""
-        everywhere = isinstance(packed, PackedEverywhere)
-        if everywhere and self.mesh is None:
-            return ["the file is about every point of a region, the design about places"]
-        if not everywhere and self.mesh is not None:
-            return ["the file is about places, the design about every point of a region"]
-        if isinstance(packed, PackedEverywhere):
-            faults = [] if packed.mesh == self.mesh else ["the mesh is not that of the design"]
-        else:
+        mesh = packed._parts.mesh
+        if mesh is None or self.mesh is None:
+            if mesh is not self.mesh:
+                of_file, of_design = ("places" if of is None else "every point of a mesh"
+                                      for of in (mesh, self.mesh))  # fmt: skip
+                return [f"the file is about {of_file}, the design about {of_design}"]
             same = same_places(packed.secrets, self.problem.secrets)
             faults = [] if same else ["the secrets are not those of the design"]
+        else:
+            same = encode(shape_of(mesh)) == encode(shape_of(self.mesh))
+            faults = [] if same else ["the mesh is not that of the design"]
         if not same_places(packed.observables, self.problem.observables):
             faults.append("the reports are not those of the design")
         return faults

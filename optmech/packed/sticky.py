@@ -22,10 +22,10 @@ from optmech.base.read_only import Kept
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, whole
 from optmech.packed.earth import Earth
-from optmech.packed.everywhere import PackedEverywhere
 from optmech.packed.ledger import Ledger
-from optmech.packed.load import PackedMechanism
+from optmech.packed.mechanism import PackedMechanism
 from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.mesh.mechanism import MeshMechanism
 
 _LABEL = b"optmech-sticky/1"
 _KEPT = b"optmech-sticky-state/1"
@@ -76,7 +76,7 @@ class StickyReports(Kept):
     @checked_arguments
     def __init__(
         self,
-        mechanism: PackedMechanism | PackedEverywhere | Earth,
+        mechanism: PackedMechanism | Earth,
         key: bytes,
         *,
         period: int = 86_400,
@@ -84,8 +84,8 @@ class StickyReports(Kept):
     ) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise ProblemError(f"is not {KEY_BYTES} bytes", where="key")
-        lattice = mechanism.lattice if isinstance(mechanism, PackedEverywhere) else None
-        if isinstance(mechanism, PackedEverywhere) and lattice is None:
+        lattice = mechanism.lattice
+        if isinstance(mechanism, MeshMechanism) and lattice is None:
             raise ProblemError(
                 "is a mechanism for every point that states no ε, or one too large: reports would "
                 "repeat on a lattice whose width depends on it",
@@ -94,24 +94,8 @@ class StickyReports(Kept):
             )
         self.snap = 0.0 if lattice is None else lattice.slack
         """How much farther apart two positions count than they are, in the mesh's unit."""
-        if ledger is not None and isinstance(ledger, Ledger) and ledger.radius <= self.snap:
-            raise ProblemError(
-                f"is for a radius of {ledger.radius:g}, and positions count as up to "
-                f"{self.snap:g} farther apart than they are",
-                where="ledger",
-                remedy="Give the radius of positions, and that much more",
-            )
-        if ledger is not None and not isinstance(ledger, Ledger):
-            raise ProblemError(
-                f"{type(ledger).__name__} is no ledger", where="ledger", remedy="Give an om.Ledger"
-            )
-        if ledger is not None and ledger.mechanism.digest != mechanism.digest:
-            raise ProblemError(
-                "is that of another packed file",
-                where="ledger",
-                remedy="Make one for this mechanism; Ledger.restore(…, redesigned=True) takes over "
-                "what was spent",
-            )
+        if ledger is not None:
+            self._require_own(ledger, mechanism)
         self.mechanism, self.ledger = mechanism, ledger
         self.period = whole(period, "period", least=1, most=2**53 - 1)
         self._key = key
@@ -120,16 +104,38 @@ class StickyReports(Kept):
         """The last epoch that every place was drawn for in."""
         self._last: Hashable | None = None
 
+    def _require_own(self, ledger: object, mechanism: PackedMechanism | Earth) -> None:
+        """Raise ProblemError unless it counts draws of the mechanism, for a radius that is wide
+        enough."""
+        if not isinstance(ledger, Ledger):
+            raise ProblemError(
+                f"{type(ledger).__name__} is no ledger", where="ledger", remedy="Give an om.Ledger"
+            )
+        if ledger.radius <= self.snap:
+            raise ProblemError(
+                f"is for a radius of {ledger.radius:g}, and positions count as up to "
+                f"{self.snap:g} farther apart than they are",
+                where="ledger",
+                remedy="Give the radius of positions, and that much more",
+            )
+        if ledger.mechanism.digest != mechanism.digest:
+            raise ProblemError(
+                "is that of another packed file",
+                where="ledger",
+                remedy="Make one for this mechanism; Ledger.restore(…, redesigned=True) takes over "
+                "what was spent",
+            )
+
     def entropy(self, place: int, epoch: int) -> bytes:
         """The bytes of the draw for a place's number and an epoch: the first ``draw_bytes`` of
         HMAC-SHA-256 over the text "optmech-sticky/1", the packed file's digest, the place (4 bytes,
         of a file for every point or the whole earth 8) and the epoch (8 bytes), little-endian.
         Raises ProblemError on numbers of none."""
-        number = whole(place, "place", most=self._places - 1)
+        own = self.mechanism
+        number = whole(place, "place", most=own.numbers - 1)
         when = whole(epoch, "epoch", most=_MOST_EPOCHS - 1)
-        few = isinstance(self.mechanism, PackedMechanism)
-        message = self.mechanism.digest + struct.pack("<IQ" if few else "<QQ", number, when)
-        return self._hmac(_LABEL + message)[: self.mechanism.draw_bytes]
+        message = own.digest + number.to_bytes(own.place_bytes, "little") + struct.pack("<Q", when)
+        return self._hmac(_LABEL + message)[: own.draw_bytes]
 
     def report(self, secret: Hashable, time: float) -> Hashable | None:
         """The report for a place, or of a mechanism for every point a position, at a time (seconds
@@ -140,7 +146,7 @@ class StickyReports(Kept):
         A draw is fresh unless the place's last one was in the same epoch, so that a clock that goes
         back charges again.
         """
-        own, place = self.mechanism, self._number(secret)
+        place = self.mechanism.number(secret)
         epoch = self._epoch(time)
         if place is None:
             return None
@@ -149,31 +155,8 @@ class StickyReports(Kept):
                 if self.ledger is not None and not self.ledger.charge(secret):
                     return self._last if self.ledger.fall_back == "repeat" else None
                 self._entered[place] = epoch
-            drawn = self.entropy(place, epoch)
-            if isinstance(own, PackedEverywhere):
-                self._last = own.report_of(place, drawn)
-            elif isinstance(own, Earth):
-                self._last = own.report(place, drawn)
-            else:
-                self._last = own.report(secret, drawn)
+            self._last = self.mechanism.report_of(place, self.entropy(place, epoch))
             return self._last
-
-    def _number(self, secret: Any) -> int | None:
-        """Of a place, or of the point of the lattice next to a position; None outside."""
-        own = self.mechanism
-        return (
-            own.number(secret) if isinstance(own, PackedEverywhere) else own.secrets.index(secret)
-        )
-
-    @property
-    def _places(self) -> int:
-        """How many places there are, or points of the lattice."""
-        own = self.mechanism
-        if isinstance(own, PackedEverywhere):
-            assert own.lattice is not None
-            columns, rows = own.lattice.shape
-            return columns * rows
-        return len(own.secrets)
 
     def to_dict(self) -> dict[str, Any]:
         """What was drawn and reported last as plain values, to be kept on the device; the
@@ -201,7 +184,7 @@ class StickyReports(Kept):
             self._entered, self._last = entered, last
 
     def _drawn(self, place: int, epoch: str) -> tuple[int, int]:
-        number = whole(place, "entered", most=self._places - 1)
+        number = whole(place, "entered", most=self.mechanism.numbers - 1)
         if not isinstance(epoch, str) or not _EPOCH.fullmatch(epoch):
             raise ValueError
         return number, whole(int(epoch), "entered", most=_MOST_EPOCHS - 1)

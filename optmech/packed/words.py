@@ -4,20 +4,25 @@ with positions outside."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import flint
 
+from optmech.designs.promise import Promise, at_every_point, between, guess_words
+from optmech.exact.exponentials import log_ball
 from optmech.exact.number import Exact, rounded_up
 from optmech.exact.rounding import above
+from optmech.packed.header import Header
 from optmech.packed.meshes import vertices_of
 from optmech.problem import Problem
 from optmech.problem.constraint import load_constraint, write_constraint
 from optmech.problem.gains import gain_words
 from optmech.problem.problem import MaximizeDistortion, MinimizeLeakage
 from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
+from optmech.spaces.mesh.network import Network
 
 NOT_CHECKED = ("title", "date of the prior", "whether positions outside are refused")
 """What a file says by itself: no design decides it."""
@@ -49,6 +54,20 @@ _NEAREST_POINT = (
     "A position outside the region counts as the nearest point of its border, however far that is: "
     "what is promised of it is what is promised of that point."
 )
+_MATCHED = (
+    "A position counts as the point of a road next to it, moved along the road by at most snap: "
+    "the promise between two of these points that are d apart along the roads is that for a "
+    "distance of d + 2 snap. Positions that are close to each other may be next to roads that are "
+    "far apart."
+)
+_NEAREST_ROAD = (
+    "A position outside the region counts as the nearest point of a road, however far that is: "
+    "what is promised of it is what is promised of that point."
+)
+_NEAREST_END = (
+    "A number beyond the line counts as its nearest end, however far that is: what is promised of "
+    "it is what is promised of that end."
+)
 _GLOBE = (
     "Two positions outside the region that are close to each other may have nearest points that "
     "are far apart."
@@ -66,39 +85,75 @@ EARTH = (*_TIMES, _CELLS, _SPHERE)
 """What files for the whole earth do not promise."""
 
 
-@dataclass(frozen=True)
-class Words:
-    """The sentences of a file's header."""
-
-    protects: tuple[str, ...]
-    does_not_promise: tuple[str, ...]
-    constraints: tuple[dict[str, Any], ...]
-    region: str
-    prior: str
-    objective: str
-
-
-def words_of(problem: Problem, outside: str, mesh: Mesh | None = None) -> Words:
-    """Every sentence of a packed file of a problem, over its secrets or at every point of a mesh;
-    ``outside`` as in the header."""
+def words_of(
+    problem: Problem, outside: str, packed: Mechanism, snap: float | None
+) -> dict[str, Any]:
+    """The sentences of the header of a problem's packed file, but for the objective: of what is
+    ``packed``, over the secrets or at every point of a mesh; ``outside`` and ``snap`` as there."""
     constraints = _constraints(problem)
-    region = region_of(problem.secrets)
+    region, mesh = region_of(problem.secrets), problem.mesh
+    protects = [f"{part['kind']}: {part['promise']}" for part in constraints]
+    promise = promised(protects, constraints, mesh or problem.secrets, snap)
     if mesh is not None:
         where = region_of(vertices_of(mesh))
-        region = f"every point of {len(mesh.triangles)} triangles: {where}"
-    return Words(
-        protects=tuple(f"{part['kind']}: {part['promise']}" for part in constraints),
-        does_not_promise=(*_TIMES, _GUESSES, *_of_positions(problem.secrets, outside, mesh)),
-        constraints=constraints,
-        region=region,
-        prior=f"entropy {problem.prior.entropy:.3f} bits over {len(problem.secrets)} places",
-        objective=_objective(problem),
-    )
+        cells = "triangles" if mesh.is_region else "segments"
+        region = f"every point of {len(mesh.triangles)} {cells}: {where}"
+    return {
+        "protects": (*protects, *in_odds(promise)),
+        "does_not_promise": (
+            *_TIMES,
+            guess_words(packed, problem.prior),
+            _GUESSES,
+            *_of_positions(problem.secrets, outside, mesh),
+        ),
+        "constraints": constraints,
+        "region": region,
+        "prior": f"entropy {problem.prior.entropy:.3f} bits over {len(problem.secrets)} places",
+    }
+
+
+def promised(
+    protects: Sequence[str],
+    constraints: Sequence[dict[str, Any]],
+    places: Domain | Mesh | None,
+    snap: float | None,
+    mechanism: Mechanism | None = None,
+) -> Promise:
+    """What a file promises about points by these entries of its header: between places, or at
+    every point, of a mesh where there is one; with the ``mechanism`` it is measured what edges of
+    cells reveal."""
+    metric = next((part for part in constraints if part["kind"] == "metric_privacy"), None)
+    limited = (" up to ", ", δ = ")
+    if metric is None or metric["epsilon"] is None or any(w in metric["promise"] for w in limited):
+        said = f"Between secrets: {protects[0]}." if protects else "Between secrets: nothing."
+        return Promise("secrets" if protects else "nothing", said)
+    unit, _, name = metric["per"].partition(" (")
+    rate = metric["epsilon"], f"ε = {metric['epsilon']:.6g} per {metric['per']}", unit
+    if not isinstance(places, Domain):
+        return at_every_point(*rate, slack=2 * (snap or 0.0), mesh=places)
+    return between(places, name.rstrip(")"), rate, mechanism)
+
+
+def promise_of_header(
+    header: Header, mechanism: Mechanism | None, mesh: Mesh | None = None
+) -> Promise:
+    """``promised`` by a header: between the secrets of the ``mechanism``, or at every point."""
+    places = mesh if mechanism is None else mechanism.secrets
+    return promised(header.protects, header.constraints, places, header.snap, mechanism)
+
+
+def in_odds(promise: Promise) -> tuple[str, ...]:
+    """The sentence that says a promise in odds, where ε is per a length."""
+    return (f"in odds: {promise.odds_words}",) if promise.odds else ()
 
 
 def _of_positions(secrets: Domain, outside: str, mesh: Mesh | None) -> tuple[str, ...]:
     """What is not promised of positions, where there are any."""
     refused = outside == "refuse"
+    if isinstance(mesh, Network) and not mesh.is_line:
+        return (_MATCHED, _REFUSED if refused else _NEAREST_ROAD)
+    if isinstance(mesh, Network):
+        return (_MOVED, _REFUSED if refused else _NEAREST_END)
     if mesh is not None:
         globe = (_GLOBE,) if mesh.coordinates == "lonlat" else ()
         return (_MOVED, *((_REFUSED,) if refused else (_NEAREST_POINT, *globe)))
@@ -107,7 +162,8 @@ def _of_positions(secrets: Domain, outside: str, mesh: Mesh | None) -> tuple[str
     return (_PLACES, _REFUSED if refused else _NEAREST_PLACE)
 
 
-def _objective(problem: Problem) -> str:
+def objective_words(problem: Problem) -> str:
+    """What is optimised."""
     goal = problem.objective
     if isinstance(goal, MinimizeLeakage):
         # as the file has it
@@ -141,11 +197,7 @@ def least_above(value: Exact) -> float:
     if value.log_of is None:
         return rounded_up(value.factor)
     with flint.ctx.workprec(_BITS):
-        factor, of = (
-            flint.arb(flint.fmpq(part.numerator, part.denominator))
-            for part in (value.factor, value.log_of)
-        )
-        ball = factor * of.log()
+        ball = log_ball(value, 1.0)
         found = above(ball)
         while flint.arb(math.nextafter(found, -math.inf)) >= ball:
             found = math.nextafter(found, -math.inf)

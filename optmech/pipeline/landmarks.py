@@ -10,13 +10,14 @@ from collections.abc import Callable
 import numpy as np
 
 from optmech.base import memory
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, slices
 from optmech.base.read_only import record
 from optmech.designs.outer import limits_of
 from optmech.engines import cones
 from optmech.lp.gradients import row_costs
 from optmech.problem import MetricPrivacy, Problem
 from optmech.reductions.aggregation import Limits, partition
+from optmech.repair.cone import least_level
 from optmech.spaces import distances
 from optmech.spaces.domain import Domain
 from optmech.spaces.mesh import Mesh
@@ -83,9 +84,8 @@ def lifted(columns: Floats, limits: Limits, chosen: Ints, count: int) -> Floats:
     """
     out = np.empty((count, columns.shape[1]))
     inverse = np.where(columns > 0, 1 / np.where(columns > 0, columns, 1.0), 0.0)
-    step = max(1, _LIFTED // max(1, columns.shape[1]) // 8)
-    for begin in range(0, count, step):
-        part = np.arange(begin, min(count, begin + step))
+    every = np.arange(count)
+    for part in (every[own] for own in slices(count, 8 * columns.shape[1], _LIFTED)):
         to = np.exp(-limits(part[:, None], chosen[None, :]))
         back = np.exp(-limits(chosen[None, :], part[:, None]))
         low, high = np.zeros((len(part), columns.shape[1])), np.zeros_like(out[part])
@@ -202,7 +202,7 @@ class Places:
         if self.plane.shape[1] != 2:
             return 0.0
         rate, index = np.inf, np.arange(len(self))
-        for part in self._parts():
+        for part in (index[own] for own in slices(len(self), len(self), _ENTRIES)):
             away = self.plane[part][:, None, :] - self.plane[None, :, :]
             apart = np.hypot(away[..., 0], away[..., 1])
             ratio = self.limits(part[:, None], index[None, :])
@@ -218,12 +218,8 @@ class Places:
         # what underflowed is raised to a constant, which is in every cone, as maxima are
         columns = np.maximum(given.columns, _LEAST * given.columns.max(axis=0))
         sums = columns.sum(axis=1)
-        total, index = float(sums.max()), np.arange(len(self))
-        for part in self._parts():
-            ratio = self.limits(part[:, None], index[None, :])
-            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                need = sums[None, :] + (sums[None, :] - sums[part, None]) / np.expm1(ratio)
-            total = max(total, float(np.where(ratio > 0, need, 0.0).max()))
+        index = np.arange(len(self))
+        total = least_level(sums, lambda part: self.limits(part[:, None], index))
         missing = total - sums
         cheapest = int(((weights * missing) @ self._loss[:, given.reports]).argmin())
         columns = columns / total
@@ -235,11 +231,6 @@ class Places:
             merged[:, at] += columns[:, k]
         merged /= merged.sum(axis=1, keepdims=True)
         return Carried(merged, reports, given.source)
-
-    def _parts(self) -> list[Ints]:
-        step = max(1, _ENTRIES // len(self))
-        index = np.arange(len(self))
-        return [index[begin : begin + step] for begin in range(0, len(index), step)]
 
 
 def _plane(domain: Domain) -> Floats:

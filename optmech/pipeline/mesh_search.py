@@ -21,6 +21,7 @@ from optmech.lp.place_rows import PlaceRows
 from optmech.pipeline.session import Clock
 from optmech.problem.regions import gradient_in, over_places
 from optmech.repair.gradients import inside, released_inside, toward
+from optmech.repair.mixing import always_cheapest
 
 _ROUNDS = 12
 _ROOM = 0.05
@@ -221,8 +222,11 @@ class _Search:
         matrix = self.middle
         for _ in range(_ROUNDS):
             found = self.solve(1e-6, matrix, slack=True)
-            if found.point.bound > 0:
-                self._refuse(found)
+            if (
+                found.point.bound > 0
+                and infeasibility_margin(self.statement, found.multipliers) > 0
+            ):
+                raise Infeasible(found.multipliers)
             if self.rows.excess(found.point.matrix) < 0:
                 return found.point.matrix
             if self._stopped or not self.rows.add(found.point.matrix):
@@ -250,8 +254,7 @@ class _Search:
         """All reports as likely, mostly the report that is the cheapest always, and mostly what
         keeps the constraints best of what is alike everywhere: private at every ε."""
         yield self.middle
-        matrix = np.zeros_like(self.middle)
-        matrix[:, self.costs.sum(axis=0).argmin()] = 1.0
+        matrix = always_cheapest(self.costs)
         yield from self._blended(matrix)
         self.rows.add(self.middle)
         for _ in range(_ROUNDS):
@@ -266,19 +269,13 @@ class _Search:
     def _blended(self, matrix: Floats) -> Iterator[Floats]:
         return ((1 - share) * matrix + share * self.middle for share in _BLENDED)
 
-    def _refuse(self, found: _Solved) -> None:
-        """Raise Infeasible where multipliers prove that nothing is feasible."""
-        if infeasibility_margin(self.statement, found.multipliers) > 0:
-            raise Infeasible(found.multipliers)
-
     def _kept_to(self, matrix: Floats, start: Floats, margin: float = _MARGINS[0]) -> Floats:
         """Near ``matrix``, inside cones and constraints, by as much of another matrix as it takes:
         of the cheapest that always reports the same, or of the start."""
         mesh, rate = self.promise.mesh, float(self.promise.epsilon)
         own = inside(mesh, rate, matrix)
-        constant = np.zeros_like(own)
-        constant[:, self.costs.sum(axis=0).argmin()] = 1.0
-        found = (toward(own, other, self.rows.excess, margin) for other in (constant, start))
+        others = always_cheapest(self.costs), start
+        found = (toward(own, other, self.rows.excess, margin) for other in others)
         return min((m for m in found if m is not None), key=self._value, default=start)
 
     def release(self, matrix: Floats) -> Numerators:

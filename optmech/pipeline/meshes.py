@@ -14,9 +14,8 @@ from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.families import Gradient, MeshMultipliers, Ratio
-from optmech.certificate.objective import claimable, figures_of
-from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
-from optmech.designs.notes import design_notes
+from optmech.certificate.objective import claimable, objective_value
+from optmech.designs.design import Design, OuterProof, mechanism_of
 from optmech.designs.outer import (
     FEW,
     bytes_of,
@@ -33,21 +32,28 @@ from optmech.designs.outer import (
 from optmech.engines import cones, pairs
 from optmech.lp.gradients import row_costs
 from optmech.pipeline.mesh_search import SLACK, Found, Infeasible, Stop, solve_beside, with_vectors
-from optmech.pipeline.networks import along_edges, solve_edges
+from optmech.pipeline.networks import MESH_TIME, along_edges, solve_edges
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import NoMechanismError, over_secrets, solve
-from optmech.pipeline.session import Clock, Progress, attempted, ending, infeasible_design
+from optmech.pipeline.session import (
+    Clock,
+    Outer,
+    Progress,
+    attempted,
+    feasible_design,
+    infeasible_design,
+)
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_in
 from optmech.repair.gradients import released_inside
+from optmech.repair.mixing import always_cheapest
+from optmech.repair.release import Released
 
 _ROOM = 0.5
 """Share of the gap for the search; the rest is for repair and rounding."""
 _OUTER_GAP, _BESIDE_GAP = 1e-5, 5e-4
 """Of the problem behind the lower bound, over few places and over more of them: less than the
 distance of its optimum to every mechanism."""
-_MESH_TIME = 0.7
-"""Share of the time for the program of the mesh; the bound for every mechanism has the rest."""
 _GAP = 2e-3
 """Of the program over cells: less than the distance of its optimum to every mechanism."""
 _POWER = 1.6
@@ -91,19 +97,18 @@ def solve_network(
     if large and start is None and device is None and along_edges(problem):
         return solve_edges(problem, profile, progress)
     outer = None if large else outer_network(problem)
-    limit = profile.time_limit
-    begun = time.monotonic()
+    limit, clock = profile.time_limit, Clock(profile.time_limit)
     own = (
-        profile if outer is None or limit is None else profile.with_limits(None, _MESH_TIME * limit)
+        profile if outer is None or limit is None else profile.with_limits(None, MESH_TIME * limit)
     )
     design = over_secrets(problem, own, progress, start, device)
     if outer is None or design.exact is None:
         return design
-    left = None if limit is None else limit - (time.monotonic() - begun)
+    left = clock.remaining()
     proof, lower, found = None, 0.0, None
     notes: tuple[str, ...] = (_LATE,)
-    if left is None or left > 0:
-        second = profile.with_limits(min(profile.gap, _BESIDE_GAP), left)
+    if left > 0:
+        second = profile.with_limits(min(profile.gap, _BESIDE_GAP), None if limit is None else left)
         found, notes = attempted(
             lambda: solve(outer, second, progress=progress, device=device),
             "the lower bound for every mechanism",
@@ -115,7 +120,7 @@ def solve_network(
         design,
         figures=design.figures._replace(lower_bound=lower),
         certificate=replace(design.certificate, outer=proof),
-        seconds=time.monotonic() - begun,
+        seconds=clock.seconds,
         notes=(*design.notes, *notes),
     )
 
@@ -138,12 +143,13 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
         if program == SLACK:
             found = f"{point.value:.3g} beyond the other constraints at most"
         clock.report(f"step {point.iterations}{program}: {found}")
-        return clock.remaining(_MESH_TIME) <= 0
+        return clock.remaining() <= 0
 
     reason = closed_form_reason(statement) or support_reason(statement)
     if reason:
         why = "no search was needed"
         return infeasible_design(problem, Multipliers(), reason, "closed form", why, clock.seconds)
+    clock.share = MESH_TIME
     try:
         found, notes = _on_mesh(problem, cone_program, profile, stop)
     except Infeasible as proof:
@@ -151,6 +157,7 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
         return infeasible_design(
             problem, proof.multipliers, reason, "cones", _why(profile), clock.seconds
         )
+    clock.share = 1.0
     released, multipliers = found.released, found.multipliers
     checks = check_exact(statement, released)
     bound, unproved = attempted(
@@ -159,29 +166,23 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
     if bound is None:
         multipliers = Multipliers()
         bound = lower_bound(statement, multipliers)
-    figures = figures_of(statement, released, bound, multipliers)
-    bounded: Bounded | None = None
-    failed: tuple[str, ...] = ()
-    if figures.loss > 0:
+    outer: Outer = None, 0.0
+    said: tuple[str, ...] = ()
+    if objective_value(statement, mechanism_of(problem, released).matrix) > 0:
         what = "the lower bound for every mechanism"
-        bounded, failed = attempted(lambda: _outer(problem, profile, clock), what)
-    outer, lower, said = bounded or (None, 0.0, ())
-    return Design(
+        bounded, said = attempted(lambda: _outer(problem, profile, clock), what)
+        outer, said = bounded or (outer, said)
+    return feasible_design(
         problem,
-        released,
-        figures._replace(lower_bound=lower),
-        certificate=Certificate(checks, multipliers, bound, outer),
+        Released(released, checks),
+        bound,
+        multipliers,
+        clock,
+        gap=profile.gap,
+        outer=outer,
+        notes=(*notes, *unproved, *said),
         engine="cones",
         engine_reason=_why(profile),
-        seconds=clock.seconds,
-        reason=ending(figures.gap, profile.gap),
-        notes=(
-            *design_notes(problem, mechanism_of(problem, released).matrix),
-            *notes,
-            *unproved,
-            *said,
-            *failed,
-        ),
     )
 
 
@@ -200,9 +201,8 @@ def _on_mesh(
         return solve_beside(statement, cone_program, costs, gap, stop, threads), ()
     # a report that is always made is private everywhere, and no loss of 0 is private otherwise
     cheapest = int(costs.sum(axis=0).argmin())
-    matrix, found = np.zeros_like(costs), None
+    matrix, found = always_cheapest(costs), None
     notes: tuple[str, ...] = ()
-    matrix[:, cheapest] = 1.0
     if costs[:, cheapest].any():
         found, notes = attempted(
             lambda: cones.solve(cone_program, costs, gap, stop, threads), "the search"
@@ -221,7 +221,7 @@ def _outer(problem: Problem, profile: Profile, clock: Clock) -> Bounded:
     """The proof of a bound for every mechanism, the bound, and notes on it."""
     gradient = gradient_in(problem.statement)
     if not has_outer(problem, gradient) or clock.interrupted:
-        return None, 0.0, ()
+        return (None, 0.0), ()
     clock.report("now a lower bound for every mechanism, on this mesh or not")
     first, most = counts_of(problem, gradient)
     if most:
@@ -237,7 +237,7 @@ def _outer(problem: Problem, profile: Profile, clock: Clock) -> Bounded:
         # multipliers prove their bound without a mechanism beside them
         multipliers = without.multipliers
         bound = lower_bound(outer.statement, multipliers).value
-    return OuterProof(None, outer.statement, multipliers), claimable(bound), ()
+    return (OuterProof(None, outer.statement, multipliers), claimable(bound)), ()
 
 
 def _why(profile: Profile) -> str:
@@ -247,7 +247,7 @@ def _why(profile: Profile) -> str:
     return why
 
 
-Bounded = tuple[OuterProof | None, float, tuple[str, ...]]
+Bounded = tuple[Outer, tuple[str, ...]]
 
 
 class _Stopped(Exception):  # noqa: N818
@@ -266,7 +266,7 @@ def bound_by_cells(
     count, wanted = counts
     room = _MEMORY * memory.available_bytes() / bytes_of(1, len(problem.observables))
     most = min(wanted, max(count, math.isqrt(int(room))))
-    best: tuple[OuterProof | None, float] = None, 0.0
+    best: Outer = None, 0.0
     made, late = 0, False
     said: tuple[str, ...] = ()
     while not late:
@@ -275,7 +275,7 @@ def bound_by_cells(
         own = len(np.unique(cells[problem.prior.weights > 0]))
         if own <= made:
             break
-        work = partial(_of_cells, problem, gradient, profile, clock, cells)
+        work = partial(_proved, problem, gradient, profile, clock, cells)
         found, said = attempted(work, f"the lower bound by {own:,} cells")
         if found is None:
             late = not said
@@ -290,29 +290,19 @@ def bound_by_cells(
         count = most if left == math.inf else min(most, int(made * left ** (1 / _POWER)))
         late = count < min(_WORTH * made, most)
     if best[0] is None:
-        return None, 0.0, said or (_LATE,)
+        return best, said or (_LATE,)
     by = f"the lower bound is by {made:,} cells, where it may use {wanted:,}"
     if late:
         said = (f"{by}: there was no time for more",)
     elif most < wanted:
         said = (*said, f"{by}: the memory at hand allows no more")
-    return *best, said
-
-
-def _of_cells(
-    problem: Problem, gradient: Gradient, profile: Profile, clock: Clock, cells: Ints
-) -> tuple[OuterProof, float] | None:
-    """The bound of one partition, as good as there is time for; None without any."""
-    try:
-        return _proved(problem, gradient, profile, clock, cells)
-    except _Stopped:
-        return None
+    return best, said
 
 
 def _proved(
     problem: Problem, gradient: Gradient, profile: Profile, clock: Clock, cells: Ints
-) -> tuple[OuterProof, float]:
-    """The same; _Stopped without any time."""
+) -> Outer | None:
+    """The bound of one partition, as good as there is time for; None without any."""
     begun = time.monotonic()
     limits = limits_in(problem, gradient)
 
@@ -321,7 +311,10 @@ def _proved(
             raise _Stopped
         return limits(i, j)
 
-    statement = outer_problem(problem, gradient, cells, limits=watched).statement
+    try:
+        statement = outer_problem(problem, gradient, cells, limits=watched).statement
+    except _Stopped:
+        return None
     ratio = statement.families[0]
     assert isinstance(ratio, Ratio)
     # the numbers are proved again at the end, which takes about as long

@@ -3,7 +3,8 @@ a network, and policy graphs. Nothing is made for all pairs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,16 +15,15 @@ from optmech.base.machine import has_numba
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.families import PairMultipliers, Ratio
 from optmech.certificate.families.ratio import rounded_product
-from optmech.certificate.lagrangian import Bound
-from optmech.certificate.objective import claimable, figures_of, relative_gap, trivial_bound
+from optmech.certificate.objective import claimable, trivial_bound
 from optmech.certificate.statement import Statement
-from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
-from optmech.designs.notes import design_notes
-from optmech.designs.outer import LARGE, over_segments
+from optmech.designs.design import Design, OuterProof
+from optmech.designs.outer import LARGE, few_digits, over_segments
 from optmech.exact.numerators import Numerators
 from optmech.pipeline.profiles import Profile
-from optmech.pipeline.session import Clock, Progress, attempted, ending
+from optmech.pipeline.session import Incumbent, Outer, Progress, attempted, feasible_design
 from optmech.problem import Problem
+from optmech.repair.mixing import always_cheapest
 from optmech.repair.release import Released
 
 _TIGHTER = 1e-12
@@ -33,9 +33,12 @@ _NEAR, _FAR = 1e-9, 40.0
 _SHIFTS = (48, 40, 32, 24, 16)
 _LEFT_OUT, _BITS = 0.02, 24
 """Share of the gap that multipliers left out of a file may cost, and digits of the others."""
-_MESH_TIME = 0.7
+MESH_TIME = 0.7
 """Share of the time for the mesh; the bound for every mechanism has the rest."""
-_SEARCHED = 10_000
+_NEAR_ENOUGH = 0.05
+"""Share of what a mesh costs that may stay open between the bound for every mechanism and a
+mechanism at its vertices: digits that nobody sees, and the last ones take most of the time."""
+_SEARCHED = 50_000
 """Vertices up to which the bound for every mechanism has a search of its own."""
 _UNKNOWN = "no lower bound for every mechanism is known"
 
@@ -66,38 +69,24 @@ def bytes_of(edges: int, vertices: int, reports: int) -> float:
 
 
 @dataclass(eq=False)
-class EdgeSession(Clock):
-    """Keeps the best mechanism of a search along edges, and the best multipliers."""
+class EdgeSession(Incumbent):
+    """The pair of a search along edges."""
 
-    statement: Statement = field(kw_only=True)
     edges: Edges = field(kw_only=True)
-    gap_asked: float = field(kw_only=True)
-    matrix: Floats | None = None
-    value: float = np.inf
-    bound: Bound = field(default_factory=lambda: Bound(0.0, 0.0))
-    multipliers: Multipliers = field(default_factory=Multipliers)
+    loss: float = np.inf
+    """That of a mechanism beside, whose distance from the bound is wanted."""
 
     def __post_init__(self) -> None:
         edges = self.edges
         self._back = edges.number(edges.j, edges.i)
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.value, self.bound.value)
 
     def take(self, columns: Floats | None, multipliers: Floats) -> float:
         if columns is not None:
             value = float((self.statement.cost * columns.T).sum())
             if np.isfinite(columns).all() and value < self.value:
                 self.matrix, self.value = np.ascontiguousarray(columns.T), value
-        self.take_bound(self._netted(multipliers))
+        self.offer_bound(self._netted(multipliers))
         return self.gap
-
-    def take_bound(self, multipliers: Multipliers) -> None:
-        """Keep multipliers if their bound is the best so far."""
-        bound = lower_bound(self.statement, multipliers)
-        if np.isfinite(bound.value) and bound.value > self.bound.value:
-            self.bound, self.multipliers = bound, multipliers
 
     def _netted(self, given: Floats) -> Multipliers:
         """Multipliers (blocks, edges) as the certificate takes them. Where both of two opposite
@@ -113,21 +102,18 @@ class EdgeSession(Clock):
         given = next(iter(self.multipliers.families), None)
         if given is None or not np.isfinite(self.gap):
             return
-        order = np.argsort(given.value, kind="stable")
         room = _LEFT_OUT * max(self.gap, 1e-6) * self.value
-        first = int(np.searchsorted(np.cumsum(given.value[order]), room))
-        kept = given.take(np.sort(order[first:]))
-        mantissa, exponent = np.frexp(kept.value)
-        value = np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS)
-        fewer = Multipliers((replace(kept, value=value),))
+        fewer = Multipliers((few_digits(given, room, _BITS),))
         bound = lower_bound(self.statement, fewer)
         if self.bound.value - bound.value <= 2 * room:
             self.bound, self.multipliers = bound, fewer
 
     def should_stop(self) -> bool:
-        return self.remaining() <= 0 or self.gap <= self.gap_asked
+        left, wide = self.value - self.bound.value, self.loss - self.bound.value
+        near = np.isfinite(wide) and left <= _NEAR_ENOUGH * wide
+        return bool(near) or self.remaining() <= 0 or self.gap <= self.gap_asked
 
-    def search(self, profile: Profile, share: float = 1.0) -> str:
+    def search(self, profile: Profile) -> str:
         """Look for both until the gap is reached; returns why it ended before."""
         # compiled, and needed for large problems only
         from optmech.engines.structured import edges as engine
@@ -135,8 +121,6 @@ class EdgeSession(Clock):
         edges = self.edges
         tighter = edges.with_values(np.maximum(edges.value - _TIGHTER, 0.5 * edges.value))
         options = profile.options()
-        if self.time_limit is not None:
-            self.time_limit *= share
         with self.interruptible():
             return engine.solve(tighter, self.statement.cost, options, self).message
 
@@ -158,72 +142,68 @@ def solve_edges(problem: Problem, profile: Profile, progress: Progress | None = 
         profile.time_limit, progress, statement=statement, edges=edges, gap_asked=profile.gap
     )
     searched = problem.mesh is not None and vertices <= _SEARCHED
-    message = session.search(profile, _MESH_TIME if searched else 1.0)
-    session.time_limit = profile.time_limit
+    session.share = MESH_TIME if searched else 1.0
+    message = session.search(profile)
+    session.share = 1.0
     session.few()
     released = _released(session)
-    figures = figures_of(statement, released.exact, session.bound, session.multipliers)
-    outer: OuterProof | None = None
+    outer: tuple[OuterProof | None, float | None] = None, None
     said: tuple[str, ...] = ()
     if problem.mesh is not None:
-        outer, lower, said = _outer(problem, profile, session)
-        figures = figures._replace(lower_bound=lower)
-    return Design(
+        outer, said = _outer(problem, profile, session)
+    return feasible_design(
         problem,
-        released.exact,
-        figures,
-        certificate=Certificate(released.checks, session.multipliers, session.bound, outer),
+        released,
+        session.bound,
+        session.multipliers,
+        session,
+        gap=profile.gap,
         engine="structured",
         engine_reason=f"{len(edges) // 2:,} edges, without a table of pairs",
-        seconds=session.seconds,
-        reason=ending(figures.gap, profile.gap, message),
-        notes=(*design_notes(problem, mechanism_of(problem, released.exact).matrix), *said),
+        message=message,
+        outer=outer,
+        notes=said,
     )
 
 
 def _released(session: EdgeSession) -> Released:
     """The best matrix, or the best constant, in whole numbers that pass."""
     statement = session.statement
-    constant = np.zeros(statement.loss.shape)
-    constant[:, int(statement.cost.sum(axis=0).argmin())] = 1.0
-    given = constant if session.matrix is None else session.matrix
-    rounded, uniform = Numerators.rounded(given), None
-    found = Released.of(statement, rounded)
-    for shift in () if found is not None else _SHIFTS:
-        uniform = uniform or Numerators.rounded(np.full(given.shape, 1 / given.shape[1]))
-        found = Released.of(statement, rounded.mixed(uniform, shift))
-        if found is not None:
-            break
-    return found or _passed(Released.of(statement, Numerators.rounded(constant)))
+    constant = always_cheapest(statement.cost)
+    rounded = Numerators.rounded(constant if session.matrix is None else session.matrix)
 
+    def candidates() -> Iterator[Numerators]:
+        yield rounded
+        uniform = Numerators.rounded(np.full(constant.shape, 1 / statement.observables))
+        yield from (rounded.mixed(uniform, shift) for shift in _SHIFTS)
+        yield Numerators.rounded(constant)
 
-def _passed(found: Released | None) -> Released:
+    passed = (Released.of(statement, candidate) for candidate in candidates())
+    found = next(filter(None, passed), None)
     assert found is not None  # what always reports the same is private
     return found
 
 
 def _outer(
     problem: Problem, profile: Profile, session: EdgeSession
-) -> tuple[OuterProof | None, float, tuple[str, ...]]:
+) -> tuple[Outer, tuple[str, ...]]:
     """The proof of a bound for every mechanism, the bound, and notes: by the multipliers of the
     mesh, and of fewer vertices by a search of its own."""
     statement = over_segments(problem)
     edges = edges_of(statement)
     assert edges is not None
     left = session.remaining()
-    limit = None if left == np.inf else left
     own = EdgeSession(
-        limit, session.progress, statement=statement, edges=edges,
-        gap_asked=profile.gap, interrupted=session.interrupted,
+        None if left == np.inf else left, session.progress, statement=statement, edges=edges,
+        gap_asked=profile.gap, interrupted=session.interrupted, loss=session.value,
     )  # fmt: skip
     said: tuple[str, ...] = ()
-    own.take_bound(session.multipliers)
+    own.offer_bound(session.multipliers)
     if len(statement.prior) <= _SEARCHED and left > 0:
         session.report("a lower bound for every mechanism")
         what = "the lower bound for every mechanism"
         _, said = attempted(lambda: own.search(profile), what)
     own.few()
     if not own.bound.value > trivial_bound(statement):
-        return None, 0.0, said or (_UNKNOWN,)
-    proof = OuterProof(None, statement, own.multipliers)
-    return proof, claimable(own.bound.value), said
+        return (None, 0.0), said or (_UNKNOWN,)
+    return (OuterProof(None, statement, own.multipliers), claimable(own.bound.value)), said

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from optmech.base.machine import cores, data_folder
-from optmech.base.paths import path_of
 from optmech.base.read_only import ReadOnly
+from optmech.base.storage import path_of
 from optmech.engines import NAMES
 from optmech.engines.base import Options
 from optmech.errors import ProblemError, inside
@@ -49,7 +49,7 @@ class Profile(ReadOnly):
     >>> om.Profile(engine="structured").on_device("cpu").device
     'cpu'
     >>> quick.options().gap, [type(one).__name__ for one in quick.parsed_reductions()]
-    (0.0001, ['DominatedObservables', 'DominatedEstimates', 'ImpliedPairs'])
+    (0.0001, ['Symmetry', 'DominatedObservables', 'DominatedEstimates', 'ImpliedPairs'])
     """
 
     name: str = "custom"
@@ -58,6 +58,7 @@ class Profile(ReadOnly):
     method: str = ""
     solver: str = ""
     reductions: tuple[str, ...] = (
+        "symmetry",
         "dominated-observables",
         "dominated-estimates",
         "implied-pairs",
@@ -193,7 +194,7 @@ def load_profile(which: str | Path | Profile) -> Profile:
     if unknown:
         raise ProblemError(
             f"unknown key {show(unknown[0])}",
-            where=str(path),
+            where=path,
             remedy=f"The keys are {', '.join(sorted(known))}",
         )
     if isinstance(content.get("reductions"), list):

@@ -91,15 +91,13 @@ def redesign(
         rows = GivenRows.of(had)
     rows = replace(rows, source=source or rows.source)
     kept = _kept(had.secrets, problem.secrets, keep, free)
-    stated = _with_reports(problem, had, kept)
-    fixed = FixedRows(rows, keep=kept)
     again = Problem(
-        stated.prior,
-        stated.loss,
-        stated.observables,
-        objective=stated.objective,
-        constraints=[*stated.constraints, fixed],
-        title=stated.title,
+        problem.prior,
+        problem.loss,
+        _with_reports(problem, had, kept),
+        objective=problem.objective,
+        constraints=[*problem.constraints, FixedRows(rows, keep=kept)],
+        title=problem.title,
     )
     same = had.matrix.shape == again.loss_matrix.shape and had.secrets.labels == (
         again.secrets.labels
@@ -167,8 +165,8 @@ def _is_secret(label: Hashable, reports: Domain, secrets: Domain) -> bool:
     return known and _same_place(reports, secrets, label, secrets.index(label))
 
 
-def _with_reports(problem: Problem, old: Mechanism, kept: Sequence[Hashable]) -> Problem:
-    """The problem with the observables that the rows kept report and that it lacks."""
+def _with_reports(problem: Problem, old: Mechanism, kept: Sequence[Hashable]) -> Domain:
+    """The problem's observables, and those that the rows kept report and that it lacks."""
     reports, secrets = old.observables, old.secrets
     chosen = [secrets.index(label) for label in kept]
     used = np.any(old.matrix[chosen], axis=0)
@@ -189,11 +187,9 @@ def _with_reports(problem: Problem, old: Mechanism, kept: Sequence[Hashable]) ->
                 remedy="Give its observables the coordinates of the old design, or other labels",
             )
     if not missing:
-        return problem
+        return now
     labels = [reports.labels[o] for o in missing]
-    if not callable(problem.loss) or (reports.points is None) != (
-        problem.observables.points is None
-    ):
+    if not callable(problem.loss) or (reports.points is None) != (now.points is None):
         raise ProblemError(
             f"rows that are kept report {label_text(labels[0])}, which is no observable of the "
             "problem and has no loss there",
@@ -203,12 +199,4 @@ def _with_reports(problem: Problem, old: Mechanism, kept: Sequence[Hashable]) ->
     points = None
     if now.points is not None and reports.points is not None:
         points = np.vstack([now.points, reports.points[missing]])
-    wider = Domain([*now.labels, *labels], points, now.unit, coordinates=now.coordinates)
-    return Problem(
-        problem.prior,
-        problem.loss,
-        wider,
-        objective=problem.objective,
-        constraints=problem.constraints,
-        title=problem.title,
-    )
+    return Domain([*now.labels, *labels], points, now.unit, coordinates=now.coordinates)

@@ -13,11 +13,9 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats
-from optmech.certificate import Bound, Multipliers
-from optmech.certificate.objective import figures_of, relative_gap
+from optmech.certificate import Bound
 from optmech.certificate.values import objective
-from optmech.designs.design import Certificate, Design, OuterProof
-from optmech.designs.notes import design_notes
+from optmech.designs.design import Design, OuterProof
 from optmech.designs.outer import problem_of_cells, refusal, witnessed_by
 from optmech.engines import cones
 from optmech.errors import ProblemError, SolverError
@@ -27,10 +25,11 @@ from optmech.lp.inequalities import Inequalities
 from optmech.pipeline import search
 from optmech.pipeline.landmarks import Carried, Places
 from optmech.pipeline.profiles import Profile
-from optmech.pipeline.session import Clock, Progress, attempted, ending
+from optmech.pipeline.session import Incumbent, Progress, attempted, feasible_design
 from optmech.pipeline.sizes import too_large
 from optmech.problem import Problem
 from optmech.reductions.aggregation import MEMBERS
+from optmech.repair.mixing import always_cheapest
 from optmech.repair.release import Released, release
 
 LANDMARKS = 4
@@ -72,49 +71,57 @@ def solve_at_resolution(
     if reason:
         raise ProblemError(reason, where="resolution", remedy="Solve the whole program")
     _require_memory(problem, profile.resolution)
-    clock = Clock(profile.time_limit, progress)
-    clock.report(why)
-    return _Resolved(problem, profile, clock, why, onward).run()
+    resolved = _Resolved(
+        profile.time_limit,
+        progress,
+        statement=problem.statement,
+        gap_asked=profile.gap,
+        problem=problem,
+        profile=profile,
+        why=why,
+        onward=onward,
+    )
+    resolved.report(why)
+    return resolved.run()
 
 
-@dataclass(eq=False)
-class _Resolved:
+@dataclass(eq=False, kw_only=True)
+class _Resolved(Incumbent):
     """The best verified mechanism and bound so far, of one problem."""
 
     problem: Problem
     profile: Profile
-    clock: Clock
     why: str
-    onward: bool = False
+    onward: bool
 
     def __post_init__(self) -> None:
-        self._statement = self.problem.statement
         self._places = Places(self.problem)
         self._released: Released | None = None
-        self._value, self._bound = np.inf, Bound(0.0, 0.0, 0.0)
         self._proof: OuterProof | None = None
-        self._multipliers = Multipliers()
         self._used: Floats | None = None
         self._done: set[tuple[str, int]] = set()
         self._message = self._after = ""
         # a first part of the time, where the whole program is to have the rest
-        self._whole_fits = self.onward and not too_large(self._statement, self.profile)
-        self._share = _FIRST if self._whole_fits else 1.0
+        whole_fits = self.onward and not too_large(self.statement, self.profile)
+        self.share = _FIRST if whole_fits else 1.0
 
     def run(self) -> Design:
         """Coarse first, then as fine as the profile says, then the whole, until the gap or the time
         is reached, or somebody stops it."""
-        with self.clock.interruptible():
+        with self.interruptible():
             for work in self._works():
-                if self._gap <= self.profile.gap or (self._remaining() <= 0 and self._released):
+                if self.gap <= self.gap_asked or (self.remaining() <= 0 and self._released):
                     break
                 # any of them may fail, and leaves what the others found
                 self._message = "; ".join(attempted(work, "a step")[1]) or self._message
             if self.onward:
-                self._share = 1.0
+                self.share = 1.0
                 self._whole()
         if self._released is None:
-            self._constant()
+            # the report that is the cheapest always keeps all ratios
+            constant = Numerators.rounded(always_cheapest(self.statement.cost))
+            if (released := Released.of(self.statement, constant)) is not None:
+                self._keep(released)
         if self._released is None:
             raise SolverError(
                 f"no mechanism carried over was verified ({self._message})",
@@ -144,18 +151,9 @@ class _Resolved:
             yield lambda: self._mesh(rate, 1)
         yield lambda: self._prove(cells, 1)
 
-    @property
-    def _gap(self) -> float:
-        return relative_gap(self._value, self._bound.value) if self._released else np.inf
-
-    def _remaining(self) -> float:
-        return self.clock.remaining(self._share)
-
     def _report(self, text: str) -> None:
-        bound = self._bound.value
-        self.clock.report(
-            f"{text}: value {self._value:.9g}, bound {bound:.9g}, gap {self._gap:.2e}"
-        )
+        bound = self.bound.value
+        self.report(f"{text}: value {self.value:.9g}, bound {bound:.9g}, gap {self.gap:.2e}")
 
     def _is_new(self, kind: str, size: int) -> bool:
         """Whether something of this kind and size was not tried before."""
@@ -164,7 +162,7 @@ class _Resolved:
         return new
 
     def _solved(self, smaller: Problem, within: float, share: float = 1.0) -> Design:
-        left = share * self._remaining()
+        left = share * self.remaining()
         limit = None if left == np.inf else max(left, 1.0)
         own = replace(self.profile, resolution=0, gap=within, time_limit=limit)
         return search.solve(smaller, own, progress=self._inner)
@@ -172,7 +170,7 @@ class _Resolved:
     def _inner(self, text: str) -> None:
         """What a smaller problem says of itself: its gap is not this problem's."""
         if text:
-            self.clock.report("smaller: " + re.sub(r"\bgap (?=[0-9i])", "within ", text))
+            self.report("smaller: " + re.sub(r"\bgap (?=[0-9i])", "within ", text))
 
     def _prove(self, count: int, stage: int) -> None:
         """A lower bound from so many cells of the secrets, or from more where they would be too
@@ -193,8 +191,8 @@ class _Resolved:
             found.certificate.multipliers,
             boxes=True,
         )
-        if proved > self._bound.value:
-            self._bound, self._proof = Bound(proved, 0.0, proved), proof
+        if proved > self.bound.value:
+            self.bound, self._proof = Bound(proved, 0.0, proved), proof
         self._report(f"bound from {len(smaller.secrets)} cells")
 
     def _landmarks(self, count: int) -> None:
@@ -216,8 +214,8 @@ class _Resolved:
         reports = self._places.reports(MESH_REPORTS[stage], self._used)
 
         def stop(point: cones.ConePoint) -> bool:
-            self.clock.report(f"step {point.iterations}: {point.value:.6g} on the mesh")
-            return self._remaining() <= 0
+            self.report(f"step {point.iterations}: {point.value:.6g} on the mesh")
+            return self.remaining() <= 0
 
         rows = min(MESH_ROWS[stage], _ROWS_EACH * len(self._places))
         if not self._is_new(f"mesh of {len(reports)}", rows):
@@ -230,92 +228,81 @@ class _Resolved:
     def _offer(self, given: Carried) -> None:
         """Release a mechanism with these columns, over all pairs, and keep it if it is best."""
         given = self._places.completed(given)
-        shape = self._statement.loss.shape
+        shape = self.statement.loss.shape
         # what is rounded up and down keeps the ratios nearly always
         exact = Numerators.placed(given.columns, given.reports, shape[1])
-        released = Released.of(self._statement, exact)
+        released = Released.of(self.statement, exact)
         if released is None:
-            matrix, anchor = np.zeros(shape), np.zeros(shape)
+            matrix = np.zeros(shape)
             matrix[:, given.reports] = given.columns
-            anchor[:, int((self.problem.prior.weights @ self._statement.loss).argmin())] = 1.0
-            released = release(Inequalities.of(self._statement), matrix, [anchor])
+            anchor = always_cheapest(self.statement.cost)
+            released = release(Inequalities.of(self.statement), matrix, [anchor])
         if released is None:
             self._message = f"{given.source}: no whole numbers passed"
             return
         self._keep(released)
         self._report(f"mechanism from {given.source}, {len(given.reports)} reports")
 
-    def _constant(self) -> None:
-        """The report that is the cheapest always, which keeps all ratios."""
-        matrix = np.zeros(self._statement.loss.shape)
-        matrix[:, int((self.problem.prior.weights @ self._statement.loss).argmin())] = 1.0
-        released = Released.of(self._statement, Numerators.rounded(matrix))
-        if released is not None:
-            self._keep(released)
-
     def _keep(self, released: Released) -> None:
-        value = rounded_up(objective(self._statement, released.exact))
-        if value < self._value:
-            self._value, self._released = value, released
+        value = rounded_up(objective(self.statement, released.exact)[1])
+        if value < self.value:
+            self.value, self._released = value, released
 
     def _whole(self) -> None:
         """Go on to the whole program, and keep of it what is better."""
-        left = self._remaining()
-        if self._gap <= self.profile.gap or left <= 0:
+        left = self.remaining()
+        if self.gap <= self.gap_asked or left <= 0:
             return
         limit = None if left == np.inf else left
         own = replace(self.profile, resolution=0, time_limit=limit)
-        reason = too_large(self._statement, own)
+        reason = too_large(self.statement, own)
         if reason:
             self._after = f"the whole program was not begun: {reason}"
             return
         self._report("going on to the whole program")
         found, failed = attempted(
-            lambda: search.solve(self.problem, own, progress=self.clock.progress),
+            lambda: search.solve(self.problem, own, progress=self.progress),
             "the whole program",
         )
         if found is None:
             self._after = "; ".join(failed)
             return
-        value, bound = self._value, self._bound.value
+        value, bound = self.value, self.bound.value
         if found.exact is not None:
             self._keep(Released(found.exact, found.certificate.checks))
         if found.lower_bound > bound:
-            self._bound, self._proof = found.certificate.bound, None
-            self._multipliers = found.certificate.multipliers
-        better = [
-            word
-            for word, is_better in (
-                ("the mechanism", self._value < value),
-                ("the lower bound", found.lower_bound > bound),
-            )
-            if is_better
-        ]
-        self._after = f"{' and '.join(better) or 'nothing'} of the whole program is better"
+            self.bound, self._proof = found.certificate.bound, None
+            self.multipliers = found.certificate.multipliers
+        better = {
+            "the mechanism": self.value < value,
+            "the lower bound": found.lower_bound > bound,
+        }
+        words = " and ".join(word for word, is_better in better.items() if is_better)
+        self._after = f"{words or 'nothing'} of the whole program is better"
         self._report("the whole program ended")
 
     def _made(self) -> Design:
         released, problem = self._released, self.problem
         assert released is not None
-        figures = figures_of(self._statement, released.exact, self._bound, self._multipliers)
         coarse = "no lower bound was proved"
         if self._proof is not None:
             count = self._proof.statement.secrets
             coarse = f"the lower bound is that of {count:,} cells of the secrets"
-        elif self._bound.value > 0:
+        elif self.bound.value > 0:
             coarse = "the lower bound is that of the whole program"
-        notes = [f"{coarse} ({self.why})", *filter(None, [self._after])]
-        message = self._message or "cells and landmarks are no finer"
-        return Design(
+        after = filter(None, [self._after])
+        return feasible_design(
             problem,
-            released.exact,
-            figures,
-            certificate=Certificate(released.checks, self._multipliers, self._bound, self._proof),
+            released,
+            self.bound,
+            self.multipliers,
+            self,
+            gap=self.gap_asked,
+            message=self._message or "cells and landmarks are no finer",
+            outer=(self._proof, None),
+            notes=(f"{coarse} ({self.why})", *after),
             engine="resolution",
             engine_reason="; ".join(filter(None, [self.why, self._after])),
-            seconds=self.clock.seconds,
-            reason=ending(figures.gap, self.profile.gap, message),
-            notes=(*design_notes(problem, released.exact.matrix), *notes),
         )
 
 

@@ -20,7 +20,7 @@ from optmech.engines.interior import interior
 from optmech.errors import OptmechError, ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
 from optmech.lp.flatten import Interior
-from optmech.lp.inequalities import Compiled, Inequalities, compile_feasibility, compile_lp
+from optmech.lp.inequalities import Compiled, Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import (
     Channel,
@@ -29,7 +29,6 @@ from optmech.pipeline.session import (
     RelaxedChannel,
     Session,
     Unheard,
-    Witness,
     WitnessChannel,
     make_design,
     told,
@@ -167,8 +166,7 @@ class _Search:
             return
         session.report("small ratios are hard to tell from one: solving with ones")
         session.work_on(Implied.of(stricter, tiny=False))
-        connect = partial(Channel, dual=False)
-        self._programs(compile_lp, session.implied.given, connect, named=False)
+        self._mechanisms(session.implied.given)
         session.work_on(before)
 
     def kept(self, work: Callable[[], T], otherwise: T) -> T:
@@ -206,11 +204,11 @@ class _Search:
             relaxed = given.without(lambda part: part.may_be_slack)
             left_out = given.without(lambda part: not part.may_be_slack)
             channel = partial(RelaxedChannel, left_out=left_out)
-            result = self._programs(compile_lp, relaxed, channel)
+            result = self._programs(relaxed, channel)
             if session.should_stop():
                 return result
             session.report("distortion constraints bind: solving with them")
-        return self._programs(compile_lp, given, Channel)
+        return self._programs(given, Channel)
 
     def settle(self) -> None:
         """Where repair lost much of the last proposal, or all, or release failed: bring it to the
@@ -268,7 +266,7 @@ class _Search:
             inner = given.tightened(margin)
             if session.held is not None:
                 inner = inner.with_ratios(given.log_ratio * (1 - margin))
-            self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
+            self._mechanisms(inner)
             if session.matrix is not None:
                 session.offer_matrix(failed)
 
@@ -280,26 +278,28 @@ class _Search:
             return
         self.session.anchoring = True
         for margin in _INNER_MARGINS:
-            inner = given.tightened(margin)
-            self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
+            self._mechanisms(given.tightened(margin))
         self.session.anchoring = False
 
     def infeasible(self) -> str:
         """Words for a checked proof of infeasibility, or nothing."""
-        witness = Witness(self.session.statement)
-        channel = partial(WitnessChannel, witness=witness)
-        self._programs(compile_feasibility, self.session.implied.given, channel, named=False)
-        if witness.reason:
-            self.session.multipliers = witness.multipliers
-        return witness.reason
+        session = self.session
+        session.refuted = ""
+        given = session.implied.given
+        self._programs(given, WitnessChannel, named=False, elastic=True)
+        return session.refuted
+
+    def _mechanisms(self, given: Inequalities) -> None:
+        """Look for mechanisms only."""
+        self._programs(given, partial(Channel, dual=False), named=False)
 
     def _programs(
         self,
-        compiler: Callable[[Inequalities], Compiled],
         given: Inequalities,
         connect: Callable[..., Channel],
         *,
         named: bool = True,
+        elastic: bool = False,
     ) -> EngineResult:
         """Run the engine on every reduced program; ``connect`` makes its monitor from the session
         and the way back. ``named`` records the engine as the design's."""
@@ -309,7 +309,7 @@ class _Search:
             where="problem",
             remedy="Use a coarser domain, a threshold or a spanner",
         )
-        compiled = compiler(given)
+        compiled = compile_lp(given, elastic=elastic)
         result = EngineResult(Outcome.FAILED, "nothing was run")
         late = EngineResult(Outcome.STOPPED, "the time was over before the search began")
         if self._is_late():

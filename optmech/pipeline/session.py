@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,9 +25,9 @@ from optmech.certificate.objective import (
     trivial_bound,
 )
 from optmech.certificate.statement import Statement
-from optmech.designs.approximation import measure_approximations
-from optmech.designs.design import Certificate, Design
+from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
 from optmech.designs.notes import design_notes
+from optmech.designs.promise import measure_approximations
 from optmech.errors import OptmechError
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
@@ -42,6 +42,8 @@ from optmech.repair.release import Released, release
 T = TypeVar("T")
 Recover = Callable[[Point], tuple[Floats, Multipliers]]
 Progress = Callable[[str], None]
+Outer = tuple[OuterProof | None, float]
+"""The proof of a bound of the loss for every mechanism, and that bound; 0 without one."""
 _SPARE = 1e-13
 """Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""
 _DUST = 1e-6
@@ -78,19 +80,20 @@ class Clock:
     progress: Progress | None = None
     started: float = field(default_factory=time.monotonic, kw_only=True)
     interrupted: bool = field(default=False, kw_only=True)
+    share: float = field(default=1.0, kw_only=True)
+    """Of the time, for what is under way."""
 
     @property
     def seconds(self) -> float:
         """Since the start."""
         return time.monotonic() - self.started
 
-    def remaining(self, share: float = 1.0) -> float:
-        """Seconds of a share of the time; inf without a limit, 0 after an interrupt."""
+    def remaining(self) -> float:
+        """Seconds of the share of the time; inf without a limit, 0 after an interrupt."""
         if self.interrupted:
             return 0.0
-        return (
-            np.inf if self.time_limit is None else max(0.0, share * self.time_limit - self.seconds)
-        )
+        limit = np.inf if self.time_limit is None else self.share * self.time_limit
+        return max(0.0, limit - self.seconds)
 
     def report(self, text: str) -> None:
         """Say how far it is."""
@@ -120,16 +123,34 @@ class Unheard(Clock):
 
 
 @dataclass(eq=False)
-class Session(Clock):
-    """Keeps the incumbent pair. ``Channel`` connects an engine to it."""
+class Incumbent(Clock):
+    """Keeps the best pair of a mechanism and multipliers."""
 
     statement: Statement = field(kw_only=True)
     gap_asked: float = field(kw_only=True)
     matrix: Floats | None = None
     value: float = np.inf
-    bound: Bound = field(default_factory=lambda: Bound(-np.inf, 0.0))
+    bound: Bound = field(default_factory=lambda: Bound(0.0, 0.0))
     multipliers: Multipliers = field(default_factory=Multipliers)
-    interrupted: bool = False
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of the best pair; inf while there is no mechanism."""
+        return relative_gap(self.value, self.bound.value) if self.value < np.inf else np.inf
+
+    def offer_bound(self, multipliers: Multipliers) -> None:
+        """Evaluate multipliers and keep them if their bound is the best so far."""
+        bound = lower_bound(self.statement, multipliers)
+        if np.isfinite(bound.value) and bound.value > self.bound.value:
+            self.bound, self.multipliers = bound, multipliers
+
+
+@dataclass(eq=False)
+class Session(Incumbent):
+    """The pair of a search over secrets. ``Channel`` connects an engine to it."""
+
+    refuted: str = ""
+    """Why nothing is feasible, as the multipliers prove."""
     unrepaired: Floats | None = None
     """The last proposal for which no repair was found; tried again once there is an anchor."""
     anchoring: bool = False
@@ -171,11 +192,6 @@ class Session(Clock):
         self.cone = Cone.of(implied.given)
         self.spared = implied.given.tightened(_SPARE)
 
-    @property
-    def gap(self) -> float:
-        """Relative gap of the best pair; inf while there is no mechanism."""
-        return relative_gap(self.value, self.bound.value) if self.matrix is not None else np.inf
-
     def should_stop(self) -> bool:
         done = self.gap <= self.gap_asked and not self.anchoring
         return self.remaining() <= 0 or done
@@ -186,7 +202,7 @@ class Session(Clock):
             self._offer_held(self.held, matrix)
             return
         self._offer_free(matrix)
-        anchors = (*self.interior[-2:], *(() if self.matrix is None else (self.matrix,)))
+        anchors = self._anchors()
         repaired = repair(self.implied.given, self.cone, matrix, anchors, self.spared)
         if self.anchoring and repaired is not None:
             self.interior.append(repaired)
@@ -202,10 +218,13 @@ class Session(Clock):
         else:
             self.unrepaired = matrix
 
+    def _anchors(self) -> tuple[Floats, ...]:
+        """What to mix with."""
+        return (*self.interior[-2:], *(() if self.matrix is None else (self.matrix,)))
+
     def _offer_held(self, held: HeldRows, matrix: Floats) -> None:
         """The same where rows are held: in whole numbers from the start."""
-        anchors = (*self.interior[-2:], *(() if self.matrix is None else (self.matrix,)))
-        found = held.near(matrix, anchors)
+        found = held.near(matrix, self._anchors())
         if found is None:
             self.unrepaired = matrix
             return
@@ -247,12 +266,6 @@ class Session(Clock):
         if value < self.value or (self.exact is None and self.unreleased):
             self.matrix, self.value, self.exact = found.exact.matrix, value, found
             self.unrepaired = None
-
-    def offer_bound(self, multipliers: Multipliers) -> None:
-        """Evaluate multipliers and keep them if their bound is the best so far."""
-        bound = lower_bound(self.statement, multipliers)
-        if np.isfinite(bound.value) and bound.value > self.bound.value:
-            self.bound, self.multipliers = bound, multipliers
 
     def release(self, *, alone: bool = False) -> bool:
         """Turn the best matrix into numerators that pass the exact check; whether that worked.
@@ -296,9 +309,12 @@ class Channel:
         if dual and self.dual:
             self.session.offer_bound(multipliers)
         if primal and self.primal:
-            self.session.proposal = matrix
-            self.session.offer_matrix(matrix)
+            self._offer(matrix)
         return self.session.gap
+
+    def _offer(self, matrix: Floats) -> None:
+        self.session.proposal = matrix
+        self.session.offer_matrix(matrix)
 
     def should_stop(self) -> bool:
         return self.session.should_stop()
@@ -310,28 +326,17 @@ class Channel:
         self.session.report(text)
 
 
-@dataclass(eq=False)
-class Witness:
-    """The first multipliers that prove infeasibility."""
-
-    statement: Statement
-    reason: str = ""
-    multipliers: Multipliers = field(default_factory=Multipliers)
-
-
-@dataclass(eq=False)
 class WitnessChannel(Channel):
     """The monitor of a feasibility program: looks for a proof, offers matrices all the same."""
 
-    witness: Witness = field(kw_only=True)
-
     def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        session = self.session
         matrix, multipliers = self.recover(point)
-        reason = multiplier_reason(self.witness.statement, multipliers)
-        if reason and not self.witness.reason:
-            self.witness.reason, self.witness.multipliers = reason, multipliers
-        elif not reason:
-            self.session.offer_matrix(matrix)
+        reason = multiplier_reason(session.statement, multipliers)
+        if not reason:
+            session.offer_matrix(matrix)
+        elif not session.refuted:
+            session.refuted, session.multipliers = reason, multipliers
         return 0.0 if reason else math.inf
 
 
@@ -342,15 +347,10 @@ class RelaxedChannel(Channel):
     left_out: Inequalities = field(kw_only=True)
     binding: bool = False
 
-    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        matrix, multipliers = self.recover(point)
-        if dual and self.dual:
-            self.session.offer_bound(multipliers)
-        if primal and self.primal:
-            sums = np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
-            self.binding |= self.left_out.violation(matrix / sums) > _BINDING
-            self.session.offer_matrix(matrix)
-        return self.session.gap
+    def _offer(self, matrix: Floats) -> None:
+        sums = np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+        self.binding |= self.left_out.violation(matrix / sums) > _BINDING
+        self.session.offer_matrix(matrix)
 
     def should_stop(self) -> bool:
         return self.binding or self.session.should_stop()
@@ -377,19 +377,49 @@ def make_design(
         lambda: measure_approximations(problem, released.exact.matrix),
         "measuring what thresholds leave out",
     )
-    figures = figures_of(problem.statement, released.exact, session.bound, session.multipliers)
+    return feasible_design(
+        problem,
+        released,
+        session.bound,
+        session.multipliers,
+        session,
+        gap=session.gap_asked,
+        engine=engine,
+        engine_reason=engine_reason,
+        message=message,
+        notes=(*unseen[1], *thin[1], *unmeasured),
+        approximations=approximations or (),
+        rounding_cost=_rounding_cost(problem.statement, session),
+    )
+
+
+def feasible_design(
+    problem: Problem,
+    released: Released,
+    bound: Bound,
+    multipliers: Multipliers,
+    clock: Clock,
+    *,
+    gap: float,
+    message: str = "",
+    outer: tuple[OuterProof | None, float | None] = (None, None),
+    notes: tuple[str, ...] = (),
+    **more: Any,
+) -> Design:
+    """The design of a released matrix, with ``more`` of its fields: ``gap`` was asked for, and
+    what bounds the loss
+    where these multipliers do not is ``outer``."""
+    figures = figures_of(problem.statement, released.exact, bound, multipliers)
+    proof, lower = outer
     return Design(
         problem,
         released.exact,
-        figures,
-        certificate=Certificate(released.checks, session.multipliers, session.bound),
-        engine=engine,
-        engine_reason=engine_reason,
-        seconds=session.seconds,
-        reason=ending(figures.gap, session.gap_asked, message),
-        notes=(*design_notes(problem, released.exact.matrix), *unseen[1], *thin[1], *unmeasured),
-        approximations=approximations or (),
-        rounding_cost=_rounding_cost(problem.statement, session),
+        figures if lower is None else figures._replace(lower_bound=lower),
+        certificate=Certificate(released.checks, multipliers, bound, proof),
+        seconds=clock.seconds,
+        reason=ending(figures.gap, gap, message),
+        notes=(*design_notes(problem, mechanism_of(problem, released.exact).matrix), *notes),
+        **more,
     )
 
 
@@ -449,6 +479,6 @@ def _thin(session: Session) -> None:
 def _rounding_cost(statement: Statement, session: Session) -> float:
     """What release cost relative to the repaired matrix before it was rounded."""
     assert session.released is not None
-    exact = float(values.objective(statement, session.released.exact))
+    exact = float(values.objective(statement, session.released.exact)[1])
     change = exact - session.value
     return change / abs(session.value) if session.value else change

@@ -78,4 +78,6 @@ def whole_bytes(statement: Statement) -> float:
         type(family) is Ratio and family.window is None for family in statement.families
     )
     program = program_bytes(secrets, observables, pairs_alone=alone)
+    if alone:
+        return program + 16.0 * pairs + 24.0 * secrets**2
     return program + 64.0 * pairs + 80.0 * secrets**2

@@ -51,15 +51,23 @@ class Record(Shown):
 
     kind: ClassVar[str]
     """The name in files."""
+    later: ClassVar[tuple[str, ...]] = ()
+    """Fields that design files have had for some time only, and where one of them is given."""
 
     def plain(self, space: Space) -> dict[str, Plain]:
         """The fields as JSON values, with every distance written out as matrices."""
-        return {name: f.plain(getattr(self, name), space) for name, f, _ in _fields(type(self))}
+        newer = any(getattr(self, name) is not None for name in self.later)
+        return {
+            name: None if (value := getattr(self, name)) is None else f.plain(value, space)
+            for name, f, _ in _fields(type(self))
+            if newer or name not in self.later
+        }
 
     @classmethod
     def load(cls, plain: Plain, space: Space) -> Self:
         """The inverse of ``plain``; KeyError where a field is missing."""
-        return cls(**{name: f.load(plain[name], space) for name, f, _ in _fields(cls)})
+        known = [field for field in _fields(cls) if field[0] in plain or field[0] not in cls.later]
+        return cls(**{name: f.load(plain[name], space) for name, f, _ in known})
 
     @classmethod
     def table(cls) -> type[Section]:
@@ -124,6 +132,10 @@ GROUP = "optmech.constraints"
 _KINDS: dict[str, type[Constraint]] = {}
 
 
+Remarks = Sequence[tuple[str, str]]
+"""Where, and what is to be said of it."""
+
+
 class Kept(NamedTuple):
     """What a mechanism keeps of a promise that is a number."""
 
@@ -178,12 +190,12 @@ class Constraint(Record, ABC):
         """What a mechanism keeps of the promise; None where the promise is no number."""
 
     @abstractmethod
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         """Where (``".pairs[0]"``, ``""`` for all of it) and why every mechanism satisfies it: a
         slip of the pen, and nothing is protected. Empty where it protects something, and where it
         is there for usefulness only."""
 
-    def notes(self, space: Space) -> Sequence[tuple[str, str]]:
+    def notes(self, space: Space) -> Remarks:
         """Where and what a user should know of it that is no error."""
         return ()
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import probability, truth
-from optmech.exact.number import Exact, Number, parse_exact, parse_signed
+from optmech.exact.number import Exact, Number, float_of, parse_exact, parse_signed
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance, DistanceLike, as_distance
 from optmech.spaces.losses import as_loss
@@ -69,8 +69,17 @@ FIELDS: dict[Any, Field] = {}
 def placed(cls: type, attributes: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
     """The ``field_transformer`` of constraints: errors of a converter name the field. Raises
     TypeError where ``FIELDS`` lacks the converter of a field."""
+    for a in attributes:
+        if a.converter not in FIELDS:
+            raise TypeError(f"FIELDS lacks the converter of {cls.__name__}.{a.name}")
+    known = [a.evolve(metadata={"field": FIELDS[a.converter]}) for a in attributes]
+    return named(cls, known)
 
-    def named(name: str, converter: Any) -> Any:
+
+def named(_: type, attributes: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
+    """A ``field_transformer``: errors of a converter name the field."""
+
+    def within(name: str, converter: Any) -> Any:
         @wraps(converter)
         def converted(value: Any) -> Any:
             with inside(name):
@@ -78,13 +87,7 @@ def placed(cls: type, attributes: list[attrs.Attribute[Any]]) -> list[attrs.Attr
 
         return converted
 
-    for a in attributes:
-        if a.converter not in FIELDS:
-            raise TypeError(f"FIELDS lacks the converter of {cls.__name__}.{a.name}")
-    return [
-        a.evolve(converter=named(a.name, a.converter), metadata={"field": FIELDS[a.converter]})
-        for a in attributes
-    ]
+    return [a.evolve(converter=within(a.name, a.converter)) for a in attributes]
 
 
 def number(value: Number) -> Exact:
@@ -104,7 +107,7 @@ def delta(value: Number) -> Exact:
 
 def limit(value: float | None) -> float | None:
     """A finite number >= 0 as a float, or None."""
-    return None if value is None else float(parse_exact(value, where=""))
+    return None if value is None else float_of(value, "")
 
 
 def flag(value: bool) -> bool:
@@ -172,31 +175,29 @@ def read_distance(plain: Plain, space: Space) -> Distance:
 
 
 FIELDS |= {
-    number: Field("number", plain=lambda value, _: value.text),
-    signed_number: Field("signed number", plain=lambda value, _: value.text),
-    delta: Field("number", plain=lambda value, _: value.text),
+    number: Field("number", lambda value, _: value.text),
+    signed_number: Field("signed number", lambda value, _: value.text),
+    delta: Field("number", lambda value, _: value.text),
     limit: Field("bound"),
     flag: Field(lambda: bool),
     distance: Field("distance", write_distance, read_distance),
     adversary: Field(
         "prior",
-        lambda value, _: None if value is None else value.weights.tolist(),
+        lambda value, _: value.weights.tolist(),
         lambda plain, space: None if plain is None else Prior(space.secrets, plain),
     ),
     mesh: Field(
         "mesh",
-        lambda value, _: None if value is None else value.to_dict(),
-        lambda plain, _: None if plain is None else Mesh.from_dict(plain),
+        lambda value, _: value.to_dict(),
+        lambda plain, _: Mesh.from_dict(plain, "everywhere"),
     ),
-    loss: Field(
-        "loss", plain=lambda value, space: None if value is None else space.losses(value).tolist()
-    ),
+    loss: Field("loss", lambda value, space: space.losses(value).tolist()),
 }
 FIELDS |= {
-    optional_number: Field("number", lambda value, _: None if value is None else value.text),
+    optional_number: FIELDS[number],
     optional_distance: Field(
-        FIELDS[distance].key,
-        lambda value, space: None if value is None else write_distance(value, space),
+        "distance",
+        write_distance,
         lambda plain, space: None if plain is None else read_distance(plain, space),
     ),
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance, of_domains
@@ -113,44 +113,53 @@ _SEARCHED = 50 * MOST
 Masses = tuple[Fraction, ...]
 
 
-def near_priors(
-    space: Space,
-    prior: Prior | None,
-    radius: Exact | None,
-    within: Distance | None,
-    rounded: Callable[[Fraction], float],
-) -> list[Floats]:
-    """The adversary's prior, or weights whose hull has all priors of the ball around it: corners,
-    ``rounded`` where they are no floats. ``within`` None is total variation."""
-    weights = space.adversary(prior).weights
-    if radius is None:
-        return [weights]
-    count = len(weights)
-    apart = 1 - np.eye(count) if within is None else space.apart(within, "within")
-    if apart.diagonal().any():
-        raise ProblemError(
-            "puts a place away from itself, so that no prior is near itself",
-            where="within",
-            remedy="Give a distance that is 0 from a place to itself",
-        )
-    rows = [tuple(map(Fraction, row)) for row in apart.tolist()]
-    found = corners(tuple(map(Fraction, weights.tolist())), bracket(radius)[1], rows)
-    return [np.array([rounded(value) for value in corner]) for corner in found]
+class Adversary:
+    """Whom a constraint with these fields is against: who has a prior, or any within ``radius`` of
+    it in the distance ``within``."""
 
+    prior: Prior | None
+    radius: Exact | None
+    within: Distance | None
+    _upwards: ClassVar[bool]
+    """How weights that are no floats are rounded."""
 
-def require_radius(radius: Exact | None, within: Distance | None) -> None:
-    """Raise ProblemError on a distance between priors that nothing limits."""
-    if within is not None and radius is None:
-        raise ProblemError("needs a radius", where="within", remedy="Say how far priors may be")
+    def __attrs_post_init__(self) -> None:
+        if self.within is not None and self.radius is None:
+            raise ProblemError("needs a radius", where="within", remedy="Say how far priors may be")
 
+    def priors(self, space: Space) -> list[Floats]:
+        """The adversary's prior, or weights whose hull has all priors of the ball around it, or a
+        little more or less mass: corners, rounded where they are no floats.
 
-def adversary_words(prior: Prior | None, radius: Exact | None, within: Distance | None) -> str:
-    """Whom a promise is against."""
-    against = "the prior" if prior is None else "another prior"
-    if radius is None:
-        return against
-    metric = "total variation" if within is None else distance_words(within)
-    return f"any prior within {radius.words} of {against} ({metric})"
+        Raises
+        ------
+        ProblemError
+            On a distance that puts a place away from itself, and where there are too many corners.
+        """
+        weights = space.adversary(self.prior).weights
+        if self.radius is None:
+            return [weights]
+        count = len(weights)
+        apart = 1 - np.eye(count) if self.within is None else space.apart(self.within, "within")
+        if apart.diagonal().any():
+            raise ProblemError(
+                "puts a place away from itself, so that no prior is near itself",
+                where="within",
+                remedy="Give a distance that is 0 from a place to itself",
+            )
+        rows = [tuple(map(Fraction, row)) for row in apart.tolist()]
+        found = corners(tuple(map(Fraction, weights.tolist())), bracket(self.radius)[1], rows)
+        rounded = rounded_up if self._upwards else rounded_down
+        return [np.array([rounded(value) for value in corner]) for corner in found]
+
+    @property
+    def _against(self) -> str:
+        """In words."""
+        against = "the prior" if self.prior is None else "another prior"
+        if self.radius is None:
+            return against
+        metric = "total variation" if self.within is None else distance_words(self.within)
+        return f"any prior within {self.radius.words} of {against} ({metric})"
 
 
 def corners(weights: Masses, radius: Fraction, apart: Sequence[Masses]) -> list[Masses]:

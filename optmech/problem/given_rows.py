@@ -11,7 +11,7 @@ from optmech.base.labelled import label_text
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, inside
-from optmech.exact.number import parse_exact
+from optmech.exact.number import parse_fraction
 from optmech.exact.numerators import MAX_BITS, Numerators
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
@@ -108,7 +108,7 @@ def whole_rows(rows: Mapping[Hashable, Sequence[Any]]) -> GivenRows:
             unordered = isinstance(row, str | bytes | Set | Mapping)
             if unordered or not hasattr(row, "__iter__"):
                 raise ProblemError("is not a list of numbers", remedy="Give one per observable")
-            values = [_rational(value, o) for o, value in enumerate(row)]
+            values = [parse_fraction(value, where=f"[{o}]") for o, value in enumerate(row)]
             if not values or (found and len(values) != len(found[0])):
                 raise ProblemError(
                     f"has {len(values)} numbers", remedy="Give one for every observable"
@@ -130,10 +130,3 @@ def whole_rows(rows: Mapping[Hashable, Sequence[Any]]) -> GivenRows:
                            "has a common denominator that is too large", remedy=_POWER)  # fmt: skip
     exact = Numerators(bits, tuple(tuple(int(v * 2**bits) for v in row) for row in found))
     return GivenRows(tuple(rows), None, exact)
-
-
-def _rational(value: object, o: int) -> Fraction:
-    found = parse_exact(value, where=f"[{o}]")
-    if found.log_of is not None:
-        raise ProblemError("is no fraction", where=f"[{o}]", remedy='Give one, such as "1/4"')
-    return found.factor

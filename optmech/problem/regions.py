@@ -151,10 +151,12 @@ def require_vertices(network: Network, space: Space) -> None:
             where="everywhere",
             remedy="State the prior over them: om.Prior(line.domain, weights)",
         )
-    if "" not in (secrets.unit, own.unit) and secrets.unit != own.unit:
-        raise ProblemError(
-            f"the places are in {secrets.unit} and the mesh in {own.unit}", where="everywhere"
-        )
+    _require_unit(secrets.unit, own.unit)
+
+
+def _require_unit(places: str, mesh: str) -> None:
+    if "" not in (places, mesh) and places != mesh:
+        raise ProblemError(f"the places are in {places} and the mesh in {mesh}", where="everywhere")
 
 
 def measured_slope(m: Mechanism, network: Network, epsilon: Exact) -> Kept | None:
@@ -199,10 +201,7 @@ def require_places(mesh: Mesh, space: Space) -> Floats:
             where="everywhere",
             remedy="Give the places as a Domain of points, in the coordinates of the mesh",
         )
-    if "" not in (secrets.unit, mesh.unit) and secrets.unit != mesh.unit:
-        raise ProblemError(
-            f"the places are in {secrets.unit} and the mesh in {mesh.unit}", where="everywhere"
-        )
+    _require_unit(secrets.unit, mesh.unit)
     # in floating point a place on the border may seem to lie beyond it
     seem = np.flatnonzero(mesh.locate(points)[0] < 0).tolist()
     outside = [x for x in seem if mesh.locate_exactly(points[x].tolist()) is None]

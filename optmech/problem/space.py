@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Bools as Bools, Floats
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.problem.given_rows import GivenRows
@@ -16,8 +15,6 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
 from optmech.spaces.tabulated import NAMED, distance_words, misnamed
-
-Bools = NDArray[np.bool_]
 
 
 @record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.labelled import few
 from optmech.errors import ProblemError
+from optmech.protection.persons import is_place, tells_place
 from optmech.protection.places import Centres
 from optmech.protection.reporter import Drawn, Reporter
 from optmech.reading.columns import require_columns
@@ -44,18 +45,6 @@ class Chosen:
             raise ProblemError(f"{x!r} is both x and y", where="y", remedy="Name two columns")
         return cls(names, label is not None)
 
-    def require_others(self, known: Sequence[Hashable], keep: Sequence[Hashable]) -> None:
-        """Raise ProblemError where a column that is to be kept is not there, or says where a row
-        is."""
-        require_columns("data", keep, known)
-        place = next((name for name in keep if name in self.names), None)
-        if place is not None:
-            raise ProblemError(
-                f"{place!r} says where a row is, and is replaced by the report's",
-                where="keep",
-                remedy="Leave it out",
-            )
-
     def draw(
         self, reporter: Reporter, columns: Sequence[Any], by: Sequence[Sequence[object]]
     ) -> Drawn:
@@ -66,7 +55,15 @@ class Chosen:
 
     def points(self, columns: Sequence[Any]) -> Floats:
         """The coordinates of rows, shape (n, k). Raises ProblemError on columns of no numbers."""
-        return _numbers(columns, self.names)
+        out = []
+        for name, column in zip(self.names, columns, strict=True):
+            try:
+                out.append(np.asarray(column, dtype=np.float64))
+            except (TypeError, ValueError) as error:
+                raise ProblemError(
+                    "is not a column of numbers", where=str(name), remedy="Convert it first"
+                ) from error
+        return np.column_stack(out)
 
 
 @dataclass(frozen=True)
@@ -135,10 +132,44 @@ class Asked:
     unveiled: tuple[str, ...] = ()
     """Of the columns that are kept those that may say where a row is."""
 
+    def refuse_places(self) -> None:
+        """Raise ProblemError where a column that is kept is called like a place, and not
+        ``unveiled``."""
+        place = next((n for n in self.keep if n not in self.unveiled and is_place(str(n))), None)
+        if place is not None:
+            raise ProblemError(
+                f"{place!r} is called like a coordinate or an address, which gives away what the "
+                "report hides",
+                where="keep",
+                remedy=f"Leave it out, or keep it all the same with keep_place = {place!r}",
+            )
+
+    def refuse_told(
+        self, cells: Callable[[Any], Sequence[Any]], coordinates: Sequence[Floats], degrees: bool
+    ) -> None:
+        """Raise ProblemError where the ``cells`` of a column that is kept lie where the
+        ``coordinates`` of the rows do, and it is not ``unveiled``."""
+        for name in self.keep:
+            if name not in self.unveiled and tells_place(cells(name), coordinates, degrees):
+                raise ProblemError(
+                    f"numbers in {name!r} lie where the coordinates of the rows do, and may give "
+                    "away what the report hides",
+                    where="keep",
+                    remedy=f"Leave it out, or keep it all the same with keep_place = {name!r}",
+                )
+
     def replaced(self, chosen: Chosen, reporter: Reporter, known: Sequence[Hashable]) -> Replaced:
         """What takes the place of the ``chosen`` columns; raises ProblemError where others that are
         asked for are not ``known``, or are taken."""
-        chosen.require_others(known, self.keep)
+        require_columns("data", self.keep, known)
+        place = next((name for name in self.keep if name in chosen.names), None)
+        if place is not None:
+            raise ProblemError(
+                f"{place!r} says where a row is, and is replaced by the report's",
+                where="keep",
+                remedy="Leave it out",
+            )
+        self.refuse_places()
         require_columns("data", self.by, known)
         return Replaced.of(chosen, reporter, self.report, known)
 
@@ -150,15 +181,3 @@ def column_of(values: list[Any]) -> Any:
     out = np.empty(len(values), dtype=object)
     out[:] = values
     return out
-
-
-def _numbers(columns: Sequence[Any], names: Sequence[Hashable]) -> Floats:
-    out = []
-    for name, column in zip(names, columns, strict=True):
-        try:
-            out.append(np.asarray(column, dtype=np.float64))
-        except (TypeError, ValueError) as error:
-            raise ProblemError(
-                "is not a column of numbers", where=str(name), remedy="Convert it first"
-            ) from error
-    return np.column_stack(out)

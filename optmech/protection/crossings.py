@@ -27,7 +27,7 @@ from optmech.protection.reporter import Reporter
 from optmech.protection.tables import PointTable, opened_table
 from optmech.reading.columns import numbers_of
 from optmech.reading.errors import printable
-from optmech.spaces.domain import EARTH_RADIUS_KM
+from optmech.spaces.domain import flattened
 from optmech.spaces.mechanism import Mechanism
 
 _MOST = 2_000_000
@@ -55,7 +55,7 @@ class Crossings:
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
-        return {"places": self.places, "reports": self.reports, "off": self.off, "line": self.line}
+        return dict(vars(self))
 
 
 @record
@@ -92,11 +92,10 @@ def crossings(
     with opened_table(source, _MOST) as table:
         asked = guessed(table, asked, reporter.geographic, lambda text: None)
         if asked.x is None and not isinstance(table, PointTable):
-            several = f"a row has {len(asked.pairs)} places" if asked.pairs else "no columns are"
-            several += "" if asked.pairs else " called like coordinates of the design"
+            several = f"a row has {len(asked.pairs)} places" if asked.pairs else ""
             raise ProblemError(
-                several,
-                where=str(source),
+                several or "no columns are called like coordinates of the design",
+                where=source,
                 remedy=f"Name x and y; the columns are {few(table.known)}",
             )
         chosen = chosen_of(table, asked, source)
@@ -106,7 +105,7 @@ def crossings(
         part = next(iter(table.parts(chosen.names, others)), None)
     if chosen.labelled or part is None:
         raise ProblemError(
-            "traces are rows with coordinates", where=str(source), remedy="Name --x and --y"
+            "traces are rows with coordinates", where=source, remedy="Name --x and --y"
         )
     points = chosen.points([part[name] for name in chosen.names])
     who = np.zeros(len(points), dtype=np.int64)
@@ -121,22 +120,20 @@ def crossings(
         seconds = None
     names = [str(k) for k in who.tolist()]
     kept, reports = reporter.at_points(points, [names])
-    order = kept[np.argsort(who[kept], kind="stable")]
-    at = {row: n for n, row in enumerate(kept.tolist())}
-    n = np.array([at[row] for row in order.tolist()], dtype=np.int64)
+    n = np.argsort(who[kept], kind="stable")
+    order = kept[n]
     follows = np.flatnonzero(np.diff(who[order]) == 0)
+    total = len(follows) / 1000.0
     if seconds is not None:
         gap = seconds[order[follows + 1]] - seconds[order[follows]]
-        follows = follows[(gap > 0) & (gap <= _PAUSE)]
+        near = (gap > 0) & (gap <= _PAUSE)
+        follows, total = follows[near], float(gap[near].sum()) / 3600.0
     if not len(follows):
         raise ProblemError(
             "no two fixes of a person follow each other inside of the region",
-            where=str(source),
+            where=source,
             remedy="Give traces in the order of time, in seconds where times are bare numbers",
         )
-    total = len(follows) / 1000.0
-    if seconds is not None:
-        total = float((seconds[order[follows + 1]] - seconds[order[follows]]).sum()) / 3600.0
     places = reporter.places
     if places is None:
         raise ProblemError("reports have no coordinates", where="design")
@@ -154,9 +151,7 @@ def crossings(
     lines = np.maximum(index[follows + 1], index[follows]) * side
     off = np.abs(true - lines)
     # of a border that was crossed, where neighbours change places
-    seen = np.where(np.abs(moved) == 1, off, np.inf).min(axis=1)
-    seen = seen[np.isfinite(seen)]
-    line = float(np.median(seen)) if len(seen) else None
+    line = _median(np.where(np.abs(moved) == 1, off, np.inf).min(axis=1))
     cells = Crossings(found.places, found.reports, found.off, line)
     per = "1,000 fixes" if seconds is None else "hour"
     return Compared(per, len(order), len(np.unique(who[order])), side, sticky, cells)
@@ -167,23 +162,23 @@ def _of(
 ) -> Crossings:
     changed = reports[follows] != reports[follows + 1]
     guess = (where[follows] + where[follows + 1])[changed] / 2
-    off = np.hypot(*(guess - true[changed]).T)
-    off = off[np.isfinite(off)]
+    off = _median(np.hypot(*(guess - true[changed]).T))
     crossed = int((places[follows] != places[follows + 1]).sum())
-    median = float(np.median(off)) if len(off) else float("nan")
-    return Crossings(crossed / total, int(changed.sum()) / total, median)
+    changes = int(changed.sum()) / total
+    return Crossings(crossed / total, changes, math.nan if off is None else off)
+
+
+def _median(values: Floats) -> float | None:
+    """Of the finite ones; None where there are none."""
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else None
 
 
 def _flattened(degrees: bool, points: Floats, around: Floats | None = None) -> Floats:
     """Points in the unit of distances: km on the plane around the middle of those ``around``."""
     if not degrees:
         return points
-    middle = np.median(points if around is None else around, axis=0)
-    degree = float(np.radians(EARTH_RADIUS_KM))
-    away = points - middle
-    away[:, 0] -= 360 * np.round(away[:, 0] / 360)
-    scale = degree * np.array([np.cos(np.radians(middle[1])), 1.0])
-    return np.asarray(away * scale)
+    return flattened(points, np.median(points if around is None else around, axis=0))
 
 
 def _times(cells: Sequence[Any]) -> Floats | str:

@@ -20,6 +20,8 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism, mechanism_from
 
 Names = str | Sequence[str]
+_LOOKED_AT = 50_000
+"""Cells of a column that is kept."""
 
 
 @checked_arguments
@@ -31,6 +33,7 @@ def protect(
     y: Hashable = None,
     label: Hashable = None,
     keep: Names = (),
+    keep_place: Names = (),
     outside: Outside = "refuse",
     missing: Missing | None = None,
     max_distance: float | None = None,
@@ -59,7 +62,10 @@ def protect(
         design is not in degrees, if there is one such pair.
     keep:
         Names of other columns that are kept, as they are. All others are left out: a time, a
-        speed or a name can give away what the report hides.
+        speed or a name can give away what the report hides. Those that are called like places, or
+        whose numbers lie where the rows do, are refused.
+    keep_place:
+        Names of columns that are kept although they are like that.
     outside, max_distance:
         What becomes of a point outside of the domain: ``"refuse"``, ``"nearest"`` or ``"drop"``;
         where the secrets are points, those farther than ``max_distance`` from all of them.
@@ -107,7 +113,8 @@ def protect(
     mechanism = design if isinstance(design, Anywhere) else mechanism_from(design, "design")
     rate = _rate_of(design)
     reporter = Reporter(mechanism, outside, max_distance, key, seed, missing, rate)
-    asked = Asked(x, y, label, _listed(keep), _listed(by), report)
+    kept, unveiled = _listed(keep), _listed(keep_place)
+    asked = Asked(x, y, label, (*kept, *unveiled), _listed(by), report, unveiled=unveiled)
     if hasattr(data, "to_crs") and hasattr(data, "geometry"):
         out = _geo(reporter, data, asked)
     elif hasattr(data, "data_vars"):
@@ -145,6 +152,8 @@ def _found(
     chosen = Chosen.of(asked.x, asked.y, asked.label, known)
     replaced = asked.replaced(chosen, reporter, known)
     values = [column(name) for name in chosen.names]
+    if not chosen.labelled:
+        asked.refuse_told(_first_of(column), [*chosen.points(values).T], reporter.geographic)
     drawn = chosen.draw(reporter, values, [column(name) for name in asked.by])
     return replaced, drawn[0], replaced.columns(reporter.mechanism.observables.labels, drawn)
 
@@ -236,6 +245,7 @@ def _geo(reporter: Reporter, data: Any, asked: Asked) -> Any:
     geometry = data.geometry.name
     names = [name for name in data.columns if name != geometry]
     require_columns("data", [*asked.keep, *asked.by], names)
+    asked.refuse_places()
     degrees = reporter.geographic and data.crs is not None
     shown = data.geometry.to_crs(4326) if degrees else data.geometry
     replaced = Replaced.of(Chosen(("x", "y"), False), reporter, asked.report, names)
@@ -246,6 +256,8 @@ def _geo(reporter: Reporter, data: Any, asked: Asked) -> Any:
             remedy="Give a table without a geometry, and take the column report",
         )
     points = np.column_stack([shown.x, shown.y])
+    own = [np.asarray(each, dtype=np.float64) for each in (data.geometry.x, data.geometry.y)]
+    asked.refuse_told(_first_of(lambda name: data[name].to_numpy()), own, reporter.geographic)
     drawn = reporter.at_points(points, [data[name].to_numpy() for name in asked.by])
     new = replaced.columns(reporter.mechanism.observables.labels, drawn)
     out = data[[name for name in data.columns if name in (*asked.keep, geometry)]]
@@ -256,6 +268,11 @@ def _geo(reporter: Reporter, data: Any, asked: Asked) -> Any:
     if asked.report is not None:
         out[asked.report] = new[asked.report]
     return out
+
+
+def _first_of(column: Any) -> Any:
+    """The first cells of a column by its name."""
+    return lambda name: column(name)[:_LOOKED_AT]
 
 
 def _listed(names: Names) -> tuple[str, ...]:

@@ -1,17 +1,18 @@
 """From a file of places to a file of reports, part by part."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from optmech.base.labelled import coordinate_pairs, other_words
-from optmech.errors import ProblemError
-from optmech.protection.columns import Asked, Chosen, Replaced
-from optmech.protection.persons import Persons, tells_place
+from optmech.errors import ProblemError, moved
+from optmech.protection.columns import Asked, Chosen
+from optmech.protection.persons import Persons
 from optmech.protection.reporter import Drawn, Reporter
 from optmech.protection.tables import (
     DEGREES,
@@ -63,11 +64,9 @@ def protect_file(
         asked = guessed(table, asked, reporter.geographic, noted)
         places = _places_of(table, asked, source, reporter)
         names = list(dict.fromkeys(table.known))
-        try:
+        with _of_file(source):
             replaced = [own.replaced(chosen, each, table.known) for own, chosen, each in places]
-        except ProblemError as error:
-            raise error.moved(str(source)) if error.where == "data" else error from error
-        _refuse_kept_twice(places)
+        _refuse_shared(places)
         for _, each, _ in places:
             if len(each.names) == 2 and (mixed := other_words(*each.names)):
                 noted(mixed)
@@ -76,8 +75,9 @@ def protect_file(
         written = [name for name in names if name in wanted]
         written += [each.report for each in replaced if each.report is not None]
         chosen = places[0][1]
-        degrees = kind == ".geojson" and _has_degrees(reporter, replaced[0])
-        points = chosen.names if degrees else None
+        points = None
+        if kind == ".geojson" and reporter.geographic and replaced[0].places is not None:
+            points = chosen.names if replaced[0].places.shape[1] == 2 else None
         labels = reporter.mechanism.observables.labels
         own_names = [name for _, each, _ in places for name in each.names]
         numbers = () if chosen.labelled else tuple(own_names)
@@ -86,16 +86,11 @@ def protect_file(
             dict.fromkeys([*asked.keep, *asked.by, *counted, *(own_names if not numbers else ())])
         )
         with opened_sink(target, written, points, table.types) as put:
-            doubted = (
-                []
-                if chosen.labelled
-                else [name for name in asked.keep if name not in asked.unveiled]
-            )
             for part in table.parts(numbers, others):
-                for name in doubted:
-                    _refuse_told(name, part, numbers, reporter.geographic)
-                doubted = []
-                with _numbered(table):
+                if not reporter.rows:
+                    where = [np.asarray(part[name], dtype=np.float64) for name in numbers]
+                    asked.refuse_told(part.__getitem__, where, reporter.geographic)
+                with moved(partial(_numbered, table)):
                     drawn = _drawn(part, places, asked.by)
                 rows = drawn[0][0].tolist()
                 kept = {name: [part[name][k] for k in rows] for name in asked.keep}
@@ -126,32 +121,14 @@ def _places_of(table: Table, asked: Asked, source: str | Path, reporter: Reporte
     return found
 
 
-def _refuse_kept_twice(places: Places) -> None:
-    """Raise ProblemError where a column is of two places, or is kept and says where a row is."""
+def _refuse_shared(places: Places) -> None:
+    """Raise ProblemError where a column is of two places."""
     names = [name for _, chosen, _ in places for name in chosen.names]
     for name in names:
         if names.count(name) > 1:
             raise ProblemError(
                 f"{name!r} is a coordinate of two places", where="pair", remedy="Name it once"
             )
-        if name in places[0][0].keep:
-            raise ProblemError(
-                f"{name!r} says where a row is, and is replaced by the report's",
-                where="keep",
-                remedy="Leave it out",
-            )
-
-
-def _refuse_told(name: str, part: Part, coordinates: Sequence[str], degrees: bool) -> None:
-    """Raise ProblemError where the cells of a kept column lie where the rows do."""
-    values = [np.asarray(part[each], dtype=np.float64) for each in coordinates]
-    if tells_place(part[name], values, degrees):
-        raise ProblemError(
-            f"numbers in {name!r} lie where the coordinates of the rows do, and may give away what "
-            "the report hides",
-            where="keep",
-            remedy="Leave it out, or keep it as a place",
-        )
 
 
 def _drawn(part: Part, places: Places, by: Sequence[str]) -> list[Drawn]:
@@ -185,27 +162,18 @@ def _count(persons: Persons, part: Part, places: Places, drawn: Sequence[Drawn])
         persons.count(zip(*columns, strict=True), reporter.visited, reports, near)
 
 
-@contextmanager
-def _numbered(table: Table) -> Iterator[None]:
-    """Errors about a row name its line too, where a file has lines: the first is the header's."""
-    try:
-        yield
-    except ProblemError as error:
-        row = error.where.removeprefix("row ")
-        raise error.moved(row_words(table, int(row))) if row.isdecimal() else error from error
-
-
-def _has_degrees(reporter: Reporter, replaced: Replaced) -> bool:
-    places = replaced.places
-    return reporter.geographic and places is not None and places.shape[1] == 2
+def _numbered(table: Table, own: str) -> str:
+    """The place of an error about a row with its line, where a file has lines: the first is the
+    header's."""
+    row = own.removeprefix("row ")
+    return row_words(table, int(row)) if row.isdecimal() else own
 
 
 def guessed(table: Table, asked: Asked, degrees: bool, noted: Callable[[str], None]) -> Asked:
     """With the columns that are called as coordinates of the design are, where nothing else was
     asked for: metres taken for degrees would all be at the nearest place."""
-    if isinstance(table, PointTable) or (asked.x, asked.y, asked.label) != (None, None, None):
-        return asked
-    if asked.pairs:
+    named = asked.pairs or (asked.x, asked.y, asked.label) != (None, None, None)
+    if named or isinstance(table, PointTable):
         return asked
     found = coordinate_pairs(table.known, degrees)
     if not found:
@@ -230,9 +198,10 @@ def chosen_of(table: Table, asked: Asked, source: str | Path) -> Chosen:
                     remedy="Leave it out, or give a table",
                 )
         return Chosen(DEGREES, False)
-    try:
+    with _of_file(source):
         return Chosen.of(asked.x, asked.y, asked.label, table.known)
-    except ProblemError as error:
-        if error.where == "data":
-            raise error.moved(str(source)) from error
-        raise
+
+
+def _of_file(source: str | Path) -> AbstractContextManager[None]:
+    """Errors about a table name its file."""
+    return moved(lambda own: str(source) if own == "data" else own)

@@ -49,24 +49,24 @@ def words_of(name: str) -> list[str]:
 
 def is_place(name: str) -> bool:
     """Whether a column is called like one that says where somebody is."""
-    words = words_of(name)
-    return not set(_PLACES.split()).isdisjoint(words[-2:]) or _has_part(words, _IN_PLACES)
+    return _is_called(name, _PLACES, _IN_PLACES, last=2)
 
 
 def is_key(name: str) -> bool:
     """Whether a column is called like one that says who somebody is."""
-    words = words_of(name)
-    return not set(_NAMES.split()).isdisjoint(words) or _has_part(words, _IN_NAMES)
+    return _is_called(name, _NAMES, _IN_NAMES)
 
 
 def is_time(name: str) -> bool:
     """Whether a column is called like a time."""
+    return _is_called(name, _TIMES, _IN_TIMES)
+
+
+def _is_called(name: str, whole: str, parts: str, last: int = 0) -> bool:
+    """Whether one of the ``last`` words of a name, or of all, is known, or any has a known part."""
     words = words_of(name)
-    return not set(_TIMES.split()).isdisjoint(words) or _has_part(words, _IN_TIMES)
-
-
-def _has_part(words: Sequence[str], parts: str) -> bool:
-    return any(part in word for part in parts.split() for word in words)
+    known = not set(whole.split()).isdisjoint(words[-last:])
+    return known or any(part in word for part in parts.split() for word in words)
 
 
 def tells_place(cells: Sequence[Any], coordinates: Sequence[Floats], degrees: bool) -> bool:
@@ -97,16 +97,18 @@ def _span(values: Floats, degrees: bool) -> tuple[float, float] | None:
     return low - beside, high + beside
 
 
+Counts = defaultdict[tuple[str, ...], Counter[int]]
+
+
 class Persons:
     """Counts the rows of every value of some columns, the different places among them, and how
     often each report was made."""
 
-    def __init__(self, columns: Sequence[str], draws: int = 1) -> None:
-        self.columns, self.draws = tuple(columns), draws
-        self._rows: Counter[tuple[str, ...]] = Counter()
-        self._visits: dict[tuple[str, ...], Counter[int]] = defaultdict(Counter)
-        self._near: dict[tuple[str, ...], Counter[int]] = defaultdict(Counter)
-        self._reports: dict[tuple[str, ...], Counter[int]] = defaultdict(Counter)
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.columns = tuple(columns)
+        self._visits: Counts = defaultdict(Counter)
+        self._near: Counts = defaultdict(Counter)
+        self._reports: Counts = defaultdict(Counter)
         self._first: dict[tuple[tuple[str, ...], int], int] = {}
 
     def count(
@@ -119,7 +121,6 @@ class Persons:
             keys, places.tolist(), reports.tolist(), truly, strict=True
         ):
             who = tuple(map(str, key))
-            self._rows[who] += 1
             self._visits[who][place] += 1
             self._reports[who][report] += 1
             if own >= 0:
@@ -129,33 +130,34 @@ class Persons:
     def summary(self, epsilon: Number | None, unit: str, sticky: bool) -> dict[str, Any]:
         """The figures as plain values; ``epsilon`` is that of a draw, per ``unit``, and ``sticky``
         says that a place repeats its report."""
-        rows = np.array(list(self._rows.values()), dtype=np.int64)
-        places = np.array([len(self._visits[who]) for who in self._rows], dtype=np.int64)
+        every = self._visits.values()
+        rows, places = (
+            np.array(list(map(of, every)), dtype=np.int64) for of in (Counter.total, len)
+        )
         fresh = places if sticky else rows
         rate = None if epsilon is None else float(parse_exact(epsilon, where="epsilon"))
+
+        def figures(draws: Ints, reports: Counts) -> dict[str, Any]:
+            epsilon = None if rate is None else _spread(draws, rate)
+            return {"draws": _spread(draws), "epsilon": epsilon, "found": self._share(reports)}
+
         found: dict[str, Any] = {
             "columns": list(self.columns),
             "persons": len(rows),
             "epsilon_per_draw": rate,
             "unit": unit,
             "sticky": sticky,
-            "draws": _spread(fresh),
-            "epsilon": None if rate is None else _spread(fresh, rate),
-            "found": self._share(self._reports),
+            **figures(fresh, self._reports),
         }
         if not sticky:
-            repeated: dict[tuple[str, ...], Counter[int]] = defaultdict(Counter)
+            repeated: Counts = defaultdict(Counter)
             for who, visits in self._visits.items():
                 for place, times in visits.items():
                     repeated[who][self._first[who, place]] += times
-            found["if_sticky"] = {
-                "draws": _spread(places),
-                "epsilon": None if rate is None else _spread(places, rate),
-                "found": self._share(repeated),
-            }
+            found["if_sticky"] = figures(places, repeated)
         return found
 
-    def _share(self, reports: dict[tuple[str, ...], Counter[int]]) -> float | None:
+    def _share(self, reports: Counts) -> float | None:
         """Of the persons with two rows or more, those whose report that is made most often is the
         one nearest to where they are most often; None where nothing is known of that."""
         known = [who for who, near in self._near.items() if near.total() > 1]

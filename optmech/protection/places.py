@@ -4,16 +4,14 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, ends_of
 from optmech.base.read_only import record
 from optmech.exact.sampler import EachBytes
-from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Tiles
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.mesh.location import border_of
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.mesh import Mesh
-from optmech.spaces.observables import Subsets, Suppressible
-from optmech.spaces.regions import Regions
+from optmech.spaces.observables import Suppressible
 from optmech.spaces.sphere import Border, sines, squares, turned
 
 _INWARD = 1e-9
@@ -72,26 +70,14 @@ def data_coordinates(domain: Domain) -> Floats | None:
         return None if inner is None else np.vstack([inner, np.full((1, inner.shape[1]), np.nan)])
     if domain.points is None:
         return None
-    corner, scale = _frame(domain)
-    places = domain.points / scale + corner
+    places = np.array(domain.points)
+    if domain._degrees is not None:
+        corner, scale = np.split(np.array(domain._degrees), 2)
+        places = places / scale + corner
     if domain.coordinates == "lonlat" or domain.frame:
         # a region across the antimeridian may be stated by longitudes beyond 180
         places[:, 0] -= 360 * np.round(places[:, 0] / 360)
     return places
-
-
-def _frame(domain: Domain) -> tuple[Floats, Floats]:
-    """(corner, scale): the domain's own coordinates are (data - corner) * scale."""
-    if isinstance(domain, Subsets):
-        return _frame(domain.base)
-    width = 1 if domain.points is None else domain.points.shape[1]
-    if isinstance(domain, Regions):
-        return np.array(domain.scale[:2]), np.array(domain.scale[2:])
-    if isinstance(domain, Grid) and domain.bounds is not None:
-        west, south, east, north = domain.bounds
-        size = np.array([domain.columns, domain.rows]) * domain.cell
-        return np.array([west, south]), size / (east - west, north - south)
-    return np.zeros(width), np.ones(width)
 
 
 def is_geographic(mechanism: Mechanism | Anywhere) -> bool:
@@ -107,12 +93,11 @@ def is_geographic(mechanism: Mechanism | Anywhere) -> bool:
 def nearest_inside(domain: Domain, points: Floats) -> Floats:
     """The nearest points of the rectangle that a grid or regions cover, for points outside: on the
     sphere where data are degrees. Other domains have no outside."""
-    box = _box(domain)
-    if box is None:
+    if not isinstance(domain, Tiles):
         return points
-    inside = points
+    west, south, east, north = domain._box
+    box, inside = np.array(domain._box), points
     if domain.frame:
-        west, south, east, north = box.tolist()
         inside = np.column_stack([turned(points[:, 0], west, east), points[:, 1]])
         out = ((inside < box[:2]) | (inside > box[2:])).any(axis=1)
         if out.any():
@@ -127,23 +112,9 @@ def nearest_inside(domain: Domain, points: Floats) -> Floats:
 def nearest_index(domain: Domain, inside: Floats) -> Ints:
     """The indices of what holds points that ``nearest_inside`` gave. A grid around the globe has
     one meridian at both ends, where longitudes that are turned again would be at the other."""
-    if isinstance(domain, Grid | Regions):
+    if isinstance(domain, Tiles):
         return domain._holding(inside)
     return domain.located(inside)
-
-
-def _box(domain: Domain) -> Floats | None:
-    """(west, south, east, north) as data have them, of a rectangle."""
-    corner, scale = _frame(domain)
-    if isinstance(domain, Regions):
-        ends = domain.boxes[:, :2].min(axis=0), domain.boxes[:, 2:].max(axis=0)
-        return np.concatenate([end / scale + corner for end in ends])
-    if not isinstance(domain, Grid):
-        return None
-    if domain.bounds is not None:
-        return np.array(domain.bounds)
-    corner = np.array(domain.origin)
-    return np.concatenate([corner, corner + np.array([domain.columns, domain.rows]) * domain.cell])
 
 
 @record
@@ -162,13 +133,13 @@ class Snap:
         region is a rectangle, whose points stay inside by themselves; twice that elsewhere, where
         the nearest point of the region is taken."""
         slack = min(slack, _WIDEST) if mesh.coordinates == "lonlat" else slack
-        low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+        low, high = ends_of(mesh.vertices)
         corners = np.array([low, high, [low[0], high[1]], [high[0], low[1]]]).tolist()
         boxed = all(mesh.locate_exactly(corner) is not None for corner in corners)
         # by how much a foot may be farther away than the border itself
         more = 0.0
         if not boxed and mesh.coordinates == "lonlat":
-            border = border_of(mesh)
+            border = mesh.border
             wide = float(np.abs(border.end - border.start).sum(axis=1).max()) * (np.pi / 180)
             more = wide * wide / 4 * EARTH_RADIUS_KM
         diagonal = slack if boxed else max(slack / 2 - more, slack / 4)
@@ -186,11 +157,7 @@ class Snap:
         """The lattice's points (n, 2) for points of the region, a message for each, and numbers
         that are equal where these are. -0.0 is 0, and a longitude counts whichever way around the
         globe it is written."""
-        low, high = self.mesh.vertices.min(axis=0), self.mesh.vertices.max(axis=0)
-        places = np.array(points)
-        if self.mesh.coordinates == "lonlat":
-            places[:, 0] = turned(places[:, 0], float(low[0]), float(high[0]))
-        index = self.index(places)
+        index = self.index(led_around(self.mesh, points))
         snapped = self.points(index)
         lost = self.mesh.locate(snapped)[0] < 0
         if lost.any():
@@ -209,7 +176,7 @@ class Snap:
 
     def points(self, index: Ints) -> Floats:
         """The lattice's points, cut off at the box around the region."""
-        low, high = self.mesh.vertices.min(axis=0), self.mesh.vertices.max(axis=0)
+        low, high = ends_of(self.mesh.vertices)
         return np.asarray(np.clip(low + index * self.step, low, high))
 
     @property
@@ -219,13 +186,22 @@ class Snap:
         return columns + 1, rows + 1
 
 
+def led_around(mesh: Mesh, points: Floats) -> Floats:
+    """The points (n, k), of degrees led around the globe to where the mesh is."""
+    places = np.array(points)
+    if mesh.coordinates == "lonlat":
+        west, east = mesh.vertices[:, 0].min(), mesh.vertices[:, 0].max()
+        places[:, 0] = turned(places[:, 0], float(west), float(east))
+    return places
+
+
 def nearest_of_region(mesh: Mesh, points: Floats) -> Floats:
     """A point of the region next to each of ``points`` (k, 2), on the sphere for degrees: on its
     border, led inwards by a billionth of the region's width, and a vertex where even that is
     outside."""
-    feet: Floats = border_of(mesh).feet(points)
+    feet: Floats = mesh.border.feet(points)
     feet = feet + _INWARD * (mesh.vertices.mean(axis=0) - feet)
-    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    low, high = ends_of(mesh.vertices)
     corners = mesh.vertices[mesh.triangles]
     areas = np.linalg.det(corners[:, 1:] - corners[:, :1])
     sure = _ROUNDING * squares(high - low) / areas.min()

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints, unwrapped
+from optmech.base.arrays import Bools, Floats, Ints, ends_of, unwrapped
 from optmech.errors import ProblemError
-from optmech.exact.checked import positive, whole
+from optmech.exact.checked import one_of, positive, whole
 from optmech.exact.sampler import LEAST_KEY, EachBytes, Keyed, framed, fresh, seeded_bytes
 from optmech.protection.places import (
     Anywhere,
@@ -33,7 +32,6 @@ FEW = 0.05
 """Of the rows of a part: so many that are wild are nobody's mistake about columns or bounds."""
 STICKY = 0.1
 """By which log ratios may grow, ε times a diagonal, where points are snapped to repeat reports."""
-Bools = NDArray[np.bool_]
 Drawn = tuple[Ints, Ints]
 """The rows that are kept, and the index of an observable for each of them."""
 
@@ -82,18 +80,10 @@ class Reporter:
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Anywhere):
             self.mechanism = mechanism_from(self.mechanism, "design")
-        if self.outside not in get_args(Outside):
-            raise ProblemError(
-                f"{self.outside!r} is unknown",
-                where="outside",
-                remedy='Use "refuse", "nearest" or "drop"',
-            )
+        one_of(self.outside, get_args(Outside), "outside")
         if self.unusable is None:
             self.unusable = "refuse" if self.outside == "nearest" else self.outside
-        if self.unusable not in get_args(Missing):
-            raise ProblemError(
-                f"{self.unusable!r} is unknown", where="missing", remedy='Use "refuse" or "drop"'
-            )
+        one_of(self.unusable, get_args(Missing), "missing")
         if self.max_distance is not None:
             self.max_distance = positive(self.max_distance, "max_distance")
         if self.key is not None and (not isinstance(self.key, bytes) or len(self.key) < LEAST_KEY):
@@ -215,10 +205,9 @@ class Reporter:
         usable = np.all([sound for sound, _ in found], axis=0)
         inside = np.all([within for _, within in found], axis=0)
         worst = places[0].copy()
-        for points, (_, within) in zip(places[::-1], found[::-1], strict=True):
-            worst[~within] = points[~within]
-        for points, (sound, _) in zip(places[::-1], found[::-1], strict=True):
-            worst[~sound] = points[~sound]
+        for kind in (1, 0):
+            for points, each in zip(places[::-1], found[::-1], strict=True):
+                worst[~each[kind]] = points[~each[kind]]
         self._judge(worst, usable, inside)
         kept = np.zeros(len(worst), dtype=bool)
         kept[self._kept(usable, inside)] = True
@@ -301,7 +290,7 @@ class Reporter:
         if isinstance(self.mechanism, MeshMechanism):
             mesh = self.mechanism.mesh
             if isinstance(mesh, Network):
-                return mesh.holds(points)
+                return self.mechanism._holds(points)
             found = mesh.locate(points)[0] >= 0
             # floats find what is next to the border on either side of it: decided exactly there
             for k in np.flatnonzero(_next_to_the_border(mesh, points)).tolist():
@@ -402,7 +391,7 @@ def _next_to_the_border(mesh: Any, points: Floats) -> Bools:
     places = points
     if mesh.coordinates == "lonlat":
         places = unwrapped(points, mesh.vertices.mean(axis=0))
-    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    low, high = ends_of(mesh.vertices)
     margin = 1e-9 * (high - low)
     near = np.isfinite(places).all(axis=1)
     near &= (places >= low - margin).all(axis=1) & (places <= high + margin).all(axis=1)

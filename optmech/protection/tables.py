@@ -15,8 +15,7 @@ import numpy as np
 
 from optmech.base.labelled import label_text
 from optmech.base.machine import needed
-from optmech.base.paths import path_of
-from optmech.base.storage import Write, csv_bytes, ending, written_in_parts
+from optmech.base.storage import Write, csv_bytes, ending, path_of, written_in_parts
 from optmech.errors import ProblemError
 from optmech.reading.columns import (
     Rows,
@@ -64,6 +63,8 @@ class CsvTable:
     """Those of the file that the rows of this part end on."""
     separator: str = ","
     path: str | Path = ""
+    types: dict[str, str] = field(default_factory=dict)
+    """Names of the columns' types, where they have any."""
 
     def parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
         """The columns, ``numbers`` as floats with NaN for what is none."""
@@ -79,16 +80,6 @@ class CsvTable:
                 part[name] = numbers_of(cells if self.separator == "," else list(map(read, cells)))
             yield part
 
-    def line_of(self, row: int) -> int | None:
-        """The line of a row, counted from 1, of the part that was read last."""
-        k = row - self.first - 1
-        return self.lines[k] if 0 <= k < len(self.lines) else None
-
-    @property
-    def types(self) -> dict[str, str]:
-        """Names of the columns' types, where they have any."""
-        return {}
-
 
 @dataclass
 class ParquetTable:
@@ -96,9 +87,7 @@ class ParquetTable:
 
     path: Path
     known: list[str]
-
-    def __post_init__(self) -> None:
-        self.types: dict[str, str] = {}
+    types: dict[str, str] = field(default_factory=dict)
 
     def parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
         """All rows at once."""
@@ -115,11 +104,12 @@ class PointTable:
     path: Path
     known: list[str]
     features: list[tuple[dict[str, Any], Any]]
-    types: dict[str, str]
+    types: dict[str, str] = field(default_factory=dict)
 
     def parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
         """All features at once; the columns ``DEGREES`` are their coordinates."""
-        points = np.array([_point(shape, k, self.path) for k, (_, shape) in self._numbered()])
+        shapes = enumerate(shape for _, shape in self.features)
+        points = np.array([_point(shape, k, self.path) for k, shape in shapes])
         part: Part = {name: [row.get(name) for row, _ in self.features] for name in others}
         for k, name in enumerate(DEGREES):
             if name in numbers:
@@ -132,9 +122,6 @@ class PointTable:
         del kinds["Point"]
         said = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
         return f"the middles of features that are no points are taken: {said}" if said else ""
-
-    def _numbered(self) -> Iterator[tuple[int, tuple[dict[str, Any], Any]]]:
-        return enumerate(self.features)
 
 
 Table = CsvTable | ParquetTable | PointTable
@@ -154,14 +141,12 @@ def opened_table(path: str | Path, size: int) -> Iterator[Table]:
         if taken is not None:
             raise ProblemError(
                 f"the features have a property {taken!r} beside their geometry",
-                where=str(path),
+                where=path,
                 remedy="Rename or remove it: the geometry says where a point is",
             )
-        yield PointTable(file, [*DEGREES, *names], features, {})
+        yield PointTable(file, [*DEGREES, *names], features)
     elif (kind := file.suffix.lower()) in _NO_TABLES:
-        raise ProblemError(
-            f"is {_NO_TABLES[kind]}, and no table", where=str(path), remedy=_AS_TABLE
-        )
+        raise ProblemError(f"is {_NO_TABLES[kind]}, and no table", where=path, remedy=_AS_TABLE)
     else:
         with csv_parts(path, size) as (separator, header, rows):
             yield CsvTable(header, rows, separator=separator, path=path)
@@ -176,8 +161,9 @@ def separator_words(table: Table) -> str:
 
 def row_words(table: Table, row: int) -> str:
     """How a row, counted from 1, is found in its file: with its line, where that has lines."""
-    line = table.line_of(row) if isinstance(table, CsvTable) else None
-    return f"row {row}" if line is None else f"row {row} (line {line})"
+    if isinstance(table, CsvTable) and 0 <= (k := row - table.first - 1) < len(table.lines):
+        return f"row {row} (line {table.lines[k]})"
+    return f"row {row}"
 
 
 def _point(geometry: Any, k: int, path: Path) -> list[float]:
@@ -219,7 +205,7 @@ def opened_sink(
             if places is None:
                 raise ProblemError(
                     "the reports have no longitude and latitude",
-                    where=str(path),
+                    where=path,
                     remedy="Write CSV or Parquet",
                 )
             others = [name for name in names if name not in places]
@@ -245,7 +231,7 @@ def kind_of(path: str | Path) -> str:
     if kind not in (".csv", ".parquet", ".geojson"):
         raise ProblemError(
             "is not the name of a table",
-            where=str(path),
+            where=path,
             remedy="Use a name that ends in .csv, .csv.gz, .parquet or .geojson",
         )
     if kind == ".parquet":
@@ -276,15 +262,24 @@ def _csv(write: Write, names: Sequence[str]) -> Iterator[Put]:
 
 
 def _cells(column: Any) -> list[str]:
-    """A column as texts: numbers as they read back, nothing for NaN."""
+    """A column as texts, nothing for NaN; coordinates of reports with twelve digits."""
     if isinstance(column, np.ndarray) and column.dtype.kind == "f":
-        return ["" if value != value else repr(value) for value in column.tolist()]
+        values = _shortened(column)
+        known = {value: "" if value != value else repr(value) for value in values}
+        return [known[value] for value in values]
     return ["" if value is None else label_text(value) for value in column]
+
+
+def _shortened(column: Any) -> list[float]:
+    """Numbers with twelve digits, a tenth of a millimetre of degrees: those beyond come of sums."""
+    values, back = np.unique(column, return_inverse=True, equal_nan=True)
+    short = [float(f"{value:.12g}") for value in values.tolist()]
+    return [short[k] for k in back.ravel().tolist()]
 
 
 def _features(part: Part, places: Sequence[str], others: Sequence[str], first: list[bool]) -> bytes:
     columns = [part[name] for name in others]
-    points = [part[name].tolist() for name in places]
+    points = [_shortened(part[name]) for name in places]
     out = []
     for lon, lat, *values in zip(*points, *columns, strict=True):
         known = {name: _value(value) for name, value in zip(others, values, strict=True)}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, moved
 from optmech.protection.columns import Asked, Chosen, column_of
 from optmech.protection.files import chosen_of
 from optmech.protection.places import data_coordinates
@@ -57,10 +57,10 @@ def _read(source: str | Path, asked: Asked) -> tuple[Chosen, list[Any], Table]:
         numbers, others = ((), chosen.names) if chosen.labelled else (chosen.names, ())
         part = next(table.parts(numbers, others), None)
     if part is None or not len(part[chosen.names[0]]):
-        raise ProblemError("has no rows", where=str(source), remedy="Give a row for every time")
+        raise ProblemError("has no rows", where=source, remedy="Give a row for every time")
     if len(part[chosen.names[0]]) > _MOST_STEPS:
         raise ProblemError(
-            f"has more than {_MOST_STEPS:,} rows", where=str(source), remedy="Give one trace"
+            f"has more than {_MOST_STEPS:,} rows", where=source, remedy="Give one trace"
         )
     return chosen, [part[name] for name in chosen.names], table
 
@@ -70,11 +70,12 @@ def _chain(
 ) -> tuple[dict[str, Any], list[str]]:
     designer = answer.task.designer
     domain = designer.prior.domain
-    labels = (
-        [_label(domain, text, row(k)) for k, text in enumerate(columns[0])]
-        if chosen.labelled
-        else _located(domain, np.column_stack(columns), row)
-    )
+    labels: list[Hashable] = []
+    if not chosen.labelled:
+        labels = _located(domain, np.column_stack(columns), row)
+    for k, text in enumerate(columns[0] if chosen.labelled else ()):
+        with moved(row(k)):
+            labels.append(find_label(domain, text))
     released = protect(designer, labels)
     places = data_coordinates(domain)
     index = [None if r is None else domain.index(r) for r in released.releases]
@@ -126,13 +127,6 @@ def _noisy(points: Floats, covariance: Floats) -> Floats:
     root = np.linalg.cholesky(covariance)
     drawn = root @ np.random.default_rng().standard_normal(len(root))
     return np.asarray(points + drawn.reshape(points.shape))
-
-
-def _label(domain: Domain, text: object, where: str) -> Hashable:
-    try:
-        return find_label(domain, text)
-    except ProblemError as error:
-        raise error.moved(where) from error
 
 
 def _located(domain: Domain, points: Floats, row: RowWords) -> list[Hashable]:

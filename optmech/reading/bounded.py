@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from optmech.base.paths import path_of
+from optmech.base.storage import path_of
 from optmech.errors import OptmechError, ProblemError
 
 MAX_BYTES = 64 * 2**20
@@ -64,7 +64,7 @@ def read_text(path: str | Path, limit: int = MAX_BYTES) -> str:
     except UnicodeDecodeError as error:
         raise ProblemError(
             f"is not UTF-8 text: byte {error.start} does not fit",
-            where=str(path),
+            where=path,
             remedy="Save it as UTF-8",
         ) from error
 
@@ -136,19 +136,19 @@ def _require_regular(path: str | Path, found: os.stat_result, limit: int) -> Non
     if stat.S_ISDIR(found.st_mode):
         raise ProblemError(
             "cannot be read: this is a folder",
-            where=str(path),
+            where=path,
             remedy="Name a file in it (of a run of optmech sweep: one of designs/*.json)",
         )
     if not stat.S_ISREG(found.st_mode):
         raise ProblemError(
             "cannot be read: this is not a file",
-            where=str(path),
+            where=path,
             remedy="Give the path of a regular file",
         )
     if found.st_size > limit:
         raise ProblemError(
             f"has {found.st_size:,} bytes, more than the {limit:,} allowed",
-            where=str(path),
+            where=path,
             remedy="Keep only what is needed, use a coarser domain, or build the problem in Python",
         )
 
@@ -156,7 +156,7 @@ def _require_regular(path: str | Path, found: os.stat_result, limit: int) -> Non
 def _too_large(path: str | Path, limit: int) -> ProblemError:
     return ProblemError(
         f"holds more than the {limit:,} bytes allowed",
-        where=str(path),
+        where=path,
         remedy="Keep only the rows and columns that are needed",
     )
 

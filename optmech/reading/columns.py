@@ -17,8 +17,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.labelled import few
 from optmech.base.machine import needed
-from optmech.base.paths import path_of
-from optmech.base.storage import STANDARD_OUTPUT
+from optmech.base.storage import STANDARD_OUTPUT, path_of
 from optmech.errors import ProblemError
 from optmech.reading.bounded import expanded, read_text, require_readable, translated
 from optmech.reading.isolated import Found, read_isolated
@@ -80,7 +79,7 @@ def read_csv(path: Path, *, numbers: bool = False) -> Iterator[tuple[int, list[s
             if count > MAX_ROWS:
                 raise ProblemError(
                     f"has more than the {MAX_ROWS:,} rows allowed",
-                    where=str(path),
+                    where=path,
                     remedy="Keep only the rows that are needed, or count equal ones",
                 )
             if row:
@@ -101,7 +100,7 @@ def read_rows(path: Path) -> list[Floats]:
         if found is None or (separator != "," and found != found):
             raise ProblemError(
                 f"line {line}: {cell[:40]!r} is not a number",
-                where=str(path),
+                where=path,
                 remedy="Give rows of numbers, without a header",
             )
         return found
@@ -159,7 +158,7 @@ def numbers_by(separator: str, name: str, path: str | Path) -> Callable[[str], f
             raise ProblemError(
                 f"the column {name!r} has numbers with points and with commas, or marks between "
                 f"thousands, such as {cell[:40]!r}",
-                where=str(path),
+                where=path,
                 remedy="Write all of them with one decimal mark, and nothing between thousands",
             )
         seen[:] = [mark]
@@ -175,7 +174,7 @@ def bounded_lines(text: TextIO, path: str | Path) -> Iterator[str]:
         if len(line) > _LONGEST_LINE:
             raise ProblemError(
                 f"line {number} has more than {_LONGEST_LINE:,} characters",
-                where=str(path),
+                where=path,
                 remedy="Check that the file is a table, and give shorter rows",
             )
         yield line
@@ -219,12 +218,12 @@ def read_features(path: str | Path, *, empty: bool = False) -> list[tuple[dict[s
     features = collection.get("features") if isinstance(collection, dict) else None
     if not isinstance(features, list):
         raise ProblemError(
-            "is not a GeoJSON feature collection", where=str(path), remedy="Export it as one"
+            "is not a GeoJSON feature collection", where=path, remedy="Export it as one"
         )
     if len(features) > _MOST_FEATURES:
         raise ProblemError(
             f"has {len(features):,} features, more than the {_MOST_FEATURES:,} allowed",
-            where=str(path),
+            where=path,
             remedy="Keep those that are needed",
         )
     return [_feature(each, f"{path}: features[{k}]", empty) for k, each in enumerate(features)]
@@ -357,7 +356,7 @@ def csv_parts(path: str | Path, size: int) -> Iterator[tuple[str, list[str], Ite
         header = next((row for row in reader if row), None)
         if not header:
             raise ProblemError(
-                "is empty", where=str(path), remedy="Give a table with the names of its columns"
+                "is empty", where=path, remedy="Give a table with the names of its columns"
             )
         handed[0] = 0
         yield separator, header, _parts(reader, len(header), size, path, handed)
@@ -376,7 +375,7 @@ def _parts(
                 if len(row) > width:
                     raise ProblemError(
                         f"line {line} has {len(row)} cells, and there are {width} columns",
-                        where=str(path),
+                        where=path,
                         remedy="Quote the cells that have commas in them",
                     )
                 yield line, row + [""] * (width - len(row))
@@ -392,7 +391,7 @@ def _rows_bounded(text: TextIO, path: str | Path, handed: list[int]) -> Iterator
         if handed[0] > _MOST_LINES:
             raise ProblemError(
                 f"has a row of more than {_MOST_LINES:,} lines",
-                where=str(path),
+                where=path,
                 remedy="Close the quotation mark that is open",
             )
         yield line

@@ -62,7 +62,7 @@ def read_isolated(kind: str, path: Path, **options: object) -> Found:
         raise _unusable(path, f"its reader ended with status {status}") from error
     if "error" in found.values:
         raise ProblemError(
-            str(found.values["error"]), where=str(path), remedy=str(found.values["remedy"])
+            str(found.values["error"]), where=path, remedy=str(found.values["remedy"])
         )
     return found
 
@@ -85,5 +85,5 @@ def _decoded(answer: bytes) -> Found:
 
 def _unusable(path: Path, reason: str) -> ProblemError:
     return ProblemError(
-        f"cannot be read: {reason}", where=str(path), remedy="Write the file again, or as CSV"
+        f"cannot be read: {reason}", where=path, remedy="Write the file again, or as CSV"
     )

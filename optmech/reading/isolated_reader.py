@@ -35,9 +35,9 @@ def main() -> None:
     os.dup2(silent, 2)
     kind: str = order["kind"]
     try:
-        name, other = _NAMES[kind]
+        read, name, other = _READERS[kind]
         with translated("", f"cannot be read as {name}", f"Write the file again, or as {other}"):
-            values, arrays = _READERS[kind](order)
+            values, arrays = read(order)
     except ProblemError as error:
         values, arrays = {"error": error.message, "remedy": error.remedy}, []
     with os.fdopen(answer, "wb") as stream:
@@ -208,9 +208,9 @@ def _limit(room: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
 
 
-_READERS: dict[str, Callable[[dict[str, Any]], Answer]] = {
-    "parquet": _parquet,
-    "netcdf": _netcdf,
-    "mesh": _mesh,
+_READERS: dict[str, tuple[Callable[[dict[str, Any]], Answer], str, str]] = {
+    "parquet": (_parquet, "Parquet", "CSV"),
+    "netcdf": (_netcdf, "NetCDF", "CSV"),
+    "mesh": (_mesh, "a mesh", "GeoJSON"),
 }
-_NAMES = {"parquet": ("Parquet", "CSV"), "netcdf": ("NetCDF", "CSV"), "mesh": ("a mesh", "GeoJSON")}
+"""How files of a kind are read, what they are called, and what may be written instead."""

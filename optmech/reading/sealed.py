@@ -1,18 +1,25 @@
-"""JSON documents that begin with a digest of the rest of their bytes."""
+"""JSON documents that begin with a digest of all other bytes; long lists in them, as bytes."""
 
+import base64
+import binascii
 import hashlib
 import json
+import math
+import re
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optmech.base.paths import path_of
+import numpy as np
+
+from optmech.base.storage import path_of
 from optmech.errors import OptmechError, ProblemError, VerificationError
-from optmech.reading import lists
 from optmech.reading.bounded import expanded, read_bytes, read_start
-from optmech.reading.recognised import WORDS, Kind, by_ending, kind_of, kind_of_format
+from optmech.reading.errors import WORDS, Kind, by_ending, kind_of, kind_of_format
 
 MAX_BYTES = 2 * 2**30
 _HEAD = 200
@@ -39,7 +46,7 @@ class Format(NamedTuple):
     """Whose ``encode`` makes its object of a result, and whose ``decode`` makes a result of the
     object, with the verdict on every claim of it."""
     listed: str = ""
-    """The same with long lists as bytes (``reading.lists``)."""
+    """The same with long lists as bytes."""
 
 
 FORMATS = {
@@ -81,7 +88,7 @@ def written(body: dict[str, Any]) -> bytes:
     listed = FORMATS[body["format"]].listed
     if listed and len(content) > _LONG:
         with suppress(ProblemError):
-            content = json.dumps({**lists.contracted(body), "format": listed}, allow_nan=False)
+            content = json.dumps({**contracted(body), "format": listed}, allow_nan=False)
     return seal(content.encode())
 
 
@@ -135,8 +142,8 @@ def parse_sealed(
             f"has {count:,} lists and tables, more than the {_MOST_LISTS:,} allowed", where=where
         )
     try:
-        body = json.loads(content, parse_constant=_refuse, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
+        body = json.loads(content, parse_constant=_refuse, object_pairs_hook=distinct)
+    except (ValueError, RecursionError, ProblemError) as error:
         if where.lower().endswith(".toml"):
             raise ProblemError(
                 "is a file that says what is wanted, and no design",
@@ -159,7 +166,7 @@ def parse_sealed(
     if plain in formats:
         with decoding(where, expected.remedy):
             kept = {key: body.pop(key) for key in unread if key in body}
-            body = {**lists.expanded(body), **kept, "format": plain}
+            body = {**unpacked(body), **kept, "format": plain}
     elif plain is not None:
         body["format"] = plain
     if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
@@ -207,17 +214,15 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not a number")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are distinct: readers differ in which of two they take."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError(f"the key {twice([key for key, _ in pairs])[:_SHOWN]!r} occurs twice")
-    return found
-
-
-def twice(keys: Sequence[str]) -> str:
-    """The first of the keys that occur more than once."""
-    return next(key for key, count in Counter(keys).items() if count > 1)
+def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A table of JSON. Raises ProblemError where a key occurs twice: readers differ in which of two
+    they take."""
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        key = next(key for key, count in counts.items() if count > 1)
+        raise ProblemError(f"key {key[:_SHOWN]!r} occurs twice", remedy="Keep one of the two")
+    return table
 
 
 @contextmanager
@@ -237,3 +242,122 @@ def decoding(where: str, remedy: str) -> Iterator[None]:
         raise VerificationError(
             "is nested too deeply or too large", where=where, remedy=remedy
         ) from error
+
+
+Plain = Any
+_MARK = "list"
+_SHORTEST = 32
+"""Shorter lists stay text."""
+_LEVEL = 9
+_DEEPEST = 32
+_MOST_BYTES = 2**31
+"""Of all lists of a document together, expanded."""
+_KINDS = {"float64": "<f8", "uint8": "u1", "uint16": "<u2", "uint32": "<u4"}
+_WHOLE = ("uint8", "uint16", "uint32")
+_HEX = re.compile(r"[1-9a-f][0-9a-f]{0,1023}", re.ASCII)
+_WHERE = "list"
+
+
+def contracted(plain: Plain) -> Plain:
+    """The document with its long lists as bytes. Raises ProblemError where it has entries that
+    look like such lists already."""
+    if isinstance(plain, dict):
+        if _MARK in plain:
+            raise ProblemError(f"has an entry {_MARK!r}", where=_WHERE)
+        return {key: contracted(value) for key, value in plain.items()}
+    if not isinstance(plain, list):
+        return plain
+    found = _contracted(plain)
+    return [contracted(value) for value in plain] if found is None else found
+
+
+def unpacked(plain: Plain) -> Plain:
+    """The document with lists again. Raises ProblemError on anything that ``contracted`` does not
+    write, before more is expanded than is allowed."""
+    return _Expansion(_MOST_BYTES).of(plain, 0)
+
+
+def _contracted(values: list[Plain]) -> Plain:
+    kinds = {type(value) for value in values}
+    if kinds == {list} and (width := len(values[0])):
+        flat = [part for row in values for part in row]
+        whole = all(len(row) == width for row in values) and {type(part) for part in flat}
+        if len(flat) >= _SHORTEST and whole == {float}:
+            return _written("float64", [len(values), width], np.array(flat, "<f8").tobytes())
+        return None
+    if len(values) < _SHORTEST:
+        return None
+    if kinds == {float}:
+        return _written("float64", [len(values)], np.array(values, "<f8").tobytes())
+    if kinds == {int} and min(values) >= 0:
+        for kind in _WHOLE:
+            if max(values) <= np.iinfo(_KINDS[kind]).max:
+                content = np.array(values, _KINDS[kind]).tobytes()
+                return _written(kind, [len(values)], content)
+    if kinds == {str} and all(map(_HEX.fullmatch, values)):
+        width = (max(map(len, values)) + 1) // 2
+        content = b"".join(int(value, 16).to_bytes(width, "little") for value in values)
+        return _written("hex", [len(values), width], content)
+    return None
+
+
+def _written(kind: str, shape: list[int], content: bytes) -> Plain:
+    packed = base64.b64encode(zlib.compress(content, _LEVEL)).decode("ascii")
+    return {_MARK: kind, "shape": shape, "zlib": packed}
+
+
+@dataclass
+class _Expansion:
+    """How many bytes may still come."""
+
+    left: int
+
+    def of(self, plain: Plain, depth: int) -> Plain:
+        if depth > _DEEPEST:
+            raise ProblemError("nests too deep", where=_WHERE)
+        if isinstance(plain, list):
+            return [self.of(value, depth + 1) for value in plain]
+        if not isinstance(plain, dict):
+            return plain
+        if _MARK not in plain:
+            return {key: self.of(value, depth + 1) for key, value in plain.items()}
+        return self._list(plain)
+
+    def _list(self, plain: dict[str, Plain]) -> Plain:
+        if set(plain) != {_MARK, "shape", "zlib"}:
+            raise ProblemError("has missing or unknown entries", where=_WHERE)
+        kind, shape, text = plain[_MARK], plain["shape"], plain["zlib"]
+        good = isinstance(shape, list) and all(type(n) is int and n > 0 for n in shape)
+        ranks = {"float64": (1, 2), "hex": (2,)}.get(kind, (1,)) if isinstance(kind, str) else ()
+        if not good or len(shape) not in ranks or not (kind == "hex" or kind in _KINDS):
+            raise ProblemError("is of no known kind or shape", where=_WHERE)
+        size = math.prod(shape) * (1 if kind == "hex" else np.dtype(_KINDS[kind]).itemsize)
+        if size > self.left:
+            raise ProblemError("is larger than allowed", where=_WHERE)
+        self.left -= size
+        content = _unpacked(text, size)
+        if kind == "hex":
+            width = shape[1]
+            parts = (content[k : k + width] for k in range(0, size, width))
+            found = [f"{int.from_bytes(part, 'little'):x}" for part in parts]
+            if "0" in found:
+                raise ProblemError("has a zero where a positive number belongs", where=_WHERE)
+            return found
+        values = np.frombuffer(content, _KINDS[kind])
+        if not np.isfinite(values).all():
+            raise ProblemError("has a number that is not finite", where=_WHERE)
+        return values.reshape(shape).tolist()
+
+
+def _unpacked(text: Plain, size: int) -> bytes:
+    """Exactly ``size`` bytes, and never more than that in memory."""
+    if not isinstance(text, str):
+        raise ProblemError("has no text to unpack", where=_WHERE)
+    try:
+        reader = zlib.decompressobj()
+        content = reader.decompress(base64.b64decode(text, validate=True), size + 1)
+    except (binascii.Error, ValueError, zlib.error) as error:
+        raise ProblemError(f"cannot be unpacked: {error}", where=_WHERE) from error
+    if len(content) != size or not reader.eof or reader.unused_data:
+        raise ProblemError(f"does not hold {size:,} bytes", where=_WHERE)
+    return content

@@ -188,6 +188,8 @@ Count = Annotated[int, Field(ge=1, le=10**9)]
 Seed = Annotated[int, Field(ge=0)]
 Labels = Annotated[list[Label], Field(min_length=1)]
 Point = Annotated[list[float], Field(min_length=2, max_length=2)]
+Bounds = Annotated[list[float], Field(min_length=4, max_length=4)]
+TwoPositive = Annotated[list[Positive], Field(min_length=2, max_length=2)]
 Matrix = list[list[float]]
 
 

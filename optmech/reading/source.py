@@ -8,8 +8,8 @@ from typing import Any
 
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_text
-from optmech.reading.recognised import by_ending
-from optmech.reading.sealed import twice
+from optmech.reading.errors import by_ending
+from optmech.reading.sealed import distinct
 
 MAX_DEPTH = 32
 MAX_TOML_BYTES = 8 * 2**20
@@ -31,7 +31,7 @@ def read_document(path: Path) -> dict[str, Any]:
     has a syntax error (with its line), nests deeper than 32 levels or is not a table at the top."""
     if path.suffix.lower() in _COMPRESSED:
         raise ProblemError(
-            "is compressed", where=str(path), remedy="Unpack it: only tables and maps may be packed"
+            "is compressed", where=path, remedy="Unpack it: only tables and maps may be packed"
         )
     return parsed_document(read_text(path), path)
 
@@ -46,12 +46,12 @@ def parsed_document(text: str, path: Path) -> dict[str, Any]:
         if other is not None:
             what, remedy = other
             message = f"is {what}, and no file that says what is wanted"
-            raise ProblemError(message, where=str(path), remedy=remedy) from error
+            raise ProblemError(message, where=path, remedy=remedy) from error
         raise error.moved(str(path)) from error.__cause__
     if not isinstance(document, dict):
         raise ProblemError(
             f"the top level is a {type(document).__name__}, not an object",
-            where=str(path),
+            where=path,
             remedy='Write an object such as {"format": 1, ...}',
         )
     return document
@@ -89,15 +89,6 @@ def _parsed(text: str, form: str) -> Any:
         elif any(mark in bare for mark in "“”„‘’"):
             remedy = 'Write quotes straight, as "uniform": these are those of a text'
         raise ProblemError(f"is not valid {form}: {error}", remedy=remedy) from error
-
-
-def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A table of JSON. Raises ProblemError where a key occurs twice."""
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        key = twice([key for key, _ in pairs])
-        raise ProblemError(f"key {key!r} occurs twice", remedy="Keep one of the two")
-    return table
 
 
 def _check_values(document: Any) -> None:

@@ -9,8 +9,10 @@ from optmech.reductions.dominance import (
     DominatedObservables as DominatedObservables,
 )
 from optmech.reductions.pairs import ImpliedPairs as ImpliedPairs, Spanner as Spanner
+from optmech.reductions.symmetry import Symmetry as Symmetry
 
 _PLAIN: dict[str, Callable[[], Reduction]] = {
+    "symmetry": Symmetry,
     "dominated-observables": DominatedObservables,
     "dominated-estimates": DominatedEstimates,
     "implied-pairs": ImpliedPairs,

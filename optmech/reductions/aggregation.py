@@ -18,20 +18,19 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints, normalised
+from optmech.base.arrays import Bools, Floats, Ints, normalised, slices
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.number import rounded_down
 from optmech.exact.rounding import down, exp_down, exp_up, log_floats, up
 from optmech.spaces.prior import Prior
-from optmech.transport.gains import Logs, gains, normalised_logs
+from optmech.transport.gains import Logs, gains, normalised_logs, together
 
 MEMBERS = 64
 """Of a cell, unless said otherwise: the time for a pair of cells grows with their square."""
-_ENTRIES, _BOXED = 1_000_000, 4_000_000
-"""Of the arrays that are worked on at a time."""
+_BOXED = 4_000_000
+"""Entries that are worked on at a time."""
 _LINKS = 8
 """Parts that each part is linked with at first."""
 _PADDED = 8
@@ -88,7 +87,7 @@ def aggregated(
         On cells that do not fit.
     """
     members = Members.of(prior, cells, len(cost))
-    centres = members.representatives
+    centres = np.array([group[members.mass[group].argmax()] for group in members.groups])
     near = near_pairs(limits(centres[:, None], centres[None, :]), neighbours)
     ratio = _ratios(members, limits, near)
     if boxes:
@@ -153,11 +152,6 @@ class Members:
         return cls(prior.weights, np.split(order, starts[1:]), labels)
 
     @property
-    def representatives(self) -> Ints:
-        """The heaviest member of every cell."""
-        return np.array([group[self.mass[group].argmax()] for group in self.groups])
-
-    @property
     def counts(self) -> Ints:
         """Numbers of members."""
         return np.array([len(group) for group in self.groups], dtype=np.int64)
@@ -183,7 +177,7 @@ class Members:
     ) -> Iterator[tuple[Ints, Floats, Logs, Logs]]:
         """Pairs of cells that are worked on together: their numbers, ratios and distributions."""
         shapes = np.stack([self._sizes[first], self._sizes[second]], axis=1)
-        for part in _together(shapes.prod(axis=1), shapes):
+        for part in together(shapes.prod(axis=1), shapes):
             (i, a), (j, b) = self._table(first[part]), self._table(second[part])
             yield part, limits(i[:, :, None], j[:, None, :]), a, b
 
@@ -193,7 +187,7 @@ class Members:
         """Cells and an observable that are worked on together, as numbers of plans and as indices
         of costs; ratios inside, the distribution, and the distribution times costs."""
         observables = cost.shape[1]
-        for cells in _together(self._sizes**2 * observables, self._sizes[:, None]):
+        for cells in together(self._sizes**2 * observables, self._sizes[:, None]):
             index, a = self._table(cells)
             ratio = np.maximum(limits(index[:, :, None], index[:, None, :]), 0.0)
             ratio[:, np.arange(index.shape[1]), np.arange(index.shape[1])] = 0.0
@@ -218,7 +212,7 @@ def assembled(members: Members, prior: Prior, least: Floats, ratio: Floats) -> C
     return Coarse(mass, cost, ratio, members.labels)
 
 
-def near_pairs(apart: Floats, neighbours: int | None) -> NDArray[np.bool_]:
+def near_pairs(apart: Floats, neighbours: int | None) -> Bools:
     """Pairs of cells to be looked at, (K, K): each with its nearest, both ways, and ``linked``."""
     count = len(apart)
     if neighbours is None or neighbours >= count - 1:
@@ -231,7 +225,7 @@ def near_pairs(apart: Floats, neighbours: int | None) -> NDArray[np.bool_]:
     return linked(near, apart)
 
 
-def linked(near: NDArray[np.bool_], apart: Floats) -> NDArray[np.bool_]:
+def linked(near: Bools, apart: Floats) -> Bools:
     """``near`` (K, K), both ways, and, where paths over it leave parts, every place with the
     nearest one of each of some parts near its own; places infinitely far ``apart`` (K, K) stay
     so."""
@@ -257,7 +251,7 @@ def linked(near: NDArray[np.bool_], apart: Floats) -> NDArray[np.bool_]:
     return out
 
 
-def _ratios(members: Members, limits: Limits, near: NDArray[np.bool_]) -> Floats:
+def _ratios(members: Members, limits: Limits, near: Bools) -> Floats:
     """Floats >= ln Λ: of near pairs the best, of others along paths of them."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
@@ -275,15 +269,6 @@ def _ratios(members: Members, limits: Limits, near: NDArray[np.bool_]) -> Floats
         out = np.minimum(out, up(paths * (1 + 2 * len(near) * _UNIT)))
     np.fill_diagonal(out, 0.0)
     return out
-
-
-def _together(entries: Ints, shapes: Ints) -> Iterator[Ints]:
-    """Indices of equal rows of ``shapes``, in parts of not too many ``entries``."""
-    for shape in np.unique(shapes, axis=0):
-        alike = np.flatnonzero((shapes == shape).all(axis=1))
-        step = max(1, _ENTRIES // int(entries[alike[0]]))
-        for begin in range(0, len(alike), step):
-            yield alike[begin : begin + step]
 
 
 def radii(ratio: Floats) -> Floats:
@@ -317,7 +302,7 @@ def boxed_costs(members: Members, cost: Floats, boxes: list[Floats]) -> Floats:
         f = boxes[k]
         weight = members.mass[group]
         high, low = weight * exp_up(f), weight * exp_down(-f)
-        for part in _columns(len(group), cost.shape[1]):
+        for part in slices(cost.shape[1], len(group), _BOXED):
             own = cost[group, part]
             order = np.argsort(own, axis=0)
             own = np.take_along_axis(own, order, axis=0)
@@ -337,11 +322,6 @@ def _cheapest_high(high: Floats, low: Floats) -> Floats:
     before = np.vstack([none, np.cumsum(high, axis=0)])
     after = np.vstack([np.cumsum(low[::-1], axis=0)[::-1], none])
     return before + after
-
-
-def _columns(rows: int, columns: int) -> list[slice]:
-    step = max(1, _BOXED // max(1, rows))
-    return [slice(begin, begin + step) for begin in range(0, columns, step)]
 
 
 def above(rate: float, first: Floats, second: Floats) -> Floats:

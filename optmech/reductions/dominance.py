@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, begins
 from optmech.base.read_only import record
-from optmech.lp.blocks import BlockLP, LinkRows, LocalRows, Point, Sense, Start
+from optmech.lp.blocks import BlockLP, LinkRows, LocalRows, Point, Start
 from optmech.reductions.base import Reduced
 
 
@@ -144,7 +144,7 @@ class _Copies:
         pair, block = coo.coords
         order = np.argsort(block, kind="stable")
         count = np.bincount(block, minlength=len(self.kept))
-        first = np.concatenate([[0], np.cumsum(count)])[self.source]
+        first = begins(count)[self.source]
         times = count[self.source]
         target = np.repeat(np.arange(len(self.source)), times)
         within = np.arange(len(target)) - np.repeat(np.cumsum(times) - times, times)
@@ -177,7 +177,7 @@ def _features(lp: BlockLP) -> Floats:
         parts.append(lp.cone.active[first].T.astype(float))
     for link in lp.links:
         given = _varying(lp, link)
-        parts += [given, -given] if link.sense is Sense.EQUAL else [given]
+        parts += [given, -given] if link.equal else [given]
     return np.hstack(parts)
 
 

@@ -40,7 +40,6 @@ def _empty_cycles(
     parent = np.empty(secrets, np.int64)
     above = np.empty(secrets, np.int64)
     mark = np.full(secrets, -1, np.int64)
-    place = np.empty(secrets, np.int64)
     cycle = np.empty(2 * secrets + 1, np.int64)
     change = np.empty(2 * secrets + 1, np.float64)
     for block in range(len(ends) - 1):
@@ -58,21 +57,14 @@ def _empty_cycles(
             while top >= 0 and mark[top] != edge:
                 top = parent[top]
             if top >= 0:
-                count = 0
-                at = b
-                while at != top:
-                    cycle[count] = above[at]
-                    count += 1
-                    at = parent[at]
-                back = 0
-                at = a
-                while at != top:
-                    place[back] = above[at]
-                    back += 1
-                    at = parent[at]
-                for k in range(back):
-                    cycle[count] = place[back - 1 - k]
-                    count += 1
+                count = first = 0
+                for end in (b, a):
+                    first, at = count, end
+                    while at != top:
+                        cycle[count] = above[at]
+                        count += 1
+                        at = parent[at]
+                cycle[first:count] = cycle[first:count][::-1].copy()
                 # weight 1 on the new pair; what every other needs to leave L as it is
                 at, effect = b, -gain[edge]
                 for k in range(count):

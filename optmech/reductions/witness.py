@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, begins
 from optmech.base.memory import require
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
@@ -206,7 +206,7 @@ def rounded(arcs: Arcs, sources: int) -> Arcs:
 
 def _listed(found: Iterable[tuple[Ints, Arcs]], sources: Ints) -> Plans:
     """One list of the plans, which are numbered; so many sources each."""
-    starts = np.cumsum([0, *sources.tolist()])
+    starts = begins(sources)
     place, target, share = [], [], []
     for plans, arcs in found:
         used = arcs.share > 0
@@ -230,7 +230,7 @@ class _Places:
     sources: Ints
 
     def __post_init__(self) -> None:
-        bounds = np.concatenate([[0], np.cumsum(self.plans.arcs)])
+        bounds = begins(self.plans.arcs)
         ends = np.cumsum(self.sources)
         self._begin, self._end = bounds[ends - self.sources], bounds[ends]
         within = np.arange(int(self.sources.sum())) - np.repeat(ends - self.sources, self.sources)

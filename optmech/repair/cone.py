@@ -7,10 +7,11 @@ rows are completed. ``docs/theory.md`` ("Repair") proves what is used here.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable
 
-from optmech.base.arrays import Floats, Ints
+import numpy as np
+
+from optmech.base.arrays import Bools, Floats, Ints, slices
 from optmech.base.minplus import max_times, open_by, shortest_paths
 from optmech.base.read_only import record
 from optmech.certificate.bound import forced_zeros
@@ -27,6 +28,8 @@ ROUNDING = 4e-15
 """Row sums that differ by no more are divided by: the margin covers what that does to ratios."""
 _LEAST_SHARE, _MOST_SHARE = 1e-12, 1e-6
 """Of the ratios of many points that are closed as they are: room for what they were rounded by."""
+_AT_A_TIME = 2**20
+"""Pairs that are looked at together: what is made for each takes memory."""
 CLAMP = 650.0
 """Log ratios above this are tightened to it: e^-650 is still a normal float64."""
 
@@ -61,7 +64,7 @@ class LiftedRows:
         """What a constant of one leaves below the limit, > 0."""
         return -self._over(np.ones((self.left.shape[1], 1)))[:, 0]
 
-    def raised(self, columns: Floats, usable: NDArray[np.bool_]) -> Floats:
+    def raised(self, columns: Floats, usable: Bools) -> Floats:
         """The columns plus the least constants with which they meet all rows; only those that are
         ``usable`` are changed."""
         if not len(self):
@@ -82,9 +85,9 @@ class Cone:
     """All ratio constraints together, closed: r_ik <= r_ij + r_jk; inf between components."""
     always: Floats
     """The same without the windowed constraints."""
-    windows: tuple[tuple[Floats, NDArray[np.bool_]], ...]
+    windows: tuple[tuple[Floats, Bools], ...]
     component: Ints
-    allowed: NDArray[np.bool_]
+    allowed: Bools
     """Entries that can be positive once the ratio constraints are applied to the support."""
     lifted: LiftedRows
 
@@ -112,16 +115,15 @@ class Cone:
         """The least matrix >= ``matrix`` whose columns lie in the cone."""
         if (matrix == matrix[:1]).all() and (matrix[:1] >= 0).all() and self.allowed.all():
             return np.array(matrix)
-        out = max_times(np.exp(-self.always), np.where(self.allowed, np.maximum(matrix, 0), 0))
+        out = max_times(self.always, np.where(self.allowed, np.maximum(matrix, 0), 0))
         if not self.windows:
             return out
-        factors = [(np.exp(-ratios), window) for ratios, window in self.windows]
         # a window is not closed under paths: repeat until nothing moves
         for _ in range(len(matrix)):
             before = out
-            for factor, window in factors:
-                out = np.maximum(out, max_times(factor, np.where(window, out, 0.0)))
-            out = max_times(np.exp(-self.always), out)
+            for ratios, window in self.windows:
+                out = np.maximum(out, max_times(ratios, np.where(window, out, 0.0)))
+            out = max_times(self.always, out)
             if np.array_equal(before, out):
                 break
         return out
@@ -149,14 +151,13 @@ class Cone:
         usable = np.flatnonzero(self.allowed[members].all(axis=0))
         if not len(usable):
             return None
-        ratios = self.log_ratio[np.ix_(members, members)]
+        whole = len(members) == len(self.log_ratio)
+        ratios = self.log_ratio if whole else self.log_ratio[np.ix_(members, members)]
         total = self.least_total(sums, ratios)
         if not np.isfinite(total) or total <= 0:
             total, part, sums = 1.0, np.zeros_like(part), np.zeros_like(sums)
         missing = np.maximum(total - sums, 0.0)
-        factor = np.exp(-ratios)
-        np.fill_diagonal(factor, 1.0)
-        missing = (factor * missing[:, None]).max(axis=0)
+        missing = max_times(ratios, missing[:, None])[:, 0]
         cheapest = usable[int((missing @ cost[:, usable]).argmin())]
         out = part / total
         out[:, cheapest] += missing / total
@@ -164,19 +165,35 @@ class Cone:
 
     def least_total(self, sums: Floats, ratios: Floats) -> float:
         """The least t with which t - ``sums`` lies in the cone and meets the lifted rows."""
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            # t - q lies in the cone iff t >= q_j + (q_j - q_i) / (e^r - 1) for all pairs
-            need = sums[None, :] + (sums[None, :] - sums[:, None]) / np.expm1(ratios)
-        need = np.where(np.isfinite(ratios) & (ratios > 0), need, 0.0)
-        total = max(float(sums.max()), float(need.max(initial=0.0)))
+        total = least_level(sums, lambda part: ratios[part])
         # lifted rows tie all secrets together, or are left to mixing
         whole = len(sums) == self.lifted.left.shape[1]
         return max(total, self.lifted.least_total(sums)) if whole else total
 
 
+def least_level(sums: Floats, ratios: Callable[[Ints], Floats]) -> float:
+    """The least t with which t - ``sums`` (S,) lies in the cone of ``ratios``, which gives the rows
+    of some secrets."""
+    total, index = float(sums.max()), np.arange(len(sums))
+    for part in (index[own] for own in slices(len(sums), len(sums), _AT_A_TIME)):
+        own = ratios(part)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            # t - q lies in the cone iff t >= q_j + (q_j - q_i) / (e^r - 1) for all pairs
+            need = sums + (sums - sums[part, None]) / np.expm1(own)
+        need = np.where(np.isfinite(own) & (own > 0), need, 0.0)
+        total = max(total, float(need.max(initial=0.0)))
+    return total
+
+
 def _tightened(log_ratio: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         tight = log_ratio - MARGIN - 16 * _UNIT * log_ratio
+    return _clamped(tight, log_ratio)
+
+
+def _clamped(tight: Floats, log_ratio: Floats) -> Floats:
+    """Log ratios that were made smaller, nowhere too large for floats, and zero where nothing is
+    left."""
     tight = np.where(np.isfinite(log_ratio), np.minimum(tight, CLAMP), np.inf)
     return np.where(log_ratio < 2 * MARGIN, 0.0, tight)
 
@@ -188,9 +205,7 @@ def _shrunk(log_ratio: Floats, loose: float) -> Floats:
     room = MARGIN + 2 * loose
     share = float(np.clip(room / some.min(initial=1.0), _LEAST_SHARE, _MOST_SHARE))
     with np.errstate(invalid="ignore"):
-        tight = log_ratio * (1 - share)
-    tight = np.where(np.isfinite(log_ratio), np.minimum(tight, CLAMP), np.inf)
-    tight[log_ratio < 2 * MARGIN] = 0.0
+        tight = _clamped(log_ratio * (1 - share), log_ratio)
     np.fill_diagonal(tight, np.inf)
     return tight
 
@@ -202,7 +217,7 @@ def _closed(log_ratio: Floats) -> Floats:
     return out
 
 
-def components(tied: NDArray[np.bool_]) -> Ints:
+def components(tied: Bools) -> Ints:
     """Number of the component of every secret, where ``tied`` (S, S) ties two in one direction."""
     if (tied | np.eye(len(tied), dtype=bool)).all():
         return np.zeros(len(tied), dtype=np.int64)

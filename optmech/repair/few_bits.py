@@ -57,14 +57,14 @@ class WholeCone:
         """Whether a whole vector (S,) lies in the cone, of all ratios together."""
         if column.min() < 0:
             return False
-        least = self._up(max_times(np.exp(-self.cone.log_ratio), column[:, None])[:, 0])
+        least = self._up(max_times(self.cone.log_ratio, column[:, None])[:, 0])
         return bool((least <= column).all())
 
     def _raised(self, columns: Floats, places: Ints) -> Floats:
-        out = np.maximum(columns, self._up(max_times(np.exp(-self.cone.always), columns)))
+        out = np.maximum(columns, self._up(max_times(self.cone.always, columns)))
         for ratios, window in self.cone.windows:
             inside = np.where(window[:, places], out, 0.0)
-            out = np.maximum(out, self._up(max_times(np.exp(-ratios), inside)))
+            out = np.maximum(out, self._up(max_times(ratios, inside)))
         return out
 
     def _up(self, values: Floats) -> Floats:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.bisection import bisected
 from optmech.certificate.check import Check
 from optmech.certificate.families.gradient import check_gradients
 from optmech.errors import VerificationError
@@ -113,11 +114,8 @@ def toward(
         return matrix
     if excess(other) > -margin:
         return None
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if excess((1 - middle) * matrix + middle * other) <= -margin:
-            high = middle
-        else:
-            low = middle
-    return (1 - high) * matrix + high * other
+
+    def mixed(share: float) -> Floats:
+        return (1 - share) * matrix + share * other
+
+    return mixed(bisected(lambda share: excess(mixed(share)) <= -margin, 0.0, 1.0, _HALVINGS)[1])

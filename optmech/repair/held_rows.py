@@ -173,17 +173,16 @@ class HeldRows:
         low, high = [0] * len(allowed), [(1 << bits) if ok else 0 for ok in allowed]
         others = np.array(sorted(rows), dtype=np.int64)
         for ratio in self._limits:
-            for above in (True, False):
-                distance = ratio.table[s, others] if above else ratio.table[others, s]
+            for above, table in ((True, ratio.table), (False, ratio.table.T)):
+                distance = table[s, others]
                 beside = others[np.isfinite(distance)]
                 logs = distance[np.isfinite(distance)] * float(ratio.epsilon)
                 for o, j in self._tightest(ratio, s, beside, logs, shown, above):
+                    factor = exp_lower(ratio.epsilon, float(table[s, j]), _FACTOR_BITS)
                     if above:
-                        factor = exp_lower(ratio.epsilon, float(ratio.table[s, j]), _FACTOR_BITS)
                         most = rows[j][o] * factor.numerator // factor.denominator
                         high[o] = min(high[o], most)
                     else:
-                        factor = exp_lower(ratio.epsilon, float(ratio.table[j, s]), _FACTOR_BITS)
                         least = -(-rows[j][o] * factor.denominator // factor.numerator)
                         low[o] = max(low[o], least)
         return low, high
@@ -195,18 +194,14 @@ class HeldRows:
         if not len(beside):
             return []
         with np.errstate(divide="ignore", over="ignore"):
-            limit = np.log(shown[beside]) + (1 if above else -1) * logs[:, None]
+            limit = (1 if above else -1) * np.log(shown[beside]) + logs[:, None]
         inside = np.ones(limit.shape, dtype=bool)
         if ratio.window is not None:
             inside &= ratio.window[s] if above else ratio.window[beside]
-        limit = np.where(inside, limit, np.inf if above else -np.inf)
-        best = limit.min(axis=0) if above else limit.max(axis=0)
+        limit = np.where(inside, limit, np.inf)
+        best = limit.min(axis=0)
         with np.errstate(invalid="ignore"):
-            tight = (
-                (limit <= best + _NEAR * (1 + abs(best)))
-                if above
-                else (limit >= best - _NEAR * (1 + abs(best)))
-            )
+            tight = limit <= best + _NEAR * (1 + abs(best))
         tight |= limit == best
         # logarithms of the least floats have lost digits
         tight |= (shown[beside] > 0) & (shown[beside] < _TINY)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers
@@ -88,9 +87,9 @@ class Implied:
         return np.asarray(net - net.min(axis=1, keepdims=True))
 
 
-def _covered(given: Inequalities) -> NDArray[np.bool_]:
+def _covered(given: Inequalities) -> Bools:
     """(S, S): whether P[i,o] <= P[j,o] in every column, by ratios of one or the support."""
-    zero: NDArray[np.bool_] = np.array(given.log_ratio == 0)
+    zero: Bools = np.array(given.log_ratio == 0)
     for part in given.windows:
         whole = np.asarray((part.window | ~given.allowed).all(axis=1))
         zero |= (part.log_ratio == 0) & whole[:, None]

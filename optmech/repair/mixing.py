@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.bisection import bisected
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers
 from optmech.certificate.families.ratio import shared_out
@@ -44,6 +45,13 @@ def constant_anchors(statement: Statement, matrix: Floats) -> Iterator[Floats]:
             yield np.tile(row / total, (statement.secrets, 1))
 
 
+def always_cheapest(cost: Floats) -> Floats:
+    """What always makes the report that costs least, for costs (S, O) that add up."""
+    matrix = np.zeros_like(cost)
+    matrix[:, cost.sum(axis=0).argmin()] = 1.0
+    return matrix
+
+
 def mix(given: Inequalities, matrix: Floats, anchor: Floats) -> Floats | None:
     """The point nearest to ``matrix`` on the segment to ``anchor`` that is feasible, or None."""
 
@@ -61,15 +69,7 @@ def mix(given: Inequalities, matrix: Floats, anchor: Floats) -> Floats | None:
             high = theta
             break
         low = theta
-    for _ in range(_STEPS):
-        if high - low <= 1e-3 * high:
-            break
-        middle = (low + high) / 2
-        if given.violation(at(middle)) <= 0:
-            high = middle
-        else:
-            low = middle
-    return at(high)
+    return at(bisected(lambda theta: given.violation(at(theta)) <= 0, low, high, _STEPS, 1e-3)[1])
 
 
 def best_mixture(given: Inequalities, matrix: Floats, anchors: Iterable[Floats]) -> Floats | None:

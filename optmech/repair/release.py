@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
 from optmech.certificate import Check, check_exact
 from optmech.certificate.statement import Statement
@@ -88,11 +87,7 @@ def equalised(given: Inequalities, near: Numerators) -> Numerators | None:
     apart = differences(given)
     if not apart:
         return None
-    reduced, denominator, rank = flint.fmpz_mat(apart).rref()
-    table, den = [list(map(int, row)) for row in reduced.table()[:rank]], abs(int(denominator))
-    if denominator < 0:
-        table = [[-value for value in row] for row in table]
-    pivots = [next(s for s, value in enumerate(row) if value) for row in table]
+    table, den, pivots = _echelon(apart)
     # a little of the mean row keeps small entries positive
     count = len(near.rows)
     mean = [sum(column) // count for column in zip(*near.rows, strict=True)]
@@ -111,6 +106,15 @@ def equalised(given: Inequalities, near: Numerators) -> Numerators | None:
         return Numerators(mixed.bits + shift, tuple(rows))
     except ProblemError:
         return None
+
+
+def _echelon(rows: list[list[int]]) -> _Solver:
+    """The reduced form of some equations."""
+    reduced, denominator, rank = flint.fmpz_mat(rows).rref()
+    sign = -1 if denominator < 0 else 1
+    table = [[sign * int(value) for value in row] for row in reduced.table()[:rank]]
+    pivots = [next(k for k, value in enumerate(row) if value) for row in table]
+    return table, sign * int(denominator), pivots
 
 
 def differences(given: Inequalities) -> list[list[int]]:
@@ -180,7 +184,7 @@ class _Equations:
     def solved(self, matrix: Floats) -> Numerators:
         """Whole numbers near a matrix. Raises ProblemError where some are below zero, or an
         equation holds in no column that could take what rounding leaves."""
-        widest = max(abs(den).bit_length() for _, den, _ in self.solvers)
+        widest = max(den.bit_length() for _, den, _ in self.solvers)
         bits = enough_bits(matrix) + widest + _SPARE
         columns = [
             _solution(matrix[:, o], solver, bits, np.flatnonzero(~self.zero[:, o]))
@@ -198,12 +202,7 @@ class _Equations:
         free = np.flatnonzero(~self.zero[:, o]).tolist()
         rows = [[equation[s] for s in free] for equation in [*self.common, *self.more[o]]]
         rows = [row for row in rows if any(row)]
-        if not rows:
-            return [], 1, []
-        reduced, denominator, rank = flint.fmpz_mat(rows).rref()
-        table = [[int(value) for value in row] for row in reduced.table()[:rank]]
-        pivots = [next(k for k, value in enumerate(row) if value) for row in table]
-        return table, int(denominator), pivots
+        return _echelon(rows) if rows else ([], 1, [])
 
     def projected(self, matrix: Floats) -> Floats:
         """The nearest solution of all equations, distances being relative to the entries."""
@@ -245,24 +244,21 @@ class _Equations:
 
 
 _Solver = tuple[list[list[int]], int, list[int]]
-"""Rows of an echelon form, its denominator, and the pivots."""
+"""Rows of an echelon form, its denominator > 0, and the pivots."""
 
 
-def _solution(values: Floats, solver: _Solver, bits: int, free: NDArray[np.int64]) -> list[int]:
+def _solution(values: Floats, solver: _Solver, bits: int, free: Ints) -> list[int]:
     """Whole numbers near 2^bits ``values`` that solve a column's equations: multiples of the
     denominator in the free places, so that the pivots are whole."""
     table, den, pivots = solver
     out = [0] * len(values)
-    steps = [floored(float(values[s]), bits) // abs(den) for s in free.tolist()]
+    steps = [max(floored(float(values[s]), bits) // den, 0) for s in free.tolist()]
     for k in pivots:
         steps[k] = 0
     for s, step in zip(free.tolist(), steps, strict=True):
-        out[s] = max(step, 0) * abs(den)
-    sign = 1 if den > 0 else -1
+        out[s] = step * den
     for row, k in zip(table, pivots, strict=True):
-        out[int(free[k])] = -sign * sum(
-            v * max(step, 0) for v, step in zip(row, steps, strict=True)
-        )
+        out[int(free[k])] = -sum(v * step for v, step in zip(row, steps, strict=True))
     return out
 
 

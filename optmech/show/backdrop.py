@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.paths import path_of
 from optmech.base.read_only import record
+from optmech.base.storage import path_of
 from optmech.errors import ProblemError
 from optmech.reading.bounded import MAX_BYTES, expanded, translated
 from optmech.reading.data import DataFile
 from optmech.spaces.domain import EARTH_RADIUS_KM
+from optmech.spaces.domain_arguments import Box
 
 MOST = 20_000
 """Corners of a backdrop."""
@@ -47,7 +48,7 @@ class Backdrop:
         return sum(map(len, self.lines))
 
 
-def backdrop_of(source: Source, box: tuple[float, float, float, float]) -> Backdrop:
+def backdrop_of(source: Source, box: Box) -> Backdrop:
     """The lines of a source within ``box`` = (west, south, east, north) in degrees, simplified to
     at most 20,000 corners.
 
@@ -79,7 +80,11 @@ def backdrop_of(source: Source, box: tuple[float, float, float, float]) -> Backd
         tolerance *= _COARSER
         # what is shorter than can be told is a point: of these the last go first
         lines = [_simplified(part, scale, tolerance) for part in inside]
-        lines = [part for part in lines if len(part) > 2 or _extent(part, scale) > tolerance]
+        lines = [
+            part
+            for part in lines
+            if len(part) > 2 or np.ptp(part * scale, axis=0).max() > tolerance
+        ]
     return Backdrop(tuple(lines), float(np.radians(tolerance) * EARTH_RADIUS_KM), given)
 
 
@@ -158,7 +163,7 @@ def _lines(node: Any, depth: int) -> Iterator[Any]:
         yield from (part for part in parts if len(part) > 1)
 
 
-def _clipped(line: Floats, box: tuple[float, float, float, float]) -> Iterator[Floats]:
+def _clipped(line: Floats, box: Box) -> Iterator[Floats]:
     """The parts of a line inside of a box (Liang and Barsky's bounds of every segment)."""
     start, step = line[:-1], np.diff(line, axis=0)
     enter, leave = np.zeros(len(start)), np.ones(len(start))
@@ -199,7 +204,3 @@ def _simplified(line: Floats, scale: Floats, tolerance: float) -> Floats:
             kept[a + 1 + k] = True
             stack += [(a, a + 1 + k), (a + 1 + k, b)]
     return line[kept]
-
-
-def _extent(line: Floats, scale: Floats) -> float:
-    return float(np.ptp(line * scale, axis=0).max())

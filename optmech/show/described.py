@@ -13,17 +13,18 @@ from typing import Any
 
 from optmech.certificate.proved import Proved, ProvedLoss, examined
 from optmech.designs.design import Design
-from optmech.designs.promise import Promise, at_every_point, between, guess_words, promise_of
+from optmech.designs.promise import Promise, guess_words, promise_of
 from optmech.errors import ProblemError
 from optmech.packed.charges import FORMAT as LEDGER, State, written
 from optmech.packed.documents import load_any_packed
 from optmech.packed.earth import Earth
-from optmech.packed.everywhere import Packed, PackedEverywhere
-from optmech.packed.load import PackedMechanism, is_packed_file
+from optmech.packed.file import is_packed_file
+from optmech.packed.header import BEST_GUESS
+from optmech.packed.mechanism import PackedMechanism
 from optmech.reading.bounded import read_bytes, read_start
-from optmech.reading.recognised import WORDS, by_ending, kind_of
-from optmech.reading.sealed import FORMATS, MAX_BYTES, begins, read_sealed
-from optmech.reading.source import distinct, read_document
+from optmech.reading.errors import WORDS, by_ending, kind_of
+from optmech.reading.sealed import FORMATS, MAX_BYTES, begins, distinct, read_sealed
+from optmech.reading.source import read_document
 from optmech.show.words import increase_words, loss_unit
 
 _MANIFEST = "sweep.json"
@@ -54,9 +55,7 @@ class Described:
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
-        known = {name: getattr(self, name) for name in
-                 ("kind", "what", "title", "digest", "bytes", "size", "checked", "verdict",
-                  "faults")}  # fmt: skip
+        known = {name: own for name, own in vars(self).items() if name not in ("promise", "more")}
         return {**known, **self.promise.plain()}
 
 
@@ -106,29 +105,13 @@ def _of_proved(path: str | Path) -> Described:
     )  # fmt: skip
 
 
-def of_packed(found: PackedMechanism | PackedEverywhere | Earth) -> Promise:
-    """What a packed file promises about points, by its header."""
-    header = found.header
-    metric = next((c for c in header.constraints if c["kind"] == "metric_privacy"), None)
-    first = header.protects[0] if header.protects else "nothing"
-    promise = Promise("secrets" if header.protects else "nothing", f"Between secrets: {first}.")
-    if metric is not None and metric["epsilon"] is not None and " up to " not in metric["promise"]:
-        unit, _, rest = metric["per"].partition(" (")
-        stated = metric["epsilon"], f"ε = {metric['epsilon']:.6g} per {metric['per']}", unit
-        if isinstance(found, PackedEverywhere | Earth):
-            return at_every_point(*stated, slack=2 * (header.snap or 0.0))
-        return between(found.secrets, rest.rstrip(")"), stated, found)
-    return promise
-
-
 def _of_packed(path: str | Path) -> Described:
     found = load_any_packed(path)
-    header, promise = found.header, of_packed(found)
+    header, promise = found.header, found.promise
     loss, proved = header.loss, isinstance(found, Earth)
-    # what the line "repeats" says is not said twice
-    others = (
-        said for said in header.does_not_promise if not said.startswith("Every report spends")
-    )
+    # what other lines say is not said twice
+    elsewhere = ("Every report spends", BEST_GUESS)
+    others = (said for said in header.does_not_promise if not said.startswith(elsewhere))
     verdict, beside = "what it claims is proved by optmech check FILE DESIGN", "the design"
     size = f"from {header.region}"
     if isinstance(found, Earth):
@@ -148,15 +131,19 @@ def _of_packed(path: str | Path) -> Described:
     )  # fmt: skip
 
 
-def _within(found: Packed | Earth) -> list[tuple[str, str]]:
+def _within(found: PackedMechanism | Earth) -> list[tuple[str, str]]:
     """How much one report tells who knows the prior, where a file says that."""
-    stated = found.header.accuracy
-    if stated is None or isinstance(found, Earth):
-        return []
+    stated, guess = found.header.accuracy, found.header.guess
+    if stated is not None and isinstance(found, Earth):
+        near = f"{100 * stated.quantile:g} % of reports lie within {stated.radius[0]:.4g} m"
+        return [("best guess", f"The report itself, as no prior is known: {near} of the place.")]
+    if stated is None:
+        return [("best guess", guess)] if guess else []
     low, high = min(stated.radius), max(stated.radius)
     share = f"{100 * stated.quantile:g} %"
-    told = f"under the prior the place lies within {low:.4g} of a report with {share}"
-    return [("best guess", f"{told}, of the vaguest report within {high:.4g} (metres for degrees)")]
+    told = f"{guess} Under the prior the place lies within {low:.4g} of a report with {share}"
+    more = f", of the vaguest report within {high:.4g} (metres for degrees)."
+    return [("best guess", f"{told}{more}".strip())]
 
 
 def _of_document(path: str | Path) -> Described:
@@ -199,7 +186,7 @@ def _of_sweep(folder: Path) -> Described:
     if kind_of(manifest) != "run":
         raise ProblemError(
             "is not the directory of a sweep",
-            where=str(folder),
+            where=folder,
             remedy="Give a directory that optmech sweep has written",
         )
     content = read_bytes(path)
@@ -225,7 +212,7 @@ def _of_asked(path: str | Path, digest: str, size: int) -> Described:
 
     other = by_ending(path)
     if other is not None:
-        raise ProblemError(f"is {other[0]}, and promises nothing", where=str(path), remedy=other[1])
+        raise ProblemError(f"is {other[0]}, and promises nothing", where=path, remedy=other[1])
     kind = kind_of(read_document(Path(path)))
     if kind == "run":
         return _of_sweep(Path(path).parent)
@@ -240,7 +227,7 @@ def _of_asked(path: str | Path, digest: str, size: int) -> Described:
     if kind is None:
         raise ProblemError(
             "is of no kind that optmech writes",
-            where=str(path),
+            where=path,
             remedy="Give a design, noise, coupling mechanisms, a packed file, a ledger or the "
             "directory of a sweep",
         )

@@ -16,7 +16,7 @@ from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.problem import Problem
 from optmech.problem.attacked import named_distances
-from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.distances import Distance, between, evaluate
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.tabulated import distance_words
@@ -56,7 +56,7 @@ def measure_constraints(problem: Problem, mechanism: Mechanism) -> list[Measured
 
 def blind_error(problem: Problem, distance: Distance) -> float:
     """d_max: the error of an adversary who sees nothing."""
-    values = evaluate(distance, problem.secrets, problem.secrets, where="distance")
+    values = between(distance, problem.secrets)
     return float((values @ problem.prior.weights).min())
 
 
@@ -80,7 +80,7 @@ class Adversary:
 def adversary(m: Mechanism, prior: Prior, distance: Distance) -> Adversary:
     """What the optimal attack guesses for each observable, and how far off it is."""
     attack = attacks.optimal(m, prior, distance)
-    values = evaluate(distance, m.secrets, m.secrets, where="distance")
+    values = between(distance, m.secrets)
     beliefs = posterior(m, prior)
     guess = attack.strategy.argmax(axis=1)
     return Adversary(

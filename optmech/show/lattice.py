@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints, ends_of
 from optmech.base.read_only import record
 from optmech.spaces.layout import Plane, plane_of, plane_of_degrees
 from optmech.spaces.mesh import Mesh
-from optmech.spaces.mesh.location import border_of
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.prior import Prior
 
@@ -32,7 +30,7 @@ class Lattice:
     x: Floats
     y: Floats
     values: Floats
-    inside: NDArray[np.bool_]
+    inside: Bools
     """(rows, columns)."""
 
     def error(self, mechanism: MeshMechanism) -> float:
@@ -48,7 +46,7 @@ class Lattice:
         across, up = across[:, None], up[:, None]
         low = self.values[row, col] * (1 - across) + self.values[row, col + 1] * across
         high = self.values[row + 1, col] * (1 - across) + self.values[row + 1, col + 1] * across
-        return np.asarray(low * (1 - up) + high * up)
+        return low * (1 - up) + high * up
 
 
 def _step(axis: Floats, at: Floats) -> tuple[Ints, Floats]:
@@ -60,7 +58,7 @@ def _step(axis: Floats, at: Floats) -> tuple[Ints, Floats]:
 def lattice_of(mechanism: MeshMechanism, most: int = MOST) -> Lattice:
     """The mechanism on a lattice of at most about ``most`` probabilities over the region's box."""
     mesh, reports = mechanism.mesh, len(mechanism.observables)
-    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    low, high = ends_of(mesh.vertices)
     sides = (high - low) * mesh.scale
     share = sides / sides.max()
     room = np.sqrt(most / reports / share.prod())
@@ -84,7 +82,7 @@ def border(mesh: Mesh) -> Floats:
 
 def nearest_inside(mesh: Mesh, points: Floats) -> Floats:
     """For points (k, 2) outside of the region those of it that are nearest, a hair inside."""
-    found = border_of(mesh).feet(points)
+    found = mesh.border.feet(points)
     return np.asarray(found + _INWARD * (border(mesh).mean(axis=0) - found))
 
 

@@ -174,6 +174,7 @@ def verdict(forth: Direction, back: Direction) -> str:
 
 
 _SHOWN = 5
+_PARTS = ("kept", "changed", "added", "removed")
 
 
 def measured_versions(
@@ -195,14 +196,11 @@ def measured_versions(
     change = None if moved is None else found.change(moved)
     return {
         "distance": name,
-        "kept": [label_text(label) for label in found.kept],
-        "changed": [label_text(label) for label in found.changed],
-        "added": [label_text(label) for label in found.added],
-        "removed": [label_text(label) for label in found.removed],
+        **{name: list(map(label_text, getattr(found, name))) for name in _PARTS},
         "old_epsilon": float(measures.epsilon(both.first)),
         "new_epsilon": float(measures.epsilon(both.second)),
         "both_epsilon": float(both.epsilon),
-        "worst_pair": [label_text(label) for label in both.worst],
+        "worst_pair": list(map(label_text, both.worst)),
         "both_metric_epsilon": None if distance is None else both.epsilon_per(distance),
         "old_error": _error(leakage.repeated(both.first, 1), prior, distance),
         "new_error": _error(leakage.repeated(both.second, 1), prior, distance),

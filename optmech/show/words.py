@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from optmech.designs.design import Design, unit_after
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.gains import gain_words
 from optmech.reading.errors import printable
@@ -15,9 +15,6 @@ from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.labels import label_text
 from optmech.spaces.observables import Subsets, Suppressible
 from optmech.spaces.tabulated import distance_words
-
-if TYPE_CHECKING:
-    from optmech.designs.design import Design
 
 
 def describe(problem: Problem, loss: str = "") -> list[tuple[str, str]]:
@@ -63,8 +60,7 @@ def unit_of(problem: Problem, distance: str) -> str:
 
 def loss_unit(problem: Problem) -> str:
     """The unit of the loss with a space before it; empty where it has none."""
-    named = distance_words(problem.loss) if callable(problem.loss) else ""
-    return after(problem.space.unit_of(named))
+    return unit_after(problem, problem.loss)
 
 
 def unit_of_promise(problem: Problem, index: int, quantity: str) -> str:
@@ -161,8 +157,10 @@ def _up(value: Fraction) -> str:
 
 
 def lead(design: Design, loss: str) -> str:
-    """What the mechanism does and how good it is proved to be, in two sentences."""
+    """What the mechanism does and how good it is proved to be, in two sentences or three."""
     problem = design.problem
+    if design.gradient is not None:
+        return _lead_everywhere(design, design.gradient.index, loss)
     secrets = domain(problem.secrets)
     if problem.observables == problem.secrets:
         reports = "one of them, chosen at random"
@@ -171,6 +169,33 @@ def lead(design: Design, loss: str) -> str:
     return (
         f"The secret is one of {secrets}; what is reported is {reports}. {_reached(design, loss)}"
     )
+
+
+def _lead_everywhere(design: Design, own: int, loss: str) -> str:
+    """The same of a design for every point of a region, which constraint ``own`` promises."""
+    problem, triangles = design.problem, design.region.mesh.triangles
+    promise = problem.constraints[own].promise(problem.space)
+    start = (
+        f"What is reported is a random one of {domain(problem.observables)}, from any point "
+        f"of a region of {len(triangles):,} triangles: {promise}. "
+    )
+    beside = [
+        f"{stated.title}: {stated.promise(problem.space)}"
+        for k, stated in enumerate(problem.constraints)
+        if k != own
+    ]
+    if beside:
+        start += f"At the places of the prior it also keeps {'; '.join(beside)}. "
+    best = f"this one has the least expected loss ({loss})"
+    if design.status != "optimal":
+        best = f"its expected loss ({loss}) is {within_least(design.loss, design.bound)}"
+    outer = "how far that is from the best of all mechanisms is not known"
+    if design.certificate.outer is not None:
+        outer = (
+            f"of all that keep {'these promises' if beside else 'this promise'}, on whatever "
+            f"mesh or none, it is {within_least(design.loss, design.lower_bound)}"
+        )
+    return f"{start}Of all mechanisms on this mesh{' that do' if beside else ''}, {best}; {outer}."
 
 
 def _reached(design: Design, loss: str) -> str:

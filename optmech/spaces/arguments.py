@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, moved
 from optmech.exact.checked import truth
 
 P = ParamSpec("P")
@@ -84,16 +84,13 @@ KINDS: Mapping[str, Kind] = {
         "noise for a real number",
     ),
     "RealNoise": Kind(
-        f"{_ADDITIVE}.line", "Give what om.noise.real returns", {"str": _LOAD}, "real noise"
+        f"{_ADDITIVE}.design", "Give what om.noise.real returns", {"str": _LOAD}, "real noise"
     ),
     "PackedMechanism": Kind(
-        "optmech.packed.load",
+        "optmech.packed.mechanism",
         "Read one with om.load_packed(path)",
         {"Design": _PACK},
         "packed mechanism",
-    ),
-    "PackedEverywhere": Kind(
-        "optmech.packed.everywhere", "", {"Design": _PACK}, "packed mechanism"
     ),
     "Earth": Kind("optmech.packed.earth", "", {"Design": _PACK}, "packed mechanism"),
     "Anywhere": Kind(
@@ -236,10 +233,8 @@ def _kind_of_numbers(value: Any, asked: Asked) -> str:
 
 def _of_numbers(kind: str, value: Any, domain: Any, where: str) -> Any:
     import_module(KINDS[kind].home)
-    try:
+    with moved(lambda own: own if own.startswith(where) else where):
         return READERS[kind](value, domain, where)
-    except ProblemError as error:
-        raise error if error.where.startswith(where) else error.moved(where) from None
 
 
 def _domain_among(values: Iterable[object]) -> Any:

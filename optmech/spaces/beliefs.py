@@ -9,8 +9,8 @@ pairs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Iterable, Sequence
+from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,12 +25,11 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior
 
 __all__ = ["Beliefs", "chains", "products", "tables", "union"]
+__dir__ = __all__.copy
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
+Compared = tuple[tuple[Floats, Floats], str]
+"""Laws of the answer given one secret and given another, and which secrets."""
 MOST_ANSWERS = 10_000
 
 
@@ -105,13 +104,9 @@ def tables(
     named = [f"secret {i}" for i in range(most)] if names is None else list(names)
     if len(named) < most:
         raise ProblemError(f"{len(named)} names for {most} rows", where="names")
-    pairs, words = [], []
-    for table_laws in laws:
-        for i, j in combinations(range(len(table_laws)), 2):
-            pairs.append((table_laws[i], table_laws[j]))
-            words.append(f"{named[i]} or {named[j]}")
     mean = Prior(domain, np.mean(every, axis=0) if prior is None else prior)
-    return _distinct(domain, mean, pairs, words)
+    own = (_compared(zip(named, rows, strict=False), "{} or {}") for rows in laws)
+    return _distinct(domain, mean, chain.from_iterable(own))
 
 
 @checked_arguments
@@ -141,28 +136,25 @@ def chains(
     steps = _whole_values(values)
     low, high = length * min(steps), length * max(steps)
     domain = _sums(low, high)
-    pairs: list[tuple[Floats, Floats]] = []
-    words: list[str] = []
+    found: list[Compared] = []
     mean = np.zeros(len(domain))
     if not len(given):
         raise ProblemError("there is no chain", where="chains", remedy="Give at least one")
-    for k, chain in enumerate(given):
-        if not hasattr(chain, "__len__") or len(chain) != 2:
+    for k, belief in enumerate(given):
+        if not hasattr(belief, "__len__") or len(belief) != 2:
             raise ProblemError("is not a first law and transitions", where=f"chains[{k}]")
-        initial, transitions = chain
+        initial, transitions = belief
         with inside(f"chains[{k}]"):
             start, moves = _chain(initial, transitions, len(steps))
         before, after = _sums_of_chain(start, moves, steps, length)
         mean += before[-1].sum(axis=0)
         for t in range(length):
-            laws = {
-                state: normalised(_joined(before[t][state], after[t][state], len(domain)))
+            laws = (
+                (state, _law(np.convolve(before[t][state], after[t][state]), len(domain)))
                 for state in np.flatnonzero(before[t].sum(axis=1) > 0).tolist()
-            }
-            for i, j in combinations(laws, 2):
-                pairs.append((laws[i], laws[j]))
-                words.append(f"state {i} or {j} at time {t}")
-    return _distinct(domain, Prior(domain, mean), pairs, words)
+            )
+            found += _compared(laws, f"state {{}} or {{}} at time {t}")
+    return _distinct(domain, Prior(domain, mean), found)
 
 
 @checked_arguments
@@ -200,17 +192,15 @@ def products(given: Sequence[ArrayLike], values: Sequence[int]) -> Beliefs:
     for one, other in zip(single, reversed(single), strict=True):
         ahead.append(np.convolve(ahead[-1], one))
         behind.append(np.convolve(behind[-1], other))
-    pairs, words = [], []
+    found: list[Compared] = []
     for i, law in enumerate(laws):
         others = np.convolve(ahead[i], behind[count - 1 - i])
-        known = {}
-        for category in np.flatnonzero(law).tolist():
-            known[category] = np.zeros(len(domain))
-            known[category][offsets[category] : offsets[category] + len(others)] = others
-        for a, b in combinations(known, 2):
-            pairs.append((normalised(known[a]), normalised(known[b])))
-            words.append(f"record {i} is {a} or {b}")
-    return _distinct(domain, Prior(domain, _padded(ahead[-1], len(domain))), pairs, words)
+        known = (
+            (category, _law(others, len(domain), offsets[category]))
+            for category in np.flatnonzero(law).tolist()
+        )
+        found += _compared(known, f"record {i} is {{}} or {{}}")
+    return _distinct(domain, Prior(domain, _law(ahead[-1], len(domain))), found)
 
 
 def union(*given: Beliefs) -> Beliefs:
@@ -229,9 +219,8 @@ def union(*given: Beliefs) -> Beliefs:
             "the answers differ", where="beliefs", remedy="Give beliefs about one answer"
         )
     mean = np.mean([one.prior.weights for one in given], axis=0)
-    pairs = [pair for one in given for pair in one.pairs]
-    names = [name for one in given for name in one.names]
-    return _distinct(given[0].answers, Prior(given[0].answers, mean), pairs, names)
+    found = (part for one in given for part in zip(one.pairs, one.names, strict=True))
+    return _distinct(given[0].answers, Prior(given[0].answers, mean), found)
 
 
 def _whole_values(values: Sequence[int]) -> list[int]:
@@ -286,29 +275,27 @@ def _sums_of_chain(
     return before, after[::-1]
 
 
-def _joined(first: Floats, second: Floats, width: int) -> Floats:
-    return _padded(np.convolve(first, second), width)
+def _law(values: Floats, width: int, begin: int = 0) -> Floats:
+    """``values`` from the answer ``begin`` on, as a distribution of ``width`` answers."""
+    return normalised(np.pad(values, (begin, width - begin - len(values))))
 
 
-def _padded(values: Floats, width: int) -> Floats:
-    out = np.zeros(width)
-    out[: len(values)] = values
-    return out
+def _compared(laws: Iterable[tuple[object, Floats]], words: str) -> list[Compared]:
+    """All pairs of laws, and ``words`` about the names of both."""
+    return [((p, q), words.format(a, b)) for (a, p), (b, q) in combinations(laws, 2)]
 
 
-def _distinct(
-    answers: Domain, prior: Prior, pairs: list[tuple[Floats, Floats]], names: list[str]
-) -> Beliefs:
+def _distinct(answers: Domain, prior: Prior, found: Iterable[Compared]) -> Beliefs:
     """Without pairs that say the same as an earlier one, or nothing."""
-    seen: dict[tuple[bytes, bytes], int] = {}
-    for k, (a, b) in enumerate(pairs):
+    seen: dict[tuple[bytes, ...], Compared] = {}
+    for (a, b), name in found:
         if not np.array_equal(a, b):
-            seen.setdefault((min(a.tobytes(), b.tobytes()), max(a.tobytes(), b.tobytes())), k)
+            seen.setdefault(tuple(sorted((a.tobytes(), b.tobytes()))), ((a, b), name))
     if not seen:
         raise ProblemError(
             "no secret changes the law of the answer",
             where="beliefs",
             remedy="There is nothing to protect: report the answer",
         )
-    kept = list(seen.values())
-    return Beliefs(answers, prior, tuple(pairs[k] for k in kept), tuple(names[k] for k in kept))
+    pairs, names = zip(*seen.values(), strict=True)
+    return Beliefs(answers, prior, pairs, names)

@@ -16,14 +16,14 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array, square_array
+from optmech.base.edges import Edges
 from optmech.base.labelled import own_labels, reordered
-from optmech.base.minplus import is_closed, shortest_detour
+from optmech.base.minplus import elastic_lengths, is_closed, shortest_detour
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
-from optmech.errors import ProblemError, inside
+from optmech.errors import ProblemError, inside, moved
 from optmech.exact.checked import positive, weights
 from optmech.spaces.domain import Domain, great_circle
-from optmech.spaces.elastic import elastic_lengths
 from optmech.spaces.prior import Prior
 
 if TYPE_CHECKING:
@@ -42,10 +42,7 @@ __all__ = [
     "matrix",
     "triangle_report",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 @runtime_checkable
@@ -92,7 +89,7 @@ def _euclidean(a: Domain, b: Domain) -> Floats:
     out = np.abs(p[:, None, 0] - q[None, :, 0])
     for k in range(1, p.shape[1]):  # no square may underflow
         np.hypot(out, p[:, None, k] - q[None, :, k], out=out)
-    return np.asarray(out)
+    return out
 
 
 def _manhattan(a: Domain, b: Domain) -> Floats:
@@ -413,10 +410,8 @@ def as_distance(value: DistanceLike, *, where: str = "distance") -> Distance:
             called = f"{value!r:.40}"
             remedy = f"Use om.distances.{value}()" if value in __all__ else remedy
         raise ProblemError(f"{called} is not a distance", where=where, remedy=remedy)
-    try:
+    with moved(where):
         return matrix(value)
-    except ProblemError as error:
-        raise error.moved(where) from error
 
 
 def of_domains(value: Distance, where: str) -> Distance:
@@ -458,12 +453,19 @@ def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str) -> Flo
     return values
 
 
+def between(distance: DistanceLike, domain: Domain) -> Floats:
+    """The values of a distance between the elements of a domain, checked."""
+    return evaluate(distance, domain, domain, where="distance")
+
+
 def values_between(distance: DistanceLike, a: Domain | None, b: Domain | None) -> Floats:
     """The values of a distance from the points of one distribution to those of another, whose
     domains are known where they are priors. An array may be of any shape. Raises ProblemError on a
     function of two domains, or other labels than 0, 1, ..., where a domain is not known; and as
     ``evaluate``."""
     known = a is not None and b is not None
+    if isinstance(distance, str):
+        distance = as_distance(distance)
     if not callable(distance) and not (known and own_labels(distance) is not None):
         return finite_array(distance, where="distance", ndim=2)
     if a is None or b is None:
@@ -547,11 +549,8 @@ def _edge_lengths(network: nx.Graph[Any], weight: str, position: dict[Any, int])
     tails, heads = (
         np.array([position[edge[end]] for edge in edges], dtype=np.int64) for end in (0, 1)
     )
-    order = np.lexsort((lengths, heads, tails))
-    _, first = np.unique(np.column_stack([tails, heads])[order], axis=0, return_index=True)
-    kept = order[first]
-    count = len(position)
-    return sp.csr_array((lengths[kept], (tails[kept], heads[kept])), shape=(count, count))
+    found = Edges.of(len(position), tails, heads, lengths)
+    return sp.csr_array((found.value, (found.i, found.j)), shape=found.shape)
 
 
 def _length(edge: tuple[Any, Any, Any], weight: str) -> float:

@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base import memory
-from optmech.base.arrays import Floats as Floats, Ints as Ints, coordinate_rows, finite_array
+from optmech.base.arrays import (
+    Floats as Floats,
+    Ints as Ints,
+    coordinate_rows,
+    finite_array,
+    unwrapped,
+)
 from optmech.base.labelled import refuse_latitude_first, rows_in_order
-from optmech.base.read_only import ReadOnly, record
+from optmech.base.read_only import ReadOnly, frozen, record
 from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.spaces import sphere
 from optmech.spaces.domain_arguments import (
+    Box,
     Outlines,
     box_of,
     pair_of,
@@ -41,6 +48,12 @@ _CLOSE, _COSINE = 1e-12, 1e-15
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean Earth radius (IUGG), in km."""
+
+
+def flattened(lonlat: Floats, centre: Floats) -> Floats:
+    """Kilometres east and north of a place, equirectangularly: good to about 1 % over 100 km."""
+    away = unwrapped(lonlat, centre) - centre
+    return np.asarray(away * np.radians(EARTH_RADIUS_KM) * [np.cos(np.radians(centre[1])), 1.0])
 
 
 _LABELLED = 100.0
@@ -113,12 +126,6 @@ class Domain(ReadOnly):
                 where="labels",
                 remedy="Give the labels, or use Domain.range(count)",
             ) from None
-        if coordinates not in ("plane", "lonlat"):
-            raise ProblemError(
-                f"{coordinates!r} is unknown",
-                where="coordinates",
-                remedy='Use "plane" or "lonlat"',
-            )
         named = unit_text(unit, coordinates)
         require_labels(listed)
         array = None
@@ -189,6 +196,12 @@ class Domain(ReadOnly):
         """What its plane coordinates are measured from: two domains with different ones share
         none. Empty where nothing is known of it."""
         return ()
+
+    @property
+    def _degrees(self) -> Box | None:
+        """Longitude and latitude of its plane's origin, and what a degree of each counts for there;
+        None where nothing is known of them."""
+        return None
 
     def __repr__(self) -> str:
         places = ""
@@ -331,8 +344,41 @@ class Domain(ReadOnly):
         return self.points
 
 
+@frozen
+class Tiles(Domain):
+    """Rectangles that tile one."""
+
+    _takes: ClassVar[str] = "a grid takes"
+
+    @property
+    def _box(self) -> Box:
+        """(west, south, east, north) of all, as positions have them."""
+        raise NotImplementedError
+
+    def _holding(self, query: Floats) -> Ints:
+        """Index of what holds each row of ``query``, or -1; longitudes count as written."""
+        raise NotImplementedError
+
+    def located(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
+        """Index of the rectangle that holds each row of ``xy``, or -1 outside.
+
+        Rows are (x, y) in the domain's unit, or (longitude, latitude) where it is over degrees.
+        Rectangles are closed on the low side; the outer border belongs to them. Longitudes count
+        whichever way around the globe they are written.
+        """
+        if max_distance is not None:
+            raise ProblemError(f"{self._takes} no max_distance", where="max_distance")
+        if self.frame:
+            refuse_latitude_first(xy, where="points")
+        query = coordinate_rows(xy, 2)
+        if self.frame:
+            west, _, east, _ = self._box
+            query = np.column_stack([sphere.turned(query[:, 0], west, east), query[:, 1]])
+        return self._holding(query)
+
+
 @record
-class Grid(Domain):
+class Grid(Tiles):
     """A rectangular grid of cells: label (row, column), index row * columns + column.
 
     Points are the cell centres, x growing with the column and y with the row. Cells have
@@ -367,7 +413,7 @@ class Grid(Domain):
     columns: int = 1
     cell: tuple[float, float] = (1.0, 1.0)
     origin: tuple[float, float] = (0.0, 0.0)
-    bounds: tuple[float, float, float, float] | None = field(default=None)
+    bounds: Box | None = field(default=None)
 
     def __init__(
         self,
@@ -389,7 +435,10 @@ class Grid(Domain):
             )
         box = None if bounds is None else box_of(bounds)
         given = {"cell": cell, "unit": unit, "origin": origin}
-        own, km = ((1.0, 1.0), "") if box is None else (_cell_in_km(box, rows, columns), "km")
+        own, km = (1.0, 1.0), ""
+        if box is not None:
+            cosine = float(np.cos(np.radians((box[1] + box[3]) / 2)))
+            own, km = _cell_in_km(box, rows, columns, cosine), "km"
         width, height = own if cell is None else pair_of(cell, "cell")
         if width <= 0 or height <= 0:
             raise ProblemError(
@@ -429,6 +478,14 @@ class Grid(Domain):
         """The bounds that its km are measured from."""
         return () if self.bounds is None else ("bounds", *self.bounds)
 
+    @property
+    def _degrees(self) -> Box | None:
+        if self.bounds is None:
+            return None
+        west, south, east, north = self.bounds
+        width, height = self.columns * self.cell[0], self.rows * self.cell[1]
+        return west, south, width / (east - west), height / (north - south)
+
     def __repr__(self) -> str:
         width, height = self.cell
         over = "" if self.bounds is None else f", bounds={self.bounds}"
@@ -444,30 +501,15 @@ class Grid(Domain):
         over: list[tuple[str, object]] = [] if self.bounds is None else [("bounds", self.bounds)]
         return [("cells", f"{self.rows} x {self.columns} of {size}"), *super()._facts(), *over]
 
-    def located(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
-        """Index of the cell that holds each row of ``xy``, or -1 outside the grid.
-
-        Rows are (x, y) in the grid's unit, or (longitude, latitude) for a geographic grid. Cells
-        are closed on the low side; the outer border belongs to the grid. Longitudes count whichever
-        way around the globe they are written.
-        """
-        if max_distance is not None:
-            raise ProblemError("a grid takes no max_distance", where="max_distance")
+    @property
+    def _box(self) -> Box:
         if self.bounds is not None:
-            refuse_latitude_first(xy, where="points")
-        query = coordinate_rows(xy, 2)
-        if self.bounds is not None:
-            x0, _, x1, _ = self.bounds
-            query = np.column_stack([sphere.turned(query[:, 0], x0, x1), query[:, 1]])
-        return self._holding(query)
+            return self.bounds
+        (x, y), (width, height) = self.origin, self.cell
+        return x, y, x + self.columns * width, y + self.rows * height
 
     def _holding(self, query: Floats) -> Ints:
-        """Index of the cell that holds each row of ``query``, or -1; longitudes as written."""
-        if self.bounds is None:
-            (x0, y0), (width, height) = self.origin, self.cell
-            x1, y1 = x0 + self.columns * width, y0 + self.rows * height
-        else:
-            x0, y0, x1, y1 = self.bounds
+        x0, y0, x1, y1 = self._box
         with np.errstate(invalid="ignore"):
             inside = (query >= (x0, y0)).all(axis=1) & (query <= (x1, y1)).all(axis=1)
         unit = (query[inside] - (x0, y0)) / (x1 - x0, y1 - y0)
@@ -489,24 +531,18 @@ def great_circle(p: Floats, q: Floats) -> Floats:
     return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.minimum(half, 1)))
 
 
-def _cell_in_km(
-    box: tuple[float, float, float, float], rows: int, columns: int
-) -> tuple[float, float]:
+def _cell_in_km(box: Box, rows: int, columns: int, cosine: float) -> tuple[float, float]:
+    """Width and height of the cells of a box, whose middle latitude has the cosine."""
     west, south, east, north = box
     degree = np.pi / 180 * EARTH_RADIUS_KM
-    width = (east - west) * degree * float(np.cos(np.radians((south + north) / 2)))
-    return width / columns, (north - south) * degree / rows
+    return (east - west) * degree * cosine / columns, (north - south) * degree / rows
 
 
-def _has_cells(
-    box: tuple[float, float, float, float], rows: int, columns: int, cell: tuple[float, float]
-) -> bool:
+def _has_cells(box: Box, rows: int, columns: int, cell: tuple[float, float]) -> bool:
     """Whether cells are those of a box up to the rounding of another machine's cosine, which near a
     pole is large beside it: decided in the order of docs/packed.md, alike by every reader."""
-    west, south, east, north = box
-    cosine = float(sphere.sines(np.array([(south + north) / 2]))[1][0])
-    degree = np.pi / 180 * EARTH_RADIUS_KM
-    width, height = (east - west) * degree * cosine / columns, (north - south) * degree / rows
+    cosine = float(sphere.sines(np.array([(box[1] + box[3]) / 2]))[1][0])
+    width, height = _cell_in_km(box, rows, columns, cosine)
     off = abs(width - cell[0]) * cosine
     return bool(
         off <= (_CLOSE * cosine + _COSINE) * cell[0] and abs(height - cell[1]) <= _CLOSE * cell[1]

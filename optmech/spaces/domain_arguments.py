@@ -9,13 +9,18 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
+from optmech.exact.checked import one_of
 
+Box = tuple[float, float, float, float]
+"""(west, south, east, north), or what else there is four of: a place and two scales."""
 Outlines = tuple[tuple[Floats, ...], ...]
 """For every element its rings, each of shape (k, 2)."""
 
 
 def unit_text(value: object, coordinates: str) -> str:
-    """A unit as text; of longitude and latitude always km."""
+    """A unit as text; of longitude and latitude always km. Refuses other coordinates than these and
+    those of a plane."""
+    one_of(coordinates, ("plane", "lonlat"), "coordinates")
     if not isinstance(value, str):
         raise ProblemError(f"{value!r} is not text", where="unit", remedy='Give text such as "km"')
     if coordinates == "lonlat" and value not in ("", "km"):
@@ -96,7 +101,7 @@ def pair_of(value: float | Sequence[float], where: str) -> tuple[float, float]:
     return float(array[0]), float(array[1])
 
 
-def box_of(value: Sequence[float]) -> tuple[float, float, float, float]:
+def box_of(value: Sequence[float]) -> Box:
     """(west, south, east, north) in degrees."""
     array = finite_array(value, where="bounds")
     if array.shape != (4,):

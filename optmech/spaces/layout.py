@@ -13,7 +13,8 @@ from optmech.base.machine import needed
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
-from optmech.spaces.observables import Subsets, Suppressible
+from optmech.spaces.domain_arguments import Box
+from optmech.spaces.observables import Suppressible
 from optmech.spaces.regions import Regions
 
 _CORNERS = 24
@@ -37,7 +38,7 @@ class Layout(ReadOnly):
     unit: str
     exact: bool
     """Whether the outlines are the elements' own, and not merely what is nearest."""
-    degrees: tuple[float, float, float, float] | None = None
+    degrees: Box | None = None
     """Longitude and latitude of the plane's origin, and what a degree of each counts for in it;
     None where nothing is known of them."""
 
@@ -95,7 +96,7 @@ class Plane:
 
     stretch: tuple[float, float]
     unit: str
-    degrees: tuple[float, float, float, float] | None
+    degrees: Box | None
 
     def into(self, points: Floats) -> Floats:
         """Points (n, 2) in the picture's unit."""
@@ -106,7 +107,7 @@ class Plane:
         known."""
         assert self.degrees is not None
         x, y, across, along = self.degrees
-        return np.asarray((lonlat - (x, y)) * (across, along))
+        return (lonlat - (x, y)) * (across, along)
 
 
 def plane_of(domain: Domain) -> Plane:
@@ -114,20 +115,7 @@ def plane_of(domain: Domain) -> Plane:
     assert domain.points is not None
     if domain.coordinates == "lonlat":
         return plane_of_degrees(domain.points)
-    degrees = None
-    match domain.frame:
-        case ("bounds", float(west), float(south), float(east), float(north)):
-            grid = domain
-            while isinstance(grid, Subsets):
-                # measured from the corner of the grid that it is made of
-                grid = grid.base
-            if isinstance(grid, Grid):
-                across = grid.columns * grid.cell[0] / (east - west)
-                along = grid.rows * grid.cell[1] / (north - south)
-                degrees = (west, south, across, along)
-        case ("scale", float(x), float(y), float(across), float(along)):
-            degrees = (x, y, across, along)
-    return Plane((1.0, 1.0), domain.unit, degrees)
+    return Plane((1.0, 1.0), domain.unit, domain._degrees)
 
 
 def plane_of_degrees(lonlat: Floats) -> Plane:
@@ -207,11 +195,8 @@ def geometries(domain: Domain, *, degrees: bool = True) -> Iterator[Any]:
         offset, scale = np.array(drawn.degrees[:2]), np.array(drawn.degrees[2:])
     elif shown.coordinates == "lonlat":
         scale = np.array(plane_of(shown).stretch)
-    rings = np.split(drawn.corners / scale + offset, drawn.ring_ends[:-1])
-    begin = 0
-    for end in drawn.shape_ends.tolist():
-        own = [closed(ring) for ring in rings[begin:end]]
-        begin = end
+    for rings in drawn.shapes:
+        own = [closed(ring / scale + offset) for ring in rings]
         yield {"type": "Polygon", "coordinates": own} if len(own) == 1 else _even_odd(own)
 
 

@@ -16,7 +16,7 @@ from optmech.base.labelled import own_labels
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
-from optmech.exact.number import parse_exact
+from optmech.exact.number import float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import (
     Distance,
@@ -32,10 +32,7 @@ from optmech.spaces.layout import layout
 from optmech.spaces.observables import Subsets, Suppressible
 
 __all__ = ["over_cells", "over_members", "powered", "with_suppression"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 Reduce = Literal["mean", "max", "min"]
@@ -44,10 +41,19 @@ _FAR = 1e4
 
 
 @dataclass(frozen=True)
-class _OverMembers:
+class _Reduced:
     distance: Distance
     reduce: Reduce
 
+    def __post_init__(self) -> None:
+        if self.reduce not in ("mean", "max", "min"):
+            raise ProblemError(
+                f"{self.reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce"
+            )
+
+
+@dataclass(frozen=True)
+class _OverMembers(_Reduced):
     def __call__(self, a: Domain, b: Domain) -> Floats:
         if not isinstance(b, Subsets):
             raise ProblemError(
@@ -61,10 +67,7 @@ class _OverMembers:
 
 
 @dataclass(frozen=True)
-class _OverCells:
-    distance: Distance
-    reduce: Reduce
-
+class _OverCells(_Reduced):
     def __call__(self, a: Domain, b: Domain) -> Floats:
         drawn = layout(b)
         if drawn is None or not drawn.exact:
@@ -127,7 +130,7 @@ class _Powered:
         return f"{distance_name(self.distance)}^{self.exponent:g}"
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
-        return np.asarray(self.distance(a, b) ** self.exponent)
+        return self.distance(a, b) ** self.exponent
 
 
 def powered(distance: DistanceLike, exponent: float) -> Distance:
@@ -141,9 +144,7 @@ def powered(distance: DistanceLike, exponent: float) -> Distance:
      [1. 0. 1.]
      [4. 1. 0.]]
     """
-    return _Powered(
-        as_distance(distance), float(parse_exact(exponent, where="loss.power", positive=True))
-    )
+    return _Powered(as_distance(distance), float_of(exponent, "loss.power", positive=True))
 
 
 @checked_arguments
@@ -160,8 +161,6 @@ def over_members(distance: DistanceLike, reduce: Reduce = "mean") -> Distance:
      [1.5 0.5]
      [2.5 0.5]]
     """
-    if reduce not in ("mean", "max", "min"):
-        raise ProblemError(f"{reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce")
     return _OverMembers(as_distance(distance), reduce)
 
 
@@ -189,8 +188,6 @@ def over_cells(distance: DistanceLike, reduce: Reduce = "mean") -> Distance:
     [[0.3826 1.0434]
      [1.0434 0.3826]]
     """
-    if reduce not in ("mean", "max", "min"):
-        raise ProblemError(f"{reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce")
     return _OverCells(as_distance(distance), reduce)
 
 
@@ -309,7 +306,7 @@ def _primitive(t: Floats, h: Floats) -> Floats:
     size = np.abs(h)
     safe = np.where(size > 0, size, 1.0)
     bent = np.where(size > 0, h**2 * np.arcsinh(t / safe), 0.0)
-    return np.asarray(0.5 * (t * np.hypot(t, h) + bent))
+    return 0.5 * (t * np.hypot(t, h) + bent)
 
 
 def _least(points: Floats, rings: list[Floats]) -> Floats:

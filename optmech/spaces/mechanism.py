@@ -334,7 +334,7 @@ class Mechanism(ReadOnly):
             raise ProblemError(
                 f"{weights.size} weights for {len(self.secrets)} secrets", where="lam"
             )
-        return np.asarray(weights @ self.matrix)
+        return weights @ self.matrix
 
 
 def _labelled(value: Any, where: str) -> Domain:
@@ -373,11 +373,7 @@ def _parts_of(value: Any, domain: Domain | None, where: str) -> tuple[Domain, Do
     return secrets, observables, array if plain else value
 
 
-def _of_numbers(value: Any, domain: Domain | None, where: str) -> Mechanism:
-    return Mechanism(*_parts_of(value, domain, where))
-
-
-READERS["Mechanism"] = _of_numbers
+READERS["Mechanism"] = lambda *given: Mechanism(*_parts_of(*given))
 
 
 def mechanism_from(value: object, where: str) -> Mechanism:

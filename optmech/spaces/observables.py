@@ -16,12 +16,10 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.domain_arguments import Box
 
 __all__ = ["Subsets", "Suppressible", "coarser", "subsets", "suppressible"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 @record
@@ -71,6 +69,10 @@ class Subsets(Domain):
     def frame(self) -> tuple[Hashable, ...]:
         """That of the base."""
         return self.base.frame
+
+    @property
+    def _degrees(self) -> Box | None:
+        return self.base._degrees
 
 
 @record

@@ -15,7 +15,7 @@ from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import card
 from optmech.errors import ProblemError
-from optmech.exact.checked import amount
+from optmech.exact.number import float_of
 from optmech.spaces.arguments import READERS, checked_arguments
 from optmech.spaces.domain import Domain
 
@@ -178,7 +178,7 @@ class Prior(ReadOnly):
             As ``Prior``; and when no counted label is in the domain, or the index of a Series
             numbers its rows and not the secrets.
         """
-        extra = amount(smoothing, "smoothing")
+        extra = float_of(smoothing, "smoothing")
         labels = own_labels(counts)
         if labels is not None:
             items = _labelled_counts(counts, labels, domain)
@@ -239,7 +239,7 @@ class Prior(ReadOnly):
                 remedy="Give x, the longitude, first and y, the latitude, second; bounds are west, "
                 "south, east, north",
             )
-        extra = amount(smoothing, "smoothing")
+        extra = float_of(smoothing, "smoothing")
         if binning.inside == 0 and extra == 0:
             without = f"; {int(lacking.sum())} have no coordinates" if lacking.any() else ""
             raise ProblemError(
@@ -276,9 +276,7 @@ class Prior(ReadOnly):
             heavy = columns[weight]
             bad = np.flatnonzero(~np.isfinite(heavy))
             if len(bad):
-                raise ProblemError(
-                    f"data row {bad[0] + 1} has no usable {weight!r}", where=str(path)
-                )
+                raise ProblemError(f"data row {bad[0] + 1} has no usable {weight!r}", where=path)
         return cls.from_points(domain, xy, heavy, max_distance=max_distance, smoothing=smoothing)
 
     @property

@@ -18,7 +18,7 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import parse_fraction
 from optmech.exact.numerators import MAX_BITS, Numerators, WholeRows
 from optmech.spaces.prior import Prior
 
@@ -153,7 +153,4 @@ def composed(
 def _rational(value: object, where: str) -> Fraction:
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
         return Fraction(int(value))
-    number: Exact = parse_exact(value, where=where)
-    if number.log_of is not None:
-        raise ProblemError(f"{value!r} is no rational number", where=where, remedy='Write "1/3"')
-    return number.factor
+    return parse_fraction(value, where=where)

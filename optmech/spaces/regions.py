@@ -16,22 +16,21 @@ from optmech.base.labelled import refuse_other_rows
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.domain import Domain, Grid, Tiles
+from optmech.spaces.domain_arguments import Box
 from optmech.spaces.prior import Prior
-from optmech.spaces.sphere import turned
 
 __all__ = ["Regions", "attribute_distributions", "quadrisect"]
+__dir__ = __all__.copy
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
+_PLAIN: Box = (0.0, 0.0, 1.0, 1.0)
+"""Of coordinates that are those of the plane."""
 _DEEPEST = 12
 
 
 @record
-class Regions(Domain):
+class Regions(Tiles):
     """Rectangles that tile an area: label (row, column, quarters), point the centre.
 
     ``quarters`` is "" for a whole cell of the grid, else one digit per split: 0 south-west,
@@ -48,8 +47,9 @@ class Regions(Domain):
     [0, -1]
     """
 
+    _takes = "regions take"
     boxes: Floats = field(default_factory=lambda: np.zeros((0, 4)))
-    scale: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0)
+    scale: Box = _PLAIN
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Regions(Domain):
         boxes: ArrayLike,
         *,
         unit: str = "",
-        scale: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0),
+        scale: Box = _PLAIN,
     ) -> None:
         edges = finite_array(boxes, where="boxes", ndim=2)
         vars(self).update(boxes=edges, scale=scale)
@@ -69,27 +69,19 @@ class Regions(Domain):
     @property
     def frame(self) -> tuple[Hashable, ...]:
         """The corner and scale of the grid that was refined, where that reads degrees."""
-        return () if self.scale == (0.0, 0.0, 1.0, 1.0) else ("scale", *self.scale)
+        return () if self.scale == _PLAIN else ("scale", *self.scale)
 
-    def located(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
-        """Index of the region that holds each row of ``xy``, or -1 outside.
+    @property
+    def _degrees(self) -> Box | None:
+        return self.scale if self.frame else None
 
-        Rows are coordinates of the grid that was refined: (longitude, latitude) if it is
-        geographic. Regions are closed on the low side; the outer border belongs to them.
-        """
-        if max_distance is not None:
-            raise ProblemError("regions take no max_distance", where="max_distance")
-        query = coordinate_rows(xy, 2)
-        if self.frame:
-            x0, _, sx, _ = self.scale
-            west, east = self.boxes[:, 0].min(), self.boxes[:, 2].max()
-            x = turned(query[:, 0], x0 + west / sx, x0 + east / sx)
-            query = np.column_stack([x, query[:, 1]])
-        return self._holding(query)
+    @property
+    def _box(self) -> Box:
+        x, y, sx, sy = self.scale
+        (west, south), (east, north) = self.boxes[:, :2].min(axis=0), self.boxes[:, 2:].max(axis=0)
+        return x + west / sx, y + south / sy, x + east / sx, y + north / sy
 
     def _holding(self, query: Floats) -> Ints:
-        """Index of the region that holds each row of ``query``, or -1: longitudes count as
-        written."""
         x0, y0, sx, sy = self.scale
         ends = self.boxes.max(axis=0)[2:]
         plane = (query - (x0, y0)) * (sx, sy)
@@ -132,7 +124,7 @@ def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
             where="regions",
             remedy="Use a coarser grid",
         )
-    scale = _scale(grid)
+    scale = grid._degrees or _PLAIN
     points = coordinate_rows(xy, 2)
     cells = grid.locate(points)
     if not (cells >= 0).any():
@@ -204,12 +196,3 @@ def _quarters(
         ("2", (west, y, x, north), ~right & upper),
         ("3", (x, y, east, north), right & upper),
     ]
-
-
-def _scale(grid: Grid) -> tuple[float, float, float, float]:
-    """(x0, y0, sx, sy): how the grid's own coordinates become plane ones."""
-    if grid.bounds is None:
-        return (0.0, 0.0, 1.0, 1.0)
-    west, south, east, north = grid.bounds
-    width, height = grid.columns * grid.cell[0], grid.rows * grid.cell[1]
-    return (west, south, width / (east - west), height / (north - south))

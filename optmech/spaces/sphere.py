@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints, slices
 from optmech.base.read_only import ReadOnly, record
 
 FAR = 2.0**100
@@ -25,7 +25,7 @@ _AT_ONCE = 2**20
 _TIE = 1e-12
 
 
-def is_position(points: Floats, globe: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def is_position(points: Floats, globe: bool) -> Bools:
     """Which rows (n, k) are positions: finite, at most 2^100, and of latitudes up to 90 degrees."""
     with np.errstate(invalid="ignore"):
         found = (np.abs(points) <= FAR).all(axis=1)
@@ -73,7 +73,7 @@ def squares(step: Floats) -> Floats:
         out = step[..., 0] * step[..., 0]
         for k in range(1, step.shape[-1]):
             out = out + step[..., k] * step[..., k]
-    return np.asarray(out)
+    return out
 
 
 def nearest(places: Floats, points: Floats) -> tuple[Ints, Floats]:
@@ -104,8 +104,8 @@ def nearest(places: Floats, points: Floats) -> tuple[Ints, Floats]:
 
 @record
 class Border(ReadOnly):
-    """Edges of a region, straight in its coordinates, in parts; on the globe the parts count as the
-    chords between their ends.
+    """Edges of a region, or segments of roads, straight in their coordinates, in parts; on the
+    globe the parts count as the chords between their ends.
 
     A foot is no further from its position than the nearest point of the border by more than the
     square of a part's |Δλ| + |Δφ|, in radians, over 4 (theory, "Positions outside").
@@ -119,12 +119,18 @@ class Border(ReadOnly):
     """The same as vectors: where parts begin, and to where they lead; (E, 2), or (E, 3) on the
     globe."""
     globe: bool
+    edge: Ints
+    part: Ints
+    parts: Ints
+    """The number of the edge of every part, that of the part on its edge, and how many this has,
+    (E,)."""
 
     @classmethod
     def of(cls, start: Floats, end: Floats, globe: bool) -> Border:
         """The border of edges from ``start`` to ``end``, both (n, 2)."""
         if not globe:
-            return cls(start, end, start, end - start, False)
+            every = np.arange(len(start))
+            return cls(start, end, start, end - start, False, every, 0 * every, 0 * every + 1)
         wide = np.abs(end - start).max(axis=1)
         counts = np.clip(np.ceil(wide * _PARTS_PER_DEGREE), 1, _MOST_PARTS).astype(np.int64)
         edge = np.repeat(np.arange(len(counts)), counts)
@@ -135,7 +141,7 @@ class Border(ReadOnly):
             (part + 1 == count)[:, None], end[edge], begin + ((part + 1) / count)[:, None] * step
         )
         tails = vectors(first)
-        return cls(first, last, tails, vectors(last) - tails, True)
+        return cls(first, last, tails, vectors(last) - tails, True, edge, part, count)
 
     @classmethod
     def around(cls, west: float, south: float, east: float, north: float) -> Border:
@@ -144,28 +150,30 @@ class Border(ReadOnly):
         return cls.of(ring, np.roll(ring, -1, axis=0), True)
 
     def feet(self, points: Floats) -> Floats:
-        """The points of the border next to ``points`` (n, 2); the first part of the least distance
-        counts."""
-        out = np.empty((len(points), 2))
-        size = max(1, _AT_ONCE // len(self.start))
-        for begin in range(0, len(points), size):
-            out[begin : begin + size] = self._feet(points[begin : begin + size])
-        return out
+        """The points of the border next to ``points`` (n, 2)."""
+        which, share = self._next_to(points)
+        first = self.start[which]
+        return first + share[:, None] * (self.end[which] - first)
 
-    def _feet(self, points: Floats) -> Floats:
+    def shares(self, points: Floats) -> tuple[Ints, Floats]:
+        """The edges (n,) of these points of the border, and the shares of the way along each."""
+        which, share = self._next_to(points)
+        return self.edge[which], (self.part[which] + share) / self.parts[which]
+
+    def _next_to(self, points: Floats) -> tuple[Ints, Floats]:
+        """The parts next to points, (n,), and the share of the way along each; the first part of
+        the least distance counts."""
+        which, share = np.empty(len(points), dtype=np.int64), np.empty(len(points))
+        for part in slices(len(points), len(self.start), _AT_ONCE):
+            which[part], share[part] = self._nearest(points[part])
+        return which, share
+
+    def _nearest(self, points: Floats) -> tuple[Ints, Floats]:
         own = vectors(points) if self.globe else points
         axes = range(own.shape[1])
         length = squares(self.along)
-        dot: Floats = np.zeros(1)
-        for k in axes:
-            term = (own[:, k, None] - self.tails[:, k]) * self.along[:, k]
-            dot = term if k == 0 else dot + term
+        dot = sum((own[:, k, None] - self.tails[:, k]) * self.along[:, k] for k in axes)
         share = np.clip(dot / np.where(length > 0, length, 1.0), 0.0, 1.0)
-        apart: Floats = np.zeros(1)
-        for k in axes:
-            step = own[:, k, None] - (self.tails[:, k] + share * self.along[:, k])
-            apart = step * step if k == 0 else apart + step * step
-        which = apart.argmin(axis=1)
-        chosen = np.take_along_axis(share, which[:, None], 1)
-        first = self.start[which]
-        return np.asarray(first + chosen * (self.end[which] - first))
+        steps = (own[:, k, None] - (self.tails[:, k] + share * self.along[:, k]) for k in axes)
+        which = np.asarray(sum(step * step for step in steps)).argmin(axis=1)
+        return which, np.take_along_axis(share, which[:, None], 1)[:, 0]

@@ -1,7 +1,7 @@
 """Shipped coarsening beside certified designs: who gives which privacy at what loss."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,16 +11,20 @@ from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.mechanisms.coarsening import dense_areas, offset_snapped, rounded_degrees, snapped
 from optmech.mechanisms.planar import planar_laplace
+from optmech.pipeline.profiles import load_profile
 from optmech.pipeline.solve import solve
 from optmech.problem import MetricPrivacy, Problem
 from optmech.spaces.distances import euclidean
 from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
+from optmech.sweeps.frontier import least_epsilon
 
 _RATES = np.geomspace(0.05, 20.0, 25)
 """Rates of the certified designs, per diameter of a region of ten units: see ``_ladder``."""
 _GAP = 1e-3
+_CLOSE = 0.01
+"""Of ε, to which the least one at a loss is searched."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +39,7 @@ class Compared(Shown):
     attack: float
     """Error of the optimal attack, in the same unit."""
     design: Design | None
-    """None where no design of the ladder loses as little."""
+    """None where no design loses as little at any rate that is tried."""
     design_epsilon: float
     design_attack: float
 
@@ -69,7 +73,7 @@ def compare_coarsening(
     prior: Prior, *, progress: Callable[[str], None] | None = None
 ) -> list[Compared]:
     """Measure every model of ``shipped`` under a prior, beside the certified design of the least ε
-    (of a ladder of 25 rates) whose loss is no larger.
+    (to 1 %) whose loss is no larger: between the rates of a ladder that is searched.
 
     Designs minimise the expected Euclidean distance under metric privacy, to a proved gap of 0.1 %.
     Raises ProblemError unless the places have two plane coordinates.
@@ -85,8 +89,7 @@ def compare_coarsening(
     found = []
     for name, mechanism in shipped(prior).items():
         loss = expected_loss(mechanism, prior, distance)
-        fitting = [(rate, design) for rate, design in ladder if design.loss <= loss]
-        rate, design = min(fitting, key=lambda pair: pair[0]) if fitting else (np.nan, None)
+        rate, design = _of_no_more_loss(ladder, loss)
         found.append(
             Compared(
                 name,
@@ -99,6 +102,24 @@ def compare_coarsening(
             )
         )
     return found
+
+
+def _of_no_more_loss(
+    ladder: list[tuple[float, Design]], loss: float
+) -> tuple[float, Design | None]:
+    """The design of the least rate that loses no more; of none on a ``ladder`` of rising rates
+    without one that does, and the ladder's first where that does."""
+    k = next((k for k, (_, design) in enumerate(ladder) if design.loss <= loss), None)
+    if k is None:
+        return np.nan, None
+    rate, design = ladder[k]
+    if k == 0:
+        return rate, design
+    found = least_epsilon(
+        design.problem, loss, ladder[k - 1][0], rate, tolerance=_CLOSE,
+        profile=replace(load_profile("auto"), gap=_GAP),
+    )  # fmt: skip
+    return found.upper, found.design
 
 
 def _ladder(prior: Prior, progress: Callable[[str], None] | None) -> Iterator[tuple[float, Design]]:

@@ -23,8 +23,7 @@ from typing import Any
 
 from optmech.base.interrupts import undisturbed
 from optmech.base.lock import locked
-from optmech.base.paths import path_of
-from optmech.base.storage import write_atomically
+from optmech.base.storage import path_of, write_atomically
 from optmech.designs.design import Design
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
@@ -153,7 +152,7 @@ class RunDirectory:
         except (OSError, ValueError) as error:
             raise ProblemError(
                 f"cannot be made: {getattr(error, 'strerror', None) or error}",
-                where=str(self.path),
+                where=self.path,
                 remedy="Choose a directory whose parent exists and is writable",
             ) from error
 
@@ -165,7 +164,7 @@ class RunDirectory:
             if any(not entry.name.startswith(".") for entry in self.path.iterdir()):
                 raise ProblemError(
                     "is neither empty nor the directory of a sweep",
-                    where=str(self.path),
+                    where=self.path,
                     remedy="Choose another directory",
                 )
             about = {"title": plan.title, "columns": list(plan.columns)}
@@ -175,7 +174,7 @@ class RunDirectory:
         if other:
             raise ProblemError(
                 f"is the directory of another sweep: {' and '.join(other)} differ",
-                where=str(self.path),
+                where=self.path,
                 remedy="Choose another directory, or run the sweep that it belongs to",
             )
 
@@ -190,7 +189,7 @@ class RunDirectory:
         except OSError as error:
             raise ProblemError(
                 f"cannot be written: {error.strerror}",
-                where=str(self.path),
+                where=self.path,
                 remedy="Choose a folder that is writable and has room",
             ) from error
 
@@ -201,7 +200,7 @@ def write_run_file(path: Path, content: bytes) -> None:
     if os.path.exists(path) and not os.path.isfile(path):
         raise ProblemError(
             "cannot be written: it is no regular file",
-            where=str(path),
+            where=path,
             remedy="Remove it, and run the sweep again",
         )
     write_atomically(path, content)
@@ -217,6 +216,6 @@ def read_manifest(path: Path) -> Mapping[str, Any]:
         pass
     raise ProblemError(
         "is not the directory of a sweep",
-        where=str(path),
+        where=path,
         remedy="Give a directory that optmech sweep has written",
     )

@@ -13,7 +13,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.designs.design import Design
 from optmech.errors import InfeasibleError, ProblemError
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.number import Number, float_of
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.solve import solve
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
@@ -23,10 +23,7 @@ from optmech.sweeps.axes import Cell, parse_place
 from optmech.sweeps.templates import ObjectTemplate
 
 __all__ = ["LeastEpsilon", "cheapest", "least_epsilon", "pareto_front"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 Row = Mapping[str, Cell]
@@ -213,10 +210,10 @@ def least_epsilon(
     1.1 True
     """
     search = _Bisection(problem, place, maximum_loss, load_profile(profile))
-    low, high = (float(parse_exact(end, where=n)) for end, n in ((low, "low"), (high, "high")))
+    low, high = (float_of(end, n) for end, n in ((low, "low"), (high, "high")))
     if not low < high:
         raise ProblemError(f"{low:g} is not below {high:g}", where="low", remedy="Give low < high")
-    width = float(parse_exact(tolerance, where="tolerance", positive=True))
+    width = float_of(tolerance, "tolerance", positive=True)
     at_high = search.decide(high)
     if at_high is None or not at_high.loss <= search.limit:
         seen = "cannot be told from" if at_high is None else "is proved to exceed"
@@ -262,7 +259,7 @@ class _Bisection:
                 f"the loss need not fall as {place} grows", where="place", remedy="Name an ε or a δ"
             )
         self._template, self._place, self._profile = ObjectTemplate(problem), place, profile
-        self.limit = float(parse_exact(limit, where="maximum_loss"))
+        self.limit = float_of(limit, "maximum_loss")
         self._nearest: dict[float, Design] = {}
         self.solves = 0
 
@@ -306,7 +303,7 @@ def _number(row: Row, name: str) -> float | None:
     value = row[name]
     if isinstance(value, str):
         try:
-            return float(parse_exact(value, where=name))
+            return float_of(value, name)
         except ProblemError:
             return None
     return float(value) if isinstance(value, int | float) else None

@@ -1,32 +1,45 @@
-"""``om.sweep``: every design of a sweep into a run directory, resumable."""
+"""``om.sweep``: every design of a sweep into a run directory, resumable; its table."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from optmech.base.paths import path_of
 from optmech.base.shown import Shown
+from optmech.base.storage import csv_bytes, path_of
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.number import Number
 from optmech.files import find_problem
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.problem import Problem
+from optmech.reading.bounded import read_text, translated
 from optmech.reading.source import read_document
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
+from optmech.spaces.labels import number_of
 from optmech.spaces.prior import Prior
-from optmech.sweeps.axes import FIGURES, OF_REGIONS, Axis, Cell, named, simple_axis, zipped
-from optmech.sweeps.directory import RunDirectory, read_manifest
+from optmech.sweeps.axes import (
+    FIGURES,
+    MEASURED,
+    OF_REGIONS,
+    Axis,
+    Cell,
+    named,
+    simple_axis,
+    zipped,
+)
+from optmech.sweeps.directory import RunDirectory, read_manifest, write_run_file
 from optmech.sweeps.file import read_plan
 from optmech.sweeps.plan import Plan
 from optmech.sweeps.scheduler import Progress, Report, Scheduler, opened
-from optmech.sweeps.table import Row, make_rows, read_table, write_tables
 from optmech.sweeps.templates import DocumentTemplate, ObjectTemplate, Template
 
 Plain: TypeAlias = "Number | bool | Sequence[Plain] | Mapping[str, Plain] | None"
@@ -80,11 +93,11 @@ class SweepResult(Shown):
                 if any(row[name] != found.get(name) for name in names):
                     raise ProblemError(
                         f"the design of task {task!r} has other figures than the table",
-                        where=str(self.directory),
+                        where=self.directory,
                         remedy="Run the sweep again: tasks that do not fit are done anew",
                     )
                 return design
-        raise ProblemError(f"task {task!r} has no design", where=str(self.directory))
+        raise ProblemError(f"task {task!r} has no design", where=self.directory)
 
     @staticmethod
     @checked_arguments
@@ -164,11 +177,15 @@ def sweep(
     """
     plan = _plan(problem, axes, profile, gap, time_limit, chain)
     folder = Path(mkdtemp(prefix="optmech-sweep-") if directory is None else directory)
-    counts = Progress(progress, plan.count)
+    counts = Progress(progress or (lambda _: None), plan.count)
     with RunDirectory.opened(folder, plan) as run:
 
         def table() -> None:
-            write_tables(run, make_rows(run, plan))
+            """``table.csv``, and ``table.parquet`` where pyarrow is installed."""
+            rows = make_rows(run, plan)
+            write_run_file(run.path / "table.csv", to_csv(rows))
+            if find_spec("pyarrow") is not None:
+                write_run_file(run.path / "table.parquet", to_parquet(rows))
 
         with opened(executor, workers, plan.count) as pool:
             try:
@@ -289,3 +306,79 @@ def _text(row: Row, names: Sequence[str]) -> str:
         short = f"{value:.6g}" if isinstance(value, float) else str(value)
         parts.append(f"{name.rpartition('.')[2]} = {short}" if _is_number(value) else short)
     return ", ".join(parts)
+
+
+_KEYS = {"task", *FIGURES, "design"}
+_TABLE_BYTES = 2**29
+_REMEDY = "Run the sweep again: it goes on where it was"
+
+Row = dict[str, Cell]
+
+
+def make_rows(run: RunDirectory, plan: Plan) -> list[Row]:
+    """A row for every task of the plan that has a record."""
+    rows: list[Row] = []
+    records = run.records()
+    more = [name for name in (*MEASURED, *OF_REGIONS) if any(name in record for record in records)]
+    for record in records:
+        task = record["task"]
+        design = str(run.design_path(task).relative_to(run.path)) if record["digest"] else None
+        figures = {name: record.get(name) for name in (*FIGURES, *more)}
+        ends = {"start": plan.before(task), "design": design, "seconds": record.get("seconds")}
+        rows.append({"task": task, **plan.cells(task), **figures, **ends})
+    return rows
+
+
+def to_csv(rows: Sequence[Row]) -> bytes:
+    """UTF-8 with a header; nothing where there is no value, floats that read back bit by bit."""
+    listed = ([_entry(value) for value in row.values()] for row in rows)
+    return csv_bytes([*map(list, rows[:1]), *listed], end="\n")
+
+
+def _entry(value: Cell) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def to_parquet(rows: Sequence[Row]) -> bytes:
+    """The same as Parquet; a column of numbers and texts together becomes text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = list(rows[0]) if rows else []
+    columns = {name: _column([row[name] for row in rows]) for name in names}
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def _column(values: list[Cell]) -> list[Any]:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} and float in kinds:
+        return [None if value is None else float(value) for value in values]
+    if len(kinds) > 1:
+        return [None if value is None else _entry(value) for value in values]
+    return values
+
+
+def read_table(path: Path) -> list[Row]:
+    """The rows of a ``table.csv``, numbers as numbers and what is empty as None. Raises
+    ProblemError where it cannot be read, or is not a table that ``to_csv`` has written."""
+    text = io.StringIO(read_text(path, _TABLE_BYTES), newline="")
+    with translated(path, "is no table of a sweep", _REMEDY):
+        rows = list(csv.DictReader(text, strict=True))
+    if any(None in row or None in row.values() or not set(row) >= _KEYS for row in rows):
+        raise ProblemError("is no table of a sweep", where=path, remedy=_REMEDY)
+    found = [{name: _value(cell) for name, cell in row.items()} for row in rows]
+    tasks = {row["task"] for row in found if type(row["task"]) is int}
+    if len(tasks) < len(found):
+        raise ProblemError("has no task, or one twice", where=path, remedy=_REMEDY)
+    return found
+
+
+def _value(cell: str) -> Cell:
+    if cell in ("", "true", "false"):
+        return None if cell == "" else cell == "true"
+    number = number_of(cell)
+    return cell if number is None else number

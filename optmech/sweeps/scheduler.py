@@ -75,7 +75,7 @@ Report = Callable[[str], None]
 class Progress:
     """Counts tasks and says so at most every ``every`` seconds."""
 
-    report: Report | None
+    report: Report
     tasks: int
     done: int = 0
     """Tasks with a result, those of earlier runs included."""
@@ -100,15 +100,10 @@ class Progress:
         else:
             self.found(status)
 
-    def tell(self, text: str) -> None:
-        """Report a fact of its own."""
-        if self.report is not None:
-            self.report(text)
-
     def say(self, *, now: bool = False) -> None:
         """Report, unless that was done just before."""
         moment = time.monotonic()
-        if self.report is not None and (now or moment - self._said >= self.every):
+        if now or moment - self._said >= self.every:
             self._said = moment
             self.report(self.line(moment - self._started))
 
@@ -313,9 +308,9 @@ class Scheduler:
                 self._done.add(task)
                 self._progress.found(record["status"])
         for name in self._run.strays():
-            self._progress.tell(f"tasks/{name}: is of no task of this sweep, and ignored")
+            self._progress.report(f"tasks/{name}: is of no task of this sweep, and ignored")
         for doubt in self._run.doubts:
-            self._progress.tell(doubt)
+            self._progress.report(doubt)
         for task in range(plan.count):
             before = plan.before(task)
             if task not in self._done and (before is None or before in self._done):

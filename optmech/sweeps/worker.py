@@ -23,17 +23,14 @@ if TYPE_CHECKING:
 def figures_of(design: Design) -> dict[str, Any]:
     """Its summary, and ``attack_error``: what the optimal attack on its mechanism is left with, in
     the distance of ``choose_distance``; None where there is no mechanism."""
-    found = design.summary()
-    found["attack_error"] = None if design.matrix is None else _attack_error(design)
-    return found
-
-
-def _attack_error(design: Design) -> float:
     from optmech.analysis import attacks
     from optmech.problem.attacked import choose_distance
 
-    distance = choose_distance(design.problem)[1]
-    return float(attacks.optimal(design.mechanism, design.problem.prior, distance).error)
+    error, problem = None, design.problem
+    if design.matrix is not None:
+        _, distance = choose_distance(problem)
+        error = float(attacks.optimal(design.mechanism, problem.prior, distance).error)
+    return {**design.summary(), "attack_error": error}
 
 
 SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

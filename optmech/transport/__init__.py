@@ -52,10 +52,7 @@ __all__ = [
     "lifted",
     "wasserstein",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 def wasserstein(
@@ -91,7 +88,9 @@ def wasserstein(
     >>> om.transport.wasserstein([1, 0, 0], [0, 0.5, 0.5], d, p=np.inf).value
     2.0
     """
-    order = _order(p)
+    order = float_or_nan(p)
+    if not order >= 1:
+        raise ProblemError(f"{p!r} is not a number >= 1", where="p", remedy="Use 1, 2 or math.inf")
     masses = Masses.balance(a, b)
     everywhere = values_between(distance, domain_of(a), domain_of(b))
     values = _matrix(everywhere, masses)
@@ -152,13 +151,6 @@ def diameter(a: Distribution, b: Distribution, distance: DistanceLike) -> float:
     """
     masses = Masses.balance(a, b)
     return float(_matrix(values_between(distance, domain_of(a), domain_of(b)), masses).max())
-
-
-def _order(p: float | str) -> float:
-    order = float_or_nan(p)
-    if not order >= 1:
-        raise ProblemError(f"{p!r} is not a number >= 1", where="p", remedy="Use 1, 2 or math.inf")
-    return order
 
 
 def _matrix(array: Floats, masses: Masses) -> Floats:

@@ -15,9 +15,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import SolverError
@@ -351,7 +350,7 @@ def apportioned(masses: list[int]) -> Ints:
     return units
 
 
-Relation = NDArray[np.bool_]
+Relation = Bools
 
 
 def inside(masses: Masses, relation: Relation) -> Coupling | Violation:

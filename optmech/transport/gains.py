@@ -15,14 +15,13 @@ throughout: a, b and e^r may range as far as they like.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints, square_array
+from optmech.base.arrays import Floats, Ints, slices, square_array
 from optmech.base.memory import require
 from optmech.base.minplus import shortest_detour
 from optmech.base.read_only import record
@@ -32,7 +31,7 @@ from optmech.exact.checked import probability, weights
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, product_up, sum_up
 from optmech.exact.rounding import down, exp_down, exp_up, log_floats, up
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution, weights_of
 
 _FAR = 60.0
 """What is e^60 dearer than the decisive row is no use, what is as much cheaper all the same."""
@@ -217,10 +216,8 @@ def _with_simple_ones(
 
 _LARGEST = 1e300
 """Finite entries of r above this are refused: their sums might overflow."""
-_ENTRIES = 2_000_000
+_ENTRIES = 1_000_000
 """Of the arrays that are worked on at a time."""
-
-Weights = ArrayLike | Prior
 
 
 @record
@@ -276,7 +273,7 @@ class CarryOver(Shown):
         return min(1.0, sum_up(parts[0], grown, parts[2]))
 
 
-def carry_over(log_ratio: ArrayLike, a: Weights, b: Weights) -> CarryOver:
+def carry_over(log_ratio: ArrayLike, a: Distribution, b: Distribution) -> CarryOver:
     """The least ln Λ >= 0 with (aP)(o) <= Λ (bP)(o) for all o and every P that keeps ``log_ratio``.
 
     Parameters
@@ -306,7 +303,7 @@ def carry_over(log_ratio: ArrayLike, a: Weights, b: Weights) -> CarryOver:
 
 
 def carry_over_many(
-    log_ratio: ArrayLike, firsts: Sequence[Weights], seconds: Sequence[Weights]
+    log_ratio: ArrayLike, firsts: Sequence[Distribution], seconds: Sequence[Distribution]
 ) -> list[CarryOver]:
     """``carry_over`` for the pairs (firsts[k], seconds[k]), thousands of small ones a second.
 
@@ -326,24 +323,29 @@ def carry_over_many(
     count = len(most)
     pairs = [
         (
-            weights(_plain(a), _name("a", k, firsts), count),
-            weights(_plain(b), _name("b", k, firsts), count),
+            weights(weights_of(a), _name("a", k, firsts), count),
+            weights(weights_of(b), _name("b", k, firsts), count),
         )
         for k, (a, b) in enumerate(zip(firsts, seconds, strict=True))
     ]
-    alike: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for k, (a, b) in enumerate(pairs):
-        alike[int(np.count_nonzero(a)), int(np.count_nonzero(b))].append(k)
+    shapes = np.array([[np.count_nonzero(side) for side in pair] for pair in pairs], dtype=np.int64)
+    shapes = shapes.reshape(-1, 2)
     out: dict[int, CarryOver] = {}
-    for (n, m), indices in alike.items():
-        step = max(1, _ENTRIES // (n * m))
-        for begin in range(0, len(indices), step):
-            part = indices[begin : begin + step]
-            out.update(zip(part, _bounded(least, most, [pairs[k] for k in part]), strict=True))
+    for part in together(shapes.prod(axis=1), shapes):
+        own = part.tolist()
+        out.update(zip(own, _bounded(least, most, [pairs[k] for k in own]), strict=True))
     return [out[k] for k in range(len(pairs))]
 
 
-def _listed(given: Sequence[Weights], where: str) -> Sequence[Weights]:
+def together(entries: Ints, shapes: Ints) -> Iterator[Ints]:
+    """Indices of equal rows of ``shapes``, in parts of not too many ``entries``."""
+    for shape in np.unique(shapes, axis=0):
+        alike = np.flatnonzero((shapes == shape).all(axis=1))
+        for part in slices(len(alike), int(entries[alike[0]]), _ENTRIES):
+            yield alike[part]
+
+
+def _listed(given: Sequence[Distribution], where: str) -> Sequence[Distribution]:
     if isinstance(given, str) or not hasattr(given, "__len__"):
         raise ProblemError(f"{type(given).__name__} is not a list of weights", where=where)
     return given
@@ -397,21 +399,19 @@ def _one(
     shares = np.zeros((len(sources), len(targets)))
     scaled = a / a.max()
     masses = scaled / scaled.sum()
+    # equal numbers v_i prove 0
+    lower, upper, proof = 0.0, 0.0, np.zeros(len(least))
     if same:
         np.fill_diagonal(shares, 1.0)
-        return CarryOver(0.0, 0.0, sources, targets, shares, np.zeros(len(least)), masses)
-    sent = np.bincount(found.arcs.source[k], found.arcs.share[k], len(sources))
-    np.add.at(shares, (found.arcs.source[k], found.arcs.target[k]), found.arcs.share[k])
-    shares /= np.where(sent > 0, sent, 1.0)[:, None]
-    lower, upper = float(found.lower[k]), float(found.upper[k])
-    if lower <= 0:
-        # equal numbers v_i prove 0
-        return CarryOver(
-            0.0, max(upper, 0.0), sources, targets, shares, np.zeros(len(least)), masses
-        )
-    if upper == np.inf:
-        shares[:] = 0.0
-    proof = (least[:, targets] + found.potentials[k]).min(axis=1)
+    else:
+        sent = np.bincount(found.arcs.source[k], found.arcs.share[k], len(sources))
+        np.add.at(shares, (found.arcs.source[k], found.arcs.target[k]), found.arcs.share[k])
+        shares /= np.where(sent > 0, sent, 1.0)[:, None]
+        lower, upper = max(float(found.lower[k]), 0.0), max(float(found.upper[k]), 0.0)
+    if lower > 0:
+        proof = (least[:, targets] + found.potentials[k]).min(axis=1)
+        if upper == np.inf:
+            shares[:] = 0.0
     return CarryOver(lower, upper, sources, targets, shares, proof, masses)
 
 
@@ -444,9 +444,5 @@ def least_log_factor(log_ratio: Floats, a: Sequence[float], b: Sequence[float]) 
     return max(0.0, float(gains(ratio, one, other).upper[0]))
 
 
-def _plain(value: Weights) -> ArrayLike:
-    return value.weights if isinstance(value, Prior) else value
-
-
-def _name(side: str, k: int, listed: Sequence[Weights]) -> str:
+def _name(side: str, k: int, listed: Sequence[Distribution]) -> str:
     return side if len(listed) == 1 else f"{'firsts' if side == 'a' else 'seconds'}[{k}]"

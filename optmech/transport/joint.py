@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.memory import require
 from optmech.base.read_only import record
 from optmech.errors import SolverError
-from optmech.exact.numerators import integers
+from optmech.exact.numerators import dot, integers
 from optmech.spaces.rationals import Shares
 
 _PRECISION = 96
@@ -98,7 +98,7 @@ def whole(values: Floats, exponent: int) -> Whole:
     return out.reshape(values.shape)
 
 
-Arcs = NDArray[np.bool_]
+Arcs = Bools
 TOLERANCE = 1e-10
 _NEAREST = 8
 """Outputs per input point in the first program."""
@@ -287,7 +287,7 @@ def joint_bound(
         others = [k for k in range(len(inputs)) if k != t]
         shift = price * (given * z[t, others].sum(axis=0) - taken * z[others, t].sum(axis=0))
         least = (plain * (weights.units[t] * common) + shift).min(axis=1).tolist()
-        moved = sum(unit * value for unit, value in zip(lam.units, least, strict=True))
+        moved = dot(lam.units, least)
         total += Fraction(moved, lam.total)
     # a multiplier between an input and itself stands for nothing, and costs
     spent = Fraction(int(z.max(axis=2).sum()), 1 << multipliers.shift)

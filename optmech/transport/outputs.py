@@ -21,7 +21,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import SolverError
-from optmech.exact.exponentials import at_most, bracket, exact_exp, exp_lower, log_ball
+from optmech.exact.exponentials import at_most, ball_of, bracket, exact_exp, exp_lower, log_ball
 from optmech.exact.number import Exact, rounded_up
 from optmech.exact.numerators import Numerators
 from optmech.exact.rounding import above
@@ -156,7 +156,7 @@ class Outputs(ReadOnly):
                 _closed(_whole(found), lift, rate, self.delta, _FINEST)
                 for lift in ([None, raised] if spare else [raised])
             ]
-            outputs = min(made, key=lambda close: _change(close, found))
+            outputs = min(made, key=lambda close: np.abs([p.weights for p in close] - found).sum())
         return outputs, Multipliers.of(point.multipliers() * damping), point.have
 
     def _refined(self, arcs: Arcs | None) -> list[Optimum]:
@@ -254,7 +254,7 @@ def _log_above(ratio: Fraction) -> float:
     # as many digits as a ratio close to 1 has in common with it, and a float's
     bits = ratio.numerator.bit_length() + ratio.denominator.bit_length() + 128
     with flint.ctx.workprec(bits):
-        return above(flint.arb(flint.fmpq(ratio.numerator, ratio.denominator)).log())
+        return above(ball_of(ratio).log())
 
 
 def _whole(outputs: Floats) -> list[list[int]]:
@@ -262,10 +262,6 @@ def _whole(outputs: Floats) -> list[list[int]]:
     output has more than dust are left out of all."""
     kept = np.where((outputs > _DUST).any(axis=0), np.maximum(outputs, 0.0), 0.0)
     return [list(row) for row in Numerators.rounded(kept).rows]
-
-
-def _change(made: list[Shares], outputs: Floats) -> float:
-    return float(np.abs(np.array([output.weights for output in made]) - outputs).sum())
 
 
 def _closed(

@@ -40,6 +40,8 @@ from optmech.transport.couplings import (
     settle,
 )
 
+Flows = dict[tuple[int, int], int]
+"""The flow of every arc, by its ends."""
 _AUGMENTATIONS = 10**6
 
 
@@ -54,7 +56,7 @@ class Residual:
         cost: ExactCost,
         potentials: list[int],
         sources: int,
-        flows: dict[tuple[int, int], int],
+        flows: Flows,
     ) -> None:
         self.value, self.sources, self.flows = potentials, sources, flows
         self.sinks = len(potentials) - sources
@@ -288,11 +290,11 @@ def is_crowded(first: Shares, second: Shares, sources: Sequence[int], relation: 
 
 def _tree_flows(
     tree: Tree, supply: list[int], demand: list[int]
-) -> tuple[dict[tuple[int, int], int], list[tuple[int, int, int]]]:
+) -> tuple[Flows, list[tuple[int, int, int]]]:
     """The flows of the exact masses on the tree, negative ones set to 0; and those, as arcs that
     then ship too much, with the amount."""
     spare = supply + [-mass for mass in demand]
-    flows: dict[tuple[int, int], int] = {}
+    flows: Flows = {}
     excess: list[tuple[int, int, int]] = []
     for i, j, _ in reversed(tree.moves()):
         sink = tree.sources + j
@@ -305,7 +307,7 @@ def _tree_flows(
     return flows, excess
 
 
-def _swap(flows: dict[tuple[int, int], int], excess: list[tuple[int, int, int]]) -> None:
+def _swap(flows: Flows, excess: list[tuple[int, int, int]]) -> None:
     """Take excess back with the largest flows at hand: what i sends to another output, a helper
     that sends to j sends there instead."""
     for i, j, amount in excess:

@@ -73,3 +73,19 @@ def test_seeds_are_marked_unfit_for_release(saved: str, capsys: pytest.CaptureFi
     assert len(found.out.split()) == 4
     assert main(["sample", saved, "1"]) == 0
     assert "unfit" not in capsys.readouterr().err
+
+
+def test_a_loss_is_said_with_its_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a design and of its packed file; half of two places 3 m apart are confused under ε = 0."""
+    places, metres = om.Domain(["a", "b"], [[0.0], [3.0]], "m"), om.distances.euclidean()
+    private = om.MetricPrivacy(0, metres)
+    design = om.solve(om.Problem(om.Prior.uniform(places), metres, constraints=[private]))
+    design.save(tmp_path / "d.json")
+    om.pack(design, tmp_path / "d.omm")
+    packed = [str(tmp_path / "d.omm"), str(tmp_path / "d.json")]
+    for given in (packed[1:], packed):
+        assert main(["check", *given]) == 0
+        lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+        assert {"loss 1.5 m", "lower bound 1.5 m"} <= set(lines)
+        assert main(["check", *given, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["unit"] == "m"

@@ -120,7 +120,7 @@ def test_coordinates_in_the_plane(tmp_path: Path) -> None:
 def test_one_place_and_empty_rows(tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     path.write_text("lon,lat\n5.5,45.5\n,\n5.5,45.5\n")
-    problem = made(path, "--cells", "4")
+    problem = made(path, "--cells", "4", "--radius", "2")
     assert problem.secrets.locate([[5.5, 45.5]])[0] >= 0
     assert len(problem.secrets) <= 4
 

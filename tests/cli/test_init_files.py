@@ -104,7 +104,8 @@ def test_coordinates_of_any_size(
     values: list[float], usable: bool, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "far.csv").write_text("x,y\n" + "".join(f"{v!r},{v!r}\n" for v in values))
-    assert init("far.csv", "--cells", "4", "-o", "far.toml") == (0 if usable else 2)
+    one = ("--radius", "9e9") if len(set(values)) == 1 else ()
+    assert init("far.csv", "--cells", "4", *one, "-o", "far.toml") == (0 if usable else 2)
     if not usable:
         assert "the coordinates reach" in errors(capsys)
         return
@@ -239,7 +240,7 @@ def test_a_grid_holds_nine_rows_of_ten_whatever_they_are(
         "two places": rng.choice([1.0, 9.0], (count, 2)),
     }[tail]
     (folder / "t.csv").write_text("x,y\n" + "".join(f"{x!r},{y!r}\n" for x, y in rows.tolist()))
-    assert init("t.csv", "-o", "t.toml", "--force", "--cells", "16") == 0
+    assert init("t.csv", "-o", "t.toml", "--cells", "16", "--radius", "9e9") == 0
     binning = om.load_problem(folder / "t.toml").prior.binning
     assert binning is not None
     assert binning.inside >= 0.9 * count
@@ -276,7 +277,7 @@ def test_columns_the_other_way_around_are_refused(
 @pytest.mark.parametrize("count", [1, 30])
 def test_rows_at_the_ends_of_the_globe(lon: float, lat: float, count: int, folder: Path) -> None:
     (folder / "end.csv").write_text("lon,lat\n" + f"{lon},{lat}\n" * count)
-    assert init("end.csv", "-o", "end.toml", "--force", "--cells", "4") == 0
+    assert init("end.csv", "-o", "end.toml", "--cells", "4", "--radius", "99") == 0
     west, south, east, north = written_box(folder / "end.toml")
     assert -360 <= west < east <= 360
     assert -90 <= south < north <= 90
@@ -532,9 +533,12 @@ def test_data_at_one_place_are_no_extent(
     rows = "".join(f"{k},8.5,47.3\n" for k in range(count))
     (folder / "one.csv").write_text("id,lon,lat\n" + rows)
     argv = ["one.csv", "--x", "lon", "--y", "lat", *options, "-o", "p.toml"]
-    assert init(*argv) == 0
+    assert init(*argv) == 2
     said = capsys.readouterr().err
-    assert "the data lie at 1 place only, from which the radius of 15 m" in said
+    assert "--radius: all rows lie at one place, and nothing else says" in said
+    assert not (folder / "p.toml").exists()
+    assert init(*argv, "--radius", "2") == 0
+    said = capsys.readouterr().err
     assert "in odds" in said
     assert "1 places" not in said
     assert "1 cells" not in said

@@ -149,6 +149,7 @@ def test_protect_without_an_option(made: Path, capsys: pytest.CaptureFixture[str
     truth = [r for r in rows if r["pos_lng"]]
     assert len(reports) == len(truth) == 1490
     assert "10 of 1,500 rows were dropped, without usable coordinates" in said
+    assert "repeats: Every fresh report spends it again: n independent reports" in said
     points, drawn = (
         np.array([(r["pos_lng"], r["pos_lat"]) for r in table], dtype=float)
         for table in (truth, reports)
@@ -310,7 +311,8 @@ def test_a_row_with_two_places_has_two_reports(
     assert list(reports[0]) == ["bike", "a_lon", "a_lat", "b_lon", "b_lat"]
     assert len(reports) == 399
     design = om.Design.load(made / "d.json")
-    known = {tuple(place) for place in np.asarray(design.problem.observables.points).tolist()}
+    places = np.asarray(design.problem.observables.points).tolist()
+    known = {(float(f"{x:.12g}"), float(f"{y:.12g}")) for x, y in places}
     for row in reports:
         assert (float(row["a_lon"]), float(row["a_lat"])) in known
         assert (float(row["b_lon"]), float(row["b_lat"])) in known
@@ -534,7 +536,12 @@ def test_what_repeats_promises_what_its_lattice_keeps(
     argv = ["protect", str(made / "d.json"), str(made / "t.csv"), "--json"]
     key = ["--sticky-key-file", str(made / "key"), "--sticky-by", "rider"]
     assert main([*argv, *key, "-o", str(tmp_path / "o.csv")]) == 0
-    found = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert "repeats: The same report again spends nothing" in said.err
+    assert "one report for all rows" not in said.err
+    assert main([*argv, *key[:2], "-o", str(tmp_path / "all.csv")]) == 0
+    assert "without --sticky-by a place has one report for all rows" in capsys.readouterr().err
     assert main([*argv, "-o", str(tmp_path / "f.csv")]) == 0
     fresh = json.loads(capsys.readouterr().out)
     design = om.Design.load(made / "d.json")

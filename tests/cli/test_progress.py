@@ -11,9 +11,9 @@ import sys
 import pytest
 from rich.console import Console
 
-from optmech.cli.progress import GapAgainstTime
+from optmech.cli.output import GapAgainstTime
 
-COMMAND = [sys.executable, "-m", "optmech", "solve", "grid-5x5"]
+COMMAND = [sys.executable, "-m", "optmech", "solve", "montreal-small"]
 COLOUR = re.compile(rb"\x1b\[[0-9;]*3[0-9][0-9;]*m")
 
 

@@ -53,6 +53,16 @@ def state_of(stated: om.Problem) -> tuple[Any, Any, Any]:
     return model, backend, state
 
 
+def test_a_part_has_the_likeliest_reports_and_one_of_reports_that_are_alike() -> None:
+    P = np.random.default_rng(2).uniform(0.5, 1.0, (60, 8))
+    found = iterative.likely(P)
+    for s in range(7):
+        best = sorted(range(60), key=lambda o: -P[o, s])[: TUNING.likeliest]
+        assert np.flatnonzero(found[:, s]).tolist() == sorted(best)
+    P[:] = 1 / 60
+    assert iterative.likely(P).sum(axis=0).tolist() == [1] * 7
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(1, 9), (7, 8), (12, 13)])
 def test_parts_of_inverses_are_those_of_the_inverses(rows: int, columns: int) -> None:
     model, backend, state = state_of(problem(rows, columns, 8, 0.7, 2))
@@ -147,13 +157,75 @@ def test_a_preconditioner_of_another_iterate_does_as_well(small: None, change: f
     model, backend, state = state_of(problem(7, 8, 8, 0.7, 2))
     system = factored(model, backend, state)
     solved(backend, model, system)
-    kept = system._sums._conditioner
+    left = iterative.Earlier(system._sums._conditioner, system.left.directions)
     rng = np.random.default_rng(5)
     state.P[:, :-1] *= rng.uniform(1 / change, change, state.P[:, :-1].shape)
     state.rows.s *= rng.uniform(1 / change, change, len(state.rows))
-    system = factored(model, backend, state, kept)
+    system = factored(model, backend, state, left)
     solved(backend, model, system)
-    assert change > 2 or system._sums._conditioner is kept
+    assert change > 2 or system._sums._conditioner is left.conditioner
+
+
+def test_a_right_hand_side_that_comes_again_costs_nothing(small: None) -> None:
+    model, backend, state = state_of(problem(7, 8, 8, 0.7, 2))
+    solver = factored(model, backend, state)._sums
+    right = np.random.default_rng(4).standard_normal(model.variables)
+    y, _ = solver.solve(right)
+    taken = len(solver._directions)
+    again, _ = solver.solve(right)
+    assert 0 < taken == len(solver._directions)
+    assert np.allclose(again, y, rtol=1e-9, atol=1e-12 * np.abs(y).max())
+
+
+def directions(count: int, most: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any, Any]:
+    """Conjugate directions of a matrix, that matrix, and columns whose squares are one."""
+    size, rng = 30, np.random.default_rng(8)
+    tuned = replace(TUNING, direction_entries=most * size, least_directions=1)
+    monkeypatch.setattr(iterative, "TUNING", tuned)
+    root = rng.standard_normal((size, size))
+    matrix = root @ root.T + 0.1 * np.eye(size)
+    P = np.ones((1, size + 1))
+    found = iterative.Directions(P)
+    for _ in range(count):
+        direction = found.conjugate(rng.standard_normal(size))
+        direction /= np.sqrt(direction @ matrix @ direction)
+        found.add(direction, matrix @ direction)
+    return found, matrix, P
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 29])
+def test_directions_solve_on_their_span(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, matrix, P = directions(count, 100, monkeypatch)
+    right = np.random.default_rng(9).standard_normal(len(matrix))
+    W = found._w[:count]
+    expected = W.T @ np.linalg.solve(W @ matrix @ W.T, W @ right) if count else 0 * right
+    y, residual = found.part(right)
+    assert np.allclose(y, expected, atol=1e-9)
+    assert np.allclose(residual, right - matrix @ expected, atol=1e-8)
+
+    base = np.diag(np.random.default_rng(10).uniform(0.5, 2.0, len(matrix)))
+    better = found.updated(lambda r: base @ r, P)
+    whole = np.array([better(e) for e in np.eye(len(matrix))])
+    assert np.allclose(whole, whole.T, atol=1e-4 * np.abs(whole).max())
+    assert np.linalg.eigvalsh(0.5 * (whole + whole.T)).min() > 0
+    for w in W:  # the inverse on their span, in the digits of half precision
+        assert np.allclose(better(matrix @ w), w, atol=1e-4 * np.abs(W).max() * 30)
+
+
+def test_directions_follow_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, matrix, P = directions(5, 100, monkeypatch)
+    scale = np.random.default_rng(11).uniform(0.5, 2.0, len(matrix))
+    P[:, :-1] /= scale  # inverses go with the squares of columns
+    better = found.updated(lambda r: r, P)
+    for w in found._w[:5]:
+        assert np.allclose(better(matrix @ w / scale), w * scale, atol=1e-3)
+
+
+def test_the_latest_directions_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, matrix, _ = directions(9, 4, monkeypatch)
+    assert len(found) == 4
+    W = found._w[:4]
+    assert np.allclose(W @ matrix @ W.T, np.eye(4), atol=1e-8)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -14,7 +14,7 @@ import pytest
 import optmech as om
 from optmech.base import memory
 from optmech.files import build_problem
-from optmech.files.zones import zones_of
+from optmech.files.extent import zones_of
 
 EVENTS = "station,x,y,n\nb,2,0,1\na,0,0,2\nb,2,0,4\na,0,1,8\nc,2,0,16\n"
 TABLE = {"kind": "table", "file": "e.csv", "x": "x", "y": "y"}

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import optmech as om
 from optmech.files import build_problem
-from optmech.files.zones import merge, zones_of
+from optmech.files.extent import merge, zones_of
 
 POINTS = [[10, 0], [0, 0], [11, 0], [0, 2], [0, 1]]
 

@@ -71,10 +71,10 @@ def warm() -> None:
         finally:
             sys.stdout, sys.stderr = held
     # loaded, not run: a process forked beside the threads of a solver may never end
-    for module in ("h3", "shapely.geometry", "shapely.ops", "optmech.exchange.roads", "cvxpy",
+    for module in ("h3", "shapely.geometry", "shapely.ops", "optmech.exchange.geo", "cvxpy",
                    "optmech.traces.gaussian.task", "optmech.traces.chains.task",
                    "optmech.protection.files",
-                   "optmech.files.starting", "optmech.packed.load"):  # fmt: skip
+                   "optmech.files.starting", "optmech.packed.documents"):  # fmt: skip
         try:
             __import__(module)
         except ImportError:

@@ -19,8 +19,8 @@ from optmech import audit
 from optmech.audit import noise
 from optmech.audit.numbers import signed_log
 from optmech.cli.main import main
+from optmech.noise.additive.bound import log_bounds, power_sum
 from optmech.noise.additive.law import Law
-from optmech.noise.additive.power import log_bounds, power_sum
 from optmech.reading.sealed import seal
 
 ASKED: dict[str, dict[str, Any]] = {

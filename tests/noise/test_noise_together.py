@@ -19,8 +19,8 @@ import optmech as om
 from optmech.audit import document, noise
 from optmech.cli.main import main
 from optmech.exact.number import parse_exact
-from optmech.noise.additive.lattice import composed_delta
 from optmech.noise.additive.law import Law
+from optmech.noise.additive.pairs import composed_delta
 from optmech.reading.sealed import seal
 
 JAGGED = Law(6, (10, 2, 12, 3, 8, 2), (), 0, 0)

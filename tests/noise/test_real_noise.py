@@ -18,7 +18,8 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech.cli.main import main
-from optmech.noise import RealNoise
+from optmech.noise import RealLoss, RealNoise
+from optmech.noise.additive.design import centre_bound
 from optmech.reading.sealed import seal
 
 ASKED: dict[str, dict[str, Any]] = {
@@ -31,6 +32,15 @@ ASKED: dict[str, dict[str, Any]] = {
     "pure threshold": {"epsilon": 1, "loss": "threshold", "width": 2, "cells": 8},
     "corners": {"epsilon": 1, "delta": "1/100", "loss": [(0, 1), ("1/3", 0), (2, 4)], "cells": 8},
     "flat": {"epsilon": 0, "delta": "1/10"},
+    "gathered": {"epsilon": 3, "delta": "3/10", "cells": 12},
+    "cubes": {"epsilon": 1, "delta": "1/100", "loss": lambda x: x**3, "cells": 8},
+    "table": {
+        "epsilon": 2,
+        "loss": RealLoss.convex(
+            [(0, "1/3"), ("1/2", "1/4"), (1, "1/3"), ("5/3", 1), (3, 3), (4, 5)], ("9/4", "1/8")
+        ),
+        "cells": 7,
+    },
 }
 
 
@@ -81,11 +91,67 @@ def test_without_delta_the_staircase_is_met(epsilon: float, loss: str) -> None:
 )
 def test_brackets_of_an_earlier_program(epsilon: int, cells: int, low: float, high: float) -> None:
     design = om.noise.real(epsilon, "1e-5", cells=cells)
-    assert design.lower_bound == pytest.approx(low, rel=1e-5)
-    assert design.loss == pytest.approx(high, abs=1e-6)
+    # at ε = 5 more is known of the middle
+    assert low * (1 - 1e-5) <= design.lower_bound <= low * 1.02
+    assert low < design.loss < high + 1e-6
     finer = om.noise.real(epsilon, "1e-5", cells="auto")
     assert finer.gap <= 1e-3
     assert low - 1e-6 < finer.lower_bound < finer.loss < high + 1e-6
+
+
+@pytest.mark.parametrize("delta", ["1e-9", "1e-5", "1/100", "1/4"])
+@pytest.mark.parametrize("epsilon", [6, 9, 13, 20])
+@pytest.mark.parametrize("loss", ["absolute", "square"])
+def test_large_epsilon_is_no_worse_than_a_mixture_and_bounded(
+    epsilon: int, delta: str, loss: str, tmp_path: Path
+) -> None:
+    """The staircase with probability 1 - δ and no noise at all else, which is as private, but for
+    the width of its cells; at ε = 20 that is the optimum, up to a share a of it."""
+    b = math.exp(-epsilon)
+    pure = math.exp(epsilon / 2) / math.expm1(epsilon)
+    if loss == "square":
+        pure = (2 ** (-2 / 3) * (b * (1 + b)) ** (2 / 3) + b) / (1 - b) ** 2
+    part = float(Fraction(delta))
+    design = om.noise.real(epsilon, delta, loss=loss, cells=2)
+    width = float(design.step)
+    spare = width / 4 if loss == "absolute" else width**2 / 12
+    assert design.loss <= ((1 - part) * pure + part * spare) * (1 + 1e-8)
+    assert design.lower_bound <= design.loss
+    least = {6: 0.9, 9: 0.99, 13: 0.999, 20: 0.99998}[epsilon] if loss == "absolute" else 0
+    if part < 1e-4:
+        assert design.lower_bound >= least * pure
+    if delta == "1/100" and epsilon < 13:
+        design.save(tmp_path / "noise.json")
+        assert verdicts((tmp_path / "noise.json").read_bytes(), tmp_path / "noise.json") == (
+            True,
+            True,
+        )
+    if epsilon == 20:
+        assert design.lower_bound >= (1 - part) * pure * (1 - 4e-3 * (loss == "square") - 2e-4)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(3.0, 1e-3), (4.0, 0.05), (4.0, 0.3), (4.5, 1e-6)])
+@pytest.mark.parametrize("degree", [1, 2])
+def test_the_bound_of_the_middle_is_below_what_a_program_finds(
+    epsilon: float, delta: float, degree: int
+) -> None:
+    n, reach = 9, 40
+    k = np.abs(np.arange(-reach, reach + 1.0))
+    cost = k / n + (k == 0) / (4 * n) if degree == 1 else (k * k + 1 / 12) / n**2
+    best = program(epsilon, delta, n, reach, cost)
+    power = Fraction(math.exp(epsilon)) * (1 + Fraction(1, 10**14))
+    bound = float(centre_bound(power, degree, Fraction(delta)))
+    assert bound <= best * (1 + 1e-7)
+    if delta < 0.1 and degree == 1:
+        assert bound > 0.75 * best
+
+
+def test_the_middle_gathers_what_delta_allows() -> None:
+    """(ε, δ) = (3, 0.3): a published monotone density has E|Z| = 0.170048, and 0.1705 was called
+    optimal (Selvi, Liu and Wiesemann 2025, supplement)."""
+    design = om.noise.real(3, "3/10", cells=32)
+    assert (design.grid, design.cells) == (32, 480)
+    assert 0.16242 < design.lower_bound < design.loss < 0.16335
 
 
 def test_no_random_shift_of_the_density_is_a_violation(made: dict[str, RealNoise]) -> None:
@@ -169,15 +235,22 @@ def test_privacy_at_a_shift_is_the_integral(made: dict[str, RealNoise]) -> None:
 def test_the_loss_is_the_integral(made: dict[str, RealNoise]) -> None:
     losses = {
         "staircase": abs,
+        "gathered": abs,
         "squares": lambda x: x * x,
         "absolute": abs,
         "rises": lambda x: x * x,
         "threshold": lambda x: float(abs(x) > 5 / 3),
         "corners": lambda x: np.interp(abs(x), [0, 1 / 3, 2, 52], [1, 0, 4, 124]),
+        "table": lambda x: (
+            np.interp(abs(x), [0, 1 / 2, 1, 5 / 3, 3, 4], [1 / 3, 1 / 4, 1 / 3, 1, 3, 5])
+            + max(0.0, abs(x) - 4) * 9 / 4
+            + max(0.0, abs(x) - 4) ** 2 / 8
+        ),
     }
     for name, loss in losses.items():
         ends, heights = cells_of(made[name])
-        cuts = np.unique(np.concatenate([ends, [-5 / 3, 0, 5 / 3, -1 / 3, 1 / 3, -2, 2]]))
+        corners = np.array([1 / 3, 1 / 2, 1, 5 / 3, 2, 3, 4])
+        cuts = np.unique(np.concatenate([ends, -corners, [0], corners]))
         cuts = cuts[(cuts >= ends[0]) & (cuts <= ends[-1])]
         total = 0.0
         for a, b in pairwise(cuts):
@@ -185,8 +258,8 @@ def test_the_loss_is_the_integral(made: dict[str, RealNoise]) -> None:
             if name in ("squares", "rises"):
                 part = (b**3 - a**3) / 3
             else:
-                # straight within a piece: the mean of nearly its ends
-                part = (b - a) * (loss(a + 1e-12) + loss(b - 1e-12)) / 2
+                # a parabola at most within a piece: Simpson's rule
+                part = (b - a) * (loss(a + 1e-12) + 4 * loss((a + b) / 2) + loss(b - 1e-12)) / 6
             total += height * part
         assert total == pytest.approx(made[name].loss, rel=1e-7), name
 
@@ -236,11 +309,95 @@ def test_a_program_of_its_own_is_within_the_bracket(
     charge = 0.0 if power == 1 else 1 / (4 * n * n)
     cells = k / n + (k == 0) / (4 * n) if power == 1 else (k * k + 1 / 12) / n**2
     best = program(epsilon, delta, n, reach, cells)
-    assert design.lower_bound == pytest.approx(max(0, points - charge), rel=1e-5, abs=1e-9)
-    assert design.lower_bound <= best <= design.loss * (1 + 1e-9)
+    assert design.lower_bound >= max(0, points - charge) * (1 - 1e-5) - 1e-9
+    assert design.lower_bound <= best
+    if not design.grid:
+        assert best <= design.loss * (1 + 1e-9)
     finer = om.noise.real(epsilon, delta, loss=loss, cells=18)
     assert design.lower_bound <= finer.loss
     assert finer.lower_bound <= best
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 3.0, 4.0])
+def test_functions_cost_what_the_density_says_and_bounds_are_below(power: float) -> None:
+    """A function is charged at least its integral, and bounded by no more than a program for points
+    of a lattice with the function itself finds, but for what rounding to it adds."""
+    n, reach = 6, 30
+    design = om.noise.real(1, "1/100", loss=lambda x: x**power, cells=n)
+    ends, heights = cells_of(design)
+    exact = np.sign(ends) * np.abs(ends) ** (power + 1) / (power + 1)
+    true = float(heights @ np.diff(exact))
+    assert true * (1 - 1e-12) <= design.loss <= true * (1 + 1e-4)
+    k = np.abs(np.arange(-reach, reach + 1.0))
+    points = program(1, 0.01, n, reach, (k / n) ** power)
+    assert design.lower_bound <= points * (1 + 1e-9)
+    assert design.lower_bound >= 0.9 * points
+    finer = om.noise.real(1, "1/100", loss=lambda x: x**power, cells=24)
+    assert design.lower_bound <= finer.loss
+    assert finer.lower_bound <= design.loss
+    assert finer.gap < 5e-3
+
+
+def test_named_losses_as_functions() -> None:
+    for name, function in (("absolute", abs), ("square", lambda x: x * x)):
+        for delta in (0, "1e-3"):
+            known = om.noise.real(2, delta, loss=name, cells=32)
+            asked = om.noise.real(2, delta, loss=function, cells=32)
+            assert asked.lower_bound <= known.loss
+            assert known.lower_bound <= asked.loss
+            assert asked.gap < 4e-3
+
+
+def test_the_least_of_convex_losses_is_below_all_of_them() -> None:
+    """Largest of random straight lines and a parabola, known at random points; touched by the
+    convex function whose pieces are the neighbouring chords."""
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        slopes, starts = rng.integers(0, 9, 4), rng.integers(-9, 3, 4)
+
+        def true(x: Fraction, slopes: Any = slopes, starts: Any = starts) -> Fraction:
+            lines = (int(a) * x + int(b) for a, b in zip(slopes, starts, strict=True))
+            return max(*lines, x * x / 3, Fraction(0))
+
+        places = [0, *sorted(rng.choice(60, 7, replace=False) + 1)]
+        points = [(Fraction(int(p), 7), true(Fraction(int(p), 7))) for p in places]
+        loss = RealLoss.convex(points, (60, 1))
+        step = Fraction(int(rng.integers(1, 9)), 11)
+        cells = loss.on(step)
+        size = 1 << 12
+        for k in range(90):
+            low, high = (cells.below(j) - cells.charge for j in (k, k + 1))
+            for t in (Fraction(j, 8) for j in range(9)):
+                x = (k + t) * step
+                assert low + t * (high - low) <= true(x)
+                if x <= 70:
+                    assert true(x) <= loss(x)
+            half = Fraction(1, 2)
+            parts = [
+                abs(k - half + Fraction(2 * j + 1, 2 * size)) * step for j in range(0, size, 97)
+            ]
+            mean = sum(map(loss, parts)) / len(parts)
+            assert float(cells.above(k)) == pytest.approx(float(mean), rel=2e-2, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x: min(x, 1.0),
+        lambda x: -x,
+        math.exp,
+        math.sqrt,
+        lambda x: 1 / x,
+        lambda x: math.nan,
+        lambda x: "x",
+    ],
+)
+def test_functions_that_are_no_convex_losses_are_refused(loss: Any) -> None:
+    with pytest.raises(om.ProblemError) as caught:
+        om.noise.real(1, loss=loss)
+    assert caught.value.where.startswith("loss")
+    with pytest.raises(om.ProblemError):
+        RealLoss.convex([(0, 0), (1, 1), (2, 1), (3, 2)])
 
 
 def test_known_noise_is_not_below_the_bound() -> None:
@@ -399,7 +556,8 @@ def test_altered_files_are_judged_alike(files: dict[str, bytes], tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "which", ["epsilon", "delta", "sensitivity", "cells", "bound", "stair", "square", "window"]
+    "which",
+    ["epsilon", "delta", "sensitivity", "cells", "bound", "stair", "square", "window", "grid"],
 )
 def test_forgeries_that_would_pay_are_refused(
     files: dict[str, bytes], tmp_path: Path, which: str
@@ -420,6 +578,10 @@ def test_forgeries_that_would_pay_are_refused(
     elif which == "stair":
         known = math.exp(0.5) / math.expm1(1)
         body["claims"]["lower_bound"] = known * (1 + 1e-12)
+    elif which == "grid":
+        body = json.loads(files["gathered"])
+        del body["digest"]
+        body["grid"] += 1
     elif which == "square":
         body["loss"] = {"name": "absolute"}
     else:

@@ -36,7 +36,15 @@ export async function answers({ load, Ledger, PackedError, StickyReports }, read
   }
   for (const [name, stated] of Object.entries(vectors.meshes)) {
     const mechanism = await load(new Uint8Array(await read(name)));
+    const sticky = new StickyReports(mechanism, bytes(vectors.key));
     found.meshes[name] = {
+      slack: sticky.snap,
+      guess: mechanism.guess,
+      places: stated.places.map(([position]) => [position, mechanism.number(position) ?? -1]),
+      sticky: await Promise.all(stated.sticky.map(async ([place, epoch]) => {
+        const drawn = await sticky.entropy(place, epoch);
+        return [place, epoch, hex(drawn), mechanism.drawOf(place, drawn)];
+      })),
       draws: stated.draws.map(([position, entropy]) =>
         [position, entropy, mechanism.draw(position, bytes(entropy))]),
       positions: stated.positions.map(([position]) => {

@@ -51,6 +51,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (m.mesh) {
                 found = optmech_weights(&m, positions[k], &triangle, weights);
                 need(found != OPTMECH_OK || weights[0] + weights[1] + weights[2] == 1u << 24);
+                if (!optmech_locate(&m, positions[k], &place)) {
+                    need(place < m.secrets.count && m.slack);
+                    need(!optmech_draw(&m, place, drawn, &report) && report < m.reports.count);
+                    place = (place + 0x123456789u) % m.secrets.count;
+                    need(!optmech_draw(&m, place, drawn, &report) && report < m.reports.count);
+                } else need(m.secrets.count == 0 || !m.nearest || k > 0);
                 found = optmech_draw_at(&m, positions[k], drawn, &report);
             } else {
                 if (m.earth) need(!optmech_locate(&m, positions[k % 3], &place));

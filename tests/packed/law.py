@@ -84,9 +84,17 @@ def entries(header: dict[str, Any], rows: bytes) -> list[list[int]]:
     return [own[k : k + count] for k in range(0, len(own), count)]
 
 
-def sources_of(path: Path, rng: random.Random) -> list[Any]:
+def lattice_of(path: Path) -> Any:
+    """Where the reports of a mesh repeat."""
+    return om.load_packed(path).lattice
+
+
+def sources_of(path: Path, rng: random.Random, lattice: bool = False) -> list[Any]:
     """Numbers of places, or positions of meshes, also outside, on both sides of 180 degrees."""
     header, _ = read(path)
+    if lattice:
+        count = math.prod(lattice_of(path).shape)
+        return [0, count - 1, *rng.sample(range(count), SOURCES - 2)]
     if header.get("kind") == "earth":
         earth = om.Earth.load(path)
         fixed = [[16.37, 48.21], [180.0, -17.0], [-180.0, 70.0], [5.0, 90.0], [5.0, -90.0]]
@@ -100,6 +108,17 @@ def sources_of(path: Path, rng: random.Random) -> list[Any]:
     return [*inside, [high[0] + 0.3, high[1] + 0.2]]
 
 
+def point_of(found: Any, number: int) -> tuple[int, tuple[int, ...]]:
+    """Triangle or segment and weights of a point of the lattice."""
+    if not found.mesh.is_region:
+        segment, weights = found.lattice.point(number)
+        return int(segment), weights
+    row, column = divmod(number, found.lattice.shape[0])
+    point = found.lattice.points(np.array([[column, row]]))
+    (triangle,), (weights,) = found._parts.places.of(point, "nearest")
+    return int(triangle), tuple(weights.tolist())
+
+
 def law_of(path: Path, source: Any) -> dict[int, Fraction]:
     """Probabilities of the reports for a place or at a position; -1 is no report."""
     header, rows = read(path)
@@ -108,18 +127,21 @@ def law_of(path: Path, source: Any) -> dict[int, Fraction]:
     if "mesh" not in header:
         row = own[words(header["row of"])[source]]
         return {c: Fraction(n, total) for c, n in zip(columns, row, strict=True)}
-    place = om.load_packed(path).locate(source)
+    found = om.load_packed(path)
+    # what a point outside of the region stands for is next to it on the border
+    place = point_of(found, source) if isinstance(source, int) else found.locate(source)
     if place is None:
         return {-1: Fraction(1)}
-    degree, (triangle, weights) = header["mesh"]["degree"], place
-    per = (degree + 1) * (degree + 2) // 2
+    degree, (triangle, weights) = header["mesh"].get("degree", 1), place
+    corners = len(weights)
+    per = (degree + 1) * (degree + 2) // 2 if corners == 3 else 2
     control = words(header["mesh"]["rows"])[triangle * per : (triangle + 1) * per]
     counts = [(degree - a1 - a2, a1, a2)
               for a2 in range(degree + 1) for a1 in range(degree + 1 - a2)]  # fmt: skip
     mixed = dict.fromkeys(columns, Fraction(0))
-    for alpha, row_number in zip(counts, control, strict=True):
+    for alpha, row_number in zip(counts[:per], control, strict=True):
         share = Fraction(math.factorial(degree))
-        for a, w in zip(alpha, weights, strict=True):
+        for a, w in zip(alpha[:corners], weights, strict=True):
             share *= Fraction(w, 1 << 24) ** a / math.factorial(a)
         for c, n in zip(columns, own[row_number], strict=True):
             mixed[c] += share * Fraction(n, total)
@@ -168,7 +190,7 @@ def recorded(path: Path, sources: list[Any], draws: int, seed: int) -> tuple[Any
     drawn = table[:, :4].copy().view("<u4")[:, 0]
     # finding the nearest point of a border takes C some milliseconds: the last one less often
     chosen = np.where(drawn >> 26 == 0, len(sources) - 1, drawn % max(len(sources) - 1, 1))
-    form = "<Q" if isinstance(mechanism, om.Earth) else "<I"
+    form = "<I" if "row of" in read(path)[0] else "<Q"
     heads = [struct.pack("<dd", *s) if isinstance(s, list) else struct.pack(form, s)
              for s in sources]  # fmt: skip
     width = len(heads[0])
@@ -194,6 +216,10 @@ def in_python(path: Path, sources: list[Any], chosen: Any, entropy: Any) -> Any:
     of_mesh = isinstance(found, om.PackedEverywhere)
     number = {label: k for k, label in enumerate(found.observables.labels)}
     for k, source in enumerate(sources):
+        if isinstance(source, int) and of_mesh:
+            for j in np.flatnonzero(chosen == k).tolist():
+                out[j] = number[found.report_of(source, entropy[j].tobytes())]
+            continue
         place = found.secrets.labels[source] if not of_mesh else found.locate(source)
         if of_mesh and place is None:
             continue
@@ -202,35 +228,37 @@ def in_python(path: Path, sources: list[Any], chosen: Any, entropy: Any) -> Any:
     return out
 
 
-def in_javascript(path: Path, draws: Path) -> Any:
+def in_javascript(path: Path, draws: Path, lattice: bool) -> Any:
     out = draws.with_suffix(".reports")
     node = ["node", str(HERE / "law.mjs"), str(CLIENT), str(path), str(draws), str(out)]
-    subprocess.run(node, check=True)
+    subprocess.run([*node, *["lattice"] * lattice], check=True)
     return np.frombuffer(out.read_bytes(), "<f8").astype(np.int64)
 
 
-def in_c(path: Path, draws: Path, reader: Native) -> Any:
+def in_c(path: Path, draws: Path, reader: Native, lattice: bool) -> Any:
     assert reader.open(path) is not None
-    return np.array([int(part) for part in reader.ask("many", draws).split()])
+    asked = reader.ask("many", draws, *["lattice"] * lattice)
+    return np.array([int(part) for part in asked.split()])
 
 
 def run(draws: int, seed: int = 1, names: list[Path] | None = None) -> Iterator[Found]:
-    """Draws of each file, in all three languages."""
+    """Draws of each file, in all three languages; of meshes also where reports repeat."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         reader = Native(built(folder, "-O2"))
         for path in files() if names is None else names:
-            sources = sources_of(path, random.Random(f"{seed} {path.name}"))
-            chosen, entropy, lines = recorded(path, sources, draws, seed)
-            many = folder / f"{path.name}.draws"
-            many.write_bytes(lines)
-            own = in_python(path, sources, chosen, entropy)
-            others = in_javascript(path, many), in_c(path, many, reader)
-            differing = int(((own != others[0]) | (own != others[1])).sum())
             header, _ = read(path)
-            kind = header.get("kind") or header["secrets"]["kind"]
-            figures = judged(path, sources, chosen, own)
-            yield Found(path.name, kind, draws, differing, *figures)
+            for lattice in (False, True)[: 2 if "mesh" in header else 1]:
+                sources = sources_of(path, random.Random(f"{seed} {path.name}"), lattice)
+                chosen, entropy, lines = recorded(path, sources, draws, seed)
+                many = folder / f"{path.name}.draws"
+                many.write_bytes(lines)
+                own = in_python(path, sources, chosen, entropy)
+                others = in_javascript(path, many, lattice), in_c(path, many, reader, lattice)
+                differing = int(((own != others[0]) | (own != others[1])).sum())
+                kind = "lattice" if lattice else header.get("kind") or header["secrets"]["kind"]
+                figures = judged(path, sources, chosen, own)
+                yield Found(path.name, kind, draws, differing, *figures)
         reader.close()
 
 

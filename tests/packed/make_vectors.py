@@ -98,7 +98,7 @@ def over_places() -> dict[str, Wanted]:
 
 
 def everywhere() -> dict[str, Wanted]:
-    """For every point of a region: in the plane, and on both sides of 180 degrees."""
+    """For every point of a region or of roads: in the plane, and on both sides of 180 degrees."""
     rng = np.random.default_rng(2)
     euclidean, haversine = om.distances.euclidean(), om.distances.haversine()
     corners = om.Domain(
@@ -131,10 +131,38 @@ def everywhere() -> dict[str, Wanted]:
         constraints=[om.MetricPrivacy("1/200", haversine, everywhere=mesh)],
         title="Every point of the north",
     )
+    # from 179.8 degrees to 180.3; a loop's segments have no width, two roads are side by side, and
+    # one is so long that it has parts
+    ends = [[179.8, -17.0], [179.95, -16.9], [180.05, -17.1], [180.3, -16.95], [180.1, -16.8]]
+    ways = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 1], [2, 5, 6, 2], [0, 7, 2], [0, 2]]
+    beside = [[180.05, -17.1], [180.05, -17.1], [179.925, -17.05]]
+    lengths = [20, 25, 32.5, 28, 19.5, 1, 1.5, 1, 14.5, 15, 29.25]
+    network = om.Network(ends + beside, ways, lengths=lengths, coordinates="lonlat")
+    roads = om.Problem(
+        network.prior("length"),
+        network.distance,
+        om.Domain.geographic(range(5), ends),
+        constraints=[om.MetricPrivacy("1/16", everywhere=network)],
+        title="Every point of roads around 180 degrees",
+    )
+    crossings = [[x, y] for x in (-1.0, 0.25, 2.0) for y in (0.0, 0.7, 1.9)]
+    ways = [[k, k + 1] for k in (0, 1, 3, 4, 6, 7)] + [[k, k + 3] for k in range(6)] + [[0, 4]]
+    lengths = [2 * abs(crossings[a][0] - crossings[b][0]) + abs(crossings[a][1] - crossings[b][1])
+               for a, b in ways]  # fmt: skip
+    network = om.Network(crossings, ways, lengths=lengths, unit="km")
+    streets = om.Problem(
+        network.prior("crossings"),
+        network.distance,
+        om.Domain(range(0, 9, 2), crossings[::2], "km"),
+        constraints=[om.MetricPrivacy("3/2", everywhere=network)],
+        title="Every point of streets in the plane",
+    )
     return {
         "field": (field, 16, "refuse"),
         "globe": (globe, 32, "nearest"),
         "north": (north, 24, "nearest"),
+        "roads": (roads, 24, "nearest"),
+        "streets": (streets, 16, "refuse"),
     }
 
 
@@ -150,12 +178,12 @@ def packed(wanted: dict[str, Wanted]) -> dict[str, Any]:
 
 
 def mesh_vectors(found: om.PackedEverywhere, rng: random.Random) -> dict[str, Any]:
-    """Draws at positions, where positions are, and reports of one file."""
+    """Draws at positions, where positions are, reports, and those that repeat of one file."""
     mesh = found.mesh
     low, high = mesh.vertices.min(axis=0).tolist(), mesh.vertices.max(axis=0).tolist()
     wide = [b - a for a, b in zip(low, high, strict=True)]
     corners = mesh.vertices[mesh.triangles]
-    edges = ((corners + corners[:, (1, 2, 0)]) / 2).reshape(-1, 2).tolist()
+    edges = ((corners + np.roll(corners, -1, axis=1)) / 2).reshape(-1, 2).tolist()
     positions = mesh.vertices.tolist() + edges
     for stretch in [0.0] * 80 + [0.7] * 60:
         positions.append(
@@ -175,8 +203,28 @@ def mesh_vectors(found: om.PackedEverywhere, rng: random.Random) -> dict[str, An
     places = [found.locate(position) for position in positions]
     seen = np.flatnonzero(found.matrix.any(axis=0)).tolist()
     labels = found.observables.labels
+    repeated, numbers = om.StickyReports(found, KEY), [found.number(p) for p in positions]
+    assert found.lattice is not None
+    # corners of the box, which a region need not reach, and anywhere
+    columns, count = found.lattice.shape[0], math.prod(found.lattice.shape)
+    points = [0, columns - 1, count - columns, count - 1]
+    points += [rng.randrange(count) for _ in range(30)]
+    points += [number for number in numbers if number is not None][:30]
+    sticky = []
+    for point in points:
+        epoch = rng.choice([0, 1, 20_000, 2**33])
+        drawn = repeated.entropy(point, epoch)
+        report = found.observables.index(found.report_of(point, drawn))
+        sticky.append([point, epoch, drawn.hex(), report])
     return {
         "draws": draws,
+        "slack": repeated.snap,
+        "guess": found.header.guess,
+        "places": [
+            [position, -1 if number is None else number]
+            for position, number in zip(positions, numbers, strict=True)
+        ],
+        "sticky": sticky,
         "positions": [
             [position, None if place is None else [place[0], *place[1]]]
             for position, place in zip(positions, places, strict=True)
@@ -251,6 +299,67 @@ def refused_meshes(content: bytes) -> dict[str, str]:
         "no mesh": without(mesh=...),
         "a mesh without reports": without(reports=None),
     }
+
+
+def refused_roads(content: bytes) -> dict[str, str]:
+    """Files of roads that no reader may take, with a digest that fits."""
+    form, inner, rows, _ = decode(content).value
+    header = decode(inner)
+    mesh = header["mesh"]
+    ends = np.frombuffer(mesh["segments"].value, "<u4")
+    lengths, numbers = mesh["lengths"].value, np.frombuffer(mesh["rows"].value, "<u4")
+
+    def changed(**entries: Any) -> str:
+        head = encode({**header, "mesh": {**mesh, **entries}})
+        head = encode(Tag(55799, [form, head, rows, bytes(32)]))[:-32]
+        return (head + hashlib.sha256(head).digest()).hex()
+
+    def with_ends(*of: int) -> Tag:
+        return Tag(70, np.array([*ends[:-2], *of], dtype="<u4").tobytes())
+
+    points = np.frombuffer(mesh["vertices"].value, "<f8")
+    first = np.frombuffer(lengths, "<f8")[0]
+    bad = {
+        "a segment of one vertex": {"segments": with_ends(4, 4)},
+        "a segment twice": {"segments": with_ends(0, 1)},
+        "a segment and its reverse": {"segments": with_ends(1, 0)},
+        "a segment to nothing": {"segments": with_ends(0, 9)},
+        "half a segment": {"segments": Tag(70, ends.tobytes()[:-4])},
+        "no segments": {"segments": Tag(70, b""), "lengths": Tag(86, b""), "rows": Tag(70, b"")},
+        "a vertex of no road": {"vertices": Tag(86, points.tobytes() + bytes(16))},
+        "half a vertex": {"vertices": Tag(86, points.tobytes() + bytes(8))},
+        "a vertex of roads beyond 2^100": {"vertices": typed([2.0**101, *points[1:]], 86)},
+        "roads without lengths": {"lengths": None},
+        "a length too few": {"lengths": Tag(86, lengths[8:])},
+        "a road of no length": {"lengths": Tag(86, bytes(8) + lengths[8:])},
+        "a road of a length below 0": {
+            "lengths": Tag(86, np.array([-first]).tobytes() + lengths[8:])
+        },
+        "a road of a length that is no number": {
+            "lengths": Tag(86, np.array([np.nan]).tobytes() + lengths[8:])
+        },
+        "a vertex with two rows": {
+            "rows": Tag(70, np.roll(numbers, 1).astype("<u4").tobytes())
+        },
+        "an end without a row": {"rows": Tag(70, numbers.tobytes()[:-4])},
+        "roads of three dimensions": {"dimension": 3},
+        "roads of one dimension": {"dimension": 1},
+        "roads of a dimension that is a float": {"dimension": 2.0},
+        "roads of a degree": {"degree": 1},
+        "roads on a cube": {"coordinates": "cube"},
+        "roads in degrees and another unit": {"coordinates": "lonlat", "unit": "m"},
+        "roads in degrees beyond the pole": {
+            "coordinates": "lonlat", "vertices": typed([*points[:-1], 90.5], 86),
+        },
+        "roads in degrees around the globe twice": {
+            "coordinates": "lonlat", "vertices": typed([-361.0, *points[1:]], 86),
+        },
+    }  # fmt: skip
+    out = {name: changed(**entries) for name, entries in bad.items()}
+    for kind in ("mesh", "line"):
+        head = encode(Tag(55799, [form, encode({**header, "kind": kind}), rows, bytes(32)]))[:-32]
+        out[f"roads that are a {kind}"] = (head + hashlib.sha256(head).digest()).hex()
+    return out
 
 
 def vectors(found: om.PackedMechanism, rng: random.Random) -> dict[str, Any]:
@@ -477,6 +586,7 @@ def main() -> None:
         "refused": {
             **refused((FOLDER / "grid.omm").read_bytes()),
             **refused_meshes((FOLDER / "field.omm").read_bytes()),
+            **refused_roads((FOLDER / "streets.omm").read_bytes()),
         },
     }
     (FOLDER / "vectors.json").write_text(json.dumps(body, indent=None) + "\n")

@@ -153,7 +153,12 @@ def answers(reader: Native, path: Path, signed: bool, positions: list[list[float
     words = {"words": reader.words(), "reports": reader.reports()}
     if kind == "mesh":
         draws = [reader.at(p, data[k % len(data)]) for k, p in enumerate(positions)]
-        return {**words, "draws": draws}
+        places = [reader.locate(p) for p in positions]
+        repeated = [
+            reader.draw(p, data[k % len(data)]) if isinstance(p, int) and p >= 0 else "refused"
+            for k, p in enumerate(places)
+        ]
+        return {**words, "draws": draws, "places": places, "repeated": repeated}
     drawn = [reader.draw(k * 7 % count, own) for k, own in enumerate(data)]
     places = [reader.locate(p[:dimension]) for p in positions] if dimension else []
     return {**words, "draws": drawn, "places": places}

@@ -109,16 +109,17 @@ static uint64_t little(const uint8_t *at, int size)
     return out;
 }
 
-/* Draws of a file: a place's number (4 bytes) or two float64, and the bytes of the draw. */
-static void many(const char *path)
+/* Draws of a file: a place's number (4 bytes, of a lattice or the earth 8) or two float64, and the
+ * bytes of the draw. */
+static void many(const char *path, int lattice)
 {
-    int place = m.mesh ? 16 : m.earth ? 8 : 4;
+    int place = m.mesh && !lattice ? 16 : m.mesh || m.earth ? 8 : 4;
     size_t size, step = (size_t)place + m.draw_bytes;
     uint8_t *draws = read_file(path, &size);
     for (size_t at = 0; at + step <= size; at += step) {
         uint64_t report = 0;
         int found;
-        if (m.mesh) {
+        if (m.mesh && !lattice) {
             uint64_t position[2];
             position[0] = little(draws + at, 8);
             position[1] = little(draws + at + 8, 8);
@@ -196,7 +197,7 @@ int main(void)
             sentences('n', m.against);
             printf(m.nearest ? " nearest" : " refuse");
         } else if (!strcmp(name, "reports")) reports();
-        else if (!strcmp(name, "many")) many(part[0]);
+        else if (!strcmp(name, "many")) many(part[0], part[1] != NULL);
         else if (!strcmp(name, "every")) every(strtoull(part[0], NULL, 10));
         else if (!strcmp(name, "count")) {
             uint64_t position[2];
@@ -218,7 +219,7 @@ int main(void)
                 printf(" %llu", (unsigned long long)report);
             }
         } else if (!strcmp(name, "locate") || !strcmp(name, "at")) {
-            uint32_t dimension = name[0] == 'a' ? 2 : m.secrets.dimension;
+            uint32_t dimension = name[0] == 'a' || m.mesh ? 2 : m.secrets.dimension;
             uint64_t *position = malloc((dimension ? dimension : 1) * sizeof *position);
             uint32_t triangle = 0, weights[3] = {0, 0, 0};
             if (!position) return 3;
@@ -231,8 +232,9 @@ int main(void)
                 found = optmech_weights(&m, position, &triangle, weights);
                 if (found == OPTMECH_OK) found = optmech_draw_at(&m, position, bytes, &report);
                 if (found == OPTMECH_OK) {
-                    printf("%u %u %u %u %llu", triangle, weights[0], weights[1], weights[2],
-                           (unsigned long long)report);
+                    printf("%u %u %u ", triangle, weights[0], weights[1]);
+                    if (!m.roads) printf("%u ", weights[2]);
+                    printf("%llu", (unsigned long long)report);
                 }
             }
             free(position);

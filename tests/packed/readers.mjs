@@ -29,11 +29,16 @@ function asked(mechanism, positions, entropy) {
   }
   const reports = mechanism.columns.map(described);
   if (mechanism.kind === "mesh") {
-    return { words, reports, draws: positions.map((position, k) => attempt(() => {
+    const draws = positions.map((position, k) => attempt(() => {
       const place = mechanism.locate(position);
       return [place === null ? null : [place.triangle, ...place.weights],
         mechanism.draw(position, data[k % data.length])];
-    })) };
+    }));
+    // of the lattice where reports repeat
+    const places = positions.map((position) => attempt(() => mechanism.number(position) ?? -1));
+    const repeated = places.map((place, k) =>
+      attempt(() => mechanism.drawOf(place, data[k % data.length])));
+    return { words, reports, draws, places, repeated };
   }
   const count = mechanism.secrets.labels.length;
   const { points } = mechanism.secrets;

@@ -300,6 +300,31 @@ def altered(source: Source, key: Key, rng: random.Random) -> bytes:
 # -- reading -------------------------------------------------------------------------------------
 
 
+def in_region(
+    found: om.PackedEverywhere, positions: list[list[float]], data: list[bytes]
+) -> dict[str, Any]:
+    """Draws at positions, and at the points of the lattice where reports repeat."""
+    number = {label: k for k, label in enumerate(found.observables.labels)}
+    draws, places, repeated = list[Any](), list[Any](), list[Any]()
+    for k, position in enumerate(positions):
+        try:
+            place = found.locate(position)
+            drawn = found.report(position, data[k % len(data)])
+            where = None if place is None else [place[0], *place[1]]
+            draws.append([where, -1 if place is None else number[drawn]])
+        except om.ProblemError:
+            draws.append("refused")
+        try:
+            point = found.number(position)
+            places.append(-1 if point is None else point)
+            report = "refused" if point is None else found.report_of(point, data[k % len(data)])
+            repeated.append("refused" if point is None else number[report])
+        except om.ProblemError:
+            places.append("refused")
+            repeated.append("refused")
+    return {"draws": draws, "places": places, "repeated": repeated}
+
+
 def in_python(part: Altered, signer: Path | None) -> Any:
     """What ``readers.mjs`` answers, from Python."""
     try:
@@ -321,17 +346,8 @@ def in_python(part: Altered, signer: Path | None) -> Any:
         where = found.coordinates(labels[k])
         reports.append([k, None if where is None else list(where), found.accuracy(labels[k])])
     if isinstance(found, om.PackedEverywhere):
-        draws = []
-        for k, position in enumerate(part.positions):
-            try:
-                place = found.locate(position)
-                drawn = found.report(position, data[k % len(data)])
-            except om.ProblemError:
-                draws.append("refused")
-                continue
-            where = None if place is None else [place[0], *place[1]]
-            draws.append([where, -1 if place is None else number[drawn]])
-        return {"words": words, "reports": reports, "draws": draws}
+        at = in_region(found, part.positions, data)
+        return {"words": words, "reports": reports, **at}
     secrets = found.secrets.labels
     draws = [number[found.report(secrets[k * 7 % len(secrets)], own)] for k, own in enumerate(data)]
     places: list[Any] = []

@@ -126,6 +126,18 @@ def test_python_gives_the_committed_answers() -> None:
             for place in stated["ledger"]["places"]:
                 ledger.enter(labels[place])
             assert ledger.to_dict() == stated["ledger"]["state"]
+    for name, stated in STATED["meshes"].items():
+        region = om.load_packed(VECTORS / name)
+        repeated = om.StickyReports(region, bytes.fromhex(STATED["key"]))
+        assert repeated.snap == stated["slack"]
+        assert region.header.guess == stated["guess"] in region.header.does_not_promise
+        for position, place in stated["places"]:
+            number = region.number(position)
+            assert (-1 if number is None else number) == place
+        for place, epoch, entropy, report in stated["sticky"]:
+            drawn = repeated.entropy(place, epoch)
+            assert drawn.hex() == entropy
+            assert region.observables.index(region.report_of(place, drawn)) == report
 
 
 def test_python_gives_the_committed_answers_at_positions() -> None:

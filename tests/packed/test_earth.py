@@ -536,14 +536,21 @@ EVERYWHERE = np.array([[16.37, 48.21], [180.0, 0.0], [-180.0, 0.0], [540.0, 0.0]
                        [99.0, 90.0], [0.0, -90.0], [-179.9999, -66.0]])  # fmt: skip
 
 
+def mean_error(reports: Any, points: Any) -> Any:
+    """Of the reports of every place. One in a million is drawn from the whole globe, and would
+    double a mean by itself."""
+    far = apart(reports, points).reshape(len(EVERYWHERE), -1)
+    assert (far > 1000).sum() <= 3
+    return np.where(far > 1000, 0.0, far).mean(axis=1)
+
+
 def test_tables_are_protected_everywhere(known: om.Earth, tmp_path: Path) -> None:
     """As arrays, lists, tables and files; distances are those of the law, over poles and 180
     degrees."""
     many = np.repeat(EVERYWHERE, 3000, axis=0)
     reports = om.protect(known, many)
     assert (np.abs(reports[:, 0]) <= 180).all()
-    mean = apart(reports, many).reshape(len(EVERYWHERE), -1).mean(axis=1)
-    assert mean == pytest.approx(known.header.loss.design, rel=0.08)
+    assert mean_error(reports, many) == pytest.approx(known.header.loss.design, rel=0.08)
     centres = [known.coordinates(known.locate(report)) for report in reports[::500]]
     assert np.array(centres) == pytest.approx(reports[::500], abs=1e-9)
     listed = om.protect(known, [(16.37, 48.21), (0.5, 89.0)])
@@ -560,8 +567,9 @@ def test_tables_are_protected_everywhere(known: om.Earth, tmp_path: Path) -> Non
     assert main([*argv, "--keep", "day"]) == 0
     found = pandas.read_csv(out)
     assert found["day"].tolist() == table["day"].tolist()
-    far = apart(found[["lon", "lat"]].to_numpy(), many).reshape(len(EVERYWHERE), -1).mean(axis=1)
-    assert far == pytest.approx(known.header.loss.design, rel=0.08)
+    assert mean_error(found[["lon", "lat"]].to_numpy(), many) == pytest.approx(
+        known.header.loss.design, rel=0.08
+    )
     with pytest.raises(om.ProblemError, match="no usable coordinates"):
         om.protect(known, np.array([[0.0, 91.0]]))
     with pytest.raises(om.ProblemError, match="no labels"):

@@ -25,8 +25,8 @@ from referee.ledger import exponential, made
 import optmech as om
 from optmech.packed import charges
 from optmech.packed.costs import Reach
+from optmech.packed.documents import mechanism_of
 from optmech.packed.file import Parts, Table, decode_parts, encode_parts
-from optmech.packed.load import mechanism_of
 
 VECTORS = Path(__file__).parent / "vectors"
 CLIENT = Path(om.__file__).parent / "packed" / "client"
@@ -159,7 +159,8 @@ def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, rad
     low, high = centres.min(axis=0), centres.max(axis=0)
     margin = 0.3 * (high - low) + 1e-3
     seen: set[tuple[int, int]] = set()
-    for _ in range(3000):
+    # fewer where every pair takes many steps to come that near
+    for _ in range(3000 if radius > 1e-3 or name == "scattered" else 1000):
         one, two = rng.uniform(low - margin, high + margin, (2, len(low)))
         # nearer and nearer, in different places for as long as that lasts
         while apart(one, two) > radius:

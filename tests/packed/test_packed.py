@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import random
+import re
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -218,6 +219,51 @@ def test_the_accuracy_is_a_quantile_of_the_posterior(packed: Path, grid: om.Desi
         share = posterior[apart <= radius + 1e-9].sum() / posterior.sum()
         less = posterior[apart <= radius - 1e-6].sum() / posterior.sum()
         assert less < 0.95 <= share
+
+
+def test_odds_and_the_best_guess_are_in_the_header(packed: Path, grid: om.Design) -> None:
+    """Both from the bytes of the file alone; neither can be said better than it is."""
+    _, inner, rows, _ = cbor2.loads(packed.read_bytes())
+    header = cbor2.loads(inner)
+    width, tall = np.frombuffer(header["secrets"]["cell"].value, "<f8")
+    odds = [2 ** (metres / 1000 + math.hypot(width, tall)) for metres in (100, 1000, 10000)]
+    said = [float(n.replace(",", "")) for n in re.findall("most ([0-9,.]+) times", "".join(
+        header["protects"][1:]))]  # fmt: skip
+    assert len(said) == 3
+    # three digits, rounded up
+    assert all(own <= n <= own * 1.01 for own, n in zip(odds, said, strict=True))
+    entries = np.array([int.from_bytes(rows[k : k + 3], "little") for k in range(0, len(rows), 3)])
+    joint = entries.reshape(12, -1) / 2**24 * (np.arange(1.0, 13.0) / 78)[:, None]
+    guess = f"right in {100 * joint.max(axis=0).sum():.3g} % of cases, that without a report in "
+    (found,) = (text for text in header["does not promise"] if "best guess" in text)
+    assert f"{guess}15.4 %." in found  # 12 / 78
+    grid.save(packed.with_suffix(".json"))
+    forged = packed.with_name("forged.omm")
+    for name, old, new in (
+        ("protects", "most 36.5", "most 36.4"),
+        ("does not promise", "report in 15.4 %", "report in 99 %"),
+        ("does not promise", found, "An adversary guesses nothing."),
+    ):
+        texts = [text.replace(old, new) for text in header[name]]
+        assert texts != header[name]
+        body = {**decode(inner), name: texts}
+        head = encode(Tag(55799, ["optmech-packed/1", encode(body), rows, bytes(32)]))[:-32]
+        forged.write_bytes(head + hashlib.sha256(head).digest())
+        assert om.check_packed(forged, grid).faults == (
+            f"{name} in the file is not that of the design",
+        )
+        with pytest.raises(audit.Fault, match=f"{name} is not that"):
+            audit.judge(str(forged), str(packed.with_suffix(".json")))
+
+
+def test_no_odds_where_a_promise_has_a_delta(tmp_path: Path) -> None:
+    """Of some reports (ε, δ) bounds no ratio, so that there is none to say."""
+    cells, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
+    lax = om.MetricPrivacy(1, km, delta=0.01)
+    found = om.pack(om.solve(om.Problem(om.Prior.uniform(cells), km, constraints=[lax])),
+                    tmp_path / "m.omm")  # fmt: skip
+    assert found.promise.odds == {}
+    assert found.header.protects == ("metric_privacy: ε = 1 per km (euclidean), δ = 0.01",)
 
 
 def test_positions_find_their_places(packed: Path) -> None:

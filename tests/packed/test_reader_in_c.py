@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import itertools
 import json
+import os
 import random
 import re
 import shutil
@@ -97,6 +98,11 @@ def test_the_committed_answers_at_positions(name: str, reader: native.Native) ->
     own = {report: part for report, *part in reader.reports()}
     for report, where, accuracy in stated["reports"]:
         assert own[report] == [where, accuracy]
+    for position, place in stated["places"]:
+        assert reader.locate(position) == place
+    for place, epoch, entropy, report in stated["sticky"]:
+        assert reader.ask("sticky", STATED["key"], place, epoch) == f"{entropy} {report}"
+        assert reader.draw(place, bytes.fromhex(entropy)) == report
 
 
 def test_what_has_to_be_refused(reader: native.Native, tmp_path: Path) -> None:
@@ -169,8 +175,9 @@ def test_decimals_are_the_floats_of_python(reader: native.Native) -> None:
 
 
 @pytest.mark.slow
-def test_a_million_draws_have_the_exact_law(tmp_path: Path) -> None:
-    """χ² of every file at one place or position, from the system's entropy."""
+def test_many_draws_from_the_system_have_the_exact_law(tmp_path: Path) -> None:
+    """χ² of every file at one place or position, from the system's entropy; a million draws of each
+    are ``python -m tests.packed.law``."""
     reader = native.Native(native.built(tmp_path, "-O2"))
     least = 1.0
     for name in [*STATED["files"], *STATED["meshes"]]:
@@ -184,7 +191,7 @@ def test_a_million_draws_have_the_exact_law(tmp_path: Path) -> None:
         else:
             row = found.matrix[1]
         # on the globe a draw finds the nearest point of the border too, in some 100 µs
-        draws = 20_000 if name in ("globe.omm", "north.omm") else 1_000_000
+        draws = 20_000 if name in ("globe.omm", "north.omm") else 200_000
         answer = reader.ask("count", 1, *map(native.bits, position), draws)
         seen, expected = np.array([int(n) for n in answer.split()]), row * draws
         assert seen[expected == 0].sum() == 0
@@ -332,7 +339,7 @@ def test_it_fits_a_small_processor(cpu: str, tmp_path: Path) -> None:
         command, check=True, capture_output=True, text=True
     ).stdout.splitlines()[1].split()[:3]  # fmt: skip
     assert (data, bss) == ("0", "0")
-    assert 10_000 < int(text) < 25_000
+    assert 10_000 < int(text) < 29_500
     (graph,) = tmp_path.glob("optmech.c*.ci")
     assert 500 < native.stack_of(graph.read_text()) < 2048
 
@@ -373,7 +380,7 @@ def test_a_radio_sends_one_place_a_day(
     command = command.replace("cc ", f"{native.compiler()} -O1 ", 1)
     subprocess.run(command.split(), check=True, cwd=radio)
     found = om.load(source)
-    sticky = None if name in STATED["meshes"] else om.StickyReports(found, bytes(32))
+    sticky = om.StickyReports(found, bytes(32))
     rng = random.Random(3)
     box = [round(value * 1e7) for value in IN_DEGREES[name]]
     fixes = [
@@ -395,14 +402,10 @@ def test_a_radio_sends_one_place_a_day(
     ).stdout.splitlines()
     outside = 0
     for (x, y, t), line in zip(fixes + night, sent, strict=True):
-        if sticky is None:
-            at = [(x + 5_000) // 10_000, (y + 5_000) // 10_000]
-            message = b"optmech-radio/1\0" + found.digest + struct.pack("<qqQ", *at, t // 86400)
-            drawn = hmac.new(bytes(32), message, hashlib.sha256).digest()[: found.draw_bytes]
-            report = found.report([at[0] / 1000, at[1] / 1000], drawn)
-        else:
-            place = found.locate((x / 1e7, y / 1e7))
-            report = None if place is None else sticky.report(place, t)
+        place = (x / 1e7, y / 1e7)
+        if name not in STATED["meshes"]:
+            place = found.locate(place)
+        report = None if place is None else sticky.report(place, t)
         if report is None:
             assert line == "nothing"
             outside += 1
@@ -434,7 +437,7 @@ def test_a_radio_says_what_it_cannot_use(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_minute_of_fuzzing_finds_nothing(tmp_path: Path) -> None:
+def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
     clang = shutil.which("clang")
     if clang is None:
         pytest.skip("no clang")
@@ -448,7 +451,8 @@ def test_a_minute_of_fuzzing_finds_nothing(tmp_path: Path) -> None:
         pytest.skip("no runtime of libFuzzer")
     assert made.returncode == 0, made.stderr
     corpus.mkdir()
-    limits = ["-max_total_time=60", "-max_len=32768", "-timeout=20", "-seed=1"]
+    seconds = os.environ.get("OPTMECH_FUZZING", "20")
+    limits = [f"-max_total_time={seconds}", "-max_len=32768", "-timeout=20", "-seed=1"]
     done = subprocess.run(
         [str(program), *limits, str(corpus), str(VECTORS)],
         check=False,

@@ -341,6 +341,32 @@ def test_without_a_key_draws_are_new_and_a_seed_says_so() -> None:
     assert one.tolist() == other.tolist()
 
 
+@pytest.mark.parametrize("kind", ["pandas", "xarray", "geopandas"])
+def test_places_are_kept_only_where_they_are_named_as_such(kind: str) -> None:
+    """As the command has it: by what a column is called, and by where its numbers lie."""
+    rows = pd.DataFrame({"lon": [0.4, 1.2, 2.9] * 20, "lat": [0.3, 1.1, 0.8] * 20,
+                         "zip": [8000] * 60, "other": [0.41, 1.23, 2.84] * 20,
+                         "note": ["at home"] * 60})  # fmt: skip
+    data: Any = rows
+    where = {"x": "lon", "y": "lat"}
+    degrees = om.Grid.geographic(3, 3, (0, 0, 3, 3))
+    if kind == "xarray":
+        xarray = pytest.importorskip("xarray")
+        data = xarray.Dataset({name: ("row", rows[name].to_numpy()) for name in rows})
+    elif kind == "geopandas":
+        geopandas = pytest.importorskip("geopandas")
+        data = geopandas.GeoDataFrame(
+            rows, geometry=geopandas.points_from_xy(rows["lon"], rows["lat"]), crs=4326
+        )
+        where = {}
+    for name, said in (("zip", "called like a coordinate"), ("other", "lie where the coord")):
+        with pytest.raises(ProblemError, match=f"{said}.*keep_place = '{name}'"):
+            om.protect(identity(degrees), data, **where, keep=[name, "note"])
+        out = om.protect(identity(degrees), data, **where, keep="note", keep_place=name)
+        assert list(out[name].to_numpy()) == rows[name].tolist()
+        assert list(out["note"].to_numpy()) == rows["note"].tolist()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

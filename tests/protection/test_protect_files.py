@@ -261,7 +261,7 @@ MISTAKES = [
     (["--x", "lng", "--y", "lat"], ["fixes.csv", "'lng'", "'user', 'lon', 'lat'"]),
     (["--x", "lat", "--y", "lon"], ["fixes.csv", "row 1", "exchanged"]),
     (["--x", "lon", "--y", "lat", "--keep", "speed"], ["fixes.csv", "'speed'"]),
-    (["--x", "lon", "--y", "lat", "--keep", "lat"], ["--keep", "'lat' is called like a coord"]),
+    (["--x", "lon", "--y", "lat", "--keep", "lat"], ["--keep", "'lat' says where a row is"]),
     (["--x", "lon", "--y", "lat", "--keep-place", "lat"], ["--keep", "replaced"]),
     (["--x", "lon", "--y", "lat", "--report", "user"], ["--report", "another name"]),
     (["--x", "lon", "--y", "note"], ["row 1", "no usable coordinates", "--missing drop"]),
@@ -657,3 +657,21 @@ def test_features_of_every_kind(
         assert ("features[40]: is a LineString, and no point" in said) == bool(middles)
         if not middles:
             assert f"{41 - lost} reports" in said
+
+
+@pytest.mark.parametrize("ending", [".csv", ".geojson"])
+def test_coordinates_have_no_digits_of_sums(ending: str, tmp_path: Path) -> None:
+    """Centres of tenths of a degree; as sums of floats, 4.1499999999999995 is one of them."""
+    grid = om.Grid.geographic(7, 7, (4.1, 52.1, 4.8, 52.8))
+    centres = [(round(4.15 + k / 10, 2), round(52.15 + j / 10, 2))
+               for j in range(7) for k in range(7)]  # fmt: skip
+    truth = om.Mechanism(grid, grid, np.eye(49))
+    (tmp_path / "t.csv").write_text("lon,lat\n" + "".join(f"{x},{y}\n" for x, y in centres))
+    out = tmp_path / f"o{ending}"
+    protect_file(Reporter(truth), tmp_path / "t.csv", out, Asked("lon", "lat"))
+    if ending == ".csv":
+        assert [tuple(map(float, row)) for row in rows_of(out)[1:]] == centres
+        assert max(len(cell) for row in rows_of(out)[1:] for cell in row) == 5
+        return
+    found = json.loads(out.read_text())["features"]
+    assert [tuple(each["geometry"]["coordinates"]) for each in found] == centres

@@ -19,8 +19,8 @@ import mpmath
 import numpy as np
 
 import optmech as om
+from optmech.packed.documents import mechanism_of
 from optmech.packed.file import Parts, Table, decode_parts, encode_parts
-from optmech.packed.load import mechanism_of
 
 VECTORS = Path(__file__).parents[1] / "packed" / "vectors"
 Pair = tuple[int, int]

@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 
 import optmech as om
-from optmech.packed.meshes import Weights
+from optmech.packed.meshes import Areas
 from optmech.packed.places import Finder, reach_of
 from optmech.protection.places import nearest_inside, nearest_of_region
 
@@ -139,10 +139,10 @@ def of_mesh(rng: np.random.Generator, globe: bool) -> Iterator[str]:
     box = (*low.tolist(), *high.tolist())
     asked = np.array(positions(rng, box, globe, 5))
     try:
-        snap = Weights(mesh).snap
+        snap = Areas(mesh).snap
     except om.ProblemError:
         return
-    triangles, weights = Weights(mesh).of(asked, "nearest")
+    triangles, weights = Areas(mesh).of(asked, "nearest")
     shares = weights / 2.0**24
     moved = np.einsum("nk,nkd->nd", shares, mesh.vertices[mesh.triangles[triangles]])
     held = [mesh.locate_exactly(p) is not None for p in asked.tolist()]

@@ -18,7 +18,7 @@ import optmech as om
 from optmech.base.lock import locked
 from optmech.errors import ProblemError
 from optmech.sweeps import worker
-from optmech.sweeps.table import read_table
+from optmech.sweeps.run import read_table
 
 Run = Callable[[worker.Job], worker.Outcome]
 E, H = om.distances.euclidean(), om.distances.hamming()

@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 from strategies import distributions, spread_distributions
 
 import optmech as om
-from optmech.mechanisms.targets.design import measure
 from optmech.spaces.rationals import Shares
 from optmech.transport.outputs import max_divergence
 
@@ -51,6 +50,6 @@ def test_no_misestimation_exceeds_its_bound(seed: int, closeness: float) -> None
     inputs = rng.dirichlet(np.ones(4), 2)
     design = om.mechanisms.optimal_target(list(inputs), LINE)
     actual = inputs * np.exp(closeness * rng.choice([-1.0, 1.0], inputs.shape))
-    found = measure(design, list(actual / actual.sum(axis=1, keepdims=True)))
+    found = design.under(list(actual / actual.sum(axis=1, keepdims=True)))
     for name, value in found.divergences.items():
         assert value <= found.bound(name).epsilon

@@ -117,7 +117,7 @@ def test_numbers_count_as_they_are_written() -> None:
         ([0, 0], "sum to 0"),
         ([1, -1], "negative"),
         ([1, math.nan], "not finite"),
-        (["ln 2", 1], "no rational"),
+        (["ln 2", 1], "no fraction"),
         ([[1, 2]], "not a number"),
         ([True, 1], "not a number"),
     ],

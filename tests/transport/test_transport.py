@@ -270,3 +270,14 @@ def test_plane_as_pot() -> None:
     a, b = rng.dirichlet(np.ones(150), 2)
     d = np.hypot(*np.moveaxis(x[:, None] - y, 2, 0))
     assert om.transport.wasserstein(a, b, d).value == pytest.approx(ot.emd2(a, b, d), rel=1e-12)
+
+
+def test_the_name_of_a_distance_is_no_distance() -> None:
+    line = om.Prior.uniform(om.Domain.range(3))
+    for take in (
+        lambda: om.transport.wasserstein(line, line, distance="euclidean"),
+        lambda: om.transport.barycenter([line, line], distance="euclidean"),
+        lambda: om.mechanisms.coupling([line], line, "euclidean"),
+    ):
+        with pytest.raises(om.ProblemError, match=r"Use om\.distances\.euclidean\(\)"):
+            take()

@@ -48,7 +48,4 @@ __all__ = [
     "squared_hellinger",
     "total_variation",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 from optmech.analysis.distributional import Pairwise, every_pair, outputs_of, wide_outputs_of
 from optmech.analysis.divergences.named import FUNCTIONS, max_divergence, renyi
 from optmech.analysis.guarantees.guarantee import RULES, Guarantee
+from optmech.analysis.leakage.vulnerability import shares
 from optmech.analysis.measures import IndexPairs, neighbours, per_unit
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.exact.checked import nonnegative
 from optmech.exact.exponentials import stated_down, stated_up
 from optmech.exact.number import Number, parse_exact, rounded_up
@@ -97,10 +98,8 @@ def distribution_epsilon(
     for k, pair in enumerate(pairs):
         if not hasattr(pair, "__len__") or len(pair) != 2:
             raise ProblemError("is not a pair of distributions", where=f"pairs[{k}]")
-        try:
+        with inside(f"pairs[{k}]"):
             between = _between(m, pair, divergence)
-        except ProblemError as error:
-            raise error.at(f"pairs[{k}]") from error
         spent.append(between(0, 1))
     return float(per_unit(spent, factors).max())
 
@@ -199,10 +198,7 @@ def by_transport(
             where="epsilon",
             remedy='Give it with "max" alone',
         )
-    first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
-    for shares, where in ((first, "lam0"), (second, "lam1")):
-        if len(shares) != len(m.secrets):
-            raise ProblemError(f"{len(shares)} weights for {len(m.secrets)} secrets", where=where)
+    first, second = shares(m, lam0, "lam0"), shares(m, lam1, "lam1")
     if epsilon is None:
         terms = _excess if name == "tv" else generator(name).terms
 

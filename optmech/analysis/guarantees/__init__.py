@@ -65,7 +65,4 @@ __all__ = [
     "weaken_metric",
     "with_dummies",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

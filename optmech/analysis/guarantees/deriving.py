@@ -15,6 +15,7 @@ import numpy as np
 
 from optmech.analysis.guarantees.guarantee import ALL_POINTS, Guarantee, require, require_kept
 from optmech.analysis.guarantees.lifting import COUPLED
+from optmech.analysis.leakage.vulnerability import shares
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
@@ -323,10 +324,7 @@ def estimated(premise: Guarantee, first: Number, second: Number) -> Guarantee:
     """
     kind = premise.divergence if premise.divergence == "tv" else "max"
     require(premise, "distributions", kind, rate=False, use="Lift it to the pair first")
-    near, far = (
-        stated_up(probability(value, name))
-        for value, name in ((first, "first"), (second, "second"))
-    )
+    near, far = _radii(first, second)
     pairs = f"populations within total variation {near:g} and {far:g} of {premise.pairs}"
     if near != far:
         pairs += ", in this order"
@@ -364,17 +362,12 @@ def estimated_pair(
     >>> print(round(exact.epsilon, 4), round(near.epsilon, 4))  # 0, ln(0.55 / 0.45)
     0.0 0.2007
     """
-    shares = [Shares.of(lam, name) for lam, name in ((lam0, "lam0"), (lam1, "lam1"))]
-    radii = [
-        stated_up(probability(value, name))
-        for value, name in ((first, "first"), (second, "second"))
-    ]
-    for lam in (lam0, lam1):
-        m.push(lam)  # refuses what does not fit
+    one, other = shares(m, lam0, "lam0"), shares(m, lam1, "lam1")
+    near, far = _radii(first, second)
     worst = 0.0
     for column in m.matrix.T:
-        most = _moved(shares[0], column, Fraction(radii[0]), upward=True)
-        least = _moved(shares[1], column, Fraction(radii[1]), upward=False)
+        most = _moved(one, column, Fraction(near), upward=True)
+        least = _moved(other, column, Fraction(far), upward=False)
         if most == 0:
             continue
         ratio = math.inf if least == 0 else rounded_up(most / least)
@@ -386,8 +379,7 @@ def estimated_pair(
     return Guarantee(
         epsilon,
         0.0,
-        f"populations within total variation {radii[0]:g} and {radii[1]:g} of the given pair, "
-        "in this order",
+        f"populations within total variation {near:g} and {far:g} of the given pair, in this order",
         "the worst populations, report by report",
     )
 
@@ -468,6 +460,10 @@ def mixtures(premise: Guarantee) -> Guarantee:
     return replace(premise, pairs=f"mixtures of the sides of {premise.pairs}", theorem=theorem)
 
 
+def _radii(first: Number, second: Number) -> tuple[float, float]:
+    return stated_up(probability(first, "first")), stated_up(probability(second, "second"))
+
+
 def _grown(delta: float, epsilon: float) -> float:
     return product_up(_power(epsilon), delta) if delta else 0.0
 
@@ -477,15 +473,15 @@ def _power(epsilon: float) -> float:
     return math.inf if epsilon > _LARGEST_EXPONENT else float(exp_up(np.array(epsilon)))
 
 
-def _moved(shares: Shares, column: Floats, radius: Fraction, *, upward: bool) -> Fraction:
+def _moved(lam: Shares, column: Floats, radius: Fraction, *, upward: bool) -> Fraction:
     """The largest (``upward``) or least mean of a column under what lies within a total variation
     of a distribution, exactly."""
     values: Sequence[float] = column.tolist()
     end = Fraction(max(values) if upward else min(values))
-    order = sorted(shares.support, key=lambda k: values[k], reverse=not upward)
+    order = sorted(lam.support, key=lambda k: values[k], reverse=not upward)
     total, left = Fraction(0), radius
     for k in order:
-        taken = min(left, shares[k])
+        taken = min(left, lam[k])
         left -= taken
-        total += taken * end + (shares[k] - taken) * Fraction(values[k])
+        total += taken * end + (lam[k] - taken) * Fraction(values[k])
     return total

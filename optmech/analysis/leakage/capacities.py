@@ -5,7 +5,7 @@ information and capacity, between proved bounds (nats).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.analysis.leakage.vulnerability import joint, probabilities, shares
+from optmech.analysis.leakage.vulnerability import joint, probabilities, shares, variation
 from optmech.base import memory
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import record
@@ -22,6 +22,7 @@ from optmech.base.simplex import concave_maximum
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.exact.number import Exact, Interval
+from optmech.exact.numerators import dot
 from optmech.exact.rounding import above, below
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
@@ -95,7 +96,7 @@ def pointwise_maximal_leakage(m: Mechanism, prior: Prior) -> Exact:
     """
     pi, worst = shares(m, prior), Fraction(1)
     for column in probabilities(m).columns:
-        mean = sum(w * p for w, p in zip(pi.units, column, strict=True))
+        mean = dot(pi.units, column)
         if mean:
             worst = max(worst, Fraction(max(column[s] for s in pi.support) * pi.total, mean))
     return Exact(Fraction(1), worst)
@@ -201,24 +202,17 @@ def _of_pairs(m: Mechanism, pairs: Iterable[tuple[int, int]], *, risk: bool) -> 
     # rows of floats are off by a unit an entry: the farthest pair is among these
     near = apart >= apart.max(initial=0.0) - (len(m.observables) + 8) * 2.0**-50
     # without any pair there is nothing to learn
-    variation, ends = Fraction(0), (0, 0)
+    most, ends = Fraction(0), (0, 0)
     for i, j in chosen[near].tolist():
-        exact = _variation(m.rational.rows[i], m.rational.rows[j])
-        if exact > variation or ends == (0, 0):
-            variation, ends = exact, (i, j)
+        exact = variation(m.rational.rows[i], m.rational.rows[j])
+        if exact > most or ends == (0, 0):
+            most, ends = exact, (i, j)
     weights = np.zeros(len(m.secrets))
     weights[list(ends)] = 1.0
     worst = Prior(m.secrets, weights)
     if not risk:
-        return Capacity(Exact(1 + variation), worst)
-    return Capacity(math.inf if variation == 1 else Exact(1 / (1 - variation)), worst)
-
-
-def _variation(p: Sequence[int], q: Sequence[int]) -> Fraction:
-    """Total variation of two rows, each over its own sum."""
-    one, other = sum(p), sum(q)
-    excess = sum(max(0, a * other - b * one) for a, b in zip(p, q, strict=True))
-    return Fraction(excess, one * other)
+        return Capacity(Exact(1 + most), worst)
+    return Capacity(math.inf if most == 1 else Exact(1 / (1 - most)), worst)
 
 
 def _mean_move(m: Mechanism, prior: Prior) -> Fraction:
@@ -375,7 +369,7 @@ class _Enclosed:
         logs = []
         over = flint.arb(self.scaled.total) * drawn.total
         for column in zip(*self.scaled.rows, strict=True):
-            told = sum(u * v for u, v in zip(drawn.units, column, strict=True))
+            told = dot(drawn.units, column)
             # an observable that only impossible secrets produce: their loss is infinite
             logs.append((flint.arb(told) / over).log() if told else None)
         out = []

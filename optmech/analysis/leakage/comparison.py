@@ -22,6 +22,7 @@ from optmech.analysis.leakage.vulnerability import (
     posterior_vulnerability,
     rational_rows,
     reduced,
+    require_same_secrets,
 )
 from optmech.analysis.measures import prior_weights
 from optmech.base.arrays import Floats
@@ -90,10 +91,7 @@ def refinement_distance(a: Mechanism, b: Mechanism, prior: Prior) -> RefinementD
     >>> print(round(found.upper, 6))  # b is a, blurred
     0.0
     """
-    if a.secrets.labels != b.secrets.labels:
-        raise ProblemError(
-            "have different secrets", where="a and b", remedy="Compare mechanisms for the same"
-        )
+    require_same_secrets(a, b)
     weights = prior_weights(a, prior)[:, None]
     few, fewer = reduced(drawn(a)), reduced(drawn(b))
     if len(a.secrets) * len(few.observables) * len(fewer.observables) > _PROGRAM:
@@ -118,7 +116,7 @@ def _programmed(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     Every unknown is R(y,z) over its own limit, every row over its right side: no entry is above 1,
     and what the solver is off by is a share of each, however small they are.
     """
-    from optmech.lp.highs import highs_solution
+    from optmech.lp.highs import highs_run
 
     (count, mine), theirs = first.shape, second.shape[1]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -135,9 +133,9 @@ def _programmed(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     cost = -(first.sum(axis=0)[:, None] * limit).ravel()
     top = np.ones(rows.shape[0])
     used = (limit > 0).ravel().astype(float)
-    solution = highs_solution(
+    solution = highs_run(
         cost, rows, np.full(len(top), -np.inf), top, used, small_matrix_value=1e-12, **_TIGHT
-    )
+    ).getSolution()
     remap = np.array(solution.col_value).reshape(mine, theirs) * limit
     prices = np.maximum(-np.array(solution.row_dual), 0.0)
     paid, spared = prices[: count * theirs].reshape(count, theirs), prices[count * theirs :]

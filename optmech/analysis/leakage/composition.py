@@ -9,7 +9,6 @@ from collections.abc import Hashable
 from fractions import Fraction
 from functools import cached_property
 from itertools import permutations
-from operator import mul
 
 import numpy as np
 
@@ -24,18 +23,17 @@ from optmech.analysis.leakage.vulnerability import (
     reduced,
     shares,
 )
-from optmech.analysis.measures import weights_over
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Exact, Interval, Number, parse_exact, rounded_down, rounded_up
+from optmech.exact.numerators import dot
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import DistanceLike, evaluate
+from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior
-from optmech.spaces.rationals import Shares
 
 Gains = list[list[Fraction]]
 """π(s) g(w,s), a row for every guess."""
@@ -87,7 +85,7 @@ class _Reports(Shown):
         """The expected error of the optimal attack that sees all reports (Shokri, PETS 2015, eq.
         7), in the unit of the distance d(t, s); estimates range over the secrets."""
         secrets = self._mechanism.secrets
-        found = self._earned(prior, -evaluate(distance, secrets, secrets, where="distance"))
+        found = self._earned(prior, -between(distance, secrets))
         return Interval(0.0 - found.upper, 0.0 - found.lower)
 
     def _earned(self, prior: Prior, gain: Gain) -> Interval:
@@ -155,19 +153,13 @@ class Repeated(_Reports):
         rate = parse_exact(epsilon, where="epsilon")
         fine = whole(points, "points", least=16, most=2**17)
         found = probabilities(self.mechanism)
-        low, high = 0.0, {}
-        coarse = min(fine, 256)
-        for i, j in permutations(range(len(found.rows)), 2):
-            bounds = delta_of_pair(
-                found.rows[i], found.rows[j], found.total, rate, k=self.k, points=coarse
-            )
-            low, high[i, j] = max(low, bounds[0]), bounds[1]
-        if coarse < fine:
+        low, high = 0.0, dict.fromkeys(permutations(range(len(found.rows)), 2), 1.0)
+        # those that are far from the worst are looked at coarsely only
+        for grid in sorted({min(fine, 256), fine}):
             for i, j in sorted(high, key=lambda pair: -high[pair]):
                 if high[i, j] > low:
-                    bounds = delta_of_pair(
-                        found.rows[i], found.rows[j], found.total, rate, k=self.k, points=fine
-                    )
+                    p, q = found.rows[i], found.rows[j]
+                    bounds = delta_of_pair(p, q, found.total, rate, k=self.k, points=grid)
                     low, high[i, j] = max(low, bounds[0]), min(high[i, j], bounds[1])
         return Interval(low, max(high.values(), default=0.0))
 
@@ -183,17 +175,10 @@ class Repeated(_Reports):
         found = probabilities(self.mechanism)
         rows = []
         for where, given in (("first", first), ("second", second)):
-            if isinstance(given, Prior):
-                weights_over(self.mechanism, given, where)
-            drawn = Shares.of(given, where)
-            if len(drawn) != len(found.rows):
-                raise ProblemError(
-                    f"{len(drawn)} weights for {len(found.rows)} secrets", where=where
-                )
-            sums = [sum(map(mul, drawn.units, column)) for column in found.columns]
-            rows.append((sums, found.total * drawn.total))
-        total = math.lcm(rows[0][1], rows[1][1])
-        p, q = ([value * (total // own) for value in sums] for sums, own in rows)
+            drawn = shares(self.mechanism, given, where)
+            rows.append([Fraction(dot(drawn.units, c), drawn.total) for c in found.columns])
+        both = Scaled.of(rows)
+        (p, q), total = both.rows, both.total * found.total
         ways = [
             delta_of_pair(a, b, total, rate, k=self.k, points=fine) for a, b in ((p, q), (q, p))
         ]
@@ -342,7 +327,7 @@ class Parallel(_Reports):
         """The least ε with ε_st <= ε d(s,t) for all pairs: that of metric privacy. A float next to
         it."""
         m = self.first
-        apart = evaluate(distance, m.secrets, m.secrets, where="distance")
+        apart = between(distance, m.secrets)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.where(self.epsilons > 0, self.epsilons / apart, 0.0)
         return float(found.max())
@@ -355,15 +340,14 @@ class Parallel(_Reports):
         seen = len(self.first.observables) * len(self.second.observables)
         if len(weighted) * len(self.first.secrets) * seen > _PAIR_PRODUCTS:
             return None
-        scale = math.lcm(*(value.denominator for row in weighted for value in row))
-        gains = [[int(value * scale) for value in row] for row in weighted]
+        gains = Scaled.of(weighted)
         one, other = self._scaled
         total = 0
         for own in one.columns:
-            here = [[g * p for g, p in zip(row, own, strict=True)] for row in gains]
+            here = [[g * p for g, p in zip(row, own, strict=True)] for row in gains.rows]
             for column in other.columns:
-                total += max(sum(g * q for g, q in zip(row, column, strict=True)) for row in here)
-        return Fraction(total, scale * one.total * other.total)
+                total += max(dot(row, column) for row in here)
+        return Fraction(total, gains.total * one.total * other.total)
 
     def _nearly(self, weighted: Floats) -> tuple[float, float]:
         one, other = self.first.matrix, self.second.matrix

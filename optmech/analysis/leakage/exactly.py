@@ -65,11 +65,14 @@ def rational(value: Any) -> Fraction:
     return Fraction(int(value.p), int(value.q))
 
 
-def fmpq_mat(rows: Sequence[Sequence[Fraction]]) -> Any:
-    """Rows of fractions as a matrix of python-flint."""
+def eliminated(rows: Sequence[Sequence[Fraction]]) -> tuple[Any, list[int]]:
+    """The reduced echelon form of rows of fractions, and where its rows that are not 0 begin."""
     import flint
 
-    return flint.fmpq_mat([[flint.fmpq(v.numerator, v.denominator) for v in row] for row in rows])
+    exact = [[flint.fmpq(v.numerator, v.denominator) for v in row] for row in rows]
+    found, rank = flint.fmpq_mat(exact).rref()
+    columns = range(len(rows[0]))
+    return found, [next(k for k in columns if found[i, k] != 0) for i in range(rank)]
 
 
 def _on_support(
@@ -77,10 +80,9 @@ def _on_support(
 ) -> list[Fraction] | None:
     """A solution that is 0 off the support, if the elimination gives one that is not negative."""
     rows = [[*(row[k] for k in support), b] for row, b in zip(matrix, wanted, strict=True)]
-    reduced, rank = fmpq_mat([row for row in rows if any(row)] or [rows[0]]).rref()
+    reduced, pivots = eliminated([row for row in rows if any(row)] or [rows[0]])
     found = [Fraction(0)] * len(matrix[0])
-    for i in range(rank):
-        pivot = next(k for k in range(len(support) + 1) if reduced[i, k] != 0)
+    for i, pivot in enumerate(pivots):
         value = rational(reduced[i, len(support)])
         if pivot == len(support) or value < 0:
             return None

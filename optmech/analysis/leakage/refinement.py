@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.leakage.exactly import fmpq_mat, nonnegative_solution, rational
+from optmech.analysis.leakage.exactly import eliminated, nonnegative_solution, rational
 from optmech.analysis.leakage.vulnerability import (
     Gain,
     drawn,
@@ -26,14 +26,16 @@ from optmech.analysis.leakage.vulnerability import (
     proportional,
     rational_rows,
     reduced,
+    require_same_secrets,
+    variation,
 )
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, normalised_rows
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError, TooLargeError, VerificationError
-from optmech.exact.checked import probability
+from optmech.exact.checked import one_of, probability
 from optmech.exact.number import Exact, Interval, Number, rounded_down, rounded_up
-from optmech.exact.numerators import Numerators
+from optmech.exact.numerators import Numerators, dot
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
@@ -108,15 +110,8 @@ def _gap(a: Mechanism, b: Mechanism, gain: Any) -> Fraction:
 
 def _distance(a: Mechanism, b: Mechanism, remap: Mechanism) -> Fraction:
     """The mean over the secrets of TV(b(·|s), (aR)(·|s)), exactly."""
-    reached, wanted = fractions(a.then(remap)), fractions(b)
-    return sum(
-        (
-            max(Fraction(0), p - q)
-            for made, row in zip(reached, wanted, strict=True)
-            for p, q in zip(row, made, strict=True)
-        ),
-        Fraction(0),
-    ) / len(wanted)
+    rows = zip(b.rational.rows, a.then(remap).rational.rows, strict=True)
+    return sum((variation(p, q) for p, q in rows), Fraction(0)) / len(b.secrets)
 
 
 def _whole(a: Mechanism, b: Mechanism, remap: Mechanism) -> Mechanism:
@@ -133,13 +128,7 @@ def _whole(a: Mechanism, b: Mechanism, remap: Mechanism) -> Mechanism:
             [columns[o][s] / total if o in group else Fraction(0) for o in range(len(columns))]
         )
     spread = rational_rows(
-        [
-            [
-                sum((v * part[o] for v, part in zip(line, split, strict=True)), Fraction(0))
-                for o in range(len(columns))
-            ]
-            for line in remap.exact.rows
-        ]
+        [[dot(line, column) for column in zip(*split, strict=True)] for line in remap.exact.rows]
     ).rows
     # a report that never occurs may be followed by anything
     listed = [spread[0]] * len(a.observables)
@@ -170,7 +159,7 @@ def _proposed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
     remap = np.maximum(remap, 0.0)
     remap[remap.sum(axis=1) == 0] = 1.0
     gain = np.clip(np.round(gain / _GRID) * _GRID, 0.0, 1.0)
-    return remap / remap.sum(axis=1, keepdims=True), gain
+    return normalised_rows(remap), gain
 
 
 def _inverted(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
@@ -185,7 +174,7 @@ def _inverted(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
 
 def _programmed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
     """The least Σ_s ½|b - aR| in floats: R, and the gain from its dual."""
-    from optmech.lp.highs import highs_solution
+    from optmech.lp.highs import highs_run
 
     count, mine, theirs = len(a.secrets), len(a.observables), len(b.observables)
     eye, cells = sp.eye_array(theirs), count * theirs
@@ -198,7 +187,7 @@ def _programmed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
     wanted = np.concatenate([b.matrix.ravel(), np.ones(mine)])
     cost = np.concatenate([np.zeros(mine * theirs), np.full(2 * cells, 0.5)])
     most = np.full(len(cost), np.inf)
-    solution = highs_solution(cost, rows, wanted, wanted, most, **_TIGHT)
+    solution = highs_run(cost, rows, wanted, wanted, most, **_TIGHT).getSolution()
     remap = np.array(solution.col_value)[: mine * theirs].reshape(mine, theirs)
     prices = np.array(solution.row_dual)[:cells].reshape(count, theirs)
     return remap, (prices + 0.5).T
@@ -243,36 +232,34 @@ def _decided(a: Fractions, b: Fractions, remap: Floats) -> tuple[Fractions | Non
 def _unique(a: Fractions, b: Fractions) -> tuple[Fractions | None, Fractions] | None:
     """The decision where the columns of a are independent; None where they are not."""
     mine, theirs, count = len(a[0]), len(b[0]), len(a)
-    eliminated, rank = fmpq_mat([[*p, *q] for p, q in zip(a, b, strict=True)]).rref()
-    pivots = [next(k for k in range(mine + theirs) if eliminated[i, k] != 0) for i in range(rank)]
+    found, pivots = eliminated([[*p, *q] for p, q in zip(a, b, strict=True)])
     if pivots[:mine] != list(range(mine)):
         return None
     nothing = [Fraction(0)] * count
-    if rank > mine:
+    if len(pivots) > mine:
         # some column of b is outside the span of a: y with yA = 0 and y·b_z = 1
         z = pivots[mine] - mine
         column = [[*row, wanted[z]] for row, wanted in zip(a, b, strict=True)]
         y = _dual(column, [Fraction(0)] * mine + [Fraction(1)])
         return None, [y if k == z else nothing for k in range(theirs)]
-    found = [[rational(eliminated[o, mine + z]) for z in range(theirs)] for o in range(mine)]
-    for o, row in enumerate(found):
+    remap = [[rational(found[o, mine + z]) for z in range(theirs)] for o in range(mine)]
+    for o, row in enumerate(remap):
         if min(row) < 0:
             # y with yA = -e_o earns nothing from a, and -R[o, z] > 0 from b
             z = row.index(min(row))
             y = _dual(a, [Fraction(-int(k == o)) for k in range(mine)])
             return None, [y if k == z else nothing for k in range(theirs)]
-    return found, []
+    return remap, []
 
 
 def _dual(a: Fractions, wanted: Sequence[Fraction]) -> list[Fraction]:
     """Some y with yA = wanted, for independent columns of A."""
     count = len(a)
     lines = [[*column, w] for column, w in zip(zip(*a, strict=True), wanted, strict=True)]
-    eliminated, rank = fmpq_mat(lines).rref()
+    found, pivots = eliminated(lines)
     y = [Fraction(0)] * count
-    for i in range(rank):
-        pivot = next(k for k in range(count + 1) if eliminated[i, k] != 0)
-        y[pivot] = rational(eliminated[i, count])
+    for i, pivot in enumerate(pivots):
+        y[pivot] = rational(found[i, count])
     return y
 
 
@@ -296,10 +283,8 @@ def _in_the_worst_case(a: Mechanism, b: Mechanism) -> tuple[int, tuple[Fraction,
         if row is not None:
             best = max(abs(value) for value in row)
             y = tuple(value / best for value in row)
-            earned = [
-                sum(v * p for v, p in zip(y, c, strict=True)) for c in zip(*columns, strict=True)
-            ]
-            if max(earned) > 0 or sum(v * p for v, p in zip(y, column, strict=True)) <= 0:
+            earned = [dot(y, c) for c in zip(*columns, strict=True)]
+            if max(earned) > 0 or dot(y, column) <= 0:
                 raise VerificationError("the separating row does not separate", where="refines")
             return o, y
     return 0, None
@@ -413,12 +398,8 @@ def refines(
     [[1. 0.]
      [0. 1.]]
     """
-    if a.secrets.labels != b.secrets.labels:
-        raise ProblemError(
-            "the two mechanisms have different secrets",
-            where="b",
-            remedy="Use the same labels in the same order",
-        )
+    require_same_secrets(a, b)
+    one_of(order, get_args(Order), "order")
     slack = Fraction(probability(tolerance, "tolerance").factor)
     if order == "average":
         return _on_average(a, b, slack)
@@ -429,12 +410,8 @@ def refines(
         if row is None:
             return Refinement(True, order)
         return Refinement(False, order, gain=(row,), observable=b.observables.labels[at])
-    if order == "privacy":
-        pair = _in_privacy(a, b)
-        if pair is None:
-            return Refinement(True, order)
-        labels = a.secrets.labels
-        return Refinement(False, order, pair=(labels[pair[0]], labels[pair[1]]))
-    raise ProblemError(
-        f"{order!r} is unknown", where="order", remedy='Use "average", "max" or "privacy"'
-    )
+    pair = _in_privacy(a, b)
+    if pair is None:
+        return Refinement(True, order)
+    labels = a.secrets.labels
+    return Refinement(False, order, pair=(labels[pair[0]], labels[pair[1]]))

@@ -27,8 +27,10 @@ import numpy as np
 
 from optmech.analysis.leakage.vulnerability import Scaled
 from optmech.base.arrays import Floats, Ints
-from optmech.exact.exponentials import bracket, exp_range
+from optmech.exact.exponentials import ball_of, bracket, exp_range
 from optmech.exact.number import Exact, Interval, rounded_down, rounded_up
+from optmech.exact.numerators import dot
+from optmech.exact.ratios.hockey_stick import Dot, atoms_of
 from optmech.exact.rounding import above
 
 _TAIL = 1e-22
@@ -47,17 +49,20 @@ _SMALL = 1e-280
 
 @dataclass(frozen=True)
 class Weights:
-    """Masses at whole multiples of the grid's step, from ``start`` on; a relative error."""
+    """Masses at whole multiples of the grid's step, from ``start`` on; a relative error; and the
+    mass that was cut off above."""
 
     start: int
     parts: tuple[Floats, ...]
     error: float
+    lost: float = 0.0
 
     def times(self, other: Weights) -> Weights:
         """The masses of sums: every product, added where the sums are equal."""
         made = tuple(np.convolve(a, b) for a, b in zip(self.parts, other.parts, strict=True))
         terms = min(len(self.parts[0]), len(other.parts[0])) + 1
-        return Weights(self.start + other.start, made, self.error + other.error + terms * _UNIT)
+        error = self.error + other.error + terms * _UNIT
+        return Weights(self.start + other.start, made, error, self.lost + other.lost)
 
 
 def delta_of_pair(
@@ -91,9 +96,9 @@ def _of_many(
     """Bounds of δ of k reports: ``lower`` and ``upper`` are one of less and of more loss, and of
     the first law's mass the shares ``lost`` lie where the second has none."""
     few, many = (1 - (1 - share) ** k for share in lost)
-    made, beyond = power(upper, k, points, upward=True)
-    high = above_loss(made, epsilon, step) + rounded_up(many) + beyond
-    low = excess(power(lower, k, points, upward=False)[0], epsilon) + rounded_down(few)
+    made = power(upper, k, points, upward=True)
+    high = above_loss(made, epsilon, step) + rounded_up(many) + made.lost * (1 + 1e-9)
+    low = excess(power(lower, k, points, upward=False), epsilon) + rounded_down(few)
     # what underflowed is less than that
     return max(0.0, low * (1 - 8 * _UNIT) - 1e-280), min(1.0, high * (1 + 4 * _UNIT))
 
@@ -131,28 +136,19 @@ def _merged(places: list[int], atoms: list[tuple[float, float]]) -> Weights:
     return Weights(first, (masses[0], masses[1]), (len(atoms) + 4) * _UNIT)
 
 
-def power(one: Weights, k: int, points: int, *, upward: bool) -> tuple[Weights, float]:
-    """The k-fold sum by repeated squaring, and a bound of the mass that was cut off above."""
-    found: Weights | None = None
-    beyond, square, cut, bits = 0.0, one, 0.0, k
-    while True:
-        if bits & 1:
-            if found is None:
-                found, beyond = square, cut
-            else:
-                found, more = _cut(found.times(square), points, upward=upward)
-                beyond = beyond + cut + more
-        bits >>= 1
-        if not bits:
-            assert found is not None
-            return found, beyond * (1 + 1e-9)
-        square, more = _cut(square.times(square), points, upward=upward)
-        cut = 2 * cut + more
+def power(one: Weights, k: int, points: int, *, upward: bool) -> Weights:
+    """The k-fold sum by repeated squaring."""
+    found = one
+    for digit in bin(k)[3:]:
+        found = _cut(found.times(found), points, upward=upward)
+        if digit == "1":
+            found = _cut(found.times(one), points, upward=upward)
+    return found
 
 
-def _cut(found: Weights, points: int, *, upward: bool) -> tuple[Weights, float]:
+def _cut(found: Weights, points: int, *, upward: bool) -> Weights:
     """Without the ends that hold next to nothing. For an upper bound, the lower end moves up to
-    what stays, and the mass of the upper one is returned; for a lower bound both are forgotten."""
+    what stays, and the upper one is lost; for a lower bound both are forgotten."""
     p = found.parts[0]
     rising, falling = np.cumsum(p), np.cumsum(p[::-1])
     low = int(np.searchsorted(rising, _TAIL))
@@ -164,15 +160,15 @@ def _cut(found: Weights, points: int, *, upward: bool) -> tuple[Weights, float]:
     error = found.error + len(p) * _UNIT
     if high <= low:
         # all of it is next to nothing, as where most reports tell the two apart for sure
-        nothing = tuple(np.zeros(1) for _ in found.parts)
-        above = float(rising[-1]) * (1 + error) if upward else 0.0
-        return Weights(found.start, nothing, error), above
-    parts = [part[low:high].copy() for part in found.parts]
-    above = 0.0
+        low, high = 0, 0
+        parts = [np.zeros(1) for _ in found.parts]
+    else:
+        parts = [part[low:high].copy() for part in found.parts]
+    lost = 0.0
     if upward:
         parts[0][0] += rising[low - 1] if low else 0.0
-        above = float(p[high:].sum()) * (1 + error)
-    return Weights(found.start + low, tuple(parts), error), above
+        lost = float(p[high:].sum()) * (1 + error)
+    return Weights(found.start + low, tuple(parts), error, found.lost + lost)
 
 
 def above_loss(found: Weights, epsilon: Exact, step: float) -> float:
@@ -182,8 +178,7 @@ def above_loss(found: Weights, epsilon: Exact, step: float) -> float:
     losses = found.start + np.arange(len(found.parts[0]))
     mass = 0.0
     with flint.ctx.workprec(128):
-        ends = bracket(epsilon)[0]
-        rate = flint.arb(flint.fmpq(ends.numerator, ends.denominator))
+        rate = ball_of(bracket(epsilon)[0])
         for loss, p in zip(losses.tolist(), found.parts[0].tolist(), strict=True):
             if p and loss * step > epsilon * (1 - 1e-12) - 1e-300:
                 share = 1 - (rate - flint.arb(loss) * step).exp()
@@ -200,9 +195,6 @@ def excess(found: Weights, epsilon: Exact) -> float:
     spare = p * (1 - found.error - 2 * _UNIT) - rate * q * (1 + found.error + 4 * _UNIT)
     kept = spare[spare > 0]
     return max(0.0, float(kept.sum()) * (1 - (len(kept) + 4) * _UNIT))
-
-
-Dot = tuple[Fraction, Fraction]
 
 
 def delta_of_curve(
@@ -232,9 +224,9 @@ def delta_of_curve(
     above_it, below_it = _hull(dots), _hull(_minorant(below, dots, rest))
     place = dict(zip(ratios, places, strict=True))
     mass = np.zeros(2 * half + 1)
-    for corner, q in _atoms(above_it):
+    for corner, q in atoms_of(above_it):
         mass[place[float(corner)] + half] += rounded_up(corner * q)
-    atoms = [(corner, q) for corner, q in _atoms(below_it) if q]
+    atoms = [(corner, q) for corner, q in atoms_of(below_it) if q]
     # wherever atoms are merged, it is a post-processing
     lower = _merged(
         [min(max(round(math.log(corner) / step), -half), half) for corner, _ in atoms],
@@ -258,16 +250,6 @@ def _hull(dots: Sequence[Dot]) -> list[Dot]:
             out.pop()
         out.append((t, h))
     return out
-
-
-def _atoms(corners: Sequence[Dot]) -> list[tuple[Fraction, Fraction]]:
-    """(t, q) for every corner but 0: the law q has the change of slope there, and p = t q."""
-    slopes = [(hb - ha) / (b - a) for (a, ha), (b, hb) in pairwise(corners)]
-    after = [*slopes[1:], Fraction(0)]
-    return [
-        (t, max(Fraction(0), right - left))
-        for (t, _), left, right in zip(corners[1:], slopes, after, strict=True)
-    ]
 
 
 def _minorant(low: list[Dot], high: list[Dot], rest: Fraction) -> list[Dot]:
@@ -297,8 +279,7 @@ def _minorant(low: list[Dot], high: list[Dot], rest: Fraction) -> list[Dot]:
 def exactly_earned(found: Scaled, weighted: Sequence[Sequence[Fraction]], k: int) -> Fraction:
     """Σ_types max_w Σ_s weighted(w,s) p^k(type|s)."""
     columns = found.columns
-    scale = math.lcm(*(value.denominator for row in weighted for value in row))
-    gains = [[int(value * scale) for value in row] for row in weighted]
+    gains = Scaled.of(weighted)
     powers = [[[p**n for n in range(k + 1)] for p in column] for column in columns]
     total = 0
 
@@ -306,7 +287,7 @@ def exactly_earned(found: Scaled, weighted: Sequence[Sequence[Fraction]], k: int
         nonlocal total
         if o == len(columns) - 1:
             last = [mass * own[left] for mass, own in zip(masses, powers[o], strict=True)]
-            total += max(sum(g * v for g, v in zip(row, last, strict=True)) for row in gains)
+            total += max(dot(row, last) for row in gains.rows)
             return
         for n in range(left + 1):
             ways = math.comb(left, n)
@@ -315,7 +296,7 @@ def exactly_earned(found: Scaled, weighted: Sequence[Sequence[Fraction]], k: int
                 visit(o + 1, left - n, here)
 
     visit(0, k, [1] * len(found.rows))
-    return Fraction(total, scale * found.total**k)
+    return Fraction(total, gains.total * found.total**k)
 
 
 def nearly_earned(matrix: Floats, weighted: Floats, k: int) -> tuple[float, float]:

@@ -29,6 +29,10 @@ WHERE = "multipliers"
 _OBJECTIVES = ("expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage")
 
 
+Fitting = dict[str, bool]
+"""Whether each of a family's fields states inequalities of a mechanism, by its name."""
+
+
 class Trusted(Family, Protocol):
     """A family with everything that the certificate needs of it.
 
@@ -46,7 +50,7 @@ class Trusted(Family, Protocol):
         return self.kind
 
     @abstractmethod
-    def fits(self, statement: Statement) -> dict[str, bool]:
+    def fits(self, statement: Statement) -> Fitting:
         """Whether each of its fields states inequalities of a mechanism of this statement."""
 
     @abstractmethod
@@ -151,7 +155,7 @@ def _joins(segments: Ints, statement: Statement) -> bool:
     )
 
 
-def _fitting(family: Trusted, statement: Statement) -> dict[str, bool]:
+def _fitting(family: Trusted, statement: Statement) -> Fitting:
     try:
         return family.fits(statement)
     except (TypeError, ValueError, AttributeError, IndexError):

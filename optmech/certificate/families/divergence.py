@@ -4,7 +4,6 @@ mutual information."""
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from fractions import Fraction
 from functools import cached_property
 
@@ -15,13 +14,14 @@ from optmech.base.read_only import ReadOnly, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
-from optmech.certificate.families.base import Trusted, trusted
+from optmech.certificate.families.base import Fitting, Trusted, trusted
+from optmech.certificate.families.pushed import OfPairs
 from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
-from optmech.exact.ratios.enclosures import average_at_most, divergence_at_most, intercepts_below
+from optmech.exact.ratios.enclosures import average_at_most, intercepts_below
 from optmech.exact.ratios.generators import generator, is_smooth
 from optmech.exact.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
 
@@ -39,7 +39,7 @@ class DivergenceMultipliers:
 
 @trusted
 @record
-class Divergence(ReadOnly, Trusted):
+class Divergence(OfPairs):
     """D_f((left P)[k] ‖ (right P)[k]) <= limit[k] for all k, for the generator called ``name``.
 
     Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and ε scale[k] > 0; for
@@ -50,6 +50,7 @@ class Divergence(ReadOnly, Trusted):
     kind = "divergence"
     alone = True
     named = "divergence"
+    agree = "name left"
     index: int
     name: str
     left: Floats
@@ -74,20 +75,13 @@ class Divergence(ReadOnly, Trusted):
         grown = [growth_of(order, rate) for rate in rates.tolist()]
         return np.asarray(self.scale * np.array(grown))
 
-    def fits(self, statement: Statement) -> dict[str, bool]:
-        return {
+    def fits(self, statement: Statement) -> Fitting:
+        return super().fits(statement) | {
             "name": is_smooth(self.name),
-            "epsilon": fits.exact(self.epsilon),
-            "scale": fits.table(self.scale, (len(self.left),)),
             "limit": fits.table(self.limit, self.scale.shape)
             and bool((self.limit > 0).all())
             and bool((self.scale * self.epsilon <= LARGEST_RATE).all() or not order_of(self.name)),
-            "left": fits.weights(self.left, (len(self.left), statement.secrets)),
-            "right": fits.weights(self.right, (len(self.left), statement.secrets)),
         }
-
-    def signature(self) -> Hashable:
-        return self.kind, self.name, self.left.shape
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         """By enclosures of the divergence of growing precision."""
@@ -95,7 +89,9 @@ class Divergence(ReadOnly, Trusted):
         both, _ = values.product(np.vstack([self.left, self.right]), low)
         rows = [[int(v) for v in row] for row in both]
         pairs = zip(rows[: len(limits)], rows[len(limits) :], limits, strict=True)
-        verdicts = [divergence_at_most(chosen, p, q, limit) for p, q, (limit, _) in pairs]
+        verdicts = [
+            average_at_most(chosen, [(Fraction(1), p, q)], limit) for p, q, (limit, _) in pairs
+        ]
         spent = [top for _, top in verdicts]
         k = max(range(len(spent)), key=lambda k: spent[k] / self.limit[k])
         passed = all(holds for holds, _ in verdicts)
@@ -115,9 +111,7 @@ class Divergence(ReadOnly, Trusted):
         alpha = weight[:, None] * slope
         beta = weight[:, None] * intercepts_below(chosen, slope)
         # the sums of a and b are not exactly one: as if every term had that many roundings more
-        rows = [row.tolist() for side in (self.left, self.right) for row in side]
-        off = max(abs(sum(map(Fraction, row), Fraction(-1))) for row in rows)
-        count = len(weight) + 8.0 + 2.0 * math.ceil(off * 2**53)
+        count = len(weight) + 8.0 + 2.0 * max(map(_missed, [*self.left, *self.right]))
         lagrangian.add(
             self.left.T @ alpha + self.right.T @ beta,
             self.left.T @ np.abs(alpha) + self.right.T @ np.abs(beta),
@@ -129,6 +123,11 @@ class Divergence(ReadOnly, Trusted):
     def zeros(self, statement: Statement) -> DivergenceMultipliers:
         count = len(self.limit)
         return DivergenceMultipliers(np.zeros(count), np.zeros((count, statement.observables)))
+
+
+def _missed(weights: Floats) -> int:
+    """By how many roundings the sum of weights misses one."""
+    return math.ceil(abs(sum(map(Fraction, weights.tolist()), Fraction(-1))) * 2**53)
 
 
 @trusted
@@ -143,6 +142,7 @@ class Information(ReadOnly, Trusted):
     kind = "information"
     alone = True
     named = "mutual information <= {.maximum:.9g}"
+    agree = "prior"
     index: int
     prior: Floats
     maximum: Exact
@@ -154,14 +154,11 @@ class Information(ReadOnly, Trusted):
         total = sum(weights, Fraction())
         return tuple(weight / total for weight in weights)
 
-    def fits(self, statement: Statement) -> dict[str, bool]:
+    def fits(self, statement: Statement) -> Fitting:
         return {
             "maximum": fits.exact(self.maximum) and self.maximum > 0,
             "prior": fits.weights(self.prior[None, :], (1, statement.secrets)),
         }
-
-    def signature(self) -> Hashable:
-        return self.kind, self.prior.shape
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         """By enclosures of growing precision."""
@@ -183,11 +180,10 @@ class Information(ReadOnly, Trusted):
         slope = chosen.cut(given.slope)
         weights = price * self.prior
         alpha = weights[:, None] * slope
-        beta = weights @ intercepts_below(chosen, slope)
-        size = weights @ np.abs(intercepts_below(chosen, slope))
+        below = intercepts_below(chosen, slope)
+        beta, size = weights @ below, weights @ np.abs(below)
         # π does not sum to exactly one: as if every product had that many roundings more, twice
-        off = abs(sum(map(Fraction, self.prior.tolist()), Fraction(-1)))
-        count = len(self.prior) + 12.0 + 4.0 * math.ceil(off * 2**53)
+        count = len(self.prior) + 12.0 + 4.0 * _missed(self.prior)
         lagrangian.add(
             alpha + self.prior[:, None] * beta,
             np.abs(alpha) + self.prior[:, None] * size,

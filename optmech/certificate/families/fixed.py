@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Ints
+from optmech.base.arrays import Bools, Ints
 from optmech.base.read_only import ReadOnly, record
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
-from optmech.certificate.families.base import Trusted, trusted
-from optmech.certificate.families.ratio import SAFE, Ratio
+from optmech.certificate.families.base import Fitting, Trusted, trusted
+from optmech.certificate.families.ratio import SAFE, Ratio, Scan
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.certificate.statement import Held, Statement
 from optmech.certificate.values import Scaled
@@ -21,9 +21,23 @@ from optmech.exact.exponentials import at_most, exp_lower
 from optmech.exact.numerators import Numerators
 
 
+class Given(ReadOnly, Trusted):
+    """Families without multipliers: ``Lagrangian.minimum`` keeps them as they are."""
+
+    @property
+    def written(self) -> str:
+        return ""
+
+    def charge(self, statement: Statement, lagrangian: Lagrangian, given: object) -> None:
+        """Nothing."""
+
+    def zeros(self, statement: Statement) -> None:
+        return None
+
+
 @trusted
 @record
-class Support(ReadOnly, Trusted):
+class Support(Given):
     """P[s,o] = 0 where not ``allowed`` (S, O).
 
     The bound keeps it as it is, in its minimum over allowed observables: no multipliers.
@@ -31,19 +45,12 @@ class Support(ReadOnly, Trusted):
 
     kind = "support"
     index: int
-    allowed: NDArray[np.bool_]
+    allowed: Bools
 
-    @property
-    def written(self) -> str:
-        return ""
-
-    def fits(self, statement: Statement) -> dict[str, bool]:
+    def fits(self, statement: Statement) -> Fitting:
         return {"allowed": fits.mask(self.allowed, statement.loss.shape)}
 
-    def signature(self) -> Hashable:
-        return self.kind
-
-    def forced_zeros(self, zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def forced_zeros(self, zero: Bools) -> Bools:
         return zero | ~self.allowed
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
@@ -53,25 +60,13 @@ class Support(ReadOnly, Trusted):
         detail = f"largest entry {worst:.3g}" if outside else "constrains nothing"
         return Check("support", self.index, len(outside), most == 0, worst, detail)
 
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: object) -> None:
-        """Nothing: ``Lagrangian.minimum`` runs over allowed observables."""
-
     def in_words(self, given: object) -> str:
         return "" if self.allowed.all() else "the support"
-
-    def zeros(self, statement: Statement) -> None:
-        return None
-
-
-_TINY = 2.0**-960
-"""Below this, products could lose digits to underflow."""
-_CLEAR = 1 + 1e-9
-"""Ratios beyond their limit by more than rounding."""
 
 
 @trusted
 @record
-class Fixed(ReadOnly, Trusted):
+class Fixed(Given):
     """P[secrets[k], :] = row k of ``exact``; ``secrets`` (k,) are in increasing order.
 
     The bound has such a row at its value instead of its minimum: no multipliers. ``names`` are the
@@ -85,11 +80,7 @@ class Fixed(ReadOnly, Trusted):
     exact: Numerators
     names: tuple[str, ...]
 
-    @property
-    def written(self) -> str:
-        return ""
-
-    def fits(self, statement: Statement) -> dict[str, bool]:
+    def fits(self, statement: Statement) -> Fitting:
         rows = self.secrets
         sound = type(rows) is np.ndarray and rows.dtype == np.int64 and rows.ndim == 1
         proper = sound and bool((np.diff(rows) > 0).all() and rows[0] >= 0)
@@ -99,9 +90,6 @@ class Fixed(ReadOnly, Trusted):
             "exact": whole and self.exact.shape == (len(rows), statement.observables),
             "names": len(self.names) == len(rows),
         }
-
-    def signature(self) -> Hashable:
-        return self.kind
 
     def held_rows(self) -> Held:
         return Held(self.secrets, self.exact)
@@ -118,17 +106,11 @@ class Fixed(ReadOnly, Trusted):
             detail = f"{len(changed)} rows are others, the first that of {changed[0]}"
         return Check("fixed rows", self.index, count, not changed, float(len(changed)), detail)
 
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: object) -> None:
-        """Nothing: ``Lagrangian.minimum`` takes these rows at their value."""
-
     def impossible(self, statement: Statement) -> str:
         return next(self._conflicts(statement), "")
 
     def in_words(self, given: object) -> str:
         return "the rows held fixed"
-
-    def zeros(self, statement: Statement) -> None:
-        return None
 
     def _conflicts(self, statement: Statement) -> Iterator[str]:
         """Why rows that are fixed cannot be kept together, whatever the others are."""
@@ -168,43 +150,24 @@ class Fixed(ReadOnly, Trusted):
     def _broken(self, ratio: Ratio) -> tuple[int, int, int, str] | None:
         """A pair of fixed rows beyond a ratio, as floats show it the worst: its secrets,
         observable, and by how much."""
-        worst, where = 0.0, None
-        matrix, rows = self.exact.matrix, self.exact.rows
-        limited = np.isfinite(ratio.table[np.ix_(self.secrets, self.secrets)])
-        factor = ratio.factors[0][np.ix_(self.secrets, self.secrets)] * SAFE
-        classes: dict[tuple[int, ...], int] = {}
-        same = np.array([classes.setdefault(row, len(classes)) for row in rows])
-        tiny = (matrix > 0) & (matrix < _TINY)
-        for k, i in enumerate(self.secrets.tolist()):
-            seen = (limited[k] & (same != same[k]))[:, None] & (matrix[k] > 0)
-            if ratio.window is not None:
-                seen &= ratio.window[i]
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                times = np.where(seen, matrix[k] / (factor[k][:, None] * matrix), 0.0)
-            lost = seen & (tiny | tiny[k])
-            clear = np.where(lost, 0.0, times)
-            at = int(clear.argmax())
-            if clear.flat[at] > max(worst, _CLEAR):
-                worst, where = float(clear.flat[at]), (k, *divmod(at, matrix.shape[1]))
-            elif where is None:
-                # what floats do not tell: until one is broken
-                for other, o in np.argwhere((times > 1) | lost).tolist():
-                    d = float(ratio.table[i, self.secrets[other]])
-                    if not at_most(rows[k][o], rows[other][o], ratio.epsilon, d):
-                        where = k, other, o
-                        break
-        if where is None:
-            return None
-        k, other, o = where
-        i, j = int(self.secrets[k]), int(self.secrets[other])
-        d, left, right = float(ratio.table[i, j]), rows[k][o], rows[other][o]
-        if at_most(left, right, ratio.epsilon, d):
-            return None
-        # of a report that the other never makes, no multiple is enough
-        if not right:
-            return i, j, o, "more than any multiple of"
-        size = Fraction(left, right) / exp_lower(ratio.epsilon, d, 64)
-        return i, j, o, f"{_words(size)} times"
+        rows, scan = self.exact.rows, Scan(self.exact.matrix)
+        among = np.ix_(self.secrets, self.secrets)
+        limited, factor = np.isfinite(ratio.table[among]), ratio.factors[0][among] * SAFE
+        for k, s in enumerate(self.secrets.tolist()):
+            others = [j for j in np.flatnonzero(limited[k]).tolist() if rows[j] != rows[k]]
+            window = None if ratio.window is None else np.flatnonzero(ratio.window[s])
+            scan.row(k, np.array(others, dtype=np.int64), factor[k, others], window)
+        for k, other, o in chain([scan.where], scan.undecided()):
+            i, j = int(self.secrets[k]), int(self.secrets[other])
+            d, left, right = float(ratio.table[i, j]), rows[k][o], rows[other][o]
+            if at_most(left, right, ratio.epsilon, d):
+                continue
+            # of a report that the other never makes, no multiple is enough
+            if not right:
+                return i, j, o, "more than any multiple of"
+            size = Fraction(left, right) / exp_lower(ratio.epsilon, d, 64)
+            return i, j, o, f"{_words(size)} times"
+        return None
 
 
 def _words(size: Fraction) -> str:

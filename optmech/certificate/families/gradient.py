@@ -14,20 +14,19 @@ least entry of each. Nothing about the vectors is trusted.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Bools, Floats, slices
 from optmech.base.read_only import ReadOnly, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
-from optmech.certificate.families.base import WHERE, Plain, Trusted, trusted
+from optmech.certificate.families.base import WHERE, Fitting, Plain, Trusted, trusted
 from optmech.certificate.lagrangian import Bound, Lagrangian
 from optmech.certificate.statement import Spread, Statement
 from optmech.certificate.values import Scaled
@@ -156,15 +155,13 @@ def _scan(
     limit = rounded_down(rate) * area
     worst, where = 0.0, (0, 0)
     undecided: list[tuple[int, int]] = []
-    step = max(1, _ENTRIES // (matrix.shape[1] * control.shape[1]))
-    for begin in range(0, len(control), step):
-        part = slice(begin, begin + step)
+    for part in slices(len(control), matrix.shape[1] * control.shape[1], _ENTRIES):
         values = matrix[control[part]]
         tightness = _tightness(values, degree, (first[part], second[part]), limit[part])
         t, o = divmod(int(tightness.argmax()), matrix.shape[1])
         if tightness[t, o] > worst:
-            worst, where = float(tightness[t, o]), (begin + t, o)
-        undecided += [(begin + int(t), int(o)) for t, o in np.argwhere(~(tightness <= _SAFE))]
+            worst, where = float(tightness[t, o]), (part.start + t, o)
+        undecided += [(part.start + int(t), int(o)) for t, o in np.argwhere(~(tightness <= _SAFE))]
     return worst, where, undecided
 
 
@@ -247,12 +244,13 @@ class Gradient(ReadOnly, Trusted):
     kind = "gradient"
     alone = True
     named = "gradient <= {.epsilon.words}"
+    agree = "mesh.control"
     index: int
     epsilon: Exact
     mesh: Mesh
     places: Floats
 
-    def fits(self, statement: Statement) -> dict[str, bool]:
+    def fits(self, statement: Statement) -> Fitting:
         spread = statement.spread
         return {
             "epsilon": fits.exact(self.epsilon) and self.epsilon > 0,
@@ -262,10 +260,7 @@ class Gradient(ReadOnly, Trusted):
             "objective": statement.objective == "expected_loss",
         }
 
-    def signature(self) -> Hashable:
-        return self.kind, self.mesh.control.shape
-
-    def forced_zeros(self, zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def forced_zeros(self, zero: Bools) -> Bools:
         """What is never reported from one point is reported from none."""
         return zero | zero.any(axis=0)
 
@@ -285,7 +280,7 @@ class Gradient(ReadOnly, Trusted):
         self,
         statement: Statement,
         lagrangian: Lagrangian,
-        allowed: NDArray[np.bool_],
+        allowed: Bools,
         given: MeshMultipliers,
     ) -> Bound:
         """What every mechanism on the mesh pays at least. What is private at every point and never

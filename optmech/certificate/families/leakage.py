@@ -3,7 +3,6 @@ gains by it from a report at most (g-leakage)."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from fractions import Fraction
 from functools import cached_property, partial
 
@@ -14,8 +13,8 @@ from optmech.base.read_only import ReadOnly, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
-from optmech.certificate.families.base import Trusted, trusted
-from optmech.certificate.lagrangian import LARGEST, Lagrangian, attack, mixture
+from optmech.certificate.families.base import Fitting, Trusted, trusted
+from optmech.certificate.lagrangian import Lagrangian, attack, mixture, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, bracket, exp_bracket
@@ -30,9 +29,19 @@ class AttackMultipliers:
     strategy: Floats
 
 
+class BestGuess(ReadOnly, Trusted):
+    """Families over what the best guess t is worth from a report: Σ_s weighted[t,s] P[s,o]."""
+
+    agree = "weighted"
+    weighted: Floats
+
+    def zeros(self, statement: Statement) -> AttackMultipliers:
+        return AttackMultipliers(0.0, np.zeros((statement.observables, len(self.weighted))))
+
+
 @trusted
 @record
-class Distortion(ReadOnly, Trusted):
+class Distortion(BestGuess):
     """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum, with weighted[t,s] = π(s) d(t,s), the
     rounded product of ``distance`` and ``prior``."""
 
@@ -58,16 +67,13 @@ class Distortion(ReadOnly, Trusted):
         near = largest < high <= largest * (1 + values.NEAR)
         return (largest, largest) if near else (low, high)
 
-    def fits(self, statement: Statement) -> dict[str, bool]:
+    def fits(self, statement: Statement) -> Fitting:
         return {
             "minimum": fits.exact(self.minimum),
             "prior": fits.table(self.prior, (statement.secrets,)),
             "distance": fits.table(self.distance, (statement.secrets,) * 2),
             "weighted": np.array_equal(self.weighted, self.distance * self.prior),
         }
-
-    def signature(self) -> Hashable:
-        return self.kind, self.weighted.shape
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         # distances and weights are >= 0
@@ -82,7 +88,7 @@ class Distortion(ReadOnly, Trusted):
     def charge(
         self, statement: Statement, lagrangian: Lagrangian, given: AttackMultipliers
     ) -> None:
-        price = min(max(float(given.weight), 0.0), LARGEST)
+        price = float(positive(given.weight))
         part = price * (attack(given.strategy) @ self.weighted).T
         lagrangian.add(-part, part, statement.secrets + 5.0)
         lagrangian.constant += Fraction(price) * self.least[0]
@@ -107,13 +113,10 @@ class Distortion(ReadOnly, Trusted):
             "itself is meant"
         )
 
-    def zeros(self, statement: Statement) -> AttackMultipliers:
-        return AttackMultipliers(0.0, np.zeros((statement.observables, statement.secrets)))
-
 
 @trusted
 @record
-class Leakage(ReadOnly, Trusted):
+class Leakage(BestGuess):
     """Σ_o max_w Σ_s weighted[w,s] P[s,o] <= maximum, or <= e^maximum where ``natural``, with
     weighted[w,s] = g(w,s) π(s), the rounded product of ``gain`` (W, S), of any sign, and
     ``weights`` >= 0 (S,), which need not sum to one.
@@ -123,6 +126,7 @@ class Leakage(ReadOnly, Trusted):
 
     kind = "leakage"
     named = "leakage <= {.maximum:.9g}"
+    agree = "weighted natural"
     index: int
     weighted: Floats
     maximum: Exact
@@ -150,7 +154,7 @@ class Leakage(ReadOnly, Trusted):
                 return extreme, extreme
         return self.stated
 
-    def fits(self, statement: Statement) -> dict[str, bool]:
+    def fits(self, statement: Statement) -> Fitting:
         secrets = statement.secrets
         return {
             "maximum": fits.exact(self.maximum, signed=not self.natural),
@@ -159,9 +163,6 @@ class Leakage(ReadOnly, Trusted):
             "gain": fits.finite(self.gain, (len(self.gain), secrets)) and len(self.gain) > 0,
             "weighted": np.array_equal(self.weighted, self.gain * self.weights),
         }
-
-    def signature(self) -> Hashable:
-        return self.kind, self.weighted.shape, self.natural
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         # gains have any sign: every term is above that of the lower bound by a unit at most, and
@@ -189,7 +190,7 @@ class Leakage(ReadOnly, Trusted):
         high = self.most[1]
         if high is None:
             return
-        price = min(max(float(given.weight), 0.0), LARGEST)
+        price = float(positive(given.weight))
         strategy, roundings = mixture(given.strategy)
         part = price * (strategy @ self.weighted).T
         lagrangian.add(part, price * (strategy @ np.abs(self.weighted)).T, roundings + 3.0)
@@ -214,6 +215,3 @@ class Leakage(ReadOnly, Trusted):
             f"constraints[{self.index}]: the maximum falls short of the gain of an adversary who "
             "sees nothing, or everything, by rounding only; that gain is meant"
         )
-
-    def zeros(self, statement: Statement) -> AttackMultipliers:
-        return AttackMultipliers(0.0, np.zeros((statement.observables, len(self.gain))))

@@ -4,7 +4,6 @@ reported value misses the secret's value by."""
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from fractions import Fraction
 from functools import partial
 
@@ -15,7 +14,7 @@ from optmech.base.read_only import ReadOnly, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
-from optmech.certificate.families.base import Plain, Trusted, trusted
+from optmech.certificate.families.base import Fitting, Plain, Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
@@ -34,6 +33,7 @@ class LossLimit(ReadOnly, Trusted):
 
     kind = "loss"
     named = "loss <= {.maximum:.9g}"
+    agree = "per_secret loss"
     index: int
     weighted: Floats
     maximum: float
@@ -65,16 +65,13 @@ class LossLimit(ReadOnly, Trusted):
         least = self.least(statement)
         return (least, least) if low < least <= low * (1 + values.NEAR) else (low, high)
 
-    def fits(self, statement: Statement) -> dict[str, bool]:
+    def fits(self, statement: Statement) -> Fitting:
         weighted = self.loss if self.per_secret else self.loss * statement.prior[:, None]
         return {
             "maximum": fits.exact(self.maximum),
             "loss": fits.table(self.loss, statement.loss.shape),
             "weighted": np.array_equal(self.weighted, weighted),
         }
-
-    def signature(self) -> Hashable:
-        return self.kind, self.per_secret, self.loss.shape
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         # losses and weights are >= 0
@@ -139,20 +136,18 @@ class Bias(ReadOnly, Trusted):
 
     kind = "bias"
     named = "bias <= {.maximum:.9g}"
+    agree = "reported meant"
     index: int
     reported: Floats
     meant: Floats
     maximum: Exact
 
-    def fits(self, statement: Statement) -> dict[str, bool]:
+    def fits(self, statement: Statement) -> Fitting:
         return {
             "maximum": fits.exact(self.maximum) and self.maximum > 0,
             "reported": fits.finite(self.reported, (statement.observables,)),
             "meant": fits.finite(self.meant, (statement.secrets,)),
         }
-
-    def signature(self) -> Hashable:
-        return self.kind, self.reported.shape, self.meant.shape
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         rows = np.tile(self.reported, (statement.secrets, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, slices
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
-from optmech.certificate.families.base import Trusted, trusted
-from optmech.certificate.families.ratio import SAFE, Scan, first_failed
+from optmech.certificate.families.base import Fitting, Trusted, trusted
+from optmech.certificate.families.ratio import SAFE, Scan
 from optmech.certificate.lagrangian import UNIT, Lagrangian, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
@@ -28,14 +28,28 @@ from optmech.exact.number import Exact
 from optmech.exact.numerators import integers
 
 
-class Pushed(ReadOnly, Trusted):
+class OfPairs(ReadOnly, Trusted):
     """Families over two pushed distributions λP and λ'P: rows ``left`` and ``right`` (m, S), which
     are meant divided by their sums, and a rate ε with a scale for every pair."""
 
+    agree = "left"
     left: Any
     right: Any
     epsilon: Exact
     scale: Floats
+
+    def fits(self, statement: Statement) -> Fitting:
+        shape = (self.left.shape[0], statement.secrets)
+        return {
+            "epsilon": fits.exact(self.epsilon),
+            "scale": fits.table(self.scale, shape[:1]),
+            "left": fits.weights(self.left, shape),
+            "right": fits.weights(self.right, shape),
+        }
+
+
+class Pushed(OfPairs):
+    """Those of them that limit ratios."""
 
     @cached_property
     def factors(self) -> tuple[Floats, Floats]:
@@ -45,9 +59,6 @@ class Pushed(ReadOnly, Trusted):
         first, second = (np.asarray(s.sum(axis=1)).reshape(-1) for s in (self.left, self.right))
         above = high * (first / second) * (1 + (2 * self.left.shape[1] + 16) * UNIT)
         return locked(low), locked(np.asarray(above))
-
-    def signature(self) -> Hashable:
-        return self.kind, self.left.shape
 
 
 @trusted
@@ -68,14 +79,6 @@ class LiftedRatio(Pushed):
     epsilon: Exact
     scale: Floats
 
-    def fits(self, statement: Statement) -> dict[str, bool]:
-        return {
-            "epsilon": fits.exact(self.epsilon),
-            "scale": fits.table(self.scale, (len(self.left),)),
-            "left": fits.weights(self.left, (len(self.left), statement.secrets)),
-            "right": fits.weights(self.right, (len(self.left), statement.secrets)),
-        }
-
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         """Whole numbers A Σb <= e^r B Σa, with A = aN and B = bN on one scale."""
         weights, count = np.vstack([self.left, self.right]), len(self.left)
@@ -94,7 +97,7 @@ class LiftedRatio(Pushed):
         for k in range(count):
             scan.row(k, np.array([k]), factor[[k]], None)
 
-        def holds(k: int, o: int) -> bool:
+        def holds(k: int, _: int, o: int) -> bool:
             far = float(self.scale[k])
             kept = at_most(left[k][o], right[k][o], self.epsilon, far)
             if kept or low is high:
@@ -103,9 +106,8 @@ class LiftedRatio(Pushed):
             exactly = values.pushed(weights[[k, count + k]], high, o)
             return at_most(*exactly, self.epsilon, far)
 
-        failed = first_failed((holds(k, o), (k, k, o)) for k, _, o in scan.open)
         words = "largest (λP)(o) / (e^r (λ'P)(o)) = {0:.15g}, inequality {1}, o={3}"
-        return scan.verdict("distribution privacy", self.index, failed, words)
+        return scan.verdict("distribution privacy", self.index, holds, words)
 
     def charge(self, statement: Statement, lagrangian: Lagrangian, given: Floats) -> None:
         lagrangian.add_sums(self.left, self.right, self.factors[1], positive(given))
@@ -147,14 +149,8 @@ class Approximate(Pushed):
     epsilon: Exact
     scale: Floats
 
-    def fits(self, statement: Statement) -> dict[str, bool]:
-        return {
-            "epsilon": fits.exact(self.epsilon),
-            "delta": fits.exact(self.delta),
-            "scale": fits.table(self.scale, (self.left.shape[0],)),
-            "left": fits.weights(self.left, (len(self.scale), statement.secrets)),
-            "right": fits.weights(self.right, (len(self.scale), statement.secrets)),
-        }
+    def fits(self, statement: Statement) -> Fitting:
+        return super().fits(statement) | {"delta": fits.exact(self.delta)}
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         ends = high.matrix, low.matrix
@@ -164,17 +160,17 @@ class Approximate(Pushed):
         widest = int(max(np.diff(self.left.indptr).max(), np.diff(self.right.indptr).max()))
         slack = (2 * widest + 16) * UNIT
         worst, undecided = 0.0, []
-        step = max(1, 2**22 // ends[0].size)
-        for begin in range(0, len(factor), step):
-            chunk = slice(begin, begin + step)
+        for part in slices(len(factor), ends[0].size, 2**22):
             left, right = (
-                (side[chunk] @ matrix) / np.asarray(side[chunk].sum(axis=1))[:, None]
+                (side[part] @ matrix) / np.asarray(side[part].sum(axis=1))[:, None]
                 for side, matrix in zip((self.left, self.right), ends, strict=True)
             )
-            over = left * (1 + slack) - right * (factor[chunk, None] * (1 - slack))
+            over = left * (1 + slack) - right * (factor[part, None] * (1 - slack))
             spent = np.maximum(over, 0.0).sum(axis=1) * (1 + (left.shape[1] + 16) * UNIT) + _LOST
             worst = max(worst, float(spent.max()))
-            undecided += (begin + np.flatnonzero(spent > values.rounded_down(allowed))).tolist()
+            undecided += (
+                part.start + np.flatnonzero(spent > values.rounded_down(allowed))
+            ).tolist()
         failed = next((k for k in undecided if not self._spends(k, low, high, allowed)), None)
         detail = f"largest {worst:.9g}, allowed {float(self.delta):.9g}"
         if failed is not None:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints, slices
 from optmech.base.edges import Edges
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
-from optmech.certificate.families.base import WHERE, Plain, Trusted, indices, numbers, trusted
+from optmech.certificate.families.base import (
+    WHERE,
+    Fitting,
+    Plain,
+    Trusted,
+    indices,
+    numbers,
+    trusted,
+)
 from optmech.certificate.lagrangian import UNIT, Lagrangian, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
-from optmech.exact.exponentials import at_most, exp_below, exp_range
+from optmech.exact.exponentials import at_most, exp_above, exp_below, exp_range
 from optmech.exact.number import Exact
 
 SAFE = 1 - 8 * UNIT
@@ -38,7 +45,7 @@ class Scan:
     ``columns`` are the observables that the columns stand for."""
 
     def __init__(
-        self, left: Floats, right: Floats | None = None, columns: NDArray[np.int64] | None = None
+        self, left: Floats, right: Floats | None = None, columns: Ints | None = None
     ) -> None:
         self.left, self.right = left, left if right is None else right
         self.columns = np.arange(left.shape[1]) if columns is None else columns
@@ -48,35 +55,16 @@ class Scan:
         self._product = np.empty_like(self.right)
         self.count = 0
         self.worst, self.where = 0.0, (0, 0, 0)
-        self.open: list[Place] = []
+        self.open: list[Ints] = []
 
-    def row(
-        self, i: int, others: NDArray[np.int64], factor: Floats, window: NDArray[np.int64] | None
-    ) -> None:
+    def row(self, i: int, others: Ints, factor: Floats, window: Ints | None) -> None:
         """left[i, o] <= factor[j] right[j, o] for j in ``others``, o in ``window``."""
         if window is None and self.inverse is not None:
             self._whole_row(self.inverse, i, others, factor)
             return
-        columns = slice(None) if window is None else window
-        left, right = self.left[i, columns], self.right[others][:, columns]
-        self.count += right.size
-        if not right.size:
-            return
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            tightness = np.where(left > 0, left / (right * factor[:, None]), 0.0)
-        place = self.columns if window is None else self.columns[window]
-        k, o = divmod(int(tightness.argmax()), len(place))
-        if tightness[k, o] > self.worst:
-            self.worst, self.where = float(tightness[k, o]), (i, int(others[k]), int(place[o]))
-        undecided = (tightness > 1) | self.tiny_left[i, columns]
-        if self.tiny_right.any():
-            undecided |= self.tiny_right[others][:, columns]
-        if undecided.any():
-            self.open += [(i, int(others[k]), int(place[o])) for k, o in np.argwhere(undecided)]
+        self.ends(np.array([i]), others, factor, window)
 
-    def _whole_row(
-        self, inverse: Floats, i: int, others: NDArray[np.int64], factor: Floats
-    ) -> None:
+    def _whole_row(self, inverse: Floats, i: int, others: Ints, factor: Floats) -> None:
         """``row`` in all columns where no product or quotient loses digits."""
         self.count += len(others) * inverse.shape[1]
         if not len(others):
@@ -87,41 +75,54 @@ class Scan:
         if tightness[k] > self.worst:
             place = int(self.columns[self._product[others[k]].argmax()])
             self.worst, self.where = float(tightness[k]), (i, int(others[k]), place)
-        for k in np.flatnonzero(tightness > 1).tolist():
-            undecided = self.columns[self._product[others[k]] / factor[k] > 1]
-            self.open += [(i, int(others[k]), o) for o in undecided.tolist()]
+        lost = np.flatnonzero(tightness > 1)
+        if len(lost):
+            pairs, seen = np.nonzero(self._product[others[lost]] / factor[lost, None] > 1)
+            ends = np.full(len(pairs), i), others[lost][pairs], self.columns[seen]
+            self.open.append(np.column_stack(ends))
 
-    def ends(self, first: Ints, second: Ints, factor: Floats) -> None:
-        """left[i, o] <= factor right[j, o] for all o, of the pairs i, j of two arrays."""
-        left, right = self.left[first], self.right[second]
+    def ends(self, first: Ints, second: Ints, factor: Floats, window: Ints | None = None) -> None:
+        """left[i, o] <= factor right[j, o] for o in ``window``, of the pairs i, j of two arrays, of
+        which the first may have one entry for all."""
+        columns = slice(None) if window is None else window
+        left, right = self.left[first][:, columns], self.right[second][:, columns]
         self.count += right.size
+        if not right.size:
+            return
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             tightness = np.where(left > 0, left / (right * factor[:, None]), 0.0)
-        k, o = divmod(int(tightness.argmax()), right.shape[1])
+        undecided = (tightness > 1) | self.tiny_left[first][:, columns]
+        if self.tiny_right.any():
+            undecided |= self.tiny_right[second][:, columns]
+        place = self.columns[columns]
+        k, o = divmod(int(tightness.argmax()), len(place))
         if tightness[k, o] > self.worst:
             self.worst = float(tightness[k, o])
-            self.where = int(first[k]), int(second[k]), int(self.columns[o])
-        undecided = (tightness > 1) | self.tiny_left[first] | self.tiny_right[second]
-        self.open += [
-            (int(first[k]), int(second[k]), int(self.columns[o])) for k, o in np.argwhere(undecided)
-        ]
+            self.where = int(first[k % len(first)]), int(second[k]), int(place[o])
+        if undecided.any():
+            pairs, seen = np.nonzero(undecided)
+            ends = first[pairs % len(first)], second[pairs], place[seen]
+            self.open.append(np.column_stack(ends))
 
-    def verdict(self, name: str, index: int, failed: Place | None, words: str) -> Check:
-        """The check; ``failed`` is an inequality that does not hold, ``words`` has the places."""
+    def undecided(self) -> Iterator[Place]:
+        """What floats do not tell."""
+        for part in self.open:
+            yield from part.tolist()
+
+    def verdict(
+        self, name: str, index: int, holds: Callable[[int, int, int], bool], words: str
+    ) -> Check:
+        """The check; ``holds`` decides one inequality exactly, ``words`` has the places."""
         worst = self.worst * SAFE
+        failed = next((place for place in self.undecided() if not holds(*place)), None)
         detail = words.format(worst, *(self.where if failed is None else failed))
         if not self.count:
             detail = "constrains nothing"
         elif failed is not None:
             detail += ": too large"
         elif self.open:
-            detail += f"; {len(self.open)} decided in whole numbers"
+            detail += f"; {sum(map(len, self.open))} decided in whole numbers"
         return Check(name, index, self.count, failed is None, worst, detail, ratios=True)
-
-
-def first_failed(verdicts: Iterator[tuple[bool, Place]]) -> Place | None:
-    """The first place whose inequality does not hold."""
-    return next((where for holds, where in verdicts if not holds), None)
 
 
 _LARGEST_LOG = 1e300
@@ -134,8 +135,10 @@ _AT_A_TIME = 2**18
 def rounded_product(epsilon: Exact, distance: Floats) -> Floats:
     """ε·d, rounded; inf only where the distance is."""
     with np.errstate(over="ignore", invalid="ignore"):
-        product = np.minimum(float(epsilon) * distance, _LARGEST_LOG)
-    return np.where(np.isfinite(distance), product, np.inf)
+        product = np.multiply(distance, float(epsilon))
+    np.minimum(product, _LARGEST_LOG, out=product)
+    product[~np.isfinite(distance)] = np.inf
+    return product
 
 
 @record
@@ -147,9 +150,15 @@ class PairMultipliers:
     o: Ints
     value: Floats
 
-    def take(self, kept: NDArray[np.bool_] | Ints) -> PairMultipliers:
+    def take(self, kept: Bools | Ints) -> PairMultipliers:
         """Some of them."""
         return PairMultipliers(self.i[kept], self.j[kept], self.o[kept], self.value[kept])
+
+    @staticmethod
+    def none() -> PairMultipliers:
+        """Of no inequality."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return PairMultipliers(nothing, nothing, nothing, np.zeros(0))
 
     @staticmethod
     def joined(parts: Iterable[PairMultipliers | None]) -> PairMultipliers | None:
@@ -171,10 +180,11 @@ class Ratio(ReadOnly, Trusted):
     """
 
     kind = "ratio"
+    agree = "written distance"
     index: int
     epsilon: Exact
     distance: Floats | Edges
-    window: NDArray[np.bool_] | None = None
+    window: Bools | None = None
 
     @property
     def written(self) -> str:
@@ -212,6 +222,8 @@ class Ratio(ReadOnly, Trusted):
     def most_factors(self, i: Ints, j: Ints) -> Floats:
         """Floats proved to be at least e^{ε d} from i to j, inf without a limit."""
         if self.edges is None:
+            if self.table.size > _LARGE and "factors" not in self.__dict__:
+                return exp_above(self.epsilon, self.table[i, j])
             return np.asarray(self.factors[1][i, j])
         return np.asarray(self.edges.with_values(self._along[1]).at(i, j))
 
@@ -220,11 +232,10 @@ class Ratio(ReadOnly, Trusted):
         if self.table.size <= _LARGE or "factors" in self.__dict__:
             yield from self.factors[0]
             return
-        step = max(1, _AT_A_TIME // len(self.table))
-        for begin in range(0, len(self.table), step):
-            yield from exp_below(self.epsilon, self.table[begin : begin + step])
+        for part in slices(len(self.table), len(self.table), _AT_A_TIME):
+            yield from exp_below(self.epsilon, self.table[part])
 
-    def fits(self, statement: Statement) -> dict[str, bool]:
+    def fits(self, statement: Statement) -> Fitting:
         shape, given = (statement.secrets,) * 2, self.distance
         edges = self.edges is not None
         return {
@@ -236,10 +247,7 @@ class Ratio(ReadOnly, Trusted):
             or (not edges and fits.mask(self.window, statement.loss.shape)),
         }
 
-    def signature(self) -> Hashable:
-        return self.written, self.distance.shape
-
-    def forced_zeros(self, zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def forced_zeros(self, zero: Bools) -> Bools:
         """p(o|s) <= e^r 0 is 0."""
         if not zero.any():
             return zero
@@ -255,10 +263,20 @@ class Ratio(ReadOnly, Trusted):
         return self.log_ratio if self.window is None else None
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        edges = self.edges
+        scan = self._scan(low, high) if edges is None else self._scan_edges(edges, low, high)
+
+        def holds(i: int, j: int, o: int) -> bool:
+            (left, a), (right, b) = high.exact(i), high.exact(j)
+            d = self.table[i, j] if edges is None else edges.at(np.array([i]), np.array([j]))[0]
+            return at_most(left[o] * b, right[o] * a, self.epsilon, float(d))
+
         words = "largest p(o|s) / (e^r p(o|s')) = {:.15g} at s={}, s'={}, o={}"
-        if self.edges is not None:
-            return self._decide_edges(self.edges, low, high, words)
-        epsilon, constrained, matrix = self.epsilon, np.isfinite(self.table), high.matrix
+        name = "ratio" if self.window is None else "windowed ratio"
+        return scan.verdict(name, self.index, holds, words)
+
+    def _scan(self, low: Scaled, high: Scaled) -> Scan:
+        constrained, matrix = np.isfinite(self.table), high.matrix
         # rows that are equal keep any ratio; those between others may differ
         classes: dict[values.WholeRow, int] = {}
         every = map(high.exact, range(len(matrix)))
@@ -273,30 +291,14 @@ class Ratio(ReadOnly, Trusted):
             scan.count += equal * (matrix.shape[1] if window is None else len(window))
             scan.count += len(others) * (matrix.shape[1] - len(used))
             scan.row(i, others, least[others] * SAFE, window)
+        return scan
 
-        def holds(i: int, j: int, o: int) -> bool:
-            (left, a), (right, b) = high.exact(i), high.exact(j)
-            return at_most(left[o] * b, right[o] * a, epsilon, float(self.table[i, j]))
-
-        failed = first_failed((holds(*place), place) for place in scan.open)
-        name = "ratio" if self.window is None else "windowed ratio"
-        return scan.verdict(name, self.index, failed, words)
-
-    def _decide_edges(self, edges: Edges, low: Scaled, high: Scaled, words: str) -> Check:
+    def _scan_edges(self, edges: Edges, low: Scaled, high: Scaled) -> Scan:
         matrix = high.matrix
         scan = Scan(matrix, None if low is high else low.matrix)
-        step = max(1, _AT_A_TIME // matrix.shape[1])
-        for begin in range(0, len(edges), step):
-            own = slice(begin, begin + step)
+        for own in slices(len(edges), matrix.shape[1], _AT_A_TIME):
             scan.ends(edges.i[own], edges.j[own], self._along[0][own] * SAFE)
-
-        def holds(i: int, j: int, o: int) -> bool:
-            (left, a), (right, b) = high.exact(i), high.exact(j)
-            d = float(edges.at(np.array([i]), np.array([j]))[0])
-            return at_most(left[o] * b, right[o] * a, self.epsilon, d)
-
-        failed = first_failed((holds(*place), place) for place in scan.open)
-        return scan.verdict("ratio", self.index, failed, words)
+        return scan
 
     def charge(self, statement: Statement, lagrangian: Lagrangian, given: PairMultipliers) -> None:
         """z (P[i,o] - f P[j,o]) <= 0 for any f >= e^{r_ij}."""
@@ -332,8 +334,7 @@ class Ratio(ReadOnly, Trusted):
         return f"constraints[{self.index}] (thresholded metric privacy)"
 
     def zeros(self, statement: Statement) -> PairMultipliers:
-        nothing = np.zeros(0, dtype=np.int64)
-        return PairMultipliers(nothing, nothing, nothing, np.zeros(0))
+        return PairMultipliers.none()
 
     def decode(self, plain: Plain, statement: Statement) -> PairMultipliers:
         return decode_pairs(plain, statement)
@@ -371,13 +372,8 @@ def shared_out(statement: Statement, pairs: PairMultipliers | None) -> dict[int,
         return {}
     if len(places) == 1:
         return {places[0]: pairs}
-
-    def tightest() -> Ints:
-        parts = [family for family in statement.of_kind(Ratio) if family.window is None]
-        limits = [part.most_factors(pairs.i, pairs.j) for part in parts]
-        return np.asarray(np.argmin(limits, axis=0), dtype=np.int64)
-
-    owner = tightest()
+    parts = [family for family in statement.of_kind(Ratio) if family.window is None]
+    owner = np.argmin([part.most_factors(pairs.i, pairs.j) for part in parts], axis=0)
     return {place: pairs.take(owner == k) for k, place in enumerate(places)}
 
 

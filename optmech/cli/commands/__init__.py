@@ -1,1 +1,1 @@
-"""One module per command: SUMMARY, EXAMPLE, ``add_arguments(parser)`` and ``run(args)``."""
+"""One module per command: SUMMARY, EXAMPLE, ``run(args)``; where there are some, ARGUMENTS."""

@@ -2,7 +2,7 @@
 
 import argparse
 
-from optmech.cli.inputs import add_input, argument
+from optmech.cli.inputs import INPUT, option
 from optmech.cli.output import Answer, Facts, claim_outputs, number
 from optmech.errors import ProblemError
 
@@ -10,12 +10,11 @@ SUMMARY = "check a matrix of another tool against a problem and save it as a des
 EXAMPLE = "optmech adopt matrix.csv --problem montreal-small -o design.json"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_input(parser)
-    argument(parser, "-o --output OUT", "the design file", required=True)
-    argument(
-        parser, "--repair", "change a matrix that breaks a constraint as little as repair manages"
-    )
+ARGUMENTS = {
+    **INPUT,
+    "-o --output OUT": option("the design file", required=True),
+    "--repair": "change a matrix that breaks a constraint as little as repair manages",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from optmech.cli.inputs import add_input, argument, read_input
+from optmech.cli.inputs import INPUT, option, read_input
 from optmech.cli.output import Answer, Facts, Grid, number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from optmech.analysis.attacks import Attack
     from optmech.spaces.distances import Distance
     from optmech.spaces.mechanism import Mechanism
@@ -19,21 +21,18 @@ EXAMPLE = "optmech attack design.json --kind bayesian"
 _SHOWN = 10
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_input(parser)
-    argument(
-        parser,
-        "--kind",
+ARGUMENTS = {
+    **INPUT,
+    "--kind": option(
         "the adversary (default: optimal, who knows prior and mechanism)",
         choices=("optimal", "bayesian", "prior-free", "minimax"),
         default="optimal",
-    )
-    argument(
-        parser,
-        "--distance NAME",
+    ),
+    "--distance NAME": (
         "distance of the error: euclidean, manhattan, hamming, haversine, loss, or one of the "
-        "design's own (default: the one its constraints use)",
-    )
+        "design's own (default: the one its constraints use)"
+    ),
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -79,10 +78,7 @@ def run(args: argparse.Namespace) -> Answer:
 def _attack(kind: str, mechanism: Mechanism, prior: Prior, distance: Distance) -> Attack:
     from optmech.analysis import attacks
 
-    if kind == "optimal":
-        return attacks.optimal(mechanism, prior, distance)
-    if kind == "bayesian":
-        return attacks.bayesian(mechanism, prior, distance)
-    if kind == "prior-free":
-        return attacks.prior_free(mechanism, distance, evaluated_under=prior)
-    return attacks.minimax(mechanism, distance, evaluated_under=prior)
+    run: Callable[..., Attack] = getattr(attacks, kind.replace("-", "_"))
+    if kind in ("optimal", "bayesian"):
+        return run(mechanism, prior, distance)
+    return run(mechanism, distance, evaluated_under=prior)

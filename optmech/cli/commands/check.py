@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from optmech.cli.inputs import add_input, argument, read_input
+from optmech.cli.inputs import INPUT, option, read_input
 from optmech.cli.output import Answer, Facts, checks, number
 from optmech.errors import ProblemError, VerificationError
 
@@ -14,20 +15,15 @@ if TYPE_CHECKING:
 
 SUMMARY = "check every claim of a saved design"
 EXAMPLE = "optmech check design.json"
-_REPORTED = ("passed", "status", "loss", "lower_bound", "objective", "bound", "gap", "total_gap",
-             "inequalities", "faults", "reason", "notes")  # fmt: skip
-_CHECKED = ("name", "constraint", "inequalities", "passed", "worst", "detail")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_input(parser)
-    argument(
-        parser,
-        "of ITS-DESIGN",
-        "for a packed mechanism, the design that it was packed from",
-        nargs="?",
-    )
-    argument(parser, "--signer KEY", "the public key (PEM) that a packed file is signed with")
+ARGUMENTS = {
+    **INPUT,
+    "of ITS-DESIGN": option(
+        "for a packed mechanism, the design that it was packed from", nargs="?"
+    ),
+    "--signer KEY": "the public key (PEM) that a packed file is signed with",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -35,22 +31,25 @@ def run(args: argparse.Namespace) -> Answer:
     report = _report(args)
     status = 0 if report.passed else VerificationError.exit_status
     tightest = report.tightest
-    found = {name: getattr(report, name) for name in _REPORTED}
-    found["tightest"] = None if tightest is None else tightest.worst
+    found = {
+        **asdict(report),
+        "passed": report.passed,
+        "inequalities": report.inequalities,
+        "tightest": None if tightest is None else tightest.worst,
+    }
     gaps = [("gap", number(report.gap))]
     if report.total_gap is not None:
         gaps = [
             ("gap on this mesh", number(report.gap)),
             ("gap to the bound", number(report.total_gap)),
         ]
-    found["checks"] = [{name: getattr(c, name) for name in _CHECKED} for c in report.checks]
     facts = [
         ("status", report.status),
         *([("reason", report.reason)] if report.reason else []),
         ("inequalities", f"{report.inequalities:,}, all decided exactly"),
         *([] if tightest is None else [("tightest ratio", f"{tightest.worst:.15g} of allowed")]),
-        ("loss", number(report.loss)),
-        ("lower bound", number(report.lower_bound)),
+        ("loss", f"{number(report.loss)} {report.unit}".rstrip()),
+        ("lower bound", f"{number(report.lower_bound)} {report.unit}".rstrip()),
         *gaps,
         ("passed", "yes" if report.passed else "NO"),
     ]
@@ -64,7 +63,7 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _report(args: argparse.Namespace) -> CheckReport:
-    from optmech.packed.load import is_packed_file
+    from optmech.packed.file import is_packed_file
 
     if args.of is not None or args.signer is not None or is_packed_file(args.design):
         return _packed(args)

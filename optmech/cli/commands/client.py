@@ -2,7 +2,7 @@
 
 import argparse
 
-from optmech.cli.inputs import argument
+from optmech.cli.inputs import option
 from optmech.cli.output import Answer, Facts
 
 SUMMARY = "copy out a reader of packed files: C, JavaScript, or a browser's extension"
@@ -15,16 +15,15 @@ _NEXT = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(
-        parser,
-        "kind",
+ARGUMENTS = {
+    "kind": option(
         "c: C99, one header and one source; js: an npm package with types; extension: for all "
         "pages of a browser",
         choices=_KINDS,
-    )
-    argument(parser, "folder DIR", "a folder that is new or empty")
-    argument(parser, "--mechanism CITY.omm", "put this packed file beside it, as mechanism.omm")
+    ),
+    "folder DIR": "a folder that is new or empty",
+    "--mechanism CITY.omm": "put this packed file beside it, as mechanism.omm",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.cli.inputs import argument, read_design
+from optmech.cli.inputs import read_design
 from optmech.cli.output import Answer, Facts, Grid, Piece, Title
 from optmech.errors import ProblemError
 
@@ -20,16 +20,14 @@ SUMMARY = "compare two designs: which leaks more, and what each costs"
 EXAMPLE = "optmech compare first.json second.json --picture compared.png"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    for name, what in (("first", "a file written by optmech solve -o"), ("second", "another")):
-        parser.add_argument(
-            name,
-            metavar=name.upper(),
-            help=f"{what}; or, with --problem, a matrix p(o|s): .csv, .npy, .nc or .parquet",
-        )
-    argument(parser, "--problem FILE|NAME", "the problem that matrices of other tools belong to")
-    argument(parser, "--distance NAME", "distance of ε and of the attack, as for measure")
-    argument(parser, "--picture PNG", "draw both as .png, .pdf or .svg")
+_MATRIX = "or, with --problem, a matrix p(o|s): .csv, .npy, .nc or .parquet"
+ARGUMENTS = {
+    "first FIRST": f"a file written by optmech solve -o; {_MATRIX}",
+    "second SECOND": f"another; {_MATRIX}",
+    "--problem FILE|NAME": "the problem that matrices of other tools belong to",
+    "--distance NAME": "distance of ε and of the attack, as for measure",
+    "--picture PNG": "draw both as .png, .pdf or .svg",
+}
 
 
 def _distances(
@@ -72,7 +70,6 @@ def run(args: argparse.Namespace) -> Answer:
     """Always 0: designs are compared, not judged."""
     from optmech.analysis import leakage, measures
     from optmech.show import leaks
-    from optmech.show.leaks import measured_versions, version_rows
 
     output.claim_outputs(args, [args.first, args.second, args.problem])
     problem, a = read_design(args.first, args.problem)
@@ -107,7 +104,7 @@ def run(args: argparse.Namespace) -> Answer:
         sides.append(found | leaks.measured_leakage(problem, m))
     forth, back = leaks.direction(a, b), leaks.direction(b, a)
     words = leaks.verdict(forth, back)
-    pair = measured_versions(problem, leakage.versions(a, b), named[0], other)
+    pair = leaks.measured_versions(problem, leakage.versions(a, b), named[0], other)
     if args.picture is not None:
         from optmech.show.plots import compared, save
 
@@ -139,6 +136,6 @@ def run(args: argparse.Namespace) -> Answer:
         Title(words),
         *([Facts(more)] if more else []),
         Title("a report of each about the same secret, drawn independently"),
-        Facts(version_rows(pair, ("first", "second"))),
+        Facts(leaks.version_rows(pair, ("first", "second"))),
     ]
     return Answer(values, shown, {"picture": "picture"})

@@ -2,21 +2,19 @@
 
 import argparse
 
-from optmech.cli.inputs import argument
 from optmech.cli.output import Answer, Grid, note
 
 SUMMARY = "measure the coarsening that devices ship, beside certified designs"
 EXAMPLE = "optmech compare-coarsening grid-4x4"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(
-        parser,
-        "problem FILE|NAME",
+ARGUMENTS = {
+    "problem FILE|NAME": (
         "a problem file, or a gallery name: its places and prior are used, not its "
-        "constraints; coordinates are taken for km",
-    )
-    argument(parser, "-q --quiet", "no progress")
+        "constraints; coordinates are taken for km"
+    ),
+    "-q --quiet": "no progress",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:

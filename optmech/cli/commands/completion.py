@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 from typing import Any
 
-from optmech.cli.inputs import argument
+from optmech.cli.inputs import option
 from optmech.cli.output import Answer, Lines
 
 SUMMARY = "print a script that completes commands and options in a shell"
@@ -12,14 +12,13 @@ EXAMPLE = "optmech completion bash > ~/.local/share/bash-completion/completions/
 _NAMED = {"solve": "", "export": "", "adopt": "", "transport": "", "trace": "traces",
           "sweep": "sweeps"}  # fmt: skip
 """Commands that take a name of the gallery, and the folder that it is in."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "shell", "", choices=("bash", "zsh", "fish"))
-    parser.description = (
-        f"{parser.description}\n\nFor fish the file is ~/.config/fish/completions/optmech.fish; "
-        "zsh sources what is printed for it."
-    )
+DETAILS = (
+    "\n\nFor fish the file is ~/.config/fish/completions/optmech.fish; zsh sources what is printed "
+    "for it."
+)
+ARGUMENTS = {
+    "shell": option("", choices=("bash", "zsh", "fish")),
+}
 
 
 def run(args: argparse.Namespace) -> Answer:

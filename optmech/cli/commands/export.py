@@ -2,23 +2,20 @@
 
 import argparse
 
-from optmech.cli.inputs import argument
+from optmech.cli.inputs import option
 from optmech.cli.output import Answer, claim_outputs
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 
 SUMMARY = "write the linear program of a problem, or the matrix or map of a design"
 EXAMPLE = "optmech export grid-4x4 --format mps -o grid.mps"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(
-        parser,
-        "problem FILE|NAME",
-        "a problem file, or a gallery name; for --format matrix, geojson or checked a saved design",
-    )
-    argument(
-        parser,
-        "--format",
+Written = tuple[dict[str, int], str]
+"""The size of what was written, and words for it."""
+ARGUMENTS = {
+    "problem FILE|NAME": "a problem file, or a gallery name; for --format matrix, geojson or "
+    "checked a saved design",
+    "--format": option(
         "mps (default) or lp: the linear program; matrix: p(o|s) of a design, as .csv, .npy, "
         ".nc (NetCDF) or .parquet, whatever OUT ends in; geojson: the cells of a design over "
         "places with longitude and latitude, with prior and losses, or the triangles of one for "
@@ -26,18 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the checker that is itself proved",
         choices=("mps", "lp", "matrix", "geojson", "checked"),
         default="mps",
-    )
-    argument(
-        parser,
-        "--report LABEL",
-        "for --format geojson: the probability of this report too, and its posterior",
-    )
-    argument(
-        parser,
-        "--reports",
-        "for --format geojson: the cells of the reports instead, with how often each is reported",
-    )
-    argument(parser, "-o --output OUT", "the file to write", required=True)
+    ),
+    "--report LABEL": "for --format geojson: the probability of this report too, and its posterior",
+    "--reports": "for --format geojson: the cells of the reports instead, with how often each is "
+    "reported",
+    "-o --output OUT": option("the file to write", required=True),
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -56,7 +47,7 @@ def run(args: argparse.Namespace) -> Answer:
     return Answer({"format": args.format, **size}, files={"output": text})
 
 
-def _program(args: argparse.Namespace) -> tuple[dict[str, int], str]:
+def _program(args: argparse.Namespace) -> Written:
     from optmech.exchange.linear_program import write_program
     from optmech.files import read_problem
 
@@ -70,7 +61,7 @@ def _program(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     )
 
 
-def _matrix(args: argparse.Namespace) -> tuple[dict[str, int], str]:
+def _matrix(args: argparse.Namespace) -> Written:
     from optmech.designs.design import Design
     from optmech.exchange.matrices import write_matrix
 
@@ -81,7 +72,7 @@ def _matrix(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     return {"rows": rows, "columns": columns}, f"matrix ({rows:,} secrets, {columns:,} observables)"
 
 
-def _checked(args: argparse.Namespace) -> tuple[dict[str, int], str]:
+def _checked(args: argparse.Namespace) -> Written:
     from optmech.designs.file import read_with_digest
     from optmech.exchange.checked import write_checked
 
@@ -93,7 +84,7 @@ def _checked(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     )
 
 
-def _cells(args: argparse.Namespace) -> tuple[dict[str, int], str]:
+def _cells(args: argparse.Namespace) -> Written:
     from optmech.designs.cells import write_geojson
     from optmech.designs.design import Design
     from optmech.spaces.labels import find_label
@@ -102,10 +93,8 @@ def _cells(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     design = Design.load(args.problem)
     report = args.report
     if report is not None:
-        try:
+        with inside("--report"):
             report = find_label(design.problem.observables, report)
-        except ProblemError as error:
-            raise error.at("--report") from error
     count = write_geojson(design, args.output, report, reports=args.reports)
     return {"features": count}, f"map ({count:,} features in longitude and latitude)"
 

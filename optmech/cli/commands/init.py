@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.cli.inputs import pair_of
+from optmech.cli.inputs import option, pairs_of
 from optmech.cli.output import Answer
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, moved
 
 if TYPE_CHECKING:
     from optmech.files.reference import Reference
@@ -23,61 +23,36 @@ SUMMARY = "write a first problem file for a table of places"
 EXAMPLE = "optmech init fixes.csv --x lon --y lat -o problem.toml"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DATA", help="a table: .csv, .parquet or .geojson")
-    parser.add_argument("--x", metavar="COLUMN", help="longitude, or the first coordinate")
-    parser.add_argument("--y", metavar="COLUMN", help="latitude, or the second coordinate")
-    parser.add_argument(
-        "--label",
-        metavar="COLUMN",
-        help="labels: with --x and --y the secrets are the labelled places, alone the labels",
-    )
-    parser.add_argument(
-        "--pair",
+ARGUMENTS = {
+    "data DATA": "a table: .csv, .parquet or .geojson",
+    "--x COLUMN": "longitude, or the first coordinate",
+    "--y COLUMN": "latitude, or the second coordinate",
+    "--label COLUMN": "labels: with --x and --y the secrets are the labelled places, alone the "
+    "labels",
+    "--pair X,Y": option(
+        "columns of one of several places of a row, such as start_lon,start_lat; once for each",
         action="append",
-        metavar="X,Y",
-        help="columns of one of several places of a row, such as start_lon,start_lat; once for "
-        "each",
-    )
-    parser.add_argument(
-        "--cells",
-        type=int,
-        metavar="N",
-        help="promise privacy between the centres of about N cells of a grid only (default: at "
+    ),
+    "--cells N": option(
+        "promise privacy between the centres of about N cells of a grid only (default: at "
         "every point of the region)",
-    )
-    parser.add_argument(
-        "--radius",
-        metavar="R",
-        help="distance, as 500m or 2km, at which two places may differ by the factor (a number "
-        "alone: km for degrees; default: a fifth of what most rows reach over)",
-    )
-    parser.add_argument(
-        "--degrees",
-        action="store_true",
-        help="the coordinates are longitude and latitude, whatever they are called",
-    )
-    parser.add_argument(
-        "--crs",
-        metavar="EPSG:CODE",
-        help="reference system of the coordinates, as EPSG:2056: it says their unit, and what lies "
-        "where it is not used, or is stretched there, is refused",
-    )
-    parser.add_argument(
-        "--factor", type=float, default=4.0, metavar="F", help="the factor (default: 4)"
-    )
-    parser.add_argument("--unit", default="", metavar="U", help="of coordinates in the plane")
-    parser.add_argument(
-        "--uniform",
-        action="store_true",
-        help="a uniform prior, so that the design says nothing about these data",
-    )
-    parser.add_argument(
-        "-o", "--output", default="problem.toml", metavar="OUT", help="default: problem.toml"
-    )
-    parser.add_argument(
-        "--force", action="store_true", help="replace OUT, whatever was changed in it"
-    )
+        type=int,
+    ),
+    "--radius R": (
+        "distance, as 500m or 2km, at which two places may differ by the factor (a number "
+        "alone: km for degrees; default: a fifth of what most rows reach over)"
+    ),
+    "--degrees": "the coordinates are longitude and latitude, whatever they are called",
+    "--crs EPSG:CODE": (
+        "reference system of the coordinates, as EPSG:2056: it says their unit, and what lies "
+        "where it is not used, or is stretched there, is refused"
+    ),
+    "--factor F": option("the factor (default: 4)", type=float, default=4.0),
+    "--unit U": option("of coordinates in the plane", default=""),
+    "--uniform": "a uniform prior, so that the design says nothing about these data",
+    "-o --output OUT": option("default: problem.toml", default="problem.toml"),
+    "--force": "replace OUT, whatever was changed in it",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -132,14 +107,8 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         middles = table.middles() if isinstance(table, PointTable) else ""
     x, y, label = args.x, args.y, args.label
     more: list[tuple[str, str]] = []
-    if args.pair is not None:
-        if (x, y, label) != (None, None, None):
-            raise ProblemError(
-                "says where a row is, as do --x, --y and --label",
-                where="--pair",
-                remedy="Give one or the other",
-            )
-        (x, y), *more = (pair_of(text) for text in args.pair)
+    if pairs := pairs_of(args):
+        (x, y), *more = pairs
     elif x is None and y is None and label is None:
         guesses = coordinate_pairs(known)
         if guesses:
@@ -164,10 +133,8 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         Path(args.data), x, y, label, args.cells, radius, args.factor, args.unit, args.uniform,
         tuple(more), args.degrees, crs,
     )  # fmt: skip
-    try:
+    with moved(lambda where: "--y" if where == "y" else where):
         refuse_unknown(wanted, known)
-    except ProblemError as error:
-        raise error.moved("--y") if error.where == "y" else error from error
     return wanted
 
 

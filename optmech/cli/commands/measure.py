@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli.inputs import add_input, argument, read_input
+from optmech.cli.inputs import INPUT, option, read_input
 from optmech.cli.output import (
     Answer,
     Facts,
@@ -18,7 +18,7 @@ from optmech.cli.output import (
     plain_figures,
     promises,
 )
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside, moved
 
 if TYPE_CHECKING:
     from optmech.analysis.positions import Everywhere
@@ -32,130 +32,75 @@ SUMMARY = "measure privacy and utility of a saved design"
 EXAMPLE = 'optmech measure design.json --distance euclidean --epsilon "ln 2"'
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_input(parser)
-    argument(
-        parser,
-        "--distance NAME",
+ARGUMENTS = {
+    **INPUT,
+    "--distance NAME": (
         "distance that ε is per: euclidean, manhattan, hamming, haversine, loss, or one of "
-        "the design's own (default: the one its constraints use)",
-    )
-    argument(parser, "--epsilon E", 'report the least δ at this ε (a number, or "ln 3")')
-    argument(parser, "--delta D", "report the least ε at this δ")
-    argument(
-        parser, "--leakage", "also report what a report leaks: vulnerabilities, leakage, capacities"
-    )
-    argument(
-        parser,
-        "--reports K",
-        "with --leakage: also what K independent reports about one secret leak",
-        type=int,
-    )
-    argument(
-        parser,
-        "--everywhere",
+        "the design's own (default: the one its constraints use)"
+    ),
+    "--epsilon E": 'report the least δ at this ε (a number, or "ln 3")',
+    "--delta D": "report the least ε at this δ",
+    "--leakage": "also report what a report leaks: vulnerabilities, leakage, capacities",
+    "--reports K": option(
+        "with --leakage: also what K independent reports about one secret leak", type=int
+    ),
+    "--everywhere": (
         "also report what the cells of a grid or of regions promise between their centres, "
         "for fixes that are snapped to the cell that holds them: the slack, the step across an "
         "edge, and the share of pairs of fixes whose log ratio exceeds ε (that of --epsilon, or "
-        "the least between the centres) times their distance",
-    )
-    argument(
-        parser,
-        "--within D",
-        "with --everywhere: sample pairs of fixes at most this far from each other",
-    )
-
-    argument(
-        parser,
-        "--crossings TRACES",
+        "the least between the centres) times their distance"
+    ),
+    "--within D": "with --everywhere: sample pairs of fixes at most this far from each other",
+    "--crossings TRACES": (
         "also report how often reports of the persons in this table change, whose rows are in the "
         "order of time, where a place repeats its report; and what a change tells, beside square "
         "cells that report themselves at the same mean error; bare numbers of a column of "
-        "times are seconds",
-    )
-    argument(
-        parser,
-        "--x COLUMN",
+        "times are seconds"
+    ),
+    "--x COLUMN": (
         "with --crossings: longitude, or the first coordinate (default: with --y, the columns that "
-        "are called so)",
-    )
-    argument(parser, "--y COLUMN", "with --crossings: latitude, or the second coordinate")
+        "are called so)"
+    ),
+    "--y COLUMN": "with --crossings: latitude, or the second coordinate",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Always 0: numbers are reported, not judged."""
     from optmech.analysis import measures
-    from optmech.exact.number import parse_exact
+    from optmech.exact.number import float_of, parse_exact
     from optmech.problem.attacked import choose_distance
     from optmech.show.figures import measure_constraints
-    from optmech.show.words import in_brackets, loss_unit, unit_of
+    from optmech.show.words import loss_unit
     from optmech.spaces.mesh.mechanism import MeshMechanism
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")
-    if args.within is not None and not args.everywhere:
-        raise ProblemError(
-            "counts with --everywhere only", where="--within", remedy="Give --everywhere as well"
-        )
-    if args.reports is not None and not args.leakage:
-        raise ProblemError(
-            "counts with --leakage only", where="--reports", remedy="Give --leakage as well"
-        )
-    if (args.x is None) != (args.y is None) or (args.x is not None and not args.crossings):
-        raise ProblemError(
-            "count together, with --crossings only",
-            where="--x" if args.x is not None else "--y",
-            remedy="Give --crossings, --x and --y",
-        )
+    _require_used(args)
     problem, m = read_input(args)
     between = None
     if args.everywhere:
-        within = args.within and float(parse_exact(args.within, where="--within", positive=True))
+        within = args.within and float_of(args.within, "--within", positive=True)
         between = measures.everywhere(m, rate, within=within)
     name, distance = choose_distance(problem, args.distance)
-    prior, loss = problem.prior, problem.loss
     at = " at the places" if isinstance(m, MeshMechanism) else ""
-    right, left = measures.bayes_vulnerability(m, prior), measures.conditional_entropy(m, prior)
-    told = measures.mutual_information(m, prior)
-    lost, far = loss_unit(problem).strip(), unit_of(problem, name)
-    per = f", per{far}" if far else ""
-    found = {
-        "expected_loss": (
-            f"expected loss{in_brackets(lost)}",
-            measures.expected_loss(m, prior, loss),
-        ),
-        "worst_loss": (f"worst-case loss{in_brackets(lost)}", measures.worst_loss(m, loss)),
-        "metric_epsilon": (
-            f"ε of metric privacy{at} ({name}{per})",
-            measures.epsilon(m, distance),
-        ),
-        "epsilon": (f"ε of differential privacy{at} (all pairs)", measures.epsilon(m)),
-        "distortion": (
-            f"distortion privacy ({name}{',' * bool(far)}{far})",
-            measures.distortion(m, prior, distance),
-        ),
-        "bayes_vulnerability": ("best guess right with probability", right),
-        "prior_entropy": ("entropy of the prior (bits)", prior.entropy),
-        "conditional_entropy": ("entropy left after a report (bits)", left),
-        "mutual_information_nats": ("mutual information (nats; a bit is 0.693)", told),
-    }
+    found = _figures(problem, m, name, distance, at)
     variants = (("metric_", "metric", distance), ("", "differential", None))
     if rate is not None:
         for prefix, kind, metric in variants:
-            value = measures.delta(m, rate, metric)
             title = f"δ of {kind} privacy{at} at ε = {args.epsilon}"
-            found[f"{prefix}delta_at_epsilon"] = title, value
+            found[f"{prefix}delta_at_epsilon"] = title, measures.delta(m, rate, metric)
     if budget is not None:
         for prefix, kind, metric in variants:
-            value = measures.epsilon_for_delta(m, budget, metric)
             title = f"ε of {kind} privacy{at} at δ = {args.delta}"
+            value = measures.epsilon_for_delta(m, budget, metric)
             found[f"{prefix}epsilon_at_delta"] = title, value
-    leaked = _leaked(args, problem, m, (name, distance)) if args.leakage else {}
     kept = measure_constraints(problem, m)
     values: dict[str, Any] = {"distance": name, "constraints": [row.plain() for row in kept]}
     values |= plain_figures(found)
     shown: list[Piece] = [figures(found)]
-    if leaked:
+    if args.leakage:
+        leaked = _leaked(args, problem, m, (name, distance))
         values["leakage"] = plain_figures(leaked)
         shown += [Title("Leakage"), figures(leaked)]
     shown += promises("constraint", kept)
@@ -166,8 +111,60 @@ def run(args: argparse.Namespace) -> Answer:
     if args.crossings:
         moved = _crossed(args, problem, m)
         values["crossings"] = _plain_crossings(moved)
-        shown += [Title("Reports of people who move"), _crossings_table(moved, lost)]
+        table = _crossings_table(moved, loss_unit(problem).strip())
+        shown += [Title("Reports of people who move"), table]
     return Answer(values, shown)
+
+
+def _require_used(args: argparse.Namespace) -> None:
+    """Refuse options that count together with others that are not given."""
+    for name, other in (("within", "everywhere"), ("reports", "leakage")):
+        if getattr(args, name) is not None and not getattr(args, other):
+            raise ProblemError(
+                f"counts with --{other} only",
+                where=f"--{name}",
+                remedy=f"Give --{other} as well",
+            )
+    if (args.x is None) != (args.y is None) or (args.x is not None and not args.crossings):
+        raise ProblemError(
+            "count together, with --crossings only",
+            where="--x" if args.x is not None else "--y",
+            remedy="Give --crossings, --x and --y",
+        )
+
+
+def _figures(problem: Problem, m: Mechanism, name: str, distance: Distance, at: str) -> Found:
+    """What every mechanism is measured by; ``at`` says where."""
+    from optmech.analysis import measures
+    from optmech.show.words import in_brackets, loss_unit, unit_of
+
+    prior, loss = problem.prior, problem.loss
+    lost, far = in_brackets(loss_unit(problem).strip()), unit_of(problem, name)
+    per, of = (f", per{far}", f",{far}") if far else ("", "")
+    told = measures.mutual_information(m, prior)
+    return {
+        "expected_loss": (f"expected loss{lost}", measures.expected_loss(m, prior, loss)),
+        "worst_loss": (f"worst-case loss{lost}", measures.worst_loss(m, loss)),
+        "metric_epsilon": (
+            f"ε of metric privacy{at} ({name}{per})",
+            measures.epsilon(m, distance),
+        ),
+        "epsilon": (f"ε of differential privacy{at} (all pairs)", measures.epsilon(m)),
+        "distortion": (
+            f"distortion privacy ({name}{of})",
+            measures.distortion(m, prior, distance),
+        ),
+        "bayes_vulnerability": (
+            "best guess right with probability",
+            measures.bayes_vulnerability(m, prior),
+        ),
+        "prior_entropy": ("entropy of the prior (bits)", prior.entropy),
+        "conditional_entropy": (
+            "entropy left after a report (bits)",
+            measures.conditional_entropy(m, prior),
+        ),
+        "mutual_information_nats": ("mutual information (nats; a bit is 0.693)", told),
+    }
 
 
 def _crossed(args: argparse.Namespace, problem: Problem, m: Mechanism) -> Compared:
@@ -178,10 +175,8 @@ def _crossed(args: argparse.Namespace, problem: Problem, m: Mechanism) -> Compar
 
     loss = measures.expected_loss(m, problem.prior, problem.loss)
     path, asked = args.crossings, Asked(args.x, args.y)
-    try:
+    with moved(lambda where: f"{path}: {where}" if where != path else path):
         return crossings(m, promise_of(problem).epsilon, loss, path, asked, note)
-    except ProblemError as error:
-        raise error.moved(f"{path}: {error.where}" if error.where != path else path) from error
 
 
 def _plain_crossings(found: Compared) -> dict[str, Any]:
@@ -217,7 +212,6 @@ def _crossings_table(found: Compared, unit: str) -> Grid:
 def _leaked(
     args: argparse.Namespace, problem: Problem, m: Mechanism, named: tuple[str, Distance]
 ) -> Found:
-    from optmech.errors import inside
     from optmech.show.leaks import measured_leakage, measured_repetition
 
     found = measured_leakage(problem, m)

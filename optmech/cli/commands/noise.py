@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, cast
 
-from optmech.cli.inputs import argument
+from optmech.cli.inputs import option
 from optmech.cli.output import Answer, Facts, claim_outputs, note, number
 from optmech.errors import ProblemError
 
@@ -16,43 +16,35 @@ SUMMARY = "find the best noise for a count or a sum"
 EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "--epsilon E", 'ε, such as 0.5 or "ln 3"')
-    argument(
-        parser,
-        "--order A",
-        "ε bounds Rényi divergences of this order, such as 2 or 3/2 (1: Kullback-Leibler)",
-    )
-    argument(parser, "--zcdp RHO", "divergences of every order α are at most RHO α, without ε")
-    argument(parser, "--budget B", "the least divergence of --order where the loss is at most B")
-    argument(parser, "--delta D", "δ (default: 0)", default="0")
-    argument(
-        parser, "--sensitivity S", "by how much one person changes the number (default: 1)",
-        default="1",
-    )  # fmt: skip
-    argument(parser, "--real", "for a real number, and not a whole one", action="store_true")
-    argument(parser, "--cells N", "cells of a sensitivity (with --real; default: auto)")
-    argument(
-        parser,
-        "--loss LOSS",
+ARGUMENTS = {
+    "--epsilon E": 'ε, such as 0.5 or "ln 3"',
+    "--order A": "ε bounds Rényi divergences of this order, such as 2 or 3/2 (1: Kullback-Leibler)",
+    "--zcdp RHO": "divergences of every order α are at most RHO α, without ε",
+    "--budget B": "the least divergence of --order where the loss is at most B",
+    "--delta D": option("δ (default: 0)", default="0"),
+    "--sensitivity S": option(
+        "by how much one person changes the number (default: 1)", default="1"
+    ),
+    "--real": "for a real number, and not a whole one",
+    "--cells N": "cells of a sensitivity (with --real; default: auto)",
+    "--loss LOSS": option(
         "absolute, square, threshold, or a table such as 0,1,1.5, with --real corners such as "
-        "0:0,1:1,2:4 (default: absolute)",
+        "0:0,1:1,2:4, or 'convex 0:0,1:1,2:4,3:9' of a convex loss (default: absolute)",
         default="absolute",
-    )
-    argument(parser, "--width W", "noise up to W costs nothing (loss threshold)")
-    argument(parser, "--dimensions D", "2 for pairs of numbers (default: 1)", type=int, default=1)
-    argument(parser, "--norm NORM", "the norm of changes of a pair: l1, l2 or linf (default: l1)")
-    argument(parser, "--loss-norm NORM", "the norm of noise that costs (default: the same)")
-    argument(
-        parser,
-        "--for-releases K",
+    ),
+    "--width W": "noise up to W costs nothing (loss threshold)",
+    "--dimensions D": option("2 for pairs of numbers (default: 1)", type=int, default=1),
+    "--norm NORM": "the norm of changes of a pair: l1, l2 or linf (default: l1)",
+    "--loss-norm NORM": "the norm of noise that costs (default: the same)",
+    "--for-releases K": option(
         "K numbers, each with noise of its own and the same law, keep ε and δ together "
         "(default: 1)",
         type=int,
         default=1,
-    )
-    argument(parser, "-o --output OUT", "write the noise to this JSON file")
-    argument(parser, "--picture PNG", "draw the noise")
+    ),
+    "-o --output OUT": "write the noise to this JSON file",
+    "--picture PNG": "draw the noise",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -135,6 +127,7 @@ def _promise(args: argparse.Namespace) -> dict[str, Any]:
 
 def _real(args: argparse.Namespace) -> ProvedNoise:
     """The noise for a real number that is asked for."""
+    from optmech.noise.additive.real_loss import RealLoss
     from optmech.noise.line import real
 
     if args.dimensions != 1 or args.norm or args.loss_norm:
@@ -143,12 +136,16 @@ def _real(args: argparse.Namespace) -> ProvedNoise:
             where="--real",
             remedy="Leave out --dimensions, --norm and --loss-norm",
         )
-    corners = [tuple(part.split(":")) for part in args.loss.split(",")]
+    name, _, rest = args.loss.rpartition(" ")
+    corners = [tuple(part.split(":")) for part in rest.split(",")]
+    loss: object = corners if ":" in rest else args.loss
+    if name == "convex":
+        loss = RealLoss.convex(corners)
     return cast(
         "ProvedNoise",
         real(
             **_promise(args),
-            loss=corners if ":" in args.loss else args.loss,
+            loss=loss,
             sensitivity=args.sensitivity,
             cells="auto" if args.cells in (None, "auto") else _whole(args.cells, "--cells"),
             width=args.width,

@@ -1,74 +1,57 @@
 """``optmech pack``: a design as a small file to sample from."""
 
 import argparse
-import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from optmech.cli.inputs import argument
+from optmech.cli.inputs import option
 from optmech.cli.output import Answer, Facts, claim_outputs, number
 from optmech.errors import ProblemError
 
 SUMMARY = "release a design again in few bits, as a small file for devices"
 EXAMPLE = "optmech pack design.json -o city.omm --bits 24 --max-loss 0.1%"
 _BITS = 24
-_COARSE, _MOST = 1.0, 13.8
-"""Of ε times what cells add to a distance: a factor of e, and one of a million."""
+_COARSE = 1.0
+"""Of ε times what cells add to a distance: a factor of e."""
 _OTHERS = {
     ".json": "a design", ".toml": "a problem file", ".csv": "a table", ".tsv": "a table",
     ".parquet": "a table", ".html": "a page", ".png": "a picture", ".svg": "a picture",
 }  # fmt: skip
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "design DESIGN", "a file written by optmech solve -o", nargs="?")
-    argument(
-        parser,
-        "--earth EPSILON",
-        "instead of DESIGN: one file for the whole earth, of this ε per km, without a prior",
-    )
-    argument(
-        parser,
-        "--cell KM",
+ARGUMENTS = {
+    "design DESIGN": option("a file written by optmech solve -o", nargs="?"),
+    "--earth EPSILON": "instead of DESIGN: one file for the whole earth, of this ε per km, "
+    "without a prior",
+    "--cell KM": option(
         "with --earth: the height of a cell, whose positions have the same reports (default: a "
         "tenth of 1/ε)",
         type=float,
-    )
-    argument(parser, "-o --output OUT", "the file to write", required=True)
-    argument(
-        parser,
-        "--bits W",
+    ),
+    "-o --output OUT": option("the file to write", required=True),
+    "--bits W": option(
         "probabilities are whole numbers over 2^W; 16, 24 (default), 32 or 48",
         type=int,
         default=None,
-    )
-    argument(
-        parser,
-        "--max-loss SHARE",
-        "how much worse than the design the packed mechanism may be (default: 1%%)",
-        default=None,
-    )
-    argument(parser, "--prior-date YYYY-MM", "when the prior's data are from; goes into the file")
-    argument(
-        parser,
-        "--outside WHAT",
+    ),
+    "--max-loss SHARE": option(
+        "how much worse than the design the packed mechanism may be (default: 1%%)", default=None
+    ),
+    "--prior-date YYYY-MM": "when the prior's data are from; goes into the file",
+    "--outside WHAT": option(
         "what a position outside the region gets: refuse (default; no report) or nearest",
         default=None,
-    )
-    argument(parser, "--sign KEY", "sign with this Ed25519 private key (PEM)")
+    ),
+    "--sign KEY": "sign with this Ed25519 private key (PEM)",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Write the file; report its size and what it costs."""
     claim_outputs(args, [args.design, args.sign])
-    other = Path(args.output).suffix.lower()
-    if other in _OTHERS:
-        raise ProblemError(
-            f"{args.output}: is the name of {_OTHERS[other]}, and a packed file is neither text "
-            "nor table",
-            where="--output",
-            remedy="Use a name that ends in .omm",
-        )
+    _refuse_name(args.output)
     if args.earth is not None:
         return _earth(args)
     if args.design is None:
@@ -78,9 +61,9 @@ def run(args: argparse.Namespace) -> Answer:
             "is for files of the whole earth", where="--cell", remedy="Add --earth EPSILON"
         )
     from optmech.designs.design import Design
-    from optmech.packed.everywhere import PackedEverywhere
     from optmech.packed.make import pack
     from optmech.show.words import increase_words
+    from optmech.spaces.mesh.mechanism import MeshMechanism
 
     packed = pack(
         Design.load(args.design),
@@ -92,14 +75,11 @@ def run(args: argparse.Namespace) -> Answer:
         sign=args.sign,
     )
     loss = packed.header.loss
-    rows = packed.rows if isinstance(packed, PackedEverywhere) else packed.exact
-    size = os.path.getsize(args.output) if os.path.isfile(args.output) else None
     columns = int(packed.matrix.any(axis=0).sum())
-    of = "control points" if isinstance(packed, PackedEverywhere) else "secrets"
+    of = "control points" if isinstance(packed, MeshMechanism) else "secrets"
     values = {
-        "bytes": size,
         "bits": packed.bits,
-        of.replace(" ", "_"): rows.shape[0],
+        of.replace(" ", "_"): packed.rows.shape[0],
         "reports": columns,
         "loss": loss.packed,
         "design_loss": loss.design,
@@ -107,18 +87,28 @@ def run(args: argparse.Namespace) -> Answer:
     }
     facts = [
         ("bits", str(packed.bits)),
-        (of, f"{rows.shape[0]:,}"),
-        ("reports", f"{columns:,} of {rows.shape[1]:,} have a probability"),
+        (of, f"{packed.rows.shape[0]:,}"),
+        ("reports", f"{columns:,} of {packed.rows.shape[1]:,} have a probability"),
         (loss.objective, f"{number(loss.packed)}, {increase_words(loss.increase)} the design"),
         ("inequalities", "all decided exactly"),
-        *([] if size is None else [("size", f"{size:,} bytes")]),
     ]
-    return Answer(values, [Facts(facts)], {"output": "packed mechanism"})
+    return _answer(args.output, values, facts)
+
+
+def _refuse_name(output: str) -> None:
+    """Refuse the ending of another kind of file."""
+    other = _OTHERS.get(Path(output).suffix.lower())
+    if other is not None:
+        raise ProblemError(
+            f"{output}: is the name of {other}, and a packed file is neither text nor table",
+            where="--output",
+            remedy="Use a name that ends in .omm",
+        )
 
 
 def _earth(args: argparse.Namespace) -> Answer:
     """The file for the whole earth: what it promises, and what it costs."""
-    from optmech.designs.promise import times
+    from optmech.designs.promise import at_most
     from optmech.packed.earth import Earth
 
     for name in ("design", "bits", "max_loss", "prior_date", "outside"):
@@ -130,18 +120,14 @@ def _earth(args: argparse.Namespace) -> Answer:
             )
     earth = Earth.of(args.earth, cell=args.cell)
     earth.save(args.output, sign=args.sign)
-    header = earth.header
+    header, snap, accuracy = earth.header, earth.header.snap or 0.0, earth.accuracy(0)
     notes = []
-    if (log_ratio := 2 * (header.snap or 0.0) * header.constraints[0]["epsilon"]) > _COARSE:
+    if (log_ratio := 2 * snap * header.constraints[0]["epsilon"]) > _COARSE:
         notes.append(
-            f"note: two positions next to each other, in two cells, are told apart by a factor "
-            f"{'up to ' + times(math.exp(log_ratio)) if log_ratio < _MOST else 'over a million'}: "
-            "give a smaller --cell"
+            "note: two positions next to each other, in two cells, are told apart by up to "
+            f"{at_most(log_ratio)} times: give a smaller --cell"
         )
-    size = os.path.getsize(args.output) if os.path.isfile(args.output) else None
-    snap, (accuracy,) = header.snap or 0.0, header.accuracy.radius if header.accuracy else (0.0,)
     values = {
-        "bytes": size,
         "promise": header.constraints[0]["promise"],
         "snap": snap,
         "bands": earth.secrets.bands,
@@ -159,6 +145,16 @@ def _earth(args: argparse.Namespace) -> Answer:
         ),
         ("95 % within", f"{accuracy / 1000:.4g} km"),
         ("cells", f"{earth.secrets.bands:,} bands of latitude"),
-        *([] if size is None else [("size", f"{size:,} bytes")]),
     ]
-    return Answer(values, [Facts(facts)], {"output": "packed mechanism"}, notes)
+    return _answer(args.output, values, facts, notes)
+
+
+def _answer(
+    path: str, values: dict[str, Any], facts: list[tuple[str, str]], notes: Sequence[str] = ()
+) -> Answer:
+    """With the size of the file, where that is one."""
+    size = os.path.getsize(path) if os.path.isfile(path) else None
+    if size is not None:
+        facts.append(("size", f"{size:,} bytes"))
+    shown = [Facts(facts)]
+    return Answer({"bytes": size, **values}, shown, {"output": "packed mechanism"}, notes)

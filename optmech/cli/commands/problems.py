@@ -9,10 +9,6 @@ SUMMARY = "list the gallery of problems and traces"
 EXAMPLE = "optmech problems"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command has no arguments of its own."""
-
-
 def run(args: argparse.Namespace) -> Answer:
     """Name, size, known optimum and title of every problem, then the traces."""
     from optmech.files import list_gallery, list_traces

@@ -9,10 +9,6 @@ SUMMARY = "list the solver profiles"
 EXAMPLE = "optmech profiles"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command has no arguments of its own."""
-
-
 def run(args: argparse.Namespace) -> Answer:
     """Name, engine, gap and description of every profile."""
     from optmech.pipeline.profiles import list_profiles

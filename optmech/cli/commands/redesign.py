@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from optmech.cli.inputs import add_solving, argument
+from optmech.cli.inputs import SOLVING, option
 from optmech.cli.output import Answer, Facts, Piece, Title, claim_outputs
 from optmech.errors import ProblemError
 
@@ -17,28 +17,24 @@ SUMMARY = "design some rows of a saved design anew, and keep all others digit by
 EXAMPLE = 'optmech redesign old.json new-problem.toml -o new.json --free "new school"'
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(
-        parser,
-        "design OLD",
+ARGUMENTS = {
+    "design OLD": (
         "a file written by optmech solve -o, or by optmech pack -o (then the rows that "
-        "devices have are kept)",
-    )
-    argument(parser, "problem FILE|NAME", "what is wanted now: another place, another prior")
-    argument(
-        parser,
-        "--keep LABEL",
-        "secrets whose rows are kept (default: all that both have, at the same place)",
-        nargs="+",
-    )
-    argument(parser, "--free LABEL", "secrets whose rows are designed anew, of these", nargs="+")
-    argument(parser, "-o --output OUT", "write the design to this file (-: standard output)")
-    add_solving(parser)
+        "devices have are kept)"
+    ),
+    "problem FILE|NAME": "what is wanted now: another place, another prior",
+    "--keep LABEL": option(
+        "secrets whose rows are kept (default: all that both have, at the same place)", nargs="+"
+    ),
+    "--free LABEL": option("secrets whose rows are designed anew, of these", nargs="+"),
+    "-o --output OUT": "write the design to this file (-: standard output)",
+    **SOLVING,
+}
 
 
 def _packed_rows(path: str) -> Mechanism:
     """The mechanism of a packed file, which has rows of its own for secrets."""
-    from optmech.packed.load import load_packed
+    from optmech.packed.documents import load_packed
     from optmech.spaces.mechanism import Mechanism
 
     packed = load_packed(path)
@@ -55,9 +51,9 @@ def run(args: argparse.Namespace) -> Answer:
     """Solve, save, say what both versions reveal; 0 verified, 1 not, 3 infeasible."""
     from optmech.analysis import leakage
     from optmech.cli.commands.solve import Delivery, asked
-    from optmech.cli.progress import showing
+    from optmech.cli.output import showing
     from optmech.designs.file import load_mechanism
-    from optmech.packed.load import is_packed_file
+    from optmech.packed.file import is_packed_file
     from optmech.pipeline.redesign import redesign
     from optmech.problem.attacked import choose_distance
     from optmech.show.leaks import measured_versions, version_notes, version_rows

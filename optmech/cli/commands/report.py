@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from optmech.cli.inputs import argument
+from optmech.cli.inputs import option
 from optmech.cli.output import Answer, claim_outputs, note, require_page
 from optmech.errors import ProblemError
 
@@ -19,31 +19,25 @@ EXAMPLE = "optmech report design.json -o report.html"
 _MOST = 1000
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(
-        parser,
-        "designs DESIGN|RUN",
+ARGUMENTS = {
+    "designs DESIGN|RUN": option(
         "files written by optmech solve -o, or the directory of a run of optmech sweep, whose "
         "frontier has a line for every series",
         nargs="+",
-    )
-    argument(
-        parser,
-        "--backdrop GEOJSON",
+    ),
+    "--backdrop GEOJSON": (
         "lines behind the maps (districts, a coast, roads): GeoJSON in degrees, also "
-        ".gz, or PACKAGE:RESOURCE of an installed package",
-    )
-    argument(
-        parser,
-        "-o --output OUT",
-        "the HTML file (default: beside the first design, or in the run's directory)",
-    )
-    argument(parser, "--open", "show the page in a browser")
+        ".gz, or PACKAGE:RESOURCE of an installed package"
+    ),
+    "-o --output OUT": "the HTML file (default: beside the first design, or in the run's "
+    "directory)",
+    "--open": "show the page in a browser",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Check every design on reading it, and write the page."""
-    from optmech.reading.recognised import by_ending
+    from optmech.reading.errors import by_ending
     from optmech.show.reports import report
 
     for path in args.designs:
@@ -121,13 +115,8 @@ def _read_run(path: str) -> _Shown:
         designs.append(result.design(task))
         if k % 50 == 0:
             note(f"{k} of {len(tasks)} designs checked")
-    title = read_manifest(Path(path)).get("title")
-    return _Shown(
-        designs,
-        names if len(names) > 1 else None,
-        groups,
-        title if isinstance(title, str) and title else None,
-    )
+    title = str(read_manifest(Path(path)).get("title") or "")
+    return _Shown(designs, names if len(names) > 1 else None, groups, title or None)
 
 
 def _beside(paths: list[str]) -> str:

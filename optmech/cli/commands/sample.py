@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 from optmech.cli.inputs import (
-    add_draw_seed,
-    add_family_input,
-    argument,
+    DRAW_SEED,
+    FAMILY_INPUT,
+    option,
     point,
     released_mechanism,
     require_seed,
 )
 from optmech.cli.output import Answer, Lines, note
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 
 if TYPE_CHECKING:
     from optmech.spaces.mechanism import Mechanism
@@ -26,31 +26,29 @@ EXAMPLE = "optmech sample design.json 3,4 -n 5"
 MAX_DRAWS = 10**7
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "design DESIGN", "a file written by optmech solve -o, or pack")
-    argument(
-        parser,
-        "secret SECRET",
+ARGUMENTS = {
+    "design DESIGN": "a file written by optmech solve -o, or pack",
+    "secret SECRET": option(
         "label of the secret; a grid cell is ROW,COLUMN; for a design that is private at "
         "every point the point itself, X,Y; for noise the number it is added to",
         nargs="?",
-    )
-    argument(
-        parser,
-        "--at X,Y",
+    ),
+    "--at X,Y": (
         "instead of SECRET a position: of a packed mechanism, or of a design that is private "
         "at every point; longitude and latitude where that has degrees (--at=X,Y where X is "
-        "negative)",
-    )
-    add_family_input(parser)
-    argument(parser, "--signer KEY", "the public key (PEM) that a packed file is signed with")
-    argument(parser, "-n N", "how many (default: 1)", type=int, default=1)
-    add_draw_seed(parser)
+        "negative)"
+    ),
+    **FAMILY_INPUT,
+    "--signer KEY": "the public key (PEM) that a packed file is signed with",
+    "-n N": option("how many (default: 1)", type=int, default=1),
+    **DRAW_SEED,
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
     """One label a line."""
     from optmech.packed.earth import is_earth_file
+    from optmech.packed.mechanism import PackedMechanism
     from optmech.reading.errors import printable
     from optmech.reading.sealed import NOISE, is_of_format
     from optmech.spaces.labels import find_label, label_text
@@ -67,35 +65,35 @@ def run(args: argparse.Namespace) -> Answer:
             where="SECRET",
             remedy=EXAMPLE,
         )
-    drawn: list[Hashable]
+    drawn: Sequence[Any]
     shown: Any = args.secret if args.at is None else args.at
+    written: Callable[[Any], str] = label_text
     if args.input is None and is_earth_file(args.design):
-        return _on_earth(args)
-    noise = args.input is None and is_of_format(args.design, NOISE)
-    mechanism = None if noise else released_mechanism(args.design, args.input, args.signer)
-    if mechanism is None:
+        drawn, written = _on_earth(args), "{0[0]:.7f},{0[1]:.7f}".format
+    elif args.input is None and is_of_format(args.design, NOISE):
         drawn = _noisy(args.design, shown, args.n, args.seed)
-    elif isinstance(mechanism, MeshMechanism):
-        drawn = mechanism.sample_at(point(shown, mechanism.mesh), args.n, args.seed)
-    elif args.at is not None:
-        shown = _place_at(mechanism, args.at)
-        drawn = mechanism.sample(shown, size=args.n, seed=args.seed)
+    elif isinstance(
+        mechanism := released_mechanism(args.design, args.input, args.signer), MeshMechanism
+    ):
+        # beside roads positions of packed files have coordinates
+        own = isinstance(mechanism, PackedMechanism) and mechanism.mesh.vertices.shape[1] > 1
+        position = point(shown, None if own else mechanism.mesh)
+        drawn = mechanism.sample_at(position, args.n, args.seed)
     else:
-        try:
-            shown = find_label(mechanism.secrets, args.secret)
-        except ProblemError as error:
-            raise error.at("SECRET") from error
+        if args.at is not None:
+            shown = _place_at(mechanism, args.at)
+        else:
+            with inside("SECRET"):
+                shown = find_label(mechanism.secrets, args.secret)
         drawn = mechanism.sample(shown, size=args.n, seed=args.seed)
     if args.seed is not None:
         note("note: --seed makes the draws predictable: unfit for release")
-    return Answer(
-        {"secret": shown, "observables": drawn},
-        [Lines("\n".join(printable(label_text(label)) for label in drawn))],
-    )
+    lines = "\n".join(printable(written(report)) for report in drawn)
+    return Answer({"secret": shown, "observables": drawn}, [Lines(lines)])
 
 
-def _on_earth(args: argparse.Namespace) -> Answer:
-    """Longitude and latitude of a report, one a line."""
+def _on_earth(args: argparse.Namespace) -> list[tuple[float, float]]:
+    """Longitudes and latitudes of reports."""
     from optmech.packed.earth import Earth
 
     earth = Earth.load(args.design, signer=args.signer)
@@ -103,21 +101,22 @@ def _on_earth(args: argparse.Namespace) -> Answer:
         raise ProblemError(
             "a file for the whole earth has no labels", where="SECRET", remedy="Give --at=X,Y"
         )
+    drawn = earth.sample(earth.locate(_floats(args.at)), args.n, args.seed)
+    return list(map(earth.coordinates, drawn))
+
+
+def _floats(text: str) -> tuple[float, float]:
+    """The coordinates of a position."""
     try:
-        x, y = map(float, point(args.at))
+        x, y = map(float, point(text))
     except OverflowError as error:
-        raise ProblemError(f"{args.at[:40]} is too large", where="--at") from error
-    drawn = earth.sample(earth.locate((x, y)), args.n, args.seed)
-    found = [earth.coordinates(place) for place in drawn]
-    if args.seed is not None:
-        note("note: --seed makes the draws predictable: unfit for release")
-    lines = "\n".join(f"{longitude:.7f},{latitude:.7f}" for longitude, latitude in found)
-    return Answer({"secret": args.at, "observables": found}, [Lines(lines)])
+        raise ProblemError(f"{text[:40]} is too large for a position", where="--at") from error
+    return x, y
 
 
 def _place_at(mechanism: Mechanism, text: str) -> Hashable:
     """The label of the place that a position belongs to."""
-    from optmech.packed.load import PackedMechanism
+    from optmech.packed.mechanism import PackedMechanism
 
     if not isinstance(mechanism, PackedMechanism):
         raise ProblemError(
@@ -125,11 +124,7 @@ def _place_at(mechanism: Mechanism, text: str) -> Hashable:
             where="--at",
             remedy="Give the secret's label, or pack the design",
         )
-    try:
-        x, y = map(float, point(text))
-    except OverflowError as error:
-        raise ProblemError(f"{text[:40]} is too large for a position", where="--at") from error
-    found = mechanism.locate((x, y))
+    found: Hashable = mechanism.locate(_floats(text))
     if found is None:
         raise ProblemError(
             f"({text}) lies outside of the region",
@@ -146,10 +141,8 @@ def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashabl
 
     design = ProvedNoise.load(path)
     if isinstance(design, CellNoise):
-        try:
+        with inside("SECRET"):
             released = design.release(secret, count, seed=seed)
-        except ProblemError as error:
-            raise error.at("SECRET") from error
         return [float(value) for value in cast("list[Fraction]", released)]
     planar = not isinstance(design, CertifiedNoise)
     try:

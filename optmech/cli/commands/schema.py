@@ -2,22 +2,21 @@
 
 import argparse
 
-from optmech.cli.inputs import argument
+from optmech.cli.inputs import option
 from optmech.cli.output import Answer, Lines
 
 SUMMARY = "print the JSON Schema of problem files, or of trace or sweep files"
 EXAMPLE = "optmech schema > problem.schema.json"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(
-        parser,
-        "of",
+ARGUMENTS = {
+    "of": option(
         "the kind of file (default: problem)",
         nargs="?",
         choices=("problem", "trace", "sweep"),
         default="problem",
-    )
+    ),
+}
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -2,7 +2,6 @@
 
 import argparse
 
-from optmech.cli.inputs import argument
 from optmech.cli.output import Answer, Facts, Title
 from optmech.errors import VerificationError
 
@@ -10,13 +9,12 @@ SUMMARY = "say what a file is and what it promises about points"
 EXAMPLE = "optmech show city.omm"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(
-        parser,
-        "file FILE",
+ARGUMENTS = {
+    "file FILE": (
         "a design, coupling mechanisms, noise, a packed mechanism, a ledger, the directory of a "
-        "sweep, or a problem file",
-    )
+        "sweep, or a problem file"
+    ),
+}
 
 
 def run(args: argparse.Namespace) -> Answer:

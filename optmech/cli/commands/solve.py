@@ -6,10 +6,11 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli.inputs import add_solving, argument, require_limits
+from optmech.cli.inputs import SOLVING, option, require_limits
 from optmech.cli.output import (
     Answer,
     Facts,
@@ -36,37 +37,31 @@ _LONG = 20.0
 """Seconds after which it is worth saying what would make it faster."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "problem FILE|NAME", "a problem file, or a gallery name")
-    add_solving(parser)
-    argument(
-        parser,
-        "--device NAME",
-        "compute on cuda, cuda:1, cupy, cpu, ... (extra gpu; default: compiled code here)",
-    )
-    argument(
-        parser,
-        "--resolution CELLS",
+ARGUMENTS = {
+    "problem FILE|NAME": "a problem file, or a gallery name",
+    **SOLVING,
+    "--device NAME": "compute on cuda, cuda:1, cupy, cpu, ... (extra gpu; default: compiled code "
+    "here)",
+    "--resolution CELLS": option(
         "for problems too large to solve: a bound from so many cells, a mechanism from a mesh "
         "or landmarks (0: the whole program; default: before it where that takes long, instead of "
         "it where that does not fit)",
         type=int,
-    )
-    argument(parser, "-o --output OUT", "write the design to this file (-: standard output)")
-    argument(parser, "--picture PNG", "draw the mechanism to this file")
-    argument(
-        parser,
-        "--report HTML",
+    ),
+    "-o --output OUT": "write the design to this file (-: standard output)",
+    "--picture PNG": "draw the mechanism to this file",
+    "--report HTML": option(
         "write the page of optmech report too; a design that was written is read and checked "
         "again for it",
         dest="page",
-    )
-    argument(parser, "--backdrop GEOJSON", "lines behind the page's maps, as for optmech report")
+    ),
+    "--backdrop GEOJSON": "lines behind the page's maps, as for optmech report",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Solve, report, save; 0 when verified, 1 when not, 3 when infeasible."""
-    from optmech.cli.progress import showing
+    from optmech.cli.output import showing
     from optmech.pipeline.solve import solve
 
     file, profile = asked(args)
@@ -149,10 +144,7 @@ class Delivery:
             "profile": profile,
             "privacy": [row.plain() for row in measured],
             "attack": attack,
-            "checks": [
-                {"name": c.name, "constraint": c.constraint, "passed": c.passed, "detail": c.detail}
-                for c in design.certificate.checks
-            ],
+            "checks": list(map(asdict, design.certificate.checks)),
         }
         if self.failures:
             values["failed"] = [told(failure) for failure in self.failures]
@@ -191,7 +183,7 @@ def _write_page(design: Design, args: argparse.Namespace) -> None:
 
 
 def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
-    from optmech.reading.recognised import by_ending
+    from optmech.reading.errors import by_ending
 
     claim_outputs(args, (*file.inputs, args.profile, args.backdrop))
     if args.backdrop is not None:
@@ -257,6 +249,12 @@ def _notes(design: Design) -> list[str]:
     return [f"note: {line}" for line in lines]
 
 
+_GOALS = {
+    "maximize_distortion": ("distortion", "upper bound"),
+    "minimize_leakage": ("leakage", "least leakage"),
+}
+
+
 def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list[tuple[str, str]]:
     from optmech.show.words import loss_unit, nearness, unit_of
 
@@ -274,16 +272,9 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
         rows.append(
             ("lower bound", f"{number(design.lower_bound)}{lost} {best if looked else none}")
         )
-        if design.problem.statement.objective == "maximize_distortion":
-            rows += [
-                ("distortion", number(design.objective)),
-                ("upper bound", f"{number(design.bound)} {best}"),
-            ]
-        if design.problem.statement.objective == "minimize_leakage":
-            rows += [
-                ("leakage", number(design.objective)),
-                ("least leakage", f"{number(design.bound)} {best}"),
-            ]
+        if (named := _GOALS.get(design.problem.statement.objective)) is not None:
+            found = number(design.objective), f"{number(design.bound)} {best}"
+            rows += zip(named, found, strict=True)
         whole = f"{design.total_gap:.2g} (less on a finer mesh)"
         rows += [
             ("gap", f"{design.gap:.2g}") if design.mesh is None else ("gap to it", whole),

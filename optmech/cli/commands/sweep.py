@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmech.cli.inputs import add_solving, argument, require_limits
+from optmech.cli.inputs import SOLVING, option, require_limits
 from optmech.cli.output import Answer, Facts, Grid, Piece, note
 from optmech.errors import ProblemError
 
@@ -20,17 +20,16 @@ EXAMPLE = "optmech sweep epsilon-curve -o curve"
 _LISTED = 20
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "sweep FILE|NAME", "a sweep file, or a gallery name")
-    argument(
-        parser,
-        "-o --output DIR",
+ARGUMENTS = {
+    "sweep FILE|NAME": "a sweep file, or a gallery name",
+    "-o --output DIR": (
         "directory of the results (default: the file's name with -run); the same command "
-        "goes on where an interrupted one was",
-    )
-    add_solving(parser)
-    argument(parser, "--workers N", "processes (default: the cores at hand)", type=int)
-    argument(parser, "--dask ADDRESS", "run on the Dask cluster of this scheduler instead")
+        "goes on where an interrupted one was"
+    ),
+    **SOLVING,
+    "--workers N": option("processes (default: the cores at hand)", type=int),
+    "--dask ADDRESS": "run on the Dask cluster of this scheduler instead",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:

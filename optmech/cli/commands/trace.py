@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from optmech.cli.inputs import argument, require_seed
+from optmech.cli.inputs import option, require_seed
 from optmech.cli.output import Answer, Facts, Grid, Piece, Title, claim_outputs, note
 
 if TYPE_CHECKING:
@@ -20,22 +20,19 @@ SUMMARY = "protect a trace of positions that depend on each other"
 EXAMPLE = "optmech trace ten-points -o noise.json --picture trace.png"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "trace FILE|NAME", "a trace file, or a gallery name")
-    argument(parser, "-o --output OUT", "write the noise, or the figures, to this JSON file")
-    argument(
-        parser, "--picture PNG", "draw the trace and the worst hypothesis, or errors over time"
-    )
-    argument(parser, "--seed N", "of what is drawn and simulated", type=int, default=0)
-    release = parser.add_argument_group("releasing a trace")
-    argument(
-        release,
-        "--release TABLE",
-        "a table with a row for every time: it is released as designed, to OUT (.csv)",
-    )
-    argument(release, "--x COLUMN", "longitude, or the first coordinate")
-    argument(release, "--y COLUMN", "latitude, or the second coordinate")
-    argument(release, "--label COLUMN", "labels, instead of coordinates")
+ARGUMENTS = {
+    "trace FILE|NAME": "a trace file, or a gallery name",
+    "-o --output OUT": "write the noise, or the figures, to this JSON file",
+    "--picture PNG": "draw the trace and the worst hypothesis, or errors over time",
+    "--seed N": option("of what is drawn and simulated", type=int, default=0),
+    "releasing a trace": {
+        "--release TABLE": "a table with a row for every time: it is released as designed, to "
+        "OUT (.csv)",
+        "--x COLUMN": "longitude, or the first coordinate",
+        "--y COLUMN": "latitude, or the second coordinate",
+        "--label COLUMN": "labels, instead of coordinates",
+    },
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -86,8 +83,7 @@ def _release(answer: ChainAnswer | GaussianAnswer, args: argparse.Namespace) -> 
 
 
 def _draw(answer: ChainAnswer | GaussianAnswer, args: argparse.Namespace) -> None:
-    from optmech.show.plots.chains import chain_picture
-    from optmech.show.plots.traces import trace_picture
+    from optmech.show.plots.traces import chain_picture, trace_picture
     from optmech.traces.chains.task import ChainAnswer
 
     task = answer.task

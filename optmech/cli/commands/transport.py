@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli.inputs import argument
+from optmech.cli.inputs import option
 from optmech.cli.output import Answer, Facts, Grid, Piece, Title, claim_outputs, number, write_moves
 from optmech.errors import ProblemError
 
@@ -22,37 +22,23 @@ SUMMARY = "coupling mechanisms and optimal targets, or distances between distrib
 EXAMPLE = "optmech transport home-out-target -o family.json --picture family.png"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    argument(
-        parser,
-        "problem FILE|NAME",
-        "a problem file with a [transport] table, or with distribution privacy constraints",
-    )
-    argument(parser, "-o --output OUT", "of a task: save the mechanisms with their proof")
-    argument(parser, "--picture PNG", "of a task: draw inputs and outputs")
-    argument(
-        parser,
-        "--p P",
+ARGUMENTS = {
+    "problem FILE|NAME": "a problem file with a [transport] table, or with distribution privacy "
+    "constraints",
+    "-o --output OUT": "of a task: save the mechanisms with their proof",
+    "--picture PNG": "of a task: draw inputs and outputs",
+    "--p P": option(
         "show distances between distributions, of this order, at least 1 or inf; may be "
         "repeated (default: 1 and inf)",
         action="append",
-    )
-    argument(
-        parser,
-        "--distance NAME",
+    ),
+    "--distance NAME": (
         "euclidean, manhattan, hamming, haversine, loss, or one of the problem's own "
-        "(default: the one its constraints use)",
-    )
-    argument(
-        parser,
-        "--radius R",
-        "also decide whether all mass can be moved within R, with a violating set if not",
-    )
-    argument(
-        parser,
-        "--plan OUT",
-        "write moves to a CSV file: those of a task, or of the first pair's last plan",
-    )
+        "(default: the one its constraints use)"
+    ),
+    "--radius R": "also decide whether all mass can be moved within R, with a violating set if not",
+    "--plan OUT": "write moves to a CSV file: those of a task, or of the first pair's last plan",
+}
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -60,8 +46,8 @@ def run(args: argparse.Namespace) -> Answer:
     from optmech.files import read_problem
 
     file = read_problem(args.problem)
+    claim_outputs(args, file.inputs)
     if file.transport is not None and (args.p, args.distance, args.radius) == (None,) * 3:
-        claim_outputs(args, file.inputs)
         return _task(file.transport, args)
     for name in ("output", "picture"):
         if getattr(args, name) is not None:
@@ -70,7 +56,6 @@ def run(args: argparse.Namespace) -> Answer:
                 where=f"--{name}",
                 remedy="Try optmech transport home-out-target",
             )
-    claim_outputs(args, file.inputs)
     return _compare(args, file.problem)
 
 
@@ -78,11 +63,11 @@ def _compare(args: argparse.Namespace, problem: Problem) -> Answer:
     """Distances between the distributions of every pair."""
     from optmech import transport
     from optmech.analysis import measures
-    from optmech.exact.number import parse_exact
+    from optmech.exact.number import float_of
     from optmech.problem.attacked import choose_distance
     from optmech.spaces.distances import evaluate
 
-    radius = None if args.radius is None else float(parse_exact(args.radius, where="--radius"))
+    radius = None if args.radius is None else float_of(args.radius, "--radius")
     orders = [_order(text) for text in args.p or ["1", "inf"]]
     name, distance = choose_distance(problem, args.distance)
     values = evaluate(distance, problem.secrets, problem.secrets, where="--distance")
@@ -126,7 +111,7 @@ def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
     if not pairs:
         raise ProblemError(
             "there is neither a [transport] table nor a distribution_privacy constraint",
-            where=str(file),
+            where=file,
             remedy="Try optmech transport home-out",
         )
     return pairs

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.arrays import Array, Arrays
-from optmech.engines.structured.backend import RIDGES, Affine, Schur, gondzio
+from optmech.engines.structured.backend import RIDGES, Affine, Schur, target
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, Rows
 
@@ -152,7 +152,8 @@ class ArrayBackend:
         self._arrays, self._xp = arrays, arrays.xp
         self._blocks, self._m = model.blocks, model.variables
         self._coupling = model.coupling
-        self._decay, self._later = arrays.from_host(cone.decay), arrays.from_host(cone.later)
+        self._decay = arrays.from_host(cone.decay)
+        self._later = arrays.from_host(cone.later.astype(np.float64))
         self._inverses = Inverses(arrays, self._blocks, self._m)
         self._step = chunk(self._m, arrays)
         self._held: _Held | None = None
@@ -160,7 +161,7 @@ class ArrayBackend:
     def structure(self, rows: Rows, changed: Ints) -> None:
         self._held = None
         up, m, first = self._arrays.from_host, self._m, rows.block * (self._m + 1)
-        low = np.where(rows.i < m, np.minimum(rows.i, rows.j), rows.j)
+        low = np.minimum(rows.i, rows.j)
         high = np.where(rows.i < m, np.maximum(rows.i, rows.j), rows.j)
         self._held = self._made(
             rows, up(first + rows.i), up(first + rows.j), up((rows.block * m + high) * m + low)
@@ -210,11 +211,6 @@ class ArrayBackend:
         most = [self._xp.max(ratio) if ratio.shape[0] else none for ratio in ratios]
         return np.asarray(np.maximum(0.0, self._arrays.to_host(self._xp.stack(most))))
 
-    def residual(self, rows: Rows, R: Floats) -> float:
-        held = self._on(rows)
-        R -= self._pull(held, held.z)
-        return float(self._xp.sum(held.s * held.z))
-
     def _chunks(self) -> Iterator[tuple[int, int]]:
         for first in range(0, self._blocks, self._step):
             yield first, min(first + self._step, self._blocks)
@@ -252,17 +248,15 @@ class ArrayBackend:
         left = self._slack(held, self._flat(P)) - held.s
         B[:] = self._pull(held, -held.z - held.z * left * held.per_s) - rd
 
-    def second_order_rhs(self, rows: Rows, mu: float, B: Floats) -> None:
+    def corrector_rhs(
+        self, rows: Rows, weights: tuple[float, float] | None, mu: float, B: Floats
+    ) -> None:
         held = self._on(rows)
-        held.ds2 = mu - held.ds * held.dz
-        B[:] = self._pull(held, held.ds2 * held.per_s)
-
-    def corrector_rhs(self, rows: Rows, weights: tuple[float, float], mu: float, B: Floats) -> None:
-        held = self._on(rows)
-        held.ds = held.ds + weights[0] * held.ds2
-        held.dz = held.dz + weights[1] * held.dz2
-        product = (held.s + held.ds) * (held.z + held.dz)
-        held.ds2 = gondzio(product, mu, self._xp)
+        if weights is not None:
+            held.ds = held.ds + weights[0] * held.ds2
+            held.dz = held.dz + weights[1] * held.dz2
+        at, change = (held.s, held.z), (held.ds, held.dz)
+        held.ds2 = target(at, change, mu, weights is None, self._xp)
         B[:] = self._pull(held, held.ds2 * held.per_s)
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:

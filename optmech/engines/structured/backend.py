@@ -12,6 +12,9 @@ from optmech.engines.structured.rows import Rows
 RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 """What is added to a unit diagonal, one after the other, until a block can be factored."""
 
+NOTHING: NDArray[np.bool_] = np.zeros((0, 0), dtype=np.bool_)
+"""``wanted`` of inverses where factors are all that is."""
+
 
 @record
 class Affine:
@@ -46,9 +49,6 @@ class Backend(Protocol):
     def structure(self, rows: Rows, changed: Ints) -> None:
         """Prepare for the rows; ``changed`` are the blocks whose pairs are new."""
 
-    def residual(self, rows: Rows, R: Floats) -> float:
-        """Subtract Gᵀz from R; returns Σ s z."""
-
     def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
         """Factor every H_o; None when a block cannot be. Of the inverses the entries between
         ``wanted`` variables (blocks, m) will do."""
@@ -59,12 +59,11 @@ class Backend(Protocol):
     def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
         """B = Gᵀ((-s z - z·residual)/s) - rd."""
 
-    def second_order_rhs(self, rows: Rows, mu: float, B: Floats) -> None:
-        """B = Gᵀ(T/s), T = mu - ds dz, which is kept in ds2."""
-
-    def corrector_rhs(self, rows: Rows, weights: tuple[float, float], mu: float, B: Floats) -> None:
-        """Add the last corrector with its weights to the direction, then B = Gᵀ(T/s) with the
-        T of the next one (Gondzio, 1996), which aims at full steps."""
+    def corrector_rhs(
+        self, rows: Rows, weights: tuple[float, float] | None, mu: float, B: Floats
+    ) -> None:
+        """B = Gᵀ(T/s) with the ``target`` T of a corrector, which is kept in ds2: of the first one,
+        or of one after the last was added to the direction with ``weights``."""
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
         """ds, dz from dP."""
@@ -90,6 +89,17 @@ class Backend(Protocol):
 
     def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:
         """Multipliers <= z with which negative reduced costs have gone upstream."""
+
+
+def target(
+    at: tuple[Any, Any], change: tuple[Any, Any], mu: float, first: bool, xp: Any = np
+) -> Any:
+    """By how much a corrector is to move products s z, arrays of the namespace ``xp``, beside what
+    s, z and their changes do to first order: the ``first`` one to mu, the others only towards
+    [mu/10, 10 mu] where full steps would lead elsewhere (``gondzio``)."""
+    if first:
+        return mu - change[0] * change[1]
+    return gondzio((at[0] + change[0]) * (at[1] + change[1]), mu, xp)
 
 
 def gondzio(product: Any, mu: float, xp: Any = np) -> Any:

@@ -14,9 +14,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, begins
+from optmech.engines.base import Monitor, Options
 from optmech.engines.structured import blas, factoring, kernels
-from optmech.engines.structured.compiled import Workers, candidates, free_panels, packed
+from optmech.engines.structured.compiled import (
+    CompiledBackend,
+    Workers,
+    candidates,
+    free_panels,
+    packed,
+)
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.points import Duals, coupling, mechanism, pair_entries, restored
 from optmech.engines.structured.rows import Cone, Rows, add_rows, bare, first_rows, worst
@@ -117,7 +124,13 @@ class Outside:
     def _with_more_pairs(self, doubtful: Ints) -> Ints:
         """Let pairs join that columns in doubt violate; those of them that do."""
         rows, P = self.rows, self.P
-        block, i, j = worst(*self._violated(doubtful))
+        held, wanted = (
+            taken(rows, doubtful),
+            np.empty((2, len(doubtful), P.shape[1] - 1), dtype=np.int64),
+        )
+        level = TUNING.nearly_violated
+        self._each(kernels.violations, packed(held), self.cone.later, P[doubtful], level, *wanted)
+        block, i, j = worst(*wanted)
         new = doubtful[block], i, j
         if not len(new[0]):
             return new[0]
@@ -128,20 +141,11 @@ class Outside:
         self.left[changed] = self._charged()[changed]
         return changed
 
-    def _violated(self, chosen: Ints) -> tuple[Ints, Ints]:
-        rows = taken(self.rows, chosen)
-        by_i, by_j = np.empty((2, len(chosen), self.P.shape[1] - 1), dtype=np.int64)
-        self._each(
-            kernels.violations, packed(rows), self.cone.later, self.P[chosen],
-            TUNING.nearly_violated, by_i, by_j,
-        )  # fmt: skip
-        return by_i, by_j
-
 
 def taken(rows: Rows, blocks: Ints) -> Rows:
     """The rows of some blocks, in the order in which these are given."""
     count = np.diff(rows.offset)[blocks]
-    offset = np.concatenate([[0], np.cumsum(count)])
+    offset = begins(count)
     own = np.repeat(rows.offset[blocks] - offset[:-1], count) + np.arange(offset[-1])
     return Rows(offset, rows.i[own], rows.j[own], rows.e[own], rows.s[own], rows.z[own])
 
@@ -158,6 +162,7 @@ def suits(model: Model, cone: Cone) -> bool:
     and make none equal."""
     return (
         model.pairs_only
+        and not model.folded
         and model.variables == model.lp.secrets
         and bool((cone.decay > 0).all())
         and not len(bare(cone))
@@ -176,7 +181,7 @@ class ColumnSet:
         threads: int,
         left: tuple[Floats, Rows] | None = None,
     ) -> None:
-        self.full, self.active = full, active
+        self.full, self.cone, self.active = full, cone, active
         self.outside = np.setdiff1d(np.arange(full.blocks), active)
         self.model = part(full, active)
         if left is None:
@@ -194,7 +199,7 @@ class ColumnSet:
         )
         shape = (len(self.full.lp.cone), self.full.blocks)
         values = np.concatenate([value, rows.z])
-        return sp.csr_array(sp.coo_array((values, where), shape=shape))
+        return sp.csr_array((values, where), shape=shape)
 
 
 @dataclass(eq=False)
@@ -211,6 +216,21 @@ class SomeColumns(Bounds):
     missing: Ints = field(init=False)
     lost: float = field(default=0.0, init=False)
     """What multipliers of the columns left out cost the bound, when these were looked at last."""
+
+    @classmethod
+    def over(
+        cls,
+        columns: ColumnSet,
+        state: State,
+        options: Options,
+        monitor: Monitor,
+        *,
+        widens: bool = False,
+    ) -> SomeColumns:
+        """With compiled code."""
+        backend = CompiledBackend(columns.model, columns.cone, options.threads)
+        given = columns.model, columns.cone, backend, state, options, monitor
+        return cls(*given, columns=columns, widens=widens)
 
     def __post_init__(self) -> None:
         self._looked = np.inf
@@ -284,12 +304,9 @@ class SomeColumns(Bounds):
 
 def part(model: Model, active: Ints) -> Model:
     """The same program with some of its blocks only."""
-    lp = replace(
-        model.lp, blocks=len(active), cost=model.lp.cost[:, active], fixed=model.lp.fixed[:, active]
-    )
     return replace(
         model,
-        lp=lp,
+        lp=model.lp.with_blocks(active),
         cost=model.cost[active],
         allowed=model.allowed[active],
         auxiliary_cost=model.auxiliary_cost[active],

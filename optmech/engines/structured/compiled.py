@@ -10,12 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, begins
 from optmech.engines.structured import blas, factoring, kernels, sparse
 from optmech.engines.structured.backend import RIDGES, Affine, Schur
 from optmech.engines.structured.factoring import (
     CouplingEntries,
-    Directions,
     Factors,
     PairRows,
     Panels,
@@ -36,8 +35,10 @@ _LIGHT = 150_000
 _GROWN = 1.3
 """By which a block's factor grows before it is ordered anew: with the pairs that it holds in the
 end the order of the short ones leads to three times the entries."""
+_PARTS = 8
+"""Parts that blocks are dealt out in; more where there are more threads."""
 _SUMMED = 4
-"""Threads that add up inverses: each has a matrix of its own to add them to."""
+"""The same where inverses are added up: every part has a matrix of its own to add them to."""
 
 
 def candidates(cone: Cone) -> tuple[Ints, Ints]:
@@ -97,23 +98,34 @@ def _bandwidth(short: NDArray[np.bool_], position: Ints) -> int:
 
 
 class Workers:
-    """Threads that share the blocks."""
+    """Threads that share the blocks.
+
+    Blocks are dealt out in ``parts``, more of them than threads. Each thread takes the next part
+    once it is done with one, so that nobody waits long for a thread whose processor has other work.
+    What the parts are does not depend on how many threads there are, up to as many as parts.
+    """
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
+        self.parts = max(_PARTS, threads)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self.map = map if self._pool is None else self._pool.map
 
-    def __call__(self, kernel: Callable[..., object], *arguments: object, few: int = 0) -> None:
-        """Run a kernel on every thread, or on ``few``."""
-        nt = few or self._threads
-        if self._pool is None or nt == 1:
-            kernel(0, 1, *arguments)
-            return
-        running = [self._pool.submit(kernel, t, nt, *arguments) for t in range(1, nt)]
-        kernel(0, nt, *arguments)
+    def __call__(self, kernel: Callable[..., object], *arguments: object, parts: int = 0) -> None:
+        """Run a kernel on all blocks, in ``self.parts`` or ``parts`` parts."""
+        nt = parts or self.parts
+        left = iter(range(nt))
+
+        def work() -> None:
+            for t in left:
+                kernel(t, nt, *arguments)
+
+        helpers = min(nt, self._threads) - 1
+        running = [self._pool.submit(work) for _ in range(helpers)] if self._pool else []
+        work()
         for job in running:
-            job.result()
+            if not job.cancel():  # one that has not begun has nothing left to do
+                job.result()
 
 
 class CompiledBackend:
@@ -132,7 +144,8 @@ class CompiledBackend:
 
     def _prepare(self, model: Model) -> None:
         """Make room for factors."""
-        blocks, m, coupling, nt = model.blocks, model.variables, model.coupling, self.threads
+        blocks, m, coupling = model.blocks, model.variables, model.coupling
+        nt = max(_SUMMED, self.threads)
         position, self._first = candidates(self._cone)
         self._panels = free_panels(position, blocks)
         self._factors = Factors(
@@ -156,26 +169,20 @@ class CompiledBackend:
         if len(rows) > _LIGHT:
             self._each(kernel, packed(rows), *arguments)
             return
-        for t in range(self.threads):
-            kernel(t, self.threads, packed(rows), *arguments)
+        for t in range(self._each.parts):
+            kernel(t, self._each.parts, packed(rows), *arguments)
 
     def structure(self, rows: Rows, changed: Ints) -> None:
         self._each(factoring.partition, changed, packed(rows), self._first, self._panels)
-        base = np.concatenate([[0], np.cumsum(self._panels.size)])
-        store = self._factors.store
-        if base[-1] > len(store):
-            store = np.empty(int(base[-1] * 1.05) + 1)
+        base = begins(self._panels.size)
+        store = _room(self._factors.store, base[-1])
         self._factors = self._factors._replace(base=base, store=store)
-
-    def residual(self, rows: Rows, R: Floats) -> float:
-        self.charge(rows, rows.z, R)
-        return float((rows.s * rows.z).sum())
 
     def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
         alone = wanted is not None and not wanted.any()
         panels, totals = self._panels, self._totals
         given = panels, self._factors, self._coupling, alone, totals
-        if not self._factored(rows, factoring.factor, *given):
+        if not self._factored(rows, factoring.factor, *given, parts=len(totals.sums)):
             return None
         total = np.zeros(totals.sums.shape[2:])
         for lower, position in zip(totals.sums.sum(axis=0), panels.position, strict=True):
@@ -184,11 +191,11 @@ class CompiledBackend:
         return Schur(total, totals.mixed.sum(axis=0), totals.coupling.sum(axis=0))
 
     def _factored(
-        self, rows: Rows, kernel: Callable[..., object], *arguments: object, few: int = 0
+        self, rows: Rows, kernel: Callable[..., object], *arguments: object, parts: int
     ) -> bool:
         """Run a kernel that factors all blocks, with larger ridges where it has to be."""
         for ridge in RIDGES:
-            self._each(kernel, self._address, packed(rows), *arguments, few=few)
+            self._each(kernel, self._address, packed(rows), *arguments, parts=parts)
             failed, own = self._factors.failed > 0, self._factors.ridge
             if not failed.any():
                 return True
@@ -201,25 +208,25 @@ class CompiledBackend:
     def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
         self._pass(kernels.affine_rhs, rows, P, rd, B)
 
-    def second_order_rhs(self, rows: Rows, mu: float, B: Floats) -> None:
-        self._pass(kernels.second_order_rhs, rows, _changes(rows), mu, B)
-
-    def corrector_rhs(self, rows: Rows, weights: tuple[float, float], mu: float, B: Floats) -> None:
-        self._pass(kernels.corrector_rhs, rows, _changes(rows), *weights, mu, B)
+    def corrector_rhs(
+        self, rows: Rows, weights: tuple[float, float] | None, mu: float, B: Floats
+    ) -> None:
+        taken = weights or (0.0, 0.0)
+        self._pass(kernels.corrector_rhs, rows, weights is None, *taken, mu, B)
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
-        stats = np.empty((self.threads, 6))
-        self._pass(kernels.affine_step, rows, P, dP, _changes(rows), stats)
+        stats = np.empty((self._each.parts, 6))
+        self._pass(kernels.affine_step, rows, P, dP, stats)
         a, b, c, d = stats[:, 2:].sum(axis=0).tolist()
         return Affine(float(stats[:, 0].max()), float(stats[:, 1].max()), (a, b, c, d))
 
     def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        primal, dual = np.empty((2, self.threads, len(weights)))
-        self._each(kernels.corrector_step, packed(rows), dP, _changes(rows), weights, primal, dual)
+        primal, dual = np.empty((2, self._each.parts, len(weights)))
+        self._each(kernels.corrector_step, packed(rows), dP, weights, primal, dual)
         return primal.max(axis=0), dual.max(axis=0)
 
     def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
-        self._pass(kernels.move, rows, _changes(rows), *weights, *step)
+        self._pass(kernels.move, rows, *weights, *step)
 
     def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
         by_i, by_j = np.empty((2, len(P), P.shape[1] - 1), dtype=np.int64)
@@ -247,11 +254,12 @@ class CompiledBackend:
 
 def packed(rows: Rows) -> PairRows:
     """The rows as kernels are given them."""
-    return PairRows(rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z)
+    return PairRows(*vars(rows).values())
 
 
-def _changes(rows: Rows) -> Directions:
-    return Directions(rows.ds, rows.dz, rows.ds2, rows.dz2)
+def _room(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """An array of at least so many entries: itself, or one with some to spare."""
+    return array if size <= len(array) else np.empty(int(size * 1.05) + 1, dtype=array.dtype)
 
 
 def free_panels(position: Ints, blocks: int) -> Panels:
@@ -269,17 +277,18 @@ class SparseBackend(CompiledBackend):
     stages = 2  # a part of the matrix, and all of it
     roughest = TUNING.iterated_to
     lasting = TUNING.lasting
+    updates = False
     correctors = TUNING.iterated_correctors  # a solve takes several
 
     def _prepare(self, model: Model) -> None:
-        position = least_degree(sp.csc_array(self._cone.short.astype(np.float64)))
-        self._start(model.blocks, model.variables, position)
+        self._start(model, sp.csc_array(self._cone.short.astype(np.float64)))
 
-    def _start(self, blocks: int, m: int, position: Ints) -> None:
-        """Room for factors in an order of the variables."""
+    def _start(self, model: Model, graph: sp.csc_array) -> None:
+        """Room for factors in an order of the variables by a graph of them."""
+        blocks, m = model.blocks, model.variables
         self._ordered = np.zeros(blocks, dtype=np.int64)
         self._factors = sparse.SparseFactors(
-            position=np.tile(position, (blocks, 1)),
+            position=np.tile(least_degree(graph), (blocks, 1)),
             parent=np.zeros((blocks, m), dtype=np.int32),
             column=np.zeros((blocks, m + 1), dtype=np.int64),
             base=np.zeros(blocks + 1, dtype=np.int64),
@@ -292,22 +301,19 @@ class SparseBackend(CompiledBackend):
 
     def structure(self, rows: Rows, changed: Ints) -> None:
         own = self._factors
-        self._each(sparse.count, changed, packed(rows), own)
+        self._each(sparse.pattern, changed, packed(rows), own, False)
         grown = changed[own.column[changed, -1] > _GROWN * self._ordered[changed]]
         if self._ordered.any() and len(grown):
             graphs = (self._graph(rows, o) for o in grown.tolist())
             orders = self._each.map(least_degree, graphs)
             for o, position in zip(grown.tolist(), orders, strict=True):
                 own.position[o] = position
-            self._each(sparse.count, grown, packed(rows), own)
+            self._each(sparse.pattern, grown, packed(rows), own, False)
         self._ordered[grown] = own.column[grown, -1]
-        base = np.concatenate([[0], np.cumsum(own.column[:, -1])])
-        row, value = own.row, own.value
-        if base[-1] > len(row):
-            size = int(base[-1] * 1.05) + 1
-            row, value = np.empty(size, dtype=np.int32), np.empty(size)
+        base = begins(own.column[:, -1])
+        row, value = (_room(part, base[-1]) for part in (own.row, own.value))
         self._factors = own._replace(base=base, row=row, value=value)
-        self._each(sparse.fill, packed(rows), self._factors)
+        self._each(sparse.pattern, np.arange(len(base) - 1), packed(rows), self._factors, True)
 
     def _graph(self, rows: Rows, o: int) -> sp.csc_array:
         """The pairs that a block holds."""
@@ -321,11 +327,13 @@ class SparseBackend(CompiledBackend):
         blocks, m = self._factors.parent.shape
         some = np.ones((blocks, m), dtype=np.bool_) if wanted is None else wanted
         none = not some.any()
-        few = self.threads if none else min(self.threads, _SUMMED)
-        total = np.empty((few, 0, 0) if none else (few, m, m))
-        if not self._factored(rows, sparse.factor, self._factors, some, total, few=few):
+        parts = self._each.parts if none else 2 if self.threads < _SUMMED else _SUMMED
+        size = 0 if none else m
+        total, diagonal = np.empty((-(-parts // 2), size, size)), np.empty((parts, size))
+        given = self._factors, some, total, diagonal
+        if not self._factored(rows, sparse.factor, *given, parts=parts):
             return None
-        return Schur(_symmetric(total), np.zeros((0, m)), np.zeros((0, 0)))
+        return Schur(_symmetric(total, diagonal), np.zeros((0, m)), np.zeros((0, 0)))
 
     def solve(self, B: Floats) -> None:
         self._each(sparse.solve, self._factors, B)
@@ -353,11 +361,14 @@ def least_degree(graph: sp.csc_array) -> Ints:
     return np.asarray(found.perm_c, dtype=np.int64)
 
 
-def _symmetric(lower: Floats) -> Floats:
-    """The sum of matrices of which the lower triangles are there; uses them up."""
-    total: Floats = lower[0]
-    for other in lower[1:]:
+def _symmetric(triangles: Floats, diagonal: Floats) -> Floats:
+    """The sum of symmetric matrices of which two share an array, as ``sparse.factor`` leaves them;
+    uses it up."""
+    total: Floats = triangles[0]
+    for other in triangles[1:]:
         total += other
     for k in range(1, len(total)):
+        total[k, :k] += total[:k, k]
         total[:k, k] = total[k, :k]
+    np.fill_diagonal(total, diagonal.sum(axis=0))
     return total

@@ -46,7 +46,7 @@ def starts_warm(model: Model) -> bool:
 def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
     """The compiled backend, or NumPy's where there is no numba or nothing to gain."""
     if compiles(model):
-        if model.pairs_only and iterates(model.variables, model.blocks):
+        if model.pairs_only and not model.folded and iterates(model.variables, model.blocks):
             from optmech.engines.structured.compiled import SparseBackend
 
             return SparseBackend(model, cone, threads)
@@ -118,13 +118,10 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
     cone = make_cone(model)
     if options.start is not None and not options.device and starts_warm(model):
         from optmech.engines.structured.columns import ColumnSet, SomeColumns
-        from optmech.engines.structured.compiled import CompiledBackend
         from optmech.engines.structured.narrowing import WarmStart
 
         def on(columns: ColumnSet, state: State) -> Run:
-            backend = CompiledBackend(columns.model, cone, options.threads)
-            given = (columns.model, cone, backend, state, options, monitor)
-            return Run(SomeColumns(*given, columns=columns))
+            return Run(SomeColumns.over(columns, state, options, monitor))
 
         warm = WarmStart(model, cone, options.start)
         if warm.applies():

@@ -46,7 +46,7 @@ from optmech.engines.structured.blas import (
     part,
     sums,
 )
-from optmech.engines.structured.rows import Indices
+from optmech.engines.structured.rows import Short
 
 
 class PairRows(NamedTuple):
@@ -54,16 +54,11 @@ class PairRows(NamedTuple):
     offset[o + 1] (see ``rows.Rows``)."""
 
     offset: Ints
-    i: Indices
-    j: Indices
+    i: Short
+    j: Short
     e: Floats
     s: Floats
     z: Floats
-
-
-class Directions(NamedTuple):
-    """Changes of the rows' slacks and multipliers, and of the corrector under way."""
-
     ds: Floats
     dz: Floats
     ds2: Floats
@@ -107,16 +102,16 @@ class CouplingEntries(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """What every thread adds up over its blocks (see ``backend.Schur``), the first dimension."""
+    """What every part adds up over its blocks (see ``backend.Schur``), the first dimension."""
 
     sums: Floats
-    """(threads, orders, m, m): inverses, lower triangles, in the places of every order."""
+    """(parts, orders, m, m): inverses, lower triangles, in the places of every order."""
     mixed: Floats
-    """(threads, N, m)."""
+    """(parts, N, m)."""
     coupling: Floats
-    """(threads, N, N)."""
+    """(parts, N, N)."""
     inverse: Floats
-    """(threads, m, m): a block's whole inverse, where there are coupling rows."""
+    """(parts, m, m): a block's whole inverse, where there are coupling rows."""
 
 
 class Block(NamedTuple):
@@ -224,27 +219,40 @@ def _panel(block, k):
 
 
 @part
-def assemble(lo, hi, rows, block, panel_of, ridge):
-    """H out of the rows from ``lo`` to ``hi``, scaled to unit diagonal; ``panel_of`` (m,) is room
-    to work."""
-    A, place, ends, scale = block.entries, block.position, block.ends, block.scale
+def unit_scale(o, rows, place, scale):
+    """What rows and columns of block o's H are multiplied by, in places, for a unit diagonal."""
     m = len(place)
-    A[:] = 0.0
-    for k in range(block.panels):
-        panel_of[ends[k] : ends[k + 1]] = k
     scale[:] = 0.0
-    for k in range(lo, hi):
+    for k in range(rows.offset[o], rows.offset[o + 1]):
         w = rows.z[k] / rows.s[k]
         scale[place[rows.j[k]]] += w * rows.e[k] * rows.e[k]
         if rows.i[k] < m:
             scale[place[rows.i[k]]] += w
     for x in range(m):
         scale[x] = 1.0 / np.sqrt(scale[x]) if scale[x] > 0 else 0.0
-    for k in range(lo, hi):
+
+
+@part
+def scaled_entry(k, rows, place, scale):
+    """What pair k adds beside that diagonal."""
+    w = -rows.z[k] / rows.s[k] * rows.e[k]
+    return w * scale[place[rows.i[k]]] * scale[place[rows.j[k]]]
+
+
+@part
+def assemble(o, rows, block, panel_of, ridge):
+    """H of block o's rows, scaled to unit diagonal; ``panel_of`` (m,) is room to work."""
+    A, place, ends, scale = block.entries, block.position, block.ends, block.scale
+    m = len(place)
+    A[:] = 0.0
+    for k in range(block.panels):
+        panel_of[ends[k] : ends[k + 1]] = k
+    unit_scale(o, rows, place, scale)
+    for k in range(rows.offset[o], rows.offset[o + 1]):
         if rows.i[k] == m:
             continue
+        w = scaled_entry(k, rows, place, scale)
         x, y = place[rows.i[k]], place[rows.j[k]]
-        w = -rows.z[k] / rows.s[k] * rows.e[k] * scale[x] * scale[y]
         x, y = min(x, y), max(x, y)
         q = panel_of[x]
         size = ends[q + 1] - ends[q]
@@ -360,7 +368,7 @@ def factor(t, nt, lapack, rows, panels, factors, coupling, alone, totals):
     totals.coupling[t] = 0.0
     for o in range(t, blocks, nt):
         block = _block(o, panels, factors, start)
-        assemble(rows.offset[o], rows.offset[o + 1], rows, block, panel_of, factors.ridge[o])
+        assemble(o, rows, block, panel_of, factors.ridge[o])
         factors.failed[o] = 0 if cholesky(lapack, block, info) else 1
         if factors.failed[o] or alone:
             continue

@@ -8,14 +8,15 @@ products are solves in the blocks, are enough. It is a sum of principal parts of
 matrices, hence positive definite itself.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from optmech.base.arrays import Floats
-from optmech.engines.structured.backend import Backend, Schur
+from optmech.engines.structured.backend import NOTHING, Backend, Schur
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
@@ -40,9 +41,9 @@ def iterates(variables: int, blocks: int) -> bool:
 
 def likely(P: Floats) -> NDArray[np.bool_]:
     """For every variable the blocks where it is likeliest, (blocks, m), of columns P (blocks,
-    m + 1)."""
+    m + 1). Of columns that are all alike one stands for all."""
     blocks, m = len(P), P.shape[1] - 1
-    few = TUNING.likeliest
+    few = TUNING.likeliest if np.ptp(P, axis=0).any() else 1
     wanted = np.zeros((blocks, m), dtype=np.bool_)
     top = np.argpartition(-P[:, :-1], few, axis=0)[:few]
     np.put_along_axis(wanted, top, True, axis=0)
@@ -50,15 +51,16 @@ def likely(P: Floats) -> NDArray[np.bool_]:
     return wanted
 
 
+Inverse = Callable[[Floats], Floats]
+"""The product of a residual (m,) with a symmetric matrix near the inverse of the Schur matrix."""
+
+
 class Conditioner(Protocol):
-    """A matrix near the inverse of the Schur matrix, for the iterate it was made at and others."""
+    """What was made at one iterate and preconditions there and at others."""
 
-    def scale(self, P: Floats) -> Floats:
-        """What its rows and columns are scaled by at the columns P, (m,): inverses go with the
+    def at(self, P: Floats) -> Inverse:
+        """The preconditioner at the iterate of columns P (blocks, m + 1): inverses go with the
         squares of columns."""
-
-    def apply(self, scale: Floats, residual: Floats) -> Floats:
-        """Its product with a residual (m,), with the scale of an iterate."""
 
 
 def require(schur: Schur | None) -> Floats:
@@ -107,23 +109,87 @@ class Preconditioner:
                 if ridge > _MOST_RIDGE:
                     raise
 
-    def scale(self, P: Floats) -> Floats:
-        """What the factor's rows and columns are scaled by at the columns P, (m,): inverses go
-        with the squares of columns."""
-        return self._scale * np.sqrt(self._squares / np.maximum(squares(P), _TINY))
-
-    def apply(self, scale: Floats, residual: Floats) -> Floats:
-        """The factor's solution for a residual (m,), with the scale of an iterate."""
+    def at(self, P: Floats) -> Inverse:
+        """See ``Conditioner``."""
         from scipy.linalg import cho_solve
 
-        return np.asarray(
-            cho_solve(self._factor, residual * scale, check_finite=False) * scale, np.float64
-        )
+        scale = self._scale * moved_by(self._squares, P)
+
+        def inverse(residual: Floats) -> Floats:
+            found = cho_solve(self._factor, residual * scale, check_finite=False)
+            return np.asarray(found * scale, np.float64)
+
+        return inverse
 
 
 def squares(P: Floats) -> Floats:
     """Of every variable, over all blocks, (m,)."""
     return np.asarray((P[:, :-1] ** 2).sum(axis=0))
+
+
+def moved_by(then: Floats, P: Floats) -> Floats:
+    """What scales rows and columns of an inverse from an iterate with the squares ``then`` to that
+    of the columns P, (m,)."""
+    return np.asarray(np.sqrt(then / np.maximum(squares(P), _TINY)))
+
+
+class Directions:
+    """Directions w of one Schur matrix S that gradients went along, (count, m), and S w: all
+    wᵀS w are one, and they are conjugate, so that W Wᵀ is the inverse on what they span (Erhel and
+    Guyomarc'h, 2000). As many as there is room for are kept, the latest ones."""
+
+    def __init__(self, P: Floats) -> None:
+        m = P.shape[1] - 1
+        self._most = int(max(TUNING.least_directions, TUNING.direction_entries // m))
+        self._w, self._image = np.empty((2, 0, m))
+        self._count, self._squares = 0, squares(P)
+
+    def __len__(self) -> int:
+        return int(min(self._count, self._most))
+
+    def add(self, direction: Floats, image: Floats) -> None:
+        """Take a direction of length one."""
+        size = len(self._w)
+        if self._count == size < self._most:
+            more = np.empty((min(max(size, 32), self._most - size), len(direction)))
+            self._w, self._image = np.vstack([self._w, more]), np.vstack([self._image, more])
+        place = self._count % self._most
+        self._w[place], self._image[place] = direction, image
+        self._count += 1
+
+    def part(self, right: Floats) -> tuple[Floats, Floats]:
+        """The solution for a right-hand side (m,) on their span, and what it leaves."""
+        share = self._w[: len(self)] @ right
+        return share @ self._w[: len(self)], right - share @ self._image[: len(self)]
+
+    def conjugate(self, towards: Floats) -> Floats:
+        """A direction (m,) made conjugate to all of them."""
+        known = len(self)
+        return np.asarray(towards - (self._image[:known] @ towards) @ self._w[:known], np.float64)
+
+    def updated(self, inverse: Inverse, P: Floats) -> Inverse:
+        """A preconditioner that is the inverse on their span, for the matrix that they belong to
+        (Gratton, Sartenaer and Tshimanga, 2011), scaled to the columns P."""
+        if not len(self):
+            return inverse
+        scale = moved_by(self._squares, P)
+        w = (self._w[: len(self)] * scale).astype(np.float32)
+        image = (self._image[: len(self)] / scale).astype(np.float32)
+
+        def better(residual: Floats) -> Floats:
+            share = w @ residual.astype(np.float32)
+            found = inverse(residual - share @ image)
+            return np.asarray(found + (share - image @ found.astype(np.float32)) @ w, np.float64)
+
+        return better
+
+
+class Earlier(NamedTuple):
+    """What one iterate leaves to the next: its preconditioner, where that will do, and the
+    directions of its gradients."""
+
+    conditioner: Conditioner | None
+    directions: Directions
 
 
 def pushed(backend: Backend, y: Floats, shape: tuple[int, int]) -> Floats:
@@ -144,6 +210,10 @@ class Parts(Backend, Protocol):
     lasting: int
     """Gradients up to which one is kept for the next iterate."""
 
+    updates: bool
+    """Whether directions of the iterate before make a new preconditioner better, and not only one
+    that was kept."""
+
     def conditioner(self, state: State, stage: int) -> Conditioner:
         """Factor the blocks and make a preconditioner. Raises LinAlgError where that cannot be."""
 
@@ -153,44 +223,51 @@ class Parts(Backend, Protocol):
 
 class SumsSolver:
     """Solves Σ_o H_o⁻¹ y = right by conjugate gradients, preconditioned by part of the matrix, of
-    this iterate or an earlier one, and by a better one where that does not lead on."""
+    this iterate or an earlier one, and by a better one where that does not lead on. What gradients
+    went along is kept for later right-hand sides, and updates the next iterate's preconditioner."""
 
     def __init__(
-        self, backend: Parts, state: State, goal: float, kept: Conditioner | None = None
+        self, backend: Parts, state: State, goal: float, earlier: Earlier | None = None
     ) -> None:
         """Factors the blocks. Residuals are to fall to ``goal``, relatively. Raises LinAlgError
         where a block cannot be factored."""
         self._backend, self._state, self._goal = backend, state, goal
         self._stage, self._gradients = 0, 0
-        if kept is None:
+        self._before = None if earlier is None else earlier.directions
+        self._directions = Directions(state.P)
+        if earlier is None or earlier.conditioner is None:
             self._advance()
         else:
-            none = np.zeros((len(state.P), state.P.shape[1] - 1), dtype=np.bool_)
-            require(backend.factor(state.rows, none))
-            self._take(kept)
+            require(backend.factor(state.rows, NOTHING))
+            self._take(earlier.conditioner)
 
     @property
-    def lasting(self) -> Conditioner | None:
-        """The preconditioner, where it is likely to do for the next iterate."""
-        return self._conditioner if self._gradients <= self._backend.lasting else None
+    def left(self) -> Earlier:
+        """What the next iterate may use."""
+        lasts = self._gradients <= self._backend.lasting
+        return Earlier(self._conditioner if lasts else None, self._directions)
 
     def _take(self, conditioner: Conditioner) -> None:
         self._conditioner = conditioner
-        self._scale = conditioner.scale(self._state.P)
+        self._inverse = conditioner.at(self._state.P)
+        if self._before is not None and (not self._stage or self._backend.updates):
+            self._inverse = self._before.updated(self._inverse, self._state.P)
 
     def _advance(self) -> None:
         """Take the next better preconditioner."""
-        self._take(self._backend.conditioner(self._state, self._stage))
+        conditioner = self._backend.conditioner(self._state, self._stage)
         self._stage += 1
+        self._take(conditioner)
 
     def solve(self, right: Floats) -> tuple[Floats, Floats]:
         """y, and H_o⁻¹ y for every block, (blocks, m + 1)."""
-        y, residual = np.zeros_like(right), right.copy()
-        towards = self._conditioner.apply(self._scale, residual)
-        product = float(residual @ towards)
-        goal = self._goal**2 * product
-        direction = towards
-        taken = 0
+        known = self._directions
+        towards = self._inverse(right)
+        goal = self._goal**2 * float(right @ towards)
+        y, residual = known.part(right)
+        if len(known):
+            towards = self._inverse(residual)
+        product, taken = float(residual @ towards), 0
         while product > goal:
             last = self._stage == self._backend.stages
             if taken == (TUNING.most_at_last if last else TUNING.most_iterated):
@@ -198,17 +275,20 @@ class SumsSolver:
                     break
                 self._advance()
                 taken = 0
-                towards = self._conditioner.apply(self._scale, residual)
+                towards = self._inverse(residual)
                 before, product = product, float(residual @ towards)
                 goal *= product / before
-                direction = towards
-            moved = self._backend.summed(direction, self._goal >= TUNING.rough)
-            step = product / float(direction @ moved)
+            direction = known.conjugate(towards)
+            image = self._backend.summed(direction, self._goal >= TUNING.rough)
+            length = float(np.sqrt(direction @ image))
+            direction /= length
+            image /= length
+            known.add(direction, image)
+            step = float(residual @ direction)
             y += step * direction
-            residual -= step * moved
-            towards = self._conditioner.apply(self._scale, residual)
-            before, product = product, float(residual @ towards)
-            direction = towards + (product / before) * direction
+            residual -= step * image
+            towards = self._inverse(residual)
+            product = float(residual @ towards)
             taken += 1
         self._gradients = max(self._gradients, taken)
         if not np.isfinite(y).all():

@@ -1,8 +1,7 @@
 """Compiled passes over the pair rows: residuals, right-hand sides, steps, bounds; and the pricing
 of blocks that are kept out of the program: is their column worth anything?
 
-Every kernel does the blocks ``t, t + nt, t + 2 nt, ...``. ``rows`` are ``factoring.PairRows`` and
-``change`` is ``factoring.Directions``.
+Every kernel does the blocks ``t, t + nt, t + 2 nt, ...``. ``rows`` are ``factoring.PairRows``.
 
 For reduced costs c of a block pricing solves
 
@@ -28,63 +27,61 @@ prices of the row sums move by less."""
 _FEASIBLE = 1e-9
 
 
+@part
+def _slack(rows, k, v):
+    """e v_j - v_i of row k."""
+    return rows.e[k] * v[rows.j[k]] - v[rows.i[k]]
+
+
+@part
+def _add(rows, k, q, g):
+    """Add Gᵀq of row k to g."""
+    g[rows.j[k]] += rows.e[k] * q
+    g[rows.i[k]] -= q
+
+
 @jit
 def affine_rhs(t, nt, rows, P, rd, B):
     """B = Gᵀ(-z - z·(slack residual)/s) - rd."""
     blocks, width = P.shape
     for o in range(t, blocks, nt):
-        g, p = B[o], P[o]
+        g = B[o]
         g[:] = -rd[o]
         for k in range(rows.offset[o], rows.offset[o + 1]):
-            i, j, e, s, z = rows.i[k], rows.j[k], rows.e[k], rows.s[k], rows.z[k]
-            q = -z - z * (e * p[j] - p[i] - s) / s
-            g[j] += e * q
-            g[i] -= q
+            s, z = rows.s[k], rows.z[k]
+            _add(rows, k, -z - z * (_slack(rows, k, P[o]) - s) / s, g)
         g[width - 1] = 0.0
 
 
 @jit
-def second_order_rhs(t, nt, rows, change, mu, B):
-    """B = Gᵀ(T/s) with T = mu - ds dz, kept in ds2."""
+def corrector_rhs(t, nt, rows, first, wp, wd, mu, B):
+    """B = Gᵀ(T/s) with T = mu - ds dz for the ``first`` corrector. Else the last one is taken into
+    the direction with weights wp, wd, and T is Gondzio's, which pulls products that a full step
+    would leave far from mu. T is kept in ds2."""
     blocks, width = B.shape
     for o in range(t, blocks, nt):
         g = B[o]
         g[:] = 0.0
         for k in range(rows.offset[o], rows.offset[o + 1]):
-            change.ds2[k] = mu - change.ds[k] * change.dz[k]
-            q = change.ds2[k] / rows.s[k]
-            g[rows.j[k]] += rows.e[k] * q
-            g[rows.i[k]] -= q
-        g[width - 1] = 0.0
-
-
-@jit
-def corrector_rhs(t, nt, rows, change, wp, wd, mu, B):
-    """Take the last corrector into the direction with weights wp, wd; then B = Gᵀ(T/s) with
-    Gondzio's T, which pulls products that a full step would leave far from mu."""
-    blocks, width = B.shape
-    for o in range(t, blocks, nt):
-        g = B[o]
-        g[:] = 0.0
-        for k in range(rows.offset[o], rows.offset[o + 1]):
-            change.ds[k] += wp * change.ds2[k]
-            change.dz[k] += wd * change.dz2[k]
-            product = (rows.s[k] + change.ds[k]) * (rows.z[k] + change.dz[k])
             T = 0.0
-            if product < 0.1 * mu:
-                T = 0.1 * mu - product
-            elif product > 10 * mu:
-                T = max(10 * mu - product, -10 * mu)
-            change.ds2[k] = T
+            if first:
+                T = mu - rows.ds[k] * rows.dz[k]
+            else:
+                rows.ds[k] += wp * rows.ds2[k]
+                rows.dz[k] += wd * rows.dz2[k]
+                product = (rows.s[k] + rows.ds[k]) * (rows.z[k] + rows.dz[k])
+                if product < 0.1 * mu:
+                    T = 0.1 * mu - product
+                elif product > 10 * mu:
+                    T = max(10 * mu - product, -10 * mu)
+            rows.ds2[k] = T
             if T != 0.0:
-                q = T / rows.s[k]
-                g[rows.j[k]] += rows.e[k] * q
-                g[rows.i[k]] -= q
+                _add(rows, k, T / rows.s[k], g)
         g[width - 1] = 0.0
 
 
 @jit
-def affine_step(t, nt, rows, P, dP, change, stats):
+def affine_step(t, nt, rows, P, dP, stats):
     """ds, dz from dP; stats[t] = largest -ds/s, -dz/z, and the sums s z, s dz, ds z, ds dz."""
     a, b, sz, sdz, dsz, dd = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for o in range(t, len(P), nt):
@@ -93,7 +90,7 @@ def affine_step(t, nt, rows, P, dP, change, stats):
             i, j = rows.i[k], rows.j[k]
             u = rows.e[k] * (x[j] + p[j]) - (x[i] + p[i]) - rows.s[k]
             v = -rows.z[k] - rows.z[k] * u / rows.s[k]
-            change.ds[k], change.dz[k] = u, v
+            rows.ds[k], rows.dz[k] = u, v
             sz += rows.s[k] * rows.z[k]
             sdz += rows.s[k] * v
             dsz += u * rows.z[k]
@@ -105,7 +102,7 @@ def affine_step(t, nt, rows, P, dP, change, stats):
 
 
 @jit
-def corrector_step(t, nt, rows, dP, change, weights, ap, ad):
+def corrector_step(t, nt, rows, dP, weights, ap, ad):
     """ds2, dz2 from dP; ap[t, q], ad[t, q] = largest -(d + weight_q d2)/value."""
     count = len(weights)
     a, b = np.zeros(count), np.zeros(count)
@@ -115,17 +112,17 @@ def corrector_step(t, nt, rows, dP, change, weights, ap, ad):
     for o in range(t, len(dP), nt):
         x = dP[o]
         for k in range(rows.offset[o], rows.offset[o + 1]):
-            u = rows.e[k] * x[rows.j[k]] - x[rows.i[k]]
-            v = (change.ds2[k] - rows.z[k] * u) / rows.s[k]
-            change.ds2[k], change.dz2[k] = u, v
+            u = _slack(rows, k, x)
+            v = (rows.ds2[k] - rows.z[k] * u) / rows.s[k]
+            rows.ds2[k], rows.dz2[k] = u, v
             r = -1.0 / rows.s[k]
-            d0, d1 = change.ds[k] * r, u * r
+            d0, d1 = rows.ds[k] * r, u * r
             if not (d0 + low * d1 <= least_a and d0 + high * d1 <= least_a):
                 for q in range(count):
                     a[q] = max(a[q], d0 + weights[q] * d1)
                 least_a = a.min()
             r = -1.0 / rows.z[k]
-            d0, d1 = change.dz[k] * r, v * r
+            d0, d1 = rows.dz[k] * r, v * r
             if not (d0 + low * d1 <= least_b and d0 + high * d1 <= least_b):
                 for q in range(count):
                     b[q] = max(b[q], d0 + weights[q] * d1)
@@ -134,11 +131,11 @@ def corrector_step(t, nt, rows, dP, change, weights, ap, ad):
 
 
 @jit
-def move(t, nt, rows, change, wp, wd, ap, ad):
+def move(t, nt, rows, wp, wd, ap, ad):
     """A step along the direction with the last corrector's weights."""
     for k in range(t * len(rows.s) // nt, (t + 1) * len(rows.s) // nt):
-        rows.s[k] += ap * (change.ds[k] + wp * change.ds2[k])
-        rows.z[k] += ad * (change.dz[k] + wd * change.dz2[k])
+        rows.s[k] += ap * (rows.ds[k] + wp * rows.ds2[k])
+        rows.z[k] += ad * (rows.dz[k] + wd * rows.dz2[k])
 
 
 @jit
@@ -208,8 +205,7 @@ def charge(t, nt, rows, z, R):
     for o in range(t, blocks, nt):
         g = R[o]
         for k in range(rows.offset[o], rows.offset[o + 1]):
-            g[rows.j[k]] -= rows.e[k] * z[k]
-            g[rows.i[k]] += z[k]
+            _add(rows, k, -z[k], g)
         g[width - 1] = 0.0
 
 
@@ -217,10 +213,8 @@ def charge(t, nt, rows, z, R):
 def shifted(t, nt, rows, base, x, out):
     """out = max(0, base + (z/s) G x)."""
     for o in range(t, len(x), nt):
-        v = x[o]
         for k in range(rows.offset[o], rows.offset[o + 1]):
-            slack = rows.e[k] * v[rows.j[k]] - v[rows.i[k]]
-            out[k] = max(0.0, base[k] + rows.z[k] / rows.s[k] * slack)
+            out[k] = max(0.0, base[k] + rows.z[k] / rows.s[k] * _slack(rows, k, x[o]))
 
 
 @jit
@@ -263,17 +257,16 @@ def _reduced(lo, hi, rows, cost, left):
     m = len(left)
     left[:] = cost[:m]
     for k in range(lo, hi):
-        left[rows.j[k]] -= rows.e[k] * rows.z[k]
-        left[rows.i[k]] += rows.z[k]
+        _add(rows, k, -rows.z[k], left)
     return left.min()
 
 
 @part
-def _longest(values, changes, lo, hi):
+def _longest(values, changes):
     """The share of a change that keeps values positive."""
     most = 1.0
-    for k in range(lo, hi):
-        most = max(most, -changes[k - lo] / values[k])
+    for k in range(len(values)):
+        most = max(most, -changes[k] / values[k])
     return 1.0 / most if most == 1.0 else _BACK / most
 
 
@@ -290,7 +283,7 @@ def price(t, nt, lapack, rows, panels, chosen, cost, goal, centre, v, left, valu
     for q in range(t, len(chosen), nt):
         o = chosen[q]
         lo, hi = rows.offset[o], rows.offset[o + 1]
-        count = hi - lo
+        count, s, z = hi - lo, rows.s[lo:hi], rows.z[lo:hi]
         place = panels.position[panels.order[o]]
         entries = np.empty(panels.size[o])
         block = laid_out(entries, place, panels.ends[o], panels.number[o], start, scale)
@@ -299,16 +292,10 @@ def price(t, nt, lapack, rows, panels, chosen, cost, goal, centre, v, left, valu
         level = _reduced(lo, hi, rows, cost[o], best)
         for _ in range(_MOST_ITERATIONS):
             least = _reduced(lo, hi, rows, cost[o], best)
-            price, total, mu, worst = 0.0, 0.0, 0.0, 0.0
-            for a in range(m):
-                price += cost[o, a] * p[a]
-                total += p[a]
-            for k in range(lo, hi):
-                off[k - lo] = rows.e[k] * p[rows.j[k]] - p[rows.i[k]] - rows.s[k]
-                worst = max(worst, -off[k - lo])
-                mu += rows.s[k] * rows.z[k]
-            mu /= count
-            feasible = abs(total - 1.0) < _FEASIBLE and worst < _FEASIBLE
+            price, total, mu = (cost[o] * p).sum(), p[:m].sum(), (s * z).sum() / count
+            for k in range(count):
+                off[k] = _slack(rows, lo + k, p) - s[k]
+            feasible = abs(total - 1.0) < _FEASIBLE and off.min() > -_FEASIBLE
             value[o] = price
             if centre > 0.0:
                 near = mu < 1.5 * centre < 2.5 * mu
@@ -318,7 +305,7 @@ def price(t, nt, lapack, rows, panels, chosen, cost, goal, centre, v, left, valu
             proved = centre == 0.0 and least >= -goal and least >= _CLEAR * price
             if proved or (feasible and done):
                 break
-            assemble(lo, hi, rows, block, panel_of, 1e-15)
+            assemble(o, rows, block, panel_of, 1e-15)
             if not cholesky(lapack, block, info):
                 break
             even[:m] = 1.0
@@ -326,37 +313,26 @@ def price(t, nt, lapack, rows, panels, chosen, cost, goal, centre, v, left, valu
             weight = even[:m].sum()
             aim = 0.0
             for trial in range(2):
-                for a in range(m):
-                    own[a] = level - best[a]
-                for k in range(lo, hi):
-                    s, z = rows.s[k], rows.z[k]
-                    w = (aim - ds[k - lo] * dz[k - lo]) / s - z if trial else -z
-                    w -= z / s * off[k - lo]
-                    dz[k - lo] = w
-                    own[rows.j[k]] += rows.e[k] * w
-                    own[rows.i[k]] -= w
+                own[:m] = level - best
+                for k in range(count):
+                    w = (aim - ds[k] * dz[k]) / s[k] - z[k] if trial else -z[k]
+                    dz[k] = w - z[k] / s[k] * off[k]
+                    _add(rows, lo + k, dz[k], own)
                 substitute(block, own, x)
                 rise = (1.0 - total - own[:m].sum()) / weight
-                for a in range(m):
-                    own[a] += rise * even[a]
-                for k in range(lo, hi):
-                    move = rows.e[k] * own[rows.j[k]] - own[rows.i[k]]
-                    dz[k - lo] -= rows.z[k] / rows.s[k] * move
-                    ds[k - lo] = move + off[k - lo]
-                primal = _longest(rows.s, ds, lo, hi)
-                dual = _longest(rows.z, dz, lo, hi)
+                own[:m] += rise * even[:m]
+                for k in range(count):
+                    move = _slack(rows, lo + k, own)
+                    dz[k] -= z[k] / s[k] * move
+                    ds[k] = move + off[k]
+                primal, dual = _longest(s, ds), _longest(z, dz)
                 if centre > 0.0:
                     aim = centre
                 elif trial == 0:
-                    after = 0.0
-                    for k in range(lo, hi):
-                        moved = rows.s[k] + primal * ds[k - lo]
-                        after += moved * (rows.z[k] + dual * dz[k - lo])
+                    after = ((s + primal * ds) * (z + dual * dz)).sum()
                     share = after / count / mu
                     aim = mu * min(1.0, max(share**3, 0.1 * (1 - min(primal, dual)) ** 2, 1e-3))
             level += dual * rise
-            for a in range(m):
-                p[a] += primal * own[a]
-            for k in range(lo, hi):
-                rows.s[k] += primal * ds[k - lo]
-                rows.z[k] += dual * dz[k - lo]
+            p[:m] += primal * own[:m]
+            s += primal * ds
+            z += dual * dz

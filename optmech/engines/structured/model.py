@@ -4,7 +4,7 @@ row is a dense row of a pool, and what couples the blocks is row sums and a few 
     minimise    Σ_o W[o]·v_o + Σ_o f_o·a_o + h·g
     subject to  v_i <= e^r v_j                  pairs of ``ratio``, every block
                 pool_k·v_o + sides_k·a_o >= 0    every block
-                Σ_o v_o = 1                      per variable
+                Σ_o v_o = 1                      per variable, or in the mean over some variables
                 Σ_o A_o v_o + C a_o + D g <= b   the coupling rows
 
 with v in m variables ("classes" of secrets), a free and g free: their bounds at zero never bind
@@ -17,9 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Indices, Ints
 from optmech.base.read_only import record
-from optmech.lp.blocks import BlockLP, LinkRows, Sense
+from optmech.lp.blocks import BlockLP, LinkRows, averages
 
 MERGE = 1e-11
 """Log ratios up to this, both ways, make two secrets one variable."""
@@ -55,7 +55,7 @@ class Model:
     """(secret, parent, pair secret->parent, pair parent->secret), children before parents."""
     cost: Floats
     ratio: Floats
-    pair: Ints
+    pair: Indices
     """Number of a pair of classes in the program's cone, -1 for none."""
     allowed: NDArray[np.bool_]
     pool: Floats
@@ -65,12 +65,26 @@ class Model:
     coupling: Coupling
     limits: Floats
     """(k, blocks, m + 1): loss limits, as rows a - limit·v >= 0 of k further auxiliaries."""
+    row: Ints
+    """(m,): in which row sum a variable is. Each has its own, but in programs folded along their
+    symmetries, where a row sum is a mean over several."""
 
     @property
     def pairs_only(self) -> bool:
         """Whether there is nothing beyond pairs and row sums, and nothing is fixed at zero."""
         none = not len(self.pool) and not len(self.coupling.rhs)
         return none and bool(self.allowed.all())
+
+    @property
+    def folded(self) -> bool:
+        """Whether row sums are means over several variables."""
+        return any(link.equal and len(link.rhs) < self.lp.secrets for link in self.lp.links)
+
+    def means(self, sums: Floats) -> Floats:
+        """The means of ``sums`` (m,) over what shares a row sum, for every variable."""
+        if not self.folded:
+            return sums
+        return np.asarray((np.bincount(self.row, sums) / np.bincount(self.row))[self.row])
 
     @property
     def variables(self) -> int:
@@ -95,28 +109,20 @@ def refusal(lp: BlockLP) -> str:
         return "auxiliary variables whose bound at zero matters are not supported"
     if lp.auxiliary > _MAX_AUXILIARY:
         return f"{lp.auxiliary} auxiliary variables per block; at most {_MAX_AUXILIARY}"
-    if [link.sense for link in lp.links].count(Sense.EQUAL) != 1:
+    equations = [link for link in lp.links if link.equal]
+    if len(equations) != 1 or (rows := averages(lp, equations[0])) is None:
         return "equations across blocks other than row sums of one are not supported"
-    for link in lp.links:
-        if link.sense is Sense.EQUAL and not _is_row_sums(lp, link):
-            return "equations across blocks other than row sums of one are not supported"
-        if link.sense is Sense.AT_MOST and _over(lp, link) is None:
-            return "rows across blocks over more than one kind of variables are not supported"
+    if len(np.unique(rows)) < lp.secrets and not _pairs_alone(lp):
+        return "means of row sums are supported beside pairs alone"
+    if any(not link.equal and _over(lp, link) is None for link in lp.links):
+        return "rows across blocks over more than one kind of variables are not supported"
     return ""
 
 
-def _is_row_sums(lp: BlockLP, link: LinkRows) -> bool:
-    """Whether a link says Σ_o P[s,o] = 1 for every secret."""
-    coo = link.matrix.tocoo()
-    row, column = coo.coords
-    return bool(
-        len(link.rhs) == lp.secrets
-        and (link.rhs == 1).all()
-        and not link.shared.nnz
-        and coo.nnz == lp.secrets * lp.blocks
-        and (coo.data == 1).all()
-        and (column % lp.block_size == row).all()
-    )
+def _pairs_alone(lp: BlockLP) -> bool:
+    """Whether there is nothing beyond row sums and pairs, none of which make secrets equal."""
+    more = lp.local or len(lp.links) > 1 or lp.fixed.any()
+    return not more and not (lp.cone.log_ratio <= MERGE).any()
 
 
 def _free(lp: BlockLP) -> bool:
@@ -137,16 +143,18 @@ def _free(lp: BlockLP) -> bool:
     return not (lp.cost[lp.secrets :] > 0).any() and not (lp.shared_cost < 0).any()
 
 
-def build(lp: BlockLP) -> Model:
-    """Write ``lp`` as a Model."""
+def build(lp: BlockLP, *, table: bool = True) -> Model:
+    """Write ``lp`` as a Model; its ratios as a ``table`` of all pairs, or else not at all."""
     class_of, first, tree = _classes(lp)
     count = len(first)
-    ratio, pair = _ratios(lp, class_of, count)
+    none = np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int32)
+    ratio, pair = _ratios(lp, class_of, count) if table else none
     merge = sp.csr_array(
         (np.ones(lp.secrets), (class_of, np.arange(lp.secrets))), shape=(count, lp.secrets)
     )
     pool, sides = _pool(lp, merge)
     coupling, limits = _coupling(lp, class_of, merge)
+    rows = [averages(lp, link) for link in lp.links if link.equal]
     extra = len(limits)
     return Model(
         lp=lp,
@@ -163,6 +171,7 @@ def build(lp: BlockLP) -> Model:
         shared_cost=lp.shared_cost,
         coupling=coupling,
         limits=_padded(limits),
+        row=first if not rows or rows[0] is None else rows[0][first],
     )
 
 
@@ -200,30 +209,33 @@ def _classes(lp: BlockLP) -> tuple[Ints, Ints, tuple[tuple[int, int, int, int], 
     return class_of.astype(np.int64), first, tuple(tree)
 
 
-def _ratios(lp: BlockLP, class_of: Ints, count: int) -> tuple[Floats, Ints]:
+def _ratios(lp: BlockLP, class_of: Ints, count: int) -> tuple[Floats, Indices]:
     """The tightest log ratio between classes, and which pair has it."""
     cone = lp.cone
     ratio = np.full((count, count), np.inf)
-    pair = np.full((count, count), -1, dtype=np.int64)
+    pair = np.full((count, count), -1, dtype=np.int32)
     own = count == lp.secrets
     i, j = (cone.i, cone.j) if own else (class_of[cone.i], class_of[cone.j])
-    used = np.flatnonzero((i != j) & (cone.log_ratio <= FAR))
-    if len(used) < len(i):
-        i, j = i[used], j[used]
+    some = (i != j) & (cone.log_ratio <= FAR)
+    if some.all():
+        used, lengths = np.arange(len(i), dtype=np.int32), cone.log_ratio
+    else:
+        used = np.flatnonzero(some).astype(np.int32)
+        i, j, lengths = i[used], j[used], cone.log_ratio[used]
     pair[i, j] = used
     if int((pair >= 0).sum()) < len(used):
         # written in falling order, so that the tightest stays
-        order = np.argsort(-cone.log_ratio[used], kind="stable")
-        used, i, j = used[order], i[order], j[order]
+        order = np.argsort(-lengths, kind="stable")
+        used, i, j, lengths = used[order], i[order], j[order], lengths[order]
         pair[i, j] = used
-    ratio[i, j] = np.maximum(cone.log_ratio[used], MERGE)
+    ratio[i, j] = np.maximum(lengths, MERGE)
     return ratio, pair
 
 
 def _allowed(lp: BlockLP, merge: sp.csr_array, ratio: Floats) -> NDArray[np.bool_]:
     """(blocks, m): a variable is zero where it is fixed, or where it is below a zero one."""
     zero = (merge @ lp.fixed[: lp.secrets].astype(float)) > 0
-    bounded = np.isfinite(ratio).astype(float)
+    bounded = np.isfinite(ratio).astype(float) if zero.any() else ratio
     while zero.any():
         wider = zero | ((bounded @ zero.astype(float)) > 0)
         if (wider == zero).all():
@@ -236,13 +248,13 @@ def _pool(lp: BlockLP, merge: sp.csr_array) -> tuple[Floats, Floats]:
     """All local rows, turned to >= 0: coefficients of variables and of auxiliaries."""
     if not lp.local:
         return np.zeros((0, merge.shape[0])), np.zeros((0, lp.auxiliary))
-    rows = sp.csr_array(sp.vstack([local.matrix for local in lp.local]))
+    rows = sp.vstack([local.matrix for local in lp.local], format="csr")
     secrets = lp.secrets
     return -(rows[:, :secrets] @ merge.T).toarray(), -rows[:, secrets:].toarray()
 
 
 def _coupling(lp: BlockLP, class_of: Ints, merge: sp.csr_array) -> tuple[Coupling, Floats]:
-    rows = [(link, _over(lp, link)) for link in lp.links if link.sense is Sense.AT_MOST]
+    rows = [(link, _over(lp, link)) for link in lp.links if not link.equal]
     limits = [_spread(lp, link) @ merge.T for link, over in rows if over == "secrets"]
     width = lp.auxiliary + len(limits)
     none = len(merge.indptr) - 1

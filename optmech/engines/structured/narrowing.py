@@ -28,7 +28,6 @@ from optmech.engines.structured.columns import (
     suits,
     taken,
 )
-from optmech.engines.structured.compiled import CompiledBackend
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, Rows, add_rows, distinct, first_dense, first_rows
@@ -132,12 +131,9 @@ class Narrowing:
         self, active: Ints, state: State, left: _Left, bounds: Bounds, now: Residuals
     ) -> Bounds:
         """Bounds of a run on ``active`` that goes on where ``bounds`` are."""
-        threads = bounds.options.threads
-        columns = ColumnSet(self._model, self._cone, active, threads, left)
+        columns = ColumnSet(self._model, self._cone, active, bounds.options.threads, left)
         state = replace(state, dense=first_dense(columns.model, self._cone))
-        backend = CompiledBackend(columns.model, self._cone, threads)
-        given = (columns.model, self._cone, backend, state, bounds.options, bounds.monitor)
-        result = SomeColumns(*given, columns=columns, widens=True)
+        result = SomeColumns.over(columns, state, bounds.options, bounds.monitor, widens=True)
         result.follow(bounds, now)
         some = f"{len(active):,} of {self._model.blocks:,} reports"
         bounds.monitor.report(f"going on with {some}: the others are hardly used")
@@ -235,7 +231,7 @@ class WarmStart:
             cost[:, :-1] -= self._prices()
             value = float((model.cost[:, :-1].T * start.matrix).sum())
             own = replace(part(model, absent), cost=cost)
-            before = Outside.fresh(own, replace(self._cone, e=np.exp(start.log_ratio)), threads)
+            before = Outside.fresh(own, replace(self._cone, ratio=start.log_ratio), threads)
             share = TUNING.neighbours_gap * value / model.blocks
             price = before.values(np.zeros(model.variables), 1e-3 * share)
             used[absent] = np.minimum(share / np.maximum(price, 1e-300), TUNING.used)

@@ -8,8 +8,8 @@ from typing import cast
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.engines.structured.backend import Backend, gondzio
-from optmech.engines.structured.iterative import Conditioner, Parts, SumsSolver, accuracy
+from optmech.engines.structured.backend import Backend, target
+from optmech.engines.structured.iterative import Earlier, Parts, SumsSolver, accuracy
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System
@@ -33,15 +33,15 @@ class Step:
 
 
 def factored(
-    model: Model, backend: Backend, state: State, kept: Conditioner | None = None
+    model: Model, backend: Backend, state: State, earlier: Earlier | None = None
 ) -> System:
     """Factor the blocks at ``state``, whose factors the backend keeps, and the Schur matrix that
-    couples them, or a part of it; ``kept`` stands for it where it is iterated on. Raises
+    couples them, or a part of it; ``earlier`` helps where it is iterated on. Raises
     BreakdownError when a block or the Schur matrix cannot be factored."""
     with _solvable():
         if backend.parts:
             parts = cast(Parts, backend)
-            sums = SumsSolver(parts, state, accuracy(model, state, parts.roughest), kept)
+            sums = SumsSolver(parts, state, accuracy(model, state, parts.roughest), earlier)
             return System(model, backend, state, None, sums)
         schur = backend.factor(state.rows)
         if schur is None or not np.isfinite(schur.sums).all():
@@ -132,15 +132,11 @@ class _Iteration:
     def _correct(self, direction: Direction, mu: float, first: bool) -> None:
         """One corrector, taken in with the weights that allow the longest steps."""
         state, dense, rows = self._state, self._state.dense, self._state.rows
-        if first:
-            self._backend.second_order_rhs(rows, mu, self._buffer[:, 0])
-            own = np.where(dense.live, mu - direction.u * direction.lam, 0.0)
-            coupling = mu - direction.sigma * direction.nu
-        else:
-            self._backend.corrector_rhs(rows, self._weights, mu, self._buffer[:, 0])
-            products = (dense.u + direction.u) * (dense.lam + direction.lam)
-            own = np.where(dense.live, gondzio(products, mu), 0.0)
-            coupling = gondzio((state.sigma + direction.sigma) * (state.nu + direction.nu), mu)
+        self._backend.corrector_rhs(rows, None if first else self._weights, mu, self._buffer[:, 0])
+        products = target((dense.u, dense.lam), (direction.u, direction.lam), mu, first)
+        own = np.where(dense.live, products, 0.0)
+        at, change = (state.sigma, state.nu), (direction.sigma, direction.nu)
+        coupling = target(at, change, mu, first)
         sides = Sides(
             dense=own / np.where(dense.live, dense.lam, 1.0),
             dense_target=own,
@@ -164,14 +160,17 @@ class _Iteration:
         state, dense = self._state, self._state.dense
         if not dense.u.size + len(state.nu):
             return 0.0, 0.0
-        du, dsigma, dlam, dnu = d.u, d.sigma, d.lam, d.nu
-        if corrector is not None:
-            du, dsigma = du + weight * corrector.u, dsigma + weight * corrector.sigma
-            dlam, dnu = dlam + weight * corrector.lam, dnu + weight * corrector.nu
+
+        def most(name: str, at: Floats) -> float:
+            change = getattr(d, name)
+            if corrector is not None:
+                change = change + weight * getattr(corrector, name)
+            return float((-change / at).max(initial=0.0))
+
         lam = np.where(dense.live, dense.lam, 1.0)
         return (
-            _most(-du / dense.u, -dsigma / state.sigma),
-            _most(-dlam / lam, -dnu / state.nu),
+            max(most("u", dense.u), most("sigma", state.sigma)),
+            max(most("lam", lam), most("nu", state.nu)),
         )
 
     def _move(self, d: Direction, step: tuple[float, float]) -> None:
@@ -186,10 +185,6 @@ class _Iteration:
         state.nu += dual * d.nu
         dense.lam += dual * d.lam
         self._backend.move(state.rows, self._weights, step)
-
-
-def _most(*parts: Floats) -> float:
-    return max(float(part.max(initial=0.0)) for part in parts)
 
 
 def _length(ratio: float) -> float:

@@ -44,14 +44,14 @@ import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
-from optmech.engines.structured.backend import Backend
+from optmech.engines.structured.backend import NOTHING, Backend
 from optmech.engines.structured.model import FAR, Model
 from optmech.engines.structured.newton import BreakdownError, factored
 from optmech.engines.structured.rows import Cone, DenseRows
 from optmech.engines.structured.state import State, auxiliary_cost, reduced_cost
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
-from optmech.lp.blocks import BlockLP, Point, Sense
+from optmech.lp.blocks import BlockLP, Point
 
 _ROUNDING = 4e-15
 """Sums that differ by no more are as good as equal."""
@@ -88,6 +88,10 @@ def restored(
     reduced = reduced_cost(model, state.y, nu, priced)
     z, left = _pair_multipliers(backend, state, reduced, projections)
     lowest = np.where(model.allowed, left[:, :-1], np.inf).min(axis=0)
+    if model.folded:
+        least = np.full(model.variables, np.inf)
+        np.minimum.at(least, model.row, lowest)
+        lowest = least[model.row]
     bound = float((state.y + lowest).sum() - model.coupling.rhs @ nu)
     return Duals(state.y, nu, lam, z, lowest, bound)
 
@@ -147,16 +151,16 @@ def majorants(model: Model, backend: Backend, state: State, mu: float, system: S
     then the slacks of the majorants make the norm.
     """
     columns = backend.majorant(np.maximum(state.P, 0.0))
-    nearer, error = _with_sums(backend, columns, system)
+    nearer, error = _with_sums(model, backend, columns, system)
     if error <= _SPOILED:
         return nearer
     try:
         tight = factored(model, backend, _tightened(state, columns, mu))
-        nearest, left = _with_sums(backend, columns, tight)
+        nearest, left = _with_sums(model, backend, columns, tight)
     except BreakdownError:
         left = np.inf
     # as it was, of which no inverses are needed
-    backend.factor(state.rows, np.zeros((model.blocks, model.variables), dtype=np.bool_))
+    backend.factor(state.rows, NOTHING)
     return nearest if left < error else nearer
 
 
@@ -178,12 +182,14 @@ def _tightened(state: State, columns: Floats, mu: float) -> State:
     return replace(state, rows=replace(rows, s=s, z=mu / s))
 
 
-def _with_sums(backend: Backend, columns: Floats, system: System) -> tuple[Floats, float]:
+def _with_sums(
+    model: Model, backend: Backend, columns: Floats, system: System
+) -> tuple[Floats, float]:
     """Columns in the cone with better row sums, and how far these are from one."""
-    error = _sum_error(columns)
+    error = _sum_error(model, columns)
     for _ in range(TUNING.most_majorants):
         nearer = backend.majorant(np.maximum(columns + system.restoring(columns), 0.0))
-        before, left = error, _sum_error(nearer)
+        before, left = error, _sum_error(model, nearer)
         if not left < before:
             break
         columns, error = nearer, left
@@ -192,14 +198,14 @@ def _with_sums(backend: Backend, columns: Floats, system: System) -> tuple[Float
     return columns, error
 
 
-def _sum_error(columns: Floats) -> float:
-    return float(np.abs(columns[:, :-1].sum(axis=0) - 1.0).max())
+def _sum_error(model: Model, columns: Floats) -> float:
+    return float(np.abs(model.means(columns[:, :-1].sum(axis=0)) - 1.0).max())
 
 
 def _completed(model: Model, cone: Cone, columns: Floats) -> tuple[Floats, float]:
     """Columns of the cone with row sums q made a mechanism: w = t - q is in the cone for t large
     enough, so the cheapest column takes it up before everything is divided by t."""
-    q = columns[:, :-1].sum(axis=0)
+    q = model.means(columns[:, :-1].sum(axis=0))
     if np.ptp(q) <= _ROUNDING * q.max():
         columns[:, :-1] /= q
         return columns, float((model.cost * columns).sum())
@@ -238,17 +244,18 @@ def pair_entries(model: Model, state: State, duals: Duals) -> _Entries:
     """Multipliers of the pair rows, with the pairs' numbers in the program's cone."""
     rows = state.rows
     used = (rows.i < model.variables) & (duals.z > 0)
-    return model.pair[rows.i[used], rows.j[used]], rows.block[used], duals.z[used]
+    pair = model.pair[rows.i[used], rows.j[used]].astype(np.int64)
+    return pair, rows.block[used], duals.z[used]
 
 
 def coupling(model: Model, duals: Duals) -> tuple[Floats, ...]:
     """Multipliers of every family of coupling rows, in the program's order."""
-    result, used = [], 0
+    result: list[Floats] = []
+    used = 0
     for link in model.lp.links:
-        if link.sense is Sense.EQUAL:
-            split = np.zeros(model.lp.secrets)
-            split[model.first] = -duals.y
-            result.append(split)
+        if link.equal:
+            paid = np.bincount(model.row, duals.y, minlength=len(link.rhs))
+            result.append(-np.asarray(paid, np.float64))
         else:
             result.append(duals.nu[used : used + len(link.rhs)])
             used += len(link.rhs)
@@ -279,7 +286,7 @@ def _costs(
     for rows, prices in zip(lp.local, local, strict=True):
         cost += rows.matrix[:, : lp.secrets].T @ prices
     for link, prices in zip(lp.links, links, strict=True):
-        if link.sense is Sense.EQUAL:
+        if link.equal:
             continue
         own = (link.matrix.T @ prices).reshape(lp.blocks, lp.block_size)
         cost += own[:, : lp.secrets].T

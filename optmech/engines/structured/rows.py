@@ -2,21 +2,21 @@
 of those beyond pairs (distortion, lifted ratios, loss limits), more when nearly violated."""
 
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, begins
 from optmech.base.minplus import filled, near_detour, shortest_paths, steps_are_shortest
 from optmech.base.read_only import record
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.tuning import TUNING
 
-Indices = NDArray[np.int32]
+Short = NDArray[np.int32]
 
 _IMPLIED = 1 + 1e-12
+_AT_A_TIME = 2**20
+"""Pairs that are looked at together: what is made for each takes memory."""
 _MANY = 1_200
 """Variables from which on an eigenvalue is found by iteration."""
 
@@ -30,8 +30,8 @@ class Rows:
     """
 
     offset: Ints
-    i: Indices
-    j: Indices
+    i: Short
+    j: Short
     e: Floats
     s: Floats
     z: Floats
@@ -61,19 +61,27 @@ class Rows:
 class Cone:
     """The common cone of all blocks."""
 
-    e: Floats
-    """(m, m): e^r; inf where there is no pair."""
+    ratio: Floats
+    """(m, m): r; inf where there is no pair."""
     decay: Floats
     """(m, m): v_i >= decay_ij v_j; from the shortest path over pairs from j to i."""
     short: NDArray[np.bool_]
-    later: Floats
-    """(m, m): e^-r of the pairs that may be added, 0 elsewhere."""
+    later: NDArray[np.float32]
+    """(m, m): e^-r of the pairs that may be added, 0 elsewhere: good enough to look for them."""
+
+    def e(self, i: Ints, j: Ints) -> Floats:
+        """e^r of pairs."""
+        return np.exp(self.ratio[i, j])
 
     def least_constant(self, q: Floats) -> float:
         """The least t for which t - q, of q (m,) in the cone, is in the cone as far as pairs go."""
-        with np.errstate(invalid="ignore"):
-            needed = (self.e * q[None, :] - q[:, None]) / (self.e - 1)
-        return float(needed[np.isfinite(self.e)].max(initial=0.0))
+        least, step = 0.0, max(1, _AT_A_TIME // len(q))
+        for begin in range(0, len(q), step):
+            e = np.exp(self.ratio[begin : begin + step])
+            with np.errstate(invalid="ignore"):
+                needed = (e * q - q[begin : begin + step, None]) / (e - 1)
+            least = max(least, float(needed[np.isfinite(e)].max(initial=0.0)))
+        return least
 
 
 def make_cone(model: Model) -> Cone:
@@ -84,14 +92,17 @@ def make_cone(model: Model) -> Cone:
     needed = present & (shorter > ratio * _IMPLIED)
     few = len(ratio) <= TUNING.most_neighbours
     short = needed if few else _limited(ratio, needed & (shorter > ratio * TUNING.stretch))
+    del shorter, present
     path = filled(ratio) if steps_are_shortest(ratio) else shortest_paths(ratio)
     np.fill_diagonal(path, 0.0)
-    return Cone(
-        e=np.exp(ratio),
-        decay=np.ascontiguousarray(np.exp(-path.T)),
-        short=short,
-        later=np.where(needed & ~short, np.exp(-np.where(present, ratio, 0.0)), 0.0),
-    )
+    decay = np.ascontiguousarray(path.T)
+    del path
+    np.negative(decay, out=decay)
+    np.exp(decay, out=decay)
+    later = np.zeros(ratio.shape, dtype=np.float32)
+    for own, to, added in zip(ratio, later, needed & ~short, strict=True):
+        to[added] = np.exp(-own[added])
+    return Cone(ratio, decay, short, later)
 
 
 def _limited(ratio: Floats, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -123,7 +134,7 @@ def first_rows(model: Model, cone: Cone) -> Rows:
         offset, i, j = _with_zeros(model, i, j)
     e = np.ones(len(i))
     pairs = i < m
-    e[pairs] = cone.e[i[pairs], j[pairs]]
+    e[pairs] = cone.e(i[pairs], j[pairs])
     one = np.ones(len(i))
     return Rows(offset, i.astype(np.int32), j.astype(np.int32), e, one, one.copy())
 
@@ -184,31 +195,20 @@ def add_rows(
     """
     block, i, j = new
     m = P.shape[1] - 1
-    e = cone.e[i, j]
+    e = cone.e(i, j)
     smaller = P[block, i]
     s = np.maximum(e * P[block, j] - smaller, 0.1 * smaller)
     scale = _largest_at(rows, block * P.shape[1] + i, P.size)
     z = np.minimum(mu / s, np.where(scale > 0, scale, np.inf))
     assert (i < m).all()
-    fresh = np.concatenate([[0], np.cumsum(np.bincount(block, minlength=len(P)))])
-    offset = rows.offset + fresh
+    fresh = begins(np.bincount(block, minlength=len(P)))
 
-    def joined(old: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
-        out = np.empty(len(old) + len(more), dtype=old.dtype)
-        for o, (lo, hi) in enumerate(pairwise(rows.offset.tolist())):
-            middle = offset[o] + hi - lo
-            out[offset[o] : middle] = old[lo:hi]
-            out[middle : offset[o + 1]] = more[fresh[o] : fresh[o + 1]]
-        return out
-
-    return Rows(
-        offset,
-        joined(rows.i, i),
-        joined(rows.j, j),
-        joined(rows.e, e),
-        joined(rows.s, s),
-        joined(rows.z, z),
+    at = rows.offset[1:][block]
+    fields = (
+        np.insert(getattr(rows, name), at, more)
+        for name, more in zip("ijesz", (i, j, e, s, z), strict=True)
     )
+    return Rows(rows.offset + fresh, *fields)
 
 
 def _largest_at(rows: Rows, places: Ints, size: int) -> Floats:
@@ -297,7 +297,7 @@ def first_dense(model: Model, cone: Cone) -> DenseRows:
         chosen.append(order)
     limits = -1 - np.tile(np.arange(len(model.limits)), (blocks, 1))
     index = np.hstack([*chosen, limits]) if chosen else limits
-    return _make(model, index.astype(np.int64))
+    return make_dense(model, index.astype(np.int64))
 
 
 def _groups(sides: Floats) -> list[Ints]:
@@ -327,8 +327,8 @@ def _slack_share(model: Model, P: Floats, a: Floats) -> Floats:
     return slack / scale
 
 
-def _make(model: Model, index: Ints) -> DenseRows:
-    """Coefficients for given row numbers."""
+def make_dense(model: Model, index: Ints) -> DenseRows:
+    """Coefficients for given row numbers (blocks, K)."""
     blocks, places = index.shape
     width = model.variables + 1
     pool = np.vstack([model.pool, np.zeros((1, width))])
@@ -360,7 +360,7 @@ def add_dense(dense: DenseRows, model: Model, P: Floats, a: Floats, mu: float) -
     empty = -1 - len(model.limits)
     index = np.hstack([dense.index, np.where(wanted, order, empty)])
     index, u, lam = _packed(index, dense, empty)
-    grown = _make(model, index)
+    grown = make_dense(model, index)
     fresh = grown.live & np.isnan(u)
     slack = grown.values(P, a)
     floor = 0.01 * (np.maximum(-grown.Q, 0) @ P[:, :, None])[:, :, 0]

@@ -9,12 +9,13 @@ from typing import Protocol
 
 import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.structured.backend import Backend
-from optmech.engines.structured.iterative import Conditioner
+from optmech.engines.structured.iterative import Earlier
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.newton import BreakdownError, factored, iterate
-from optmech.engines.structured.points import majorants, mechanism, point, restored
+from optmech.engines.structured.points import Duals, majorants, mechanism, point, restored
 from optmech.engines.structured.rows import Cone, Rows, add_dense, add_rows, worst
 from optmech.engines.structured.state import Residuals, State, residuals
 from optmech.engines.structured.system import System
@@ -69,6 +70,8 @@ class Bounds(ABC):
 class AllColumns(Bounds):
     """Bounds where the program's blocks are all there."""
 
+    figures = "value {:.9g}, bound {:.9g}"
+
     def __post_init__(self) -> None:
         model = self.model
         self._has_pairs = bool(np.isfinite(model.ratio).any()) and bool(model.allowed.all())
@@ -110,14 +113,15 @@ class AllColumns(Bounds):
         elif self._has_pairs:
             P = majorants(model, self.backend, state, now.mu, system)
         self.offered = iteration
-        self.gap = self.monitor.propose(
-            point(model, P, state, duals), primal=not model.pairs_only or upper < self.upper
-        )
+        self.gap = self._propose(P, duals, not model.pairs_only or upper < self.upper)
         self.upper = min(self.upper, upper)
-        self.monitor.report(
-            f"iteration {iteration}: value {now.primal:.9g}, bound {now.bound:.9g}, "
-            f"gap {self.gap:.2e}"
-        )
+        figures = self.figures.format(now.primal, now.bound)
+        self.monitor.report(f"iteration {iteration}: {figures}, gap {self.gap:.2e}")
+
+    def _propose(self, P: Floats, duals: Duals, better: bool) -> float:
+        """Offer multipliers, and columns where they are better than before; the best gap so far."""
+        offered = point(self.model, P, self.state, duals)
+        return self.monitor.propose(offered, primal=better)
 
 
 class Run:
@@ -127,9 +131,9 @@ class Run:
         self._take(bounds)
         self._narrowing = narrowing
         self._iteration, self._stalled = 0, 0
-        self._kept: Conditioner | None = None
+        self._earlier: Earlier | None = None
         model = self._model
-        plain_cost = not len(model.shared_cost) and not model.auxiliary_cost.any()
+        plain_cost = not (len(model.shared_cost) or model.auxiliary_cost.any() or model.folded)
         self._ceiling = float(model.lp.cost.max(axis=1).sum()) if plain_cost else np.inf
 
     @property
@@ -154,7 +158,7 @@ class Run:
                 return self._result(Outcome.STOPPED)
             now = self._add(now)
             try:
-                system = factored(self._model, self._backend, self._state, self._kept)
+                system = factored(self._model, self._backend, self._state, self._earlier)
             except BreakdownError as error:
                 return self._result(Outcome.FAILED, str(error))
             try:
@@ -172,7 +176,7 @@ class Run:
                 if self._exhausted(now):
                     return self._last(now, system, "no further progress in float64")
                 step = iterate(self._backend, self._state, now, system)
-                self._kept = system.preconditioner
+                self._earlier = system.left
             except BreakdownError as error:
                 return self._last(now, system, str(error))
             self._stalled = self._stalled + 1 if min(step.primal, step.dual) < 1e-3 else 0

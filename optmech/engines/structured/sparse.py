@@ -16,8 +16,20 @@ from typing import NamedTuple
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.engines.structured.blas import LOWER, NO, SYRK, fortran, jit, part
-from optmech.engines.structured.rows import Indices
+from optmech.engines.structured.blas import (
+    LEFT,
+    LOWER,
+    NO,
+    POTRF,
+    SYRK,
+    TRANSPOSED,
+    TRSM,
+    fortran,
+    jit,
+    part,
+)
+from optmech.engines.structured.factoring import scaled_entry, unit_scale
+from optmech.engines.structured.rows import Short
 
 ABREAST = 8
 """Blocks of one pattern that are solved for at once, entry by entry: a vector of numbers."""
@@ -30,13 +42,13 @@ class SparseFactors(NamedTuple):
 
     position: Ints
     """(blocks, m): the place of every variable."""
-    parent: Indices
+    parent: Short
     """(blocks, m): the elimination tree, -1 at its roots."""
     column: Ints
     """(blocks, m + 1): where columns begin, from 0 on."""
     base: Ints
     """(blocks + 1,): where each block begins in ``row`` and ``value``."""
-    row: Indices
+    row: Short
     value: Floats
     scale: Floats
     """(blocks, m), in places: what rows and columns were multiplied by, 0 without rows."""
@@ -46,140 +58,138 @@ class SparseFactors(NamedTuple):
     """(blocks,): 1 where a matrix was not positive definite."""
 
 
+class Room(NamedTuple):
+    """What is worked with on a block of m variables: its pairs by a place, as ``_by_place`` leaves
+    them, and columns of its factor by the row that they go on with."""
+
+    start: Ints
+    other: Short
+    number: Ints
+    weight: Floats
+    first: Ints
+    head: Short
+    later: Short
+    work: Floats
+
+
 @part
-def _below(lo, hi, rows, place, start, low):
-    """The pairs from ``lo`` to ``hi`` by their later place: their earlier places in ``low``, those
-    of place k from start[k] on."""
+def _room(rows, m):
+    """As much as the block with the most rows needs."""
+    most = np.diff(rows.offset).max()
+    return Room(
+        np.empty(m + 1, np.int64),
+        np.empty(most, np.int32),
+        np.empty(most, np.int64),
+        np.empty(most),
+        np.empty(m, np.int64),
+        np.empty(m, np.int32),
+        np.empty(m, np.int32),
+        np.empty(m),
+    )
+
+
+@part
+def _columns(o, sparse):
+    """Of block o's factor: where columns begin, rows and values."""
+    own = slice(sparse.base[o], sparse.base[o + 1])
+    return sparse.column[o], sparse.row[own], sparse.value[own]
+
+
+@part
+def _by_place(o, rows, place, last, room):
+    """A block's pairs by their later place, or else by their earlier one: their ``other`` places
+    and their ``number``, those of place k from start[k] on."""
     m = len(place)
+    start = room.start
     start[:] = 0
-    for k in range(lo, hi):
-        if rows.i[k] < m:
-            start[max(place[rows.i[k]], place[rows.j[k]]) + 1] += 1
-    for x in range(m):
-        start[x + 1] += start[x]
+    lo, hi = rows.offset[o], rows.offset[o + 1]
     for k in range(lo, hi):
         if rows.i[k] < m:
             x, y = place[rows.i[k]], place[rows.j[k]]
-            low[start[max(x, y)]] = min(x, y)
-            start[max(x, y)] += 1
-    for x in range(m, 0, -1):
-        start[x] = start[x - 1]
-    start[0] = 0
+            start[max(x, y) if last else min(x, y)] += 1
+    for x in range(m):
+        start[x + 1] += start[x]
+    for k in range(hi - 1, lo - 1, -1):
+        if rows.i[k] < m:
+            x, y = place[rows.i[k]], place[rows.j[k]]
+            own = max(x, y) if last else min(x, y)
+            start[own] -= 1
+            room.other[start[own]] = x + y - own
+            room.number[start[own]] = k
 
 
 @jit
-def count(t, nt, blocks, rows, sparse):
-    """The elimination tree and the sizes of columns of some blocks (Liu 1990)."""
+def pattern(t, nt, blocks, rows, sparse, known):
+    """The elimination trees and the sizes of columns of some blocks (Liu 1990), or, where these are
+    ``known``, the rows of every column."""
     m = sparse.position.shape[1]
-    start, low = np.empty(m + 1, np.int64), np.empty(0, np.int32)
-    above, seen = np.empty(m, np.int32), np.empty(m, np.int32)
+    room = _room(rows, m)
+    seen, free = room.later, room.first
     for q in range(t, len(blocks), nt):
         o = blocks[q]
-        lo, hi = rows.offset[o], rows.offset[o + 1]
-        if hi - lo > len(low):
-            low = np.empty(hi - lo, np.int32)
-        _below(lo, hi, rows, sparse.position[o], start, low)
-        parent, column = sparse.parent[o], sparse.column[o]
+        _by_place(o, rows, sparse.position[o], True, room)
+        parent = sparse.parent[o]
+        column, index, _ = _columns(o, sparse)
         for k in range(m):
-            parent[k], above[k] = -1, -1
-            for p in range(start[k], start[k + 1]):
-                x = low[p]
-                while x != -1 and x < k:
-                    after = above[x]
-                    above[x] = k
-                    if after == -1:
-                        parent[x] = k
-                    x = after
-        column[:] = 0
+            free[k] = column[k] if known else 0
         for k in range(m):
             seen[k] = k
-            column[k + 1] += 1
-            for p in range(start[k], start[k + 1]):
-                x = low[p]
-                while seen[x] != k:
-                    seen[x] = k
-                    column[x + 1] += 1
-                    x = parent[x]
-        for k in range(m):
-            column[k + 1] += column[k]
-
-
-@jit
-def fill(t, nt, rows, sparse):
-    """The rows of every column."""
-    blocks, m = sparse.parent.shape
-    start, low = np.empty(m + 1, np.int64), np.empty(0, np.int32)
-    seen, free = np.empty(m, np.int32), np.empty(m, np.int64)
-    for o in range(t, blocks, nt):
-        lo, hi = rows.offset[o], rows.offset[o + 1]
-        if hi - lo > len(low):
-            low = np.empty(hi - lo, np.int32)
-        _below(lo, hi, rows, sparse.position[o], start, low)
-        parent, index = sparse.parent[o], sparse.row[sparse.base[o] : sparse.base[o + 1]]
-        free[:] = sparse.column[o, :m]
-        for k in range(m):
-            seen[k] = k
-            index[free[k]] = k
+            if known:
+                index[free[k]] = k
+            else:
+                parent[k] = -1
             free[k] += 1
-            for p in range(start[k], start[k + 1]):
-                x = low[p]
+            for p in range(room.start[k], room.start[k + 1]):
+                x = room.other[p]
                 while seen[x] != k:
                     seen[x] = k
-                    index[free[x]] = k
+                    if known:
+                        index[free[x]] = k
+                    elif parent[x] == -1:
+                        parent[x] = k
                     free[x] += 1
                     x = parent[x]
+        if not known:
+            column[0] = 0
+            column[1:] = np.cumsum(free)
 
 
 @part
-def _assembled(lo, hi, rows, place, scale, start, high, weight):
-    """What is beside the unit diagonal of a block's scaled matrix, by the earlier place of every
-    pair: later places in ``high`` and entries in ``weight``."""
+def _wait(j, p, end, index, room):
+    """Let column j go on with its entry p, if it comes before ``end``: ``head`` has one column for
+    every row, and ``later`` the next after each."""
+    if p < end:
+        row = index[p]
+        room.first[j] = p
+        room.later[j] = room.head[row]
+        room.head[row] = j
+
+
+@part
+def _factored(o, rows, place, scale, ridge, L, room):
+    """Factor a block's scaled matrix column after column; False where it is not positive
+    definite."""
+    unit_scale(o, rows, place, scale)
+    _by_place(o, rows, place, False, room)
     m = len(place)
-    scale[:] = 0.0
-    start[:] = 0
-    for k in range(lo, hi):
-        w = rows.z[k] / rows.s[k]
-        scale[place[rows.j[k]]] += w * rows.e[k] * rows.e[k]
-        if rows.i[k] < m:
-            scale[place[rows.i[k]]] += w
-            start[min(place[rows.i[k]], place[rows.j[k]]) + 1] += 1
-    for x in range(m):
-        scale[x] = 1.0 / np.sqrt(scale[x]) if scale[x] > 0 else 0.0
-        start[x + 1] += start[x]
-    for k in range(lo, hi):
-        if rows.i[k] < m:
-            x, y = place[rows.i[k]], place[rows.j[k]]
-            p = start[min(x, y)]
-            high[p] = max(x, y)
-            weight[p] = -rows.z[k] / rows.s[k] * rows.e[k] * scale[x] * scale[y]
-            start[min(x, y)] += 1
-    for x in range(m, 0, -1):
-        start[x] = start[x - 1]
-    start[0] = 0
-
-
-@part
-def _cholesky(column, index, value, start, high, weight, ridge, first, head, later, work):
-    """Factor column after column; False where the matrix is not positive definite."""
-    m = len(head)
+    start, head, later, work = room.start, room.head, room.later, room.work
+    for p in range(start[m]):
+        room.weight[p] = scaled_entry(room.number[p], rows, place, scale)
+    column, index, value = L
     head[:] = -1
     work[:] = 0.0
     for k in range(m):
         work[k] = 1.0 + ridge
         for p in range(start[k], start[k + 1]):
-            work[high[p]] += weight[p]
+            work[room.other[p]] += room.weight[p]
         j = head[k]
         while j != -1:  # the columns whose next row is k
             after = later[j]
-            p, end = first[j], column[j + 1]
+            p, end = room.first[j], column[j + 1]
             x = value[p]
             for q in range(p, end):
                 work[index[q]] -= x * value[q]
-            if p + 1 < end:
-                first[j] = p + 1
-                row = index[p + 1]
-                later[j] = head[row]
-                head[row] = j
+            _wait(j, p + 1, end, index, room)
             j = after
         if not work[k] > 0.0:
             return False
@@ -190,11 +200,7 @@ def _cholesky(column, index, value, start, high, weight, ridge, first, head, lat
         for q in range(begin + 1, end):
             value[q] = work[index[q]] / root
             work[index[q]] = 0.0
-        if begin + 1 < end:
-            first[k] = begin + 1
-            row = index[begin + 1]
-            later[k] = head[row]
-            head[row] = k
+        _wait(k, begin + 1, end, index, room)
     return True
 
 
@@ -215,14 +221,14 @@ def _ranges(parent, wanted, low, high):
 
 
 @part
-def _inverse_rows(column, index, value, wanted, low, high, first, head, later, base, X):
+def _inverse_rows(L, wanted, low, high, base, X, room):
     """Rows of L⁻¹ over the wanted places below each, one after the other in X."""
-    m = len(head)
+    column, index, value = L
+    head, later = room.head, room.later
     head[:] = -1
     number = 0
-    for k in range(m):
-        begin, width = base[k], high[k] - low[k]
-        own = X[begin : begin + max(width, 0)]
+    for k in range(len(head)):
+        own = X[base[k] : base[k + 1]]
         own[:] = 0.0
         root = 1.0 / value[column[k]]
         if wanted[k]:
@@ -231,22 +237,14 @@ def _inverse_rows(column, index, value, wanted, low, high, first, head, later, b
         j = head[k]
         while j != -1:
             after = later[j]
-            p, end = first[j], column[j + 1]
+            p, end = room.first[j], column[j + 1]
             if high[j] > low[j]:
                 x, shift, from_ = value[p] * root, low[j] - low[k], base[j]
                 for c in range(high[j] - low[j]):
                     own[shift + c] -= x * X[from_ + c]
-            if p + 1 < end:
-                first[j] = p + 1
-                row = index[p + 1]
-                later[j] = head[row]
-                head[row] = j
+            _wait(j, p + 1, end, index, room)
             j = after
-        if column[k] + 1 < column[k + 1]:
-            first[k] = column[k] + 1
-            row = index[first[k]]
-            later[k] = head[row]
-            head[row] = k
+        _wait(k, column[k] + 1, column[k + 1], index, room)
 
 
 @part
@@ -283,57 +281,51 @@ def _squared(lapack, low, high, base, X, rows, inverse):
 
 
 @jit
-def factor(t, nt, lapack, rows, sparse, wanted, total):
+def factor(t, nt, lapack, rows, sparse, wanted, total, diagonal):
     """Factor every block; where ``wanted`` (blocks, m) is not empty, add the inverses' entries
-    between the variables that a block has there to ``total[t]``, in its lower triangle."""
+    between the variables that a block has there to ``total[t // 2]``: to the lower triangle of even
+    t and the upper one of odd t, and to ``diagonal[t]``."""
     blocks, m = sparse.parent.shape
-    start = np.empty(m + 1, np.int64)
-    high, weight = np.empty(0, np.int32), np.empty(0)
-    first, head, later = np.empty(m, np.int64), np.empty(m, np.int32), np.empty(m, np.int32)
-    work, chosen = np.empty(m), np.empty(m, np.bool_)
-    lowest, highest, base = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m + 1, np.int64)
-    back, variable = np.empty(m, np.int64), np.empty(m, np.int64)
-    X, chunk, inverse = np.empty(0), np.empty(0), np.empty((0, 0))
-    total[t] = 0.0
+    room = _room(rows, m)
+    chosen, back = np.empty(m, np.bool_), np.empty(m, np.int64)
+    lowest, highest, base = np.empty(m, np.int64), np.empty(m, np.int64), np.zeros(m + 1, np.int64)
+    X, chunk, inverse = np.empty(0), np.empty(_CHUNK * len(total[0])), np.empty((0, 0))
+    upper, own = t % 2 == 1, total[t // 2]
+    for x in range(len(own)):
+        if upper:
+            own[x, x + 1 :] = 0.0
+        else:
+            own[x, :x] = 0.0
+    diagonal[t] = 0.0
     for o in range(t, blocks, nt):
-        lo, hi = rows.offset[o], rows.offset[o + 1]
-        if hi - lo > len(high):
-            high, weight = np.empty(hi - lo, np.int32), np.empty(hi - lo)
-        scale, column = sparse.scale[o], sparse.column[o]
-        index = sparse.row[sparse.base[o] : sparse.base[o + 1]]
-        value = sparse.value[sparse.base[o] : sparse.base[o + 1]]
-        _assembled(lo, hi, rows, sparse.position[o], scale, start, high, weight)
-        sparse.failed[o] = not _cholesky(
-            column, index, value, start, high, weight, sparse.ridge[o], first, head, later, work
-        )
+        place, scale, L = sparse.position[o], sparse.scale[o], _columns(o, sparse)
+        sparse.failed[o] = not _factored(o, rows, place, scale, sparse.ridge[o], L, room)
         if sparse.failed[o] or not len(wanted) or not wanted[o].any():
             continue
         for x in range(m):
-            chosen[sparse.position[o, x]] = wanted[o, x]
-            back[sparse.position[o, x]] = x
+            chosen[place[x]] = wanted[o, x]
+            back[place[x]] = x
         found = _ranges(sparse.parent[o], chosen, lowest, highest)
-        base[0] = 0
-        for k in range(m):
-            base[k + 1] = base[k] + max(0, highest[k] - lowest[k])
+        base[1:] = np.cumsum(np.maximum(highest - lowest, 0))
         if base[m] > len(X):
             X = np.empty(base[m])
-        if found * _CHUNK > len(chunk):
-            chunk = np.empty(found * _CHUNK)
         if found != len(inverse):
             inverse = np.empty((found, found))
-        _inverse_rows(column, index, value, chosen, lowest, highest, first, head, later, base, X)
+        _inverse_rows(L, chosen, lowest, highest, base, X, room)
         _squared(lapack, lowest, highest, base, X, chunk, inverse)
-        number = 0
-        for k in range(m):
-            if chosen[k]:
-                variable[number] = k
-                number += 1
+        variable = np.flatnonzero(chosen)
         for c in range(found):
             x = variable[c]
             for r in range(c, found):
                 y = variable[r]
                 entry = inverse[c, r] * scale[x] * scale[y]
-                total[t, max(back[x], back[y]), min(back[x], back[y])] += entry
+                one, other = min(back[x], back[y]), max(back[x], back[y])
+                if one == other:
+                    diagonal[t, one] += entry
+                elif upper:
+                    own[one, other] += entry
+                else:
+                    own[other, one] += entry
 
 
 @jit
@@ -342,10 +334,8 @@ def solve(t, nt, sparse, B):
     blocks, m = sparse.parent.shape
     x = np.empty(m)
     for o in range(t, blocks, nt):
-        position = sparse.position[o]
-        scale, column = sparse.scale[o], sparse.column[o]
-        index = sparse.row[sparse.base[o] : sparse.base[o + 1]]
-        value = sparse.value[sparse.base[o] : sparse.base[o + 1]]
+        position, scale = sparse.position[o], sparse.scale[o]
+        column, index, value = _columns(o, sparse)
         for q in range(B.shape[1]):
             v = B[o, q]
             for i in range(m):
@@ -365,8 +355,9 @@ def solve(t, nt, sparse, B):
 
 
 @part
-def _inverse(column, index, value, entries, sums, place):
+def _inverse(L, entries, sums, place):
     """The entries of (L Lᵀ)⁻¹ within the pattern of L (Takahashi, Fagan and Chin, 1973)."""
+    column, index, value = L
     for k in range(len(place) - 1, -1, -1):
         begin, end = column[k], column[k + 1]
         count = end - begin - 1
@@ -393,31 +384,24 @@ def _inverse(column, index, value, entries, sums, place):
 
 
 @jit
-def covariances(t, nt, rows, pattern, ridge, total):
-    """Add the entries of every block's inverse within one pattern to ``total[t]``, with ``ridge``
-    (blocks,) on unit diagonals; nan where a block cannot be factored."""
-    position, column, index = pattern.position[0], pattern.column[0], pattern.row
-    m, size = len(position), column[-1]
-    start = np.empty(m + 1, np.int64)
-    high, weight = np.empty(0, np.int32), np.empty(0)
-    first, head, later = np.empty(m, np.int64), np.empty(m, np.int32), np.empty(m, np.int32)
-    work, scale, place = np.empty(m), np.empty(m), np.full(m, -1, np.int64)
-    value, entries, most = np.empty(size), np.empty(size), 0
-    for k in range(m):
-        most = max(most, column[k + 1] - column[k])
-    sums = np.empty(most)
+def covariances(t, nt, rows, sparse, total):
+    """Add the entries of every block's inverse within the pattern of its factor, which is the same
+    for all, to ``total[t]``; nan where a block cannot be factored."""
+    column, index, _ = _columns(0, sparse)
+    blocks, m = sparse.parent.shape
+    size = column[m]
+    room, scale, place = _room(rows, m), np.empty(m), np.full(m, -1, np.int64)
+    L, entries, sums = (
+        (column, index, np.empty(size)),
+        np.empty(size),
+        np.empty(np.diff(column).max()),
+    )
     total[t] = 0.0
-    for o in range(t, len(ridge), nt):
-        lo, hi = rows.offset[o], rows.offset[o + 1]
-        if hi - lo > len(high):
-            high, weight = np.empty(hi - lo, np.int32), np.empty(hi - lo)
-        _assembled(lo, hi, rows, position, scale, start, high, weight)
-        if not _cholesky(
-            column, index, value, start, high, weight, ridge[o], first, head, later, work
-        ):
+    for o in range(t, blocks, nt):
+        if not _factored(o, rows, sparse.position[o], scale, sparse.ridge[o], L, room):
             total[t] = np.nan
             return
-        _inverse(column, index, value, entries, sums, place)
+        _inverse(L, entries, sums, place)
         for k in range(m):
             for a in range(column[k], column[k + 1]):
                 total[t, a] += entries[a] * scale[k] * scale[index[a]]
@@ -432,13 +416,11 @@ def beside(t, nt, sparse, value, scale):
         for c in range(ABREAST):
             o = ABREAST * g + c
             if o < blocks:
-                own = sparse.value[sparse.base[o] : sparse.base[o + 1]]
-                for a in range(len(own)):
-                    value[g, a, c] = own[a]
-                for k in range(m):
-                    a = sparse.column[0, k]
+                own = _columns(o, sparse)[2]
+                value[g, :, c] = own
+                scale[g, :, c] = sparse.scale[o]
+                for a in sparse.column[0, :m]:
                     value[g, a, c] = 1.0 / own[a]
-                    scale[g, k, c] = sparse.scale[o, k]
             else:
                 value[g, :, c] = 0.0
                 scale[g, :, c] = 0.0
@@ -481,15 +463,13 @@ def summed(t, nt, column, index, value, scale, y, total):
 
 
 @jit
-def regressed(t, nt, column, index, covariance, weight, spread):
+def regressed(t, nt, lapack, column, index, covariance, weight, spread):
     """For every column k of a pattern the weights of its other rows that predict variable k best,
     of what has the covariances ``covariance`` within the pattern, and the spread that is left."""
     m = len(column) - 1
     place = np.full(m, -1, np.int64)
-    most = 0
-    for k in range(m):
-        most = max(most, column[k + 1] - column[k])
-    A, x = np.empty((most, most)), np.empty(most)
+    most = np.diff(column).max()
+    A, x, info = np.empty((most, most)), np.empty(most), np.zeros(1, np.int32)
     for k in range(t, m, nt):
         begin = column[k]
         count = column[k + 1] - begin - 1
@@ -502,33 +482,16 @@ def regressed(t, nt, column, index, covariance, weight, spread):
             for a in range(column[q] + 1, column[q + 1]):
                 r = place[index[a]]
                 if r >= 0:
-                    A[r, p] = covariance[a]
+                    A[p, r] = covariance[a]
         for p in range(count):
             place[index[begin + 1 + p]] = -1
-        # rows rise, so that r > p above: Cholesky in the lower triangle
-        for p in range(count):
-            own = A[p, p]
-            for r in range(p):
-                own -= A[p, r] * A[p, r]
-            own = np.sqrt(max(own, 1e-13 * A[p, p]))
-            A[p, p] = own
-            for q in range(p + 1, count):
-                s = A[q, p]
-                for r in range(p):
-                    s -= A[q, r] * A[p, r]
-                A[q, p] = s / own
-        left = covariance[begin]
-        for p in range(count):
-            s = x[p]
-            for r in range(p):
-                s -= A[p, r] * x[r]
-            x[p] = s / A[p, p]
-            left -= x[p] * x[p]
-        for p in range(count - 1, -1, -1):
-            s = x[p]
-            for r in range(p + 1, count):
-                s -= A[r, p] * x[r]
-            x[p] = s / A[p, p]
+        # rows rise, so that r > p above: the lower triangle, column major
+        fortran(lapack[POTRF], (LOWER, count, A, most, info))
+        if info[0] != 0:
+            x[:count] = 0.0  # of what cannot be told from each other nothing is predicted
+        fortran(lapack[TRSM], (LEFT, LOWER, NO, NO, count, 1, 1.0, A, most, x, most))
+        left = covariance[begin] - (x[:count] ** 2).sum()
+        fortran(lapack[TRSM], (LEFT, LOWER, TRANSPOSED, NO, count, 1, 1.0, A, most, x, most))
         for p in range(count):
             weight[begin + 1 + p] = -x[p]
         weight[begin] = 1.0

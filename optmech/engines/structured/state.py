@@ -75,23 +75,25 @@ def coupling_values(model: Model, P: Floats, a: Floats, g: Floats) -> Floats:
     return np.asarray(own + coupling.auxiliary @ a.sum(axis=0) + coupling.shared @ g)
 
 
+def missing(model: Model, state: State, P: Floats) -> Floats:
+    """What columns P leave of row sums and, with the rest of the state, of coupling rows."""
+    coupled = model.coupling.rhs - coupling_values(model, P, state.a, state.g) - state.sigma
+    return np.concatenate([1.0 - model.means(P[:, :-1].sum(axis=0)), coupled])
+
+
 def residuals(model: Model, backend: Backend, state: State) -> Residuals:
     """Evaluate every equation at ``state``."""
     dense, coupling = state.dense, model.coupling
     dual = reduced_cost(model, state.y, state.nu, dense.on_variables())
-    complementarity = backend.residual(state.rows, dual)
+    backend.charge(state.rows, state.rows.z, dual)
+    complementarity = float((state.rows.s * state.rows.z).sum())
     complementarity += float((dense.u * dense.lam).sum() + state.sigma @ state.nu)
     return Residuals(
         dual=dual,
         auxiliary=auxiliary_cost(model, state.nu) - dense.on_auxiliaries(),
         shared=model.shared_cost + coupling.shared.T @ state.nu,
         dense=np.where(dense.live, dense.values(state.P, state.a) - dense.u, 0.0),
-        sums=np.concatenate(
-            [
-                1.0 - state.P[:, :-1].sum(axis=0),
-                coupling.rhs - coupling_values(model, state.P, state.a, state.g) - state.sigma,
-            ]
-        ),
+        sums=missing(model, state, state.P),
         primal=float(
             (model.cost * state.P).sum()
             + (model.auxiliary_cost * state.a).sum()
@@ -121,7 +123,7 @@ def start(model: Model, cone: Cone) -> State:
     dense.lam = _even_prices(dense, auxiliary_cost(model, nu))
     y = _pair_prices(model, rows, reduced_cost(model, np.zeros(1), nu, dense.on_variables()))
     set_slacks(rows, P)
-    return State(P, a, g, sigma, y, nu, rows, dense)
+    return State(P, a, g, sigma, model.means(y), nu, rows, dense)
 
 
 def _auxiliaries(model: Model, dense: DenseRows, P: Floats) -> tuple[Floats, Floats]:

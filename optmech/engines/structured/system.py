@@ -21,9 +21,9 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.engines.structured.arrays import lower_inverse
 from optmech.engines.structured.backend import Backend, Schur
-from optmech.engines.structured.iterative import Conditioner, SumsSolver
+from optmech.engines.structured.iterative import Earlier, SumsSolver
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.state import State, coupling_values
+from optmech.engines.structured.state import State, missing
 
 _REFINEMENTS = 2
 
@@ -97,14 +97,14 @@ class System:
             matrix += more @ more.T - less @ less.T
         below = np.arange(self._m, len(matrix))
         matrix[below, below] += state.sigma / state.nu
-        self._solve = scaled_solver(0.5 * (matrix + matrix.T))
+        self._solve = _of_means(model, 0.5 * (matrix + matrix.T))
         self._border = np.vstack([np.zeros((self._m, len(state.g))), model.coupling.shared])
         self._bordered = self._solve(self._border) if len(state.g) else self._border
 
     @property
-    def preconditioner(self) -> Conditioner | None:
-        """What is likely to do for the row sums of the next iterate as well."""
-        return None if self._sums is None else self._sums.lasting
+    def left(self) -> Earlier | None:
+        """What the next iterate may use to solve for its row sums."""
+        return None if self._sums is None else self._sums.left
 
     def _inverse_diagonal(self) -> Floats | None:
         """diag(H⁻¹) of every block where no pair makes H more than diagonal, else None."""
@@ -179,19 +179,13 @@ class System:
     def restoring(self, P: Floats) -> Floats:
         """The least change of the columns P, in the norm of the barrier, with which the row
         sums, dense rows and coupling rows hold again as far as they did with the state's own."""
-        model, state, dense = self._model, self._state, self._state.dense
-        left = np.concatenate(
-            [
-                1.0 - P[:, :-1].sum(axis=0),
-                model.coupling.rhs - coupling_values(model, P, state.a, state.g) - state.sigma,
-            ]
-        )
+        state, dense = self._state, self._state.dense
         own = np.where(dense.live, dense.u - dense.values(P, state.a), 0.0)
         sides = Sides(
             dense=own,
             dense_target=np.zeros_like(own),
             coupling_target=np.zeros_like(state.sigma),
-            sums=left,
+            sums=missing(self._model, state, P),
         )
         return self.direction(np.zeros_like(P), sides).P
 
@@ -269,16 +263,7 @@ def _gram_root(Q: Floats, V: Floats, own: Floats) -> Floats:
     M[:, index, index] += own
     scale = 1 / np.sqrt(M[:, index, index])
     M *= scale[:, :, None] * scale[:, None, :]
-    ridge = 0.0
-    while True:
-        try:
-            lower = np.linalg.cholesky(M)
-            break
-        except np.linalg.LinAlgError:
-            ridge = max(10 * ridge, 1e-15)
-            if not ridge < 1e-7:
-                raise
-            M[:, index, index] = 1 + ridge
+    lower = _factor(M, 1e-7)
     return np.asarray(np.linalg.inv(lower).transpose(0, 2, 1) * scale[:, :, None])
 
 
@@ -294,21 +279,33 @@ def _direct_root(Q: Floats, inverse_diagonal: Floats, own: Floats) -> Floats:
     return np.asarray(scale[:, :, None] * np.linalg.inv(R))
 
 
+def _of_means(model: Model, matrix: Floats) -> Any:
+    """``scaled_solver``, for row sums of which only means are given."""
+    if not model.folded:
+        return scaled_solver(matrix)
+    mean = np.eye(model.row.max() + 1)[:, model.row] / np.bincount(model.row)[:, None]
+    solve = scaled_solver(mean @ matrix @ mean.T)
+    return lambda right: mean.T @ solve(mean @ right)
+
+
+def _factor(matrix: Floats, most: float) -> Floats:
+    """Cholesky factors of matrices (..., m, m) with unit diagonals, with a ridge where needed.
+    Raises LinAlgError where the ``most`` does not suffice."""
+    ridge, unit = 0.0, np.eye(matrix.shape[-1])
+    while True:
+        try:
+            return np.asarray(np.linalg.cholesky(matrix + ridge * unit), np.float64)
+        except np.linalg.LinAlgError:
+            ridge = max(10 * ridge, 1e-15)
+            if ridge > most:
+                raise
+
+
 def scaled_solver(matrix: Floats) -> Any:
     """Cholesky of the matrix scaled to unit diagonal, with a ridge where needed and refinement."""
     scale = 1 / np.sqrt(matrix.diagonal())
     scaled = matrix * scale[:, None] * scale
-    ridge = 0.0
-    while True:
-        try:
-            factor = np.linalg.cholesky(scaled + ridge * np.eye(len(matrix)))
-            break
-        except np.linalg.LinAlgError:
-            ridge = max(10 * ridge, 1e-15)
-            if ridge > 1e-6:
-                raise
-
-    root = lower_inverse(np.asarray(factor, np.float64)[None])[0]
+    root = lower_inverse(_factor(scaled, 1e-6)[None])[0]
 
     def solve(right: Floats) -> Floats:
         rhs = right * (scale if right.ndim == 1 else scale[:, None])

@@ -70,15 +70,17 @@ class Tuning:
     """... and no further, however small the gap."""
     iterated_correctors: tuple[int, float] = (4, 0.03)
     """Most correctors there, and the gain that another one needs: a solve takes several."""
-    lasting: int = 6
-    """Gradients up to which a preconditioner is kept for the next iteration: one of them takes a
-    hundredth of what a new one takes."""
+    lasting: int = 12
+    """Gradients up to which a preconditioner is kept for the next iteration, updated by directions
+    that are known: one of them takes a hundredth of what a new one takes."""
     most_iterated: int = 30
     """Gradients after which a preconditioner is given up: for a new part of the matrix, and then
     for the whole."""
 
-    edge_reach: int = 1
-    """Steps along edges that count as neighbours in the pattern of sparse factors."""
+    direction_entries: int = 1 << 24
+    """Entries of the directions that are kept of an iterate's gradients, and of their images ..."""
+    least_directions: int = 64
+    """... and how many are kept however long they are."""
     lasting_edges: int = 12
     """The same of programs over edges, where a product takes less."""
     iterated_to_edges: float = 1e-3

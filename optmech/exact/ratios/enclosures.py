@@ -13,6 +13,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly
+from optmech.exact.exponentials import ball_of
 from optmech.exact.rounding import above, below
 
 Ball = Any
@@ -81,22 +82,16 @@ def intercepts_below(generator: Generator, slopes: Floats) -> Floats:
     return np.array(low, dtype=np.float64)[back].reshape(slopes.shape)
 
 
-def divergence_at_most(
-    generator: Generator, p: Sequence[int], q: Sequence[int], limit: Fraction
-) -> tuple[bool, float]:
-    """Whether D_f of p / Σp and q / Σq is at most ``limit``, and a float at least as large as D_f.
-
-    False also where 8192 bits do not separate the two; inf where the divergence is.
-    """
-    return average_at_most(generator, [(Fraction(1), p, q)], limit)
-
-
 def average_at_most(
     generator: Generator,
     parts: Sequence[tuple[Fraction, Sequence[int], Sequence[int]]],
     limit: Fraction,
 ) -> tuple[bool, float]:
-    """The same of Σ share · D_f(p / Σp ‖ q / Σq), for parts (share, p, q)."""
+    """Whether Σ share · D_f(p / Σp ‖ q / Σq), for parts (share, p, q), is at most ``limit``, and a
+    float at least as large.
+
+    False also where 8192 bits do not separate the two; inf where a divergence is.
+    """
     bits = 192
     while True:
         with flint.ctx.workprec(bits):
@@ -105,9 +100,9 @@ def average_at_most(
                 ball = divergence_ball(generator, p, q)
                 if ball is None:
                     return False, math.inf
-                total += ball * flint.arb(flint.fmpq(share.numerator, share.denominator))
+                total += ball * ball_of(share)
             most = above(total)
-            edge = flint.arb(flint.fmpq(limit.numerator, limit.denominator))
+            edge = ball_of(limit)
             if total <= edge:
                 return True, most
             if total > edge or bits >= 8192:

@@ -7,8 +7,10 @@ p_o / q_o, so that both δ(ε) and its inverse have closed forms."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -121,6 +123,17 @@ def _least_exactly(p: Floats, q: Floats, delta: float) -> float:
     if head - tail <= spare:
         return 0.0
     return log_of_fraction((head - spare) / tail)
+
+
+Dot = tuple[Fraction, Fraction]
+
+
+def atoms_of(corners: Sequence[Dot]) -> list[Dot]:
+    """Of a convex curve α ↦ Σ max(0, p - αq) that is level beyond its corners, (α, q) for every
+    corner but the first, at 0: the law q has the change of slope there, and p = αq."""
+    slopes = [*((hb - ha) / (b - a) for (a, ha), (b, hb) in pairwise(corners)), Fraction(0)]
+    changes = (max(Fraction(0), after - before) for before, after in pairwise(slopes))
+    return [(at, change) for (at, _), change in zip(corners[1:], changes, strict=True)]
 
 
 @record

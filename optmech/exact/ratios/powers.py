@@ -16,7 +16,7 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.exact.exponentials import exp_bracket
+from optmech.exact.exponentials import ball_of, exp_bracket
 from optmech.exact.number import Exact
 from optmech.exact.ratios.enclosures import Generator
 
@@ -49,7 +49,7 @@ def name_of(order: Fraction) -> str:
 
 def limit_of(order: Fraction, rate: Exact) -> tuple[Fraction, Fraction]:
     """Bounds of the limit on D_f that D_a <= rate is, for rates up to ``LARGEST_RATE``."""
-    low, high = exp_bracket(Exact(rate.factor * abs(order - 1), rate.log_of))
+    low, high = exp_bracket(rate.times(abs(order - 1)))
     assert high is not None
     return (low - 1, high - 1) if order > 1 else (1 - 1 / low, 1 - 1 / high)
 
@@ -64,10 +64,6 @@ def power_generator(order: Fraction) -> Generator:
     """The generator of an order."""
     a = float(order)
     sign = 1.0 if order > 1 else -1.0
-
-    def exact() -> Any:
-        """The order as a ball of the precision at the time."""
-        return flint.arb(flint.fmpq(order.numerator, order.denominator))
 
     def terms(p: Floats, q: Floats) -> Floats:
         with np.errstate(all="ignore"):
@@ -90,7 +86,7 @@ def power_generator(order: Fraction) -> Generator:
             return np.asarray(abs(a - 1) * (1 - np.power(base, a / (a - 1))))
 
     def intercept_ball(alpha: Any) -> Any:
-        ball = exact()
+        ball = ball_of(order)
         base = 1 + int(sign) * alpha / ball
         if not base > 0:
             # the slope is at its limit, where t^a is 0 for a > 1, and has no bound for a < 1
@@ -100,7 +96,7 @@ def power_generator(order: Fraction) -> Generator:
         return abs(ball - 1) * (1 - base ** (ball / (ball - 1)))
 
     def term_ball(p: Any, q: Any) -> Any:
-        return int(sign) * q * ((p / q) ** exact() - 1)
+        return int(sign) * q * ((p / q) ** ball_of(order) - 1)
 
     lowest, highest = -(2.0**50), 2.0**50
     if order > 1:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Bools, Floats
 from optmech.base.read_only import record
 from optmech.exact.number import Exact
 from optmech.lp.assembly import Assembly
@@ -33,6 +32,8 @@ class Part(Protocol):
 
     convex: ClassVar[bool] = True
     """Whether it limits a convex function, kept by mixing; else it is kept by the cone."""
+    limited_by: ClassVar[str] = "maximum"
+    """The field with its limits."""
     may_be_slack: ClassVar[bool] = False
     """Whether large programs are worth a try without it first."""
 
@@ -56,13 +57,15 @@ class Part(Protocol):
         it); totals of losses and distortions may miss by its size.
         """
 
-    @abstractmethod
     def tightened(self, margin: float) -> Self:
         """With limits that are stricter by a relative margin."""
+        limit = getattr(self, self.limited_by) * (1 - margin)
+        return replace(self, **{self.limited_by: limit})  # type: ignore[type-var]
 
-    @abstractmethod
     def weights(self) -> Floats | float:
-        """(S,): positive where the row of a secret moves a sum with others' rows."""
+        """(S,): positive where the row of a secret moves a sum with others' rows; zero where rows
+        count one by one, or by what the prior makes of them."""
+        return 0.0
 
     def without_tiny(self, most: float = 0.0) -> Self:
         """With ratios that leave no more than rounding, or than ``most``, taken for one; itself if
@@ -85,12 +88,12 @@ class PushedPart(Part):
     right: Any
 
     @property
-    def nearly_equal(self) -> NDArray[np.bool_]:
+    def nearly_equal(self) -> Bools:
         """Which pairs (m,) may hardly differ."""
         return np.zeros(self.left.shape[0], dtype=bool)
 
     def weights(self) -> Floats:
-        return np.asarray(sum(np.asarray(s.sum(axis=0)).ravel() for s in (self.left, self.right)))
+        return np.asarray(self.left.sum(axis=0) + self.right.sum(axis=0))
 
     def equal_pushes(self) -> Sequence[tuple[Floats, Floats]]:
         tight = self.nearly_equal

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.certificate.families import DivergenceMultipliers
 from optmech.exact.ratios.generators import generator
 from optmech.lp.assembly import Assembly
-from optmech.lp.blocks import Informed, Perspective, Point, Sense, entries
+from optmech.lp.blocks import Informed, Perspective, Point, entries
 from optmech.lp.families.base import Part, PushedPart, Reader
 from optmech.lp.families.ratios import NO_ROOM
 
@@ -24,6 +22,7 @@ from optmech.lp.families.ratios import NO_ROOM
 class DivergencePart(PushedPart):
     """D_f(left P ‖ right P) <= limit, for the generator called ``name``."""
 
+    limited_by = "limit"
     number: int
     name: str
     left: Floats
@@ -49,11 +48,8 @@ class DivergencePart(PushedPart):
         # rounding of the matrix moves the root of a divergence by about as much
         return float(((np.sqrt(spent) + guard) / np.sqrt(self.limit) - 1).max())
 
-    def tightened(self, margin: float) -> DivergencePart:
-        return replace(self, limit=self.limit * (1 - margin))
-
     @property
-    def nearly_equal(self) -> NDArray[np.bool_]:
+    def nearly_equal(self) -> Bools:
         return self.limit < NO_ROOM**2
 
 
@@ -79,7 +75,7 @@ class InformationPart(Part):
         slopes = _perspectives(lp, "kl", ends, unit, np.zeros(count), sp.coo_array(each))
         total = sp.coo_array((self.prior[used], (np.zeros(count, int), shared)))
         none = sp.coo_array((1, lp.secrets * lp.blocks))
-        limit = lp.link(Sense.AT_MOST, np.ones(1), none, total)
+        limit = lp.link(np.ones(1), none, total)
         lp.informed.append(Informed(self.prior, self.maximum, common, limit))
 
         def read(point: Point) -> dict[int, Any]:
@@ -95,9 +91,6 @@ class InformationPart(Part):
         spent = float(self.prior[used] @ generator("kl").terms(matrix[used], common).sum(axis=1))
         # as for a divergence: rounding moves the root
         return float((np.sqrt(max(spent, 0.0)) + guard) / np.sqrt(self.maximum) - 1)
-
-    def tightened(self, margin: float) -> InformationPart:
-        return replace(self, maximum=self.maximum * (1 - margin))
 
     def weights(self) -> Floats:
         return self.prior
@@ -128,7 +121,7 @@ def _perspectives(
         return lp.local(entries((count, int(copy[-1]) + 1), one, other), equal=True)
 
     left, right = equal(p, ends[0]), equal(q, ends[1])
-    total = lp.link(Sense.AT_MOST, most, lp.over_blocks(np.ones(count), w), shared)
+    total = lp.link(most, lp.over_blocks(np.ones(count), w), shared)
     lp.perspectives.append(Perspective(kind, p, q, w, unit, left, right, total))
 
     def read(point: Point) -> tuple[Floats, Floats]:

@@ -13,7 +13,7 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.certificate.families import AttackMultipliers, Leakage
 from optmech.lp.assembly import Assembly
-from optmech.lp.blocks import Point, Sense
+from optmech.lp.blocks import Point
 from optmech.lp.families.base import LARGEST_LOG, Part, Reader
 
 
@@ -28,7 +28,7 @@ class LossPart(Part):
 
     def write(self, lp: Assembly) -> Reader:
         rows = lp.weighted_rows(self.weighted, self.per_secret)
-        limit = lp.link(Sense.AT_MOST, np.full(rows.shape[0], float(self.maximum)), rows)
+        limit = lp.link(np.full(rows.shape[0], float(self.maximum)), rows)
 
         return lambda point: {self.number: point.links[limit]}
 
@@ -36,13 +36,6 @@ class LossPart(Part):
         per_row = (self.weighted * matrix).sum(axis=1)
         spent = float(per_row.max() if self.per_secret else per_row.sum())
         return (spent - self.maximum) / max(self.maximum, spent, 1e-300) - abs(guard)
-
-    def tightened(self, margin: float) -> LossPart:
-        return replace(self, maximum=self.maximum * (1 - margin))
-
-    def weights(self) -> float:
-        """Rows count one by one, or by what the prior makes of them: none moves another's."""
-        return 0.0
 
 
 @record
@@ -59,8 +52,8 @@ class BiasPart(Part):
 
     def write(self, lp: Assembly) -> Reader:
         rows = lp.weighted_rows(self._apart(), per_secret=True)
-        most = np.full(lp.secrets, float(self.maximum))
-        above, below = (lp.link(Sense.AT_MOST, most, sign * rows) for sign in (1, -1))
+        most = np.full(lp.secrets, self.maximum)
+        above, below = (lp.link(most, sign * rows) for sign in (1, -1))
 
         return lambda point: {self.number: np.array([point.links[above], point.links[below]])}
 
@@ -69,13 +62,6 @@ class BiasPart(Part):
         off = float(np.abs((apart * matrix).sum(axis=1)).max())
         size = max(self.maximum, float(np.abs(apart).max()), 1e-300)
         return (off - self.maximum) / size - abs(guard)
-
-    def tightened(self, margin: float) -> BiasPart:
-        return replace(self, maximum=self.maximum * (1 - margin))
-
-    def weights(self) -> float:
-        """Rows count one by one: none moves another's."""
-        return 0.0
 
 
 @record
@@ -91,7 +77,7 @@ class DistortionPart(Part):
     def write(self, lp: Assembly) -> Reader:
         column, rows = lp.extreme_rows(self.weighted, 0.0)
         total = lp.over_blocks(np.array([-1.0]), np.array([column]))
-        limit = lp.link(Sense.AT_MOST, np.array([-float(self.minimum)]), total)
+        limit = lp.link(np.array([-float(self.minimum)]), total)
 
         return lambda point: {
             self.number: AttackMultipliers(float(point.links[limit][0]), point.local[rows].T)
@@ -134,7 +120,7 @@ class LeakagePart(Part):
     def write(self, lp: Assembly) -> Reader:
         played = add_gains(lp, self.weighted, 0.0, regrets=lp.has_pairs)
         total = lp.over_blocks(np.array([played.sign]), np.array([played.column]))
-        limit = lp.link(Sense.AT_MOST, np.array([self.maximum - played.constant]), total)
+        limit = lp.link(np.array([self.maximum - played.constant]), total)
 
         def read(point: Point) -> dict[int, Any]:
             weight = float(point.links[limit][0])

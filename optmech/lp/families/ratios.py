@@ -4,18 +4,17 @@ Ratios of pushed distributions, a local row for every pair, with a slack where �
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Indices, slices
 from optmech.base.read_only import record
 from optmech.certificate.families import ApproximateMultipliers, PairMultipliers, Ratio
 from optmech.certificate.families.ratio import reported
 from optmech.lp.assembly import Assembly
-from optmech.lp.blocks import HeldColumns, Point, Sense, entries
+from optmech.lp.blocks import HeldColumns, PairCone, Point, entries
 from optmech.lp.families.base import LARGEST_LOG, ColumnRows, Part, PushedPart, Reader, excess_ratio
 
 MAX_LOG_RATIO = 40.0
@@ -28,10 +27,21 @@ TINY = 1e-9
 _UNIT = 2.0**-53
 _NORMAL = 1e-280
 """From here on quotients of probabilities neither overflow nor lose digits."""
+_AT_A_TIME = 2**21
+"""Pairs that are judged at a time: what is made for each takes memory."""
 _CACHED = 2**15
 """Entries that stay in the cache between two passes."""
 NO_ROOM = 1e-8
 """Log ratios of distributions below this leave nothing to spare: release makes them equal."""
+
+_Limited = TypeVar("_Limited", "Ratios", "LiftedPart", "ApproximatePart")
+
+
+def _with_ones(part: _Limited, tiny: Bools) -> _Limited:
+    """The part with these of its ratios taken for one; itself where they are."""
+    if not (tiny & (part.log_ratio > 0)).any():
+        return part
+    return replace(part, log_ratio=np.where(tiny, 0.0, part.log_ratio))
 
 
 @record
@@ -42,14 +52,14 @@ class Ratios(Part):
     convex = False
     log_ratio: Floats
     number: int = JOINT
-    window: NDArray[np.bool_] | None = None
+    window: Bools | None = None
 
     def write(self, lp: Assembly) -> Reader:
-        i, j = np.nonzero(self.log_ratio <= MAX_LOG_RATIO)
+        i, j = pairs_where(self.log_ratio <= MAX_LOG_RATIO)
         active = None if self.window is None else self.window[i]
         if lp.held is not None:
             i, j, active = tightest_to_held(lp.held, (i, j), self.log_ratio, active)
-        group = lp.pairs(i, j, self.log_ratio[i, j], active)
+        group = lp.pairs(PairCone(i, j, self.log_ratio[i, j], active))
 
         def read(point: Point) -> dict[int, Any]:
             coo = point.cone.tocoo()
@@ -59,7 +69,8 @@ class Ratios(Part):
                 pair, block = pair[own], block[own]
             value = coo.data if own.all() else coo.data[own]
             pair = pair - group.start
-            found = PairMultipliers(i[pair], j[pair], block, value)
+            first, second = i[pair].astype(np.int64), j[pair].astype(np.int64)
+            found = PairMultipliers(first, second, block, value)
             return {self.number: found}
 
         return read
@@ -67,38 +78,40 @@ class Ratios(Part):
     def violation(self, matrix: Floats, guard: float) -> float:
         """P[i,o] / (e^r P[j,o]) - 1, charged with the rounding of ε·d, exp, and up to three
         roundings: what is <= 0 holds, whatever ``guard`` is."""
-        constrained = np.isfinite(self.log_ratio)
-        if not constrained.any():
+        if not np.isfinite(self.log_ratio).any():
             return -1.0
-        bounded = np.where(constrained, self.log_ratio, 0)
-        with np.errstate(over="ignore"):
-            factor = np.exp(self.log_ratio) * (1 - _UNIT * (10 + 4 * bounded))
-        factor = np.maximum(factor, 1.0)
         used = reported(matrix) if self.window is None else np.arange(matrix.shape[1])
         shown = matrix[:, used]
-        if self.window is None and shown.min() >= _NORMAL:
-            return _tightest(np.where(constrained, 1 / factor, 0.0), shown) - 1
-        return _tightest_with_zeros(constrained, factor, shown, self.window) - 1
+        plain = self.window is None and shown.min() >= _NORMAL
+        most, inverse = 0.0, 1 / shown if plain else shown
+        for own in slices(len(matrix), len(matrix), _AT_A_TIME):
+            log_ratio = self.log_ratio[own]
+            constrained = np.isfinite(log_ratio)
+            bounded = np.where(constrained, log_ratio, 0)
+            with np.errstate(over="ignore"):
+                factor = np.exp(log_ratio) * (1 - _UNIT * (10 + 4 * bounded))
+            factor = np.maximum(factor, 1.0)
+            if plain:
+                found = _tightest(np.where(constrained, 1 / factor, 0.0), shown[own], inverse)
+            else:
+                window = None if self.window is None else self.window[own]
+                found = _tightest_with_zeros(constrained, factor, shown[own], shown, window)
+            most = max(most, found)
+        return most - 1
 
     def tightened(self, margin: float) -> Ratios:
         """As it is: repair keeps ratios by a margin of its own."""
         return self
 
-    def weights(self) -> float:
-        return 0.0
-
     def without_tiny(self, most: float = 0.0) -> Ratios:
-        tiny = self.log_ratio <= max(TINY, most)
-        if not (tiny & (self.log_ratio > 0)).any():
-            return self
-        return replace(self, log_ratio=np.where(tiny, 0.0, self.log_ratio))
+        return _with_ones(self, self.log_ratio <= max(TINY, most))
 
 
 @record
 class Window(Ratios):
     """The same of one family, wherever window[i,o]."""
 
-    window: NDArray[np.bool_] = field(kw_only=True)
+    window: Bools = field(kw_only=True)
 
     @classmethod
     def of(cls, number: int, family: Ratio) -> Window | None:
@@ -110,10 +123,10 @@ class Window(Ratios):
 
 def tightest_to_held(
     held: HeldColumns,
-    pairs: tuple[Ints, Ints],
+    pairs: tuple[Indices, Indices],
     log_ratio: Floats,
-    active: NDArray[np.bool_] | None,
-) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    active: Bools | None,
+) -> tuple[Indices, Indices, Bools]:
     """The pairs with a variable, and the blocks where each counts: next to rows that are held, a
     variable has one tightest limit from above and one from below in every block."""
     i, j = pairs
@@ -140,28 +153,40 @@ def tightest_to_held(
     return i, j, out
 
 
-def _tightest(share: Floats, matrix: Floats) -> float:
-    """The largest share_ij P[i,o] / P[j,o], where no quotient can overflow."""
-    inverse = 1 / matrix
+def pairs_where(chosen: Bools) -> tuple[Indices, Indices]:
+    """Ends of the pairs (S, S) that are chosen, row by row, as short numbers: of thousands of
+    secrets they are most of a program."""
+    count = chosen.sum(axis=1)
+    i = np.repeat(np.arange(len(chosen), dtype=np.int32), count)
+    j, end = np.empty(len(i), dtype=np.int32), np.cumsum(count)
+    for own, first, last in zip(chosen, end - count, end, strict=True):
+        j[first:last] = np.flatnonzero(own)
+    return i, j
+
+
+def _tightest(share: Floats, matrix: Floats, inverse: Floats) -> float:
+    """The largest share_ij P[i,o] / Q[j,o] of rows P, where no quotient can overflow; ``inverse``
+    is 1 / Q."""
     most: Floats = np.empty(share.shape)
-    step = max(1, _CACHED // matrix.shape[1])
-    for begin in range(0, len(matrix), step):
-        part = inverse[begin : begin + step]
+    for own in slices(len(inverse), matrix.shape[1], _CACHED):
+        part = inverse[own]
         product = np.empty_like(part)
         for i, row in enumerate(matrix):
             np.multiply(part, row, out=product)
-            product.max(axis=1, out=most[i, begin : begin + step])
+            product.max(axis=1, out=most[i, own])
     most *= share
     return float(most.max())
 
 
 def _tightest_with_zeros(
-    constrained: NDArray[np.bool_],
+    constrained: Bools,
     factor: Floats,
     matrix: Floats,
-    window: NDArray[np.bool_] | None,
+    whole: Floats,
+    window: Bools | None,
 ) -> float:
-    """The same for any entries >= 0, where 0 <= 0 holds."""
+    """The same of rows of ``matrix`` over those of ``whole`` for any entries >= 0, where 0 <= 0
+    holds."""
     worst = 0.0
     for i in range(len(matrix)):
         others = np.flatnonzero(constrained[i])
@@ -169,7 +194,7 @@ def _tightest_with_zeros(
         if not len(others) or not len(columns):
             continue
         left = matrix[i, columns][None, :]
-        right = matrix[np.ix_(others, columns)]
+        right = whole[np.ix_(others, columns)]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             allowed = np.where(right > 0, right * factor[i, others][:, None], 0.0)
             tightness = np.where(left > 0, left / allowed, 0.0)
@@ -181,6 +206,7 @@ def _tightest_with_zeros(
 class LiftedPart(PushedPart):
     """left v <= exp(log_ratio) right v in every column."""
 
+    limited_by = "log_ratio"
     number: int
     left: Floats
     right: Floats
@@ -197,20 +223,14 @@ class LiftedPart(PushedPart):
         spare = np.where(self.log_ratio < NO_ROOM, -abs(guard), guard)
         return float((over.max(axis=1, initial=-1.0) + spare).max(initial=-1.0))
 
-    def tightened(self, margin: float) -> LiftedPart:
-        return replace(self, log_ratio=self.log_ratio * (1 - margin))
-
     def without_tiny(self, most: float = 0.0) -> LiftedPart:
-        tiny = self.log_ratio < max(NO_ROOM, most)
-        if not (tiny & (self.log_ratio > 0)).any():
-            return self
-        return replace(self, log_ratio=np.where(tiny, 0.0, self.log_ratio))
+        return _with_ones(self, self.log_ratio < max(NO_ROOM, most))
 
     def column_rows(self) -> ColumnRows:
         return ColumnRows(self.left, self.right, self.log_ratio)
 
     @property
-    def nearly_equal(self) -> NDArray[np.bool_]:
+    def nearly_equal(self) -> Bools:
         return self.log_ratio < NO_ROOM
 
 
@@ -218,6 +238,7 @@ class LiftedPart(PushedPart):
 class ApproximatePart(PushedPart):
     """Σ_o max(0, left P - exp(log_ratio) right P) <= delta."""
 
+    limited_by = "delta"
     number: int
     left: sp.csr_array
     right: sp.csr_array
@@ -234,7 +255,7 @@ class ApproximatePart(PushedPart):
         slack = (-np.ones(count), np.arange(count), columns)
         rows = lp.local(entries(shape, (body.data, row, s), slack))
         total = lp.over_blocks(np.ones(count), columns)
-        limit = lp.link(Sense.AT_MOST, np.full(count, float(self.delta)), total)
+        limit = lp.link(np.full(count, self.delta), total)
 
         def read(point: Point) -> dict[int, Any]:
             weight = point.links[limit]
@@ -252,10 +273,4 @@ class ApproximatePart(PushedPart):
         return most - self.delta + (guard if most > 0 else 0.0)
 
     def without_tiny(self, most: float = 0.0) -> ApproximatePart:
-        small = self.log_ratio < most
-        if not (small & (self.log_ratio > 0)).any():
-            return self
-        return replace(self, log_ratio=np.where(small, 0.0, self.log_ratio))
-
-    def tightened(self, margin: float) -> ApproximatePart:
-        return replace(self, delta=self.delta * (1 - margin))
+        return _with_ones(self, self.log_ratio < most)

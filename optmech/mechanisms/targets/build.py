@@ -24,7 +24,7 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, SolverError
-from optmech.exact.checked import float_or_nan, probability
+from optmech.exact.checked import float_or_nan, one_of, probability
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.mechanisms.targets.design import Outside, TargetDesign, dual_value
 from optmech.problem import DistributionPrivacy, Problem
@@ -285,10 +285,7 @@ def read_family(
     read, values, shares = read_joint(
         inputs, distance, weights, where="inputs", secrets=secrets, observables=to
     )
-    if outside not in ("target", "nearest"):
-        raise ProblemError(
-            f"{outside!r} is unknown", where="outside", remedy='Use "target" or "nearest"'
-        )
+    one_of(outside, ("target", "nearest"), "outside")
     n, m = values.shape
     known = [domain for domain in map(domain_of, inputs) if domain is not None]
     first = secrets or (known[0] if known else Domain.range(n))

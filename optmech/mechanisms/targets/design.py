@@ -75,31 +75,6 @@ class Misestimation:
         return misestimated(divergence, self.closeness, self.promised)
 
 
-def measure(design: TargetDesign, actual: Sequence[Distribution]) -> Misestimation:
-    """Push the actual distributions through the mechanisms, in whole numbers."""
-    if len(actual) != len(design.plans):
-        raise ProblemError(
-            f"{len(actual)} distributions for {len(design.plans)} auxiliary inputs", where="actual"
-        )
-    given = [Shares.of(value, f"actual[{t}]") for t, value in enumerate(actual)]
-    for t, lam in enumerate(given):
-        if len(lam) != len(design.secrets):
-            raise ProblemError(
-                f"{len(lam)} weights for {len(design.secrets)} secrets", where=f"actual[{t}]"
-            )
-    outputs = [rows.push(lam) for rows, lam in zip(design.rows, given, strict=True)]
-    pairs = list(itertools.permutations([output.weights for output in outputs], 2))
-    found = {"max": largest_divergence(outputs)} | {
-        name: max((measured(p, q) for p, q in pairs), default=0.0)
-        for name, measured in FUNCTIONS.items()
-        if name != "max"
-    }
-    assumed = [plan.first for plan in design.plans]
-    closeness = max(map(largest_divergence, zip(assumed, given, strict=True)))
-    promised = largest_divergence(design.exact_outputs)
-    return Misestimation(tuple(outputs), closeness, promised, found)
-
-
 Task = Literal["coupling", "target"]
 Outside = Literal["target", "nearest"]
 NAMELESS = "matrix"
@@ -275,7 +250,17 @@ class TargetDesign(ProvedLoss):
     @property
     def checks(self) -> Iterator[Check]:
         """Every row, the outputs, and every plan of a coupling."""
-        return _checks(self)
+        count, (n, m) = len(self.plans), self.distance.shape
+        detail = f"{count} inputs, whole numbers, every row a distribution"
+        yield Check("distributions", None, count * n * (m + 1), True, 0.0, detail)
+        yield _closeness(self)
+        if self.task == "coupling":
+            for name, plan in zip(self.names, self.plans, strict=True):
+                yield _optimality(name, plan, self)
+            for name, plan, sources in zip(
+                self.names, self.plans, self.crowded, strict=bool(self.crowded)
+            ):
+                yield _worst_move(name, plan, sources, self.distance)
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -309,7 +294,28 @@ class TargetDesign(ProvedLoss):
         """What the outputs really are when inputs are drawn from ``actual`` and not from the λ_t
         that the mechanisms were made for: measured exactly, beside the bounds of Kawamoto and
         Murakami, Allerton 2019, Theorem 3."""
-        return measure(self, actual)
+        if len(actual) != len(self.plans):
+            raise ProblemError(
+                f"{len(actual)} distributions for {len(self.plans)} auxiliary inputs",
+                where="actual",
+            )
+        given = [Shares.of(value, f"actual[{t}]") for t, value in enumerate(actual)]
+        for t, lam in enumerate(given):
+            if len(lam) != len(self.secrets):
+                raise ProblemError(
+                    f"{len(lam)} weights for {len(self.secrets)} secrets", where=f"actual[{t}]"
+                )
+        outputs = [rows.push(lam) for rows, lam in zip(self.rows, given, strict=True)]
+        pairs = list(itertools.permutations([output.weights for output in outputs], 2))
+        found = {"max": largest_divergence(outputs)} | {
+            name: max((measured(p, q) for p, q in pairs), default=0.0)
+            for name, measured in FUNCTIONS.items()
+            if name != "max"
+        }
+        assumed = [plan.first for plan in self.plans]
+        closeness = max(map(largest_divergence, zip(assumed, given, strict=True)))
+        promised = largest_divergence(self.exact_outputs)
+        return Misestimation(tuple(outputs), closeness, promised, found)
 
     def summary(self) -> dict[str, Any]:
         """The design's figures as plain values, ready for JSON."""
@@ -358,21 +364,6 @@ def conditional(plan: RationalPlan, distance: Floats, outside: Outside) -> Ratio
         else:
             rows[x][support[int(distance[x, support].argmin())]] = 1
     return RationalRows(tuple(map(tuple, rows)))
-
-
-def _checks(design: TargetDesign) -> Iterator[Check]:
-    """Every row, the outputs, and every plan of a coupling."""
-    count, (n, m) = len(design.plans), design.distance.shape
-    detail = f"{count} inputs, whole numbers, every row a distribution"
-    yield Check("distributions", None, count * n * (m + 1), True, 0.0, detail)
-    yield _closeness(design)
-    if design.task == "coupling":
-        for name, plan in zip(design.names, design.plans, strict=True):
-            yield _optimality(name, plan, design)
-        for name, plan, sources in zip(
-            design.names, design.plans, design.crowded, strict=bool(design.crowded)
-        ):
-            yield _worst_move(name, plan, sources, design.distance)
 
 
 def _closeness(design: TargetDesign) -> Check:

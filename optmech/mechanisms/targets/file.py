@@ -37,10 +37,9 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.rationals import Shares
 from optmech.spaces.tabulated import NAMED, table
 from optmech.transport.joint import Multipliers
-from optmech.transport.rational import RationalPlan
+from optmech.transport.rational import Flows, RationalPlan
 
 Plain = Any
-Flows = dict[tuple[int, int], int]
 _WHERE = "targets"
 _LONGEST = 100_000
 _WHOLE, _SIGNED = digits(_LONGEST), digits(_LONGEST, "-?")
@@ -81,7 +80,10 @@ def _family(task: str, order: object, shape: tuple[int, ...], count: int) -> Cod
         _design,
         _WHERE,
         task=one_of("task", ("coupling", "target")),
-        p=("order", Codec(_encode_order, partial(_decode_order, coupled))),
+        p=(
+            "order",
+            Codec(lambda order: "inf" if math.isinf(order) else 1, partial(_decode_order, coupled)),
+        ),
         epsilon=exact("epsilon"),
         delta=exact("delta", probability),
         outside=one_of("outside", ("target", "nearest")),
@@ -112,10 +114,6 @@ def _design(distance_name: str, **given: Any) -> TargetDesign:
     # their masses are added
     _require(distinct, "a point occurs twice in a set")
     return design
-
-
-def _encode_order(order: float) -> Plain:
-    return "inf" if math.isinf(order) else 1
 
 
 def _decode_order(coupled: bool, plain: Plain) -> float:

@@ -9,152 +9,27 @@ at these: it is private at every real shift (docs/theory.md).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from attrs import frozen
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.number import Number, parse_signed
 from optmech.exact.sampler import Bytes, system_bytes
 from optmech.noise.additive.certified import LatticeNoise
-from optmech.noise.additive.loss import LARGEST, NAMES, NoiseLoss, require_width
+from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.additive.real_loss import Cells, RealLoss
 
 MOST_CELLS = 50_000
 """Of one sensitivity."""
-MOST_CORNERS = 1000
 MOST_DRAWN = 10**6
 _DEEP = 4096
 _FARTHEST = 10_000
-
-Corners = tuple[tuple[Fraction, Fraction], ...]
-
-
-@frozen
-class RealLoss(ReadOnly):
-    """An even loss of real noise x: |x| ("absolute"), x² ("square"), 1 where |x| > ``width`` and 0
-    elsewhere ("threshold"), or straight from corner to corner of (|x|, loss), the first at 0, and
-    on with the last slope ("corners").
-
-    Examples
-    --------
-    >>> loss = om.noise.RealLoss.of([(0, 0), (1, 0), (2, 3)])
-    >>> print(loss(-1), loss(4))
-    0 9
-    >>> cells = loss.on(loss.corners[1][0] / 2)  # on a lattice of step 1/2
-    >>> [float(cells.below(k)) for k in range(5)]  # at 0, 1/2, 1, 3/2, 2
-    [0.0, 0.0, 0.0, 1.5, 3.0]
-    """
-
-    name: str
-    width: Fraction = Fraction(0)
-    corners: Corners = ()
-
-    @classmethod
-    def of(cls, loss: object, width: Number | None = None) -> RealLoss:
-        """A loss from its name, or from its corners; raises ProblemError for anything else."""
-        if isinstance(loss, RealLoss):
-            return loss
-        require_width(loss, width)
-        if not isinstance(loss, str):
-            return cls("corners", corners=_corners(loss))
-        if loss not in NAMES:
-            raise ProblemError(
-                f"{loss[:60]!r} is no loss of noise",
-                where="loss",
-                remedy=f"Give one of {', '.join(NAMES)}, or corners [(0, c), (x, c), …]",
-            )
-        return cls(loss) if width is None else cls(loss, rational(width, "width", positive=False))
-
-    def __call__(self, x: Fraction | int) -> Fraction:
-        """c(x), exactly."""
-        x = abs(Fraction(x))
-        if self.name == "absolute":
-            return x
-        if self.name == "square":
-            return x * x
-        if self.name == "threshold":
-            return Fraction(x > self.width)
-        k = max(k for k, (place, _) in enumerate(self.corners) if place <= x)
-        (a, low), (b, high) = self.corners[min(k, len(self.corners) - 2) :][:2]
-        return low + (high - low) * (x - a) / (b - a)
-
-    @property
-    def words(self) -> str:
-        """The loss in words."""
-        named = {"absolute": "expected |noise|", "square": "expected noise²"}
-        if self.name == "threshold":
-            return f"probability of noise beyond ±{float(self.width):g}"
-        return named.get(self.name, f"expected loss straight between {len(self.corners)} corners")
-
-    def on(self, step: Fraction) -> Cells:
-        """What the loss is on a lattice of this step."""
-        zero, one, quarter = Fraction(0), Fraction(1), Fraction(1, 4)
-        if self.name == "absolute":
-            above = NoiseLoss("table", (quarter, one), one, zero)
-            return Cells(NoiseLoss.of("absolute"), above, step, zero)
-        if self.name == "square":
-            above = NoiseLoss("function", (quarter / 3,), zero, one)
-            return Cells(NoiseLoss.of("square"), above, step * step, quarter)
-        if self.name == "threshold":
-            zeros = math.ceil(self.width / step)
-            means = [self._beyond(k, self.width / step) for k in range(zeros + 2)]
-            below = (zero,) * (zeros + 1) + (one,)
-            return Cells(
-                NoiseLoss("table", below, zero, zero),
-                NoiseLoss("table", tuple(means), zero, zero),
-                one,
-                zero,
-            )
-        last = self.corners[-1][0]
-        places = [k * step for k in range(math.ceil(last / step) + 2)]
-        values = [self(x) for x in places]
-        slope = values[-1] - values[-2]
-        means = [self._mean(k, step) for k in range(len(places))]
-        charge = max((self._over(x, y, step) for x, y in pairwise(places)), default=zero)
-        return Cells(
-            NoiseLoss("table", tuple(values), slope, zero),
-            NoiseLoss("table", tuple(means), slope, zero),
-            one,
-            charge,
-        )
-
-    @staticmethod
-    def _beyond(k: int, end: Fraction) -> Fraction:
-        """How much of the cell k lies beyond ±end, both in steps."""
-        if k == 0:
-            return max(Fraction(0), 1 - 2 * end)
-        return min(Fraction(1), max(Fraction(0), k + Fraction(1, 2) - end))
-
-    def _mean(self, k: int, step: Fraction) -> Fraction:
-        """The mean over the cell k."""
-        low, high = (k - Fraction(1, 2)) * step, (k + Fraction(1, 2)) * step
-        inner = [x for place, _ in self.corners for x in (-place, place) if low < x < high]
-        ends = sorted({low, high, *inner})
-        return sum((y - x) * (self(x) + self(y)) / 2 for x, y in pairwise(ends)) / step
-
-    def _over(self, low: Fraction, high: Fraction, step: Fraction) -> Fraction:
-        """By how much the chord between neighbours on the lattice is above the loss, at most."""
-        a, b = self(low), self(high)
-        inner = [x for x, _ in self.corners if low < x < high]
-        return max((a + (b - a) * (x - low) / step - self(x) for x in inner), default=Fraction(0))
-
-
-@frozen
-class Cells(ReadOnly):
-    """A loss on a lattice, in units of ``unit``: what its points cost at least when all rounded
-    noise is charged ``charge`` more than it costs, and the means over cells."""
-
-    below: NoiseLoss
-    above: NoiseLoss
-    unit: Fraction
-    charge: Fraction
 
 
 class CellNoise(LatticeNoise):
@@ -177,51 +52,52 @@ class CellNoise(LatticeNoise):
 
     @cached_property
     def costs(self) -> Cells:
-        """The loss on the lattice."""
-        return self.measure.on(self.step)
+        """The loss on the lattice that the lower bound is proved on."""
+        return self.measure.on(self.sensitivity / self.bounding)
 
     @property
     def minorant(self) -> NoiseLoss:
         return self.costs.below
 
+    @cached_property
+    def _means(self) -> Cells:
+        return self.measure.on(self.step)
+
     @property
     def majorant(self) -> NoiseLoss:
-        return self.costs.above
+        return self._means.above
 
     @property
     def charged(self) -> NoiseLoss:
         # a bound of the lower one is sharper, and the noise hardly dearer
         return self.costs.below
 
-    @property
-    def measured(self) -> str:
-        """The loss in words."""
-        return self.measure.words
-
     @cached_property
     def exact_loss(self) -> Fraction:
         """E c(Z), exactly."""
-        return self.costs.unit * self.law.expected(self.majorant)
+        return self._means.unit * self.law.expected(self.majorant)
 
-    def _bound(self) -> Fraction:
-        return self.costs.unit * (super()._bound() - self.costs.charge)
+    @property
+    def units(self) -> tuple[Fraction, Fraction]:
+        """What one unit of the loss on the lattice of the bound is, and what all noise is charged
+        there beyond its loss."""
+        return self.costs.unit, self.costs.charge
 
     @property
     def shown(self) -> str:
         """The law in words."""
-        ends = "geometric beyond" if self.law.tails else "none beyond"
-        return (
-            f"density constant on cells of {float(self.step):.6g}, {self.law.n} to either side, "
-            f"{ends}"
-        )
+        ends = "geometric" if self.law.tails else "none"
+        return f"density constant on cells of {float(self.step):.6g}, {self.edge}, {ends} beyond"
 
     @property
-    def described(self) -> tuple[int, str]:
-        """How many numbers make up the law, and what they are in words."""
-        law = self.law
-        tails = f"{len(law.tails)} geometric tails a side" if law.tails else "no tails"
-        detail = f"whole numbers over 2^{law.bits} on {2 * law.n + 1} cells, {tails}, of sum one"
-        return law.n + 1 + len(law.tails), detail
+    def edge(self) -> str:
+        """Where the window of the law ends, in words."""
+        return f"{self.law.n} to either side"
+
+    @property
+    def within(self) -> str:
+        """What the window of the law is, in words."""
+        return f"on {2 * self.law.n + 1} cells"
 
     @property
     def stated(self) -> dict[str, object]:
@@ -241,10 +117,6 @@ class CellNoise(LatticeNoise):
         found: Floats = np.array([at(place) for place in given.ravel().tolist()])
         return float(found[0]) if given.ndim == 0 else found.reshape(given.shape)
 
-    def drawn(self, count: int, seed: int | None) -> Any:
-        """The cells of ``count`` draws."""
-        return self.law.sample(count, seed)
-
     def sample(
         self, size: int | None = None, *, bits: int = 64, seed: int | None = None
     ) -> Fraction | list[Fraction]:
@@ -256,11 +128,9 @@ class CellNoise(LatticeNoise):
         the operating system's entropy; a seed makes draws reproducible and unfit for release.
         Raises ProblemError for a size or bits that are none.
         """
-        count = 1 if size is None else whole(size, "size", 0, MOST_DRAWN)
         fine = whole(bits, "bits", 0, _DEEP)
-        drawn = [draw.within(fine) for draw in self._draws(count, seed)]
-        made = [(low + Fraction(1, 2 << fine) - Fraction(1, 2)) * self.step for low in drawn]
-        return made[0] if size is None else made
+        middle = Fraction(1, 2 << fine) - Fraction(1, 2)
+        return self._each(size, seed, lambda draw: (draw.within(fine) + middle) * self.step)
 
     def release(
         self,
@@ -274,18 +144,20 @@ class CellNoise(LatticeNoise):
         times: as many bits of the noise are drawn as decide the rounding, so that this is the
         exact sum, rounded. Raises ProblemError for a value that is no finite number, a size or bits
         that are none."""
-        count = 1 if size is None else whole(size, "size", 0, MOST_DRAWN)
-        fine = whole(bits, "bits", 0, 1000)
-        true = signed(value)
-        made = [draw.rounded(true, self.step, fine) for draw in self._draws(count, seed)]
-        return made[0] if size is None else made
+        fine, true = whole(bits, "bits", 0, 1000), signed(value)
+        return self._each(size, seed, lambda draw: draw.rounded(true, self.step, fine))
 
-    def _draws(self, count: int, seed: int | None) -> list[_Draw]:
+    def _each(
+        self, size: int | None, seed: int | None, made: Callable[[_Draw], Fraction]
+    ) -> Fraction | list[Fraction]:
+        """What is made of one draw, or of ``size`` of them."""
+        count = 1 if size is None else whole(size, "size", 0, MOST_DRAWN)
         # cells and places within them are independent, also where a seed is given
         source = (
             system_bytes if seed is None else np.random.default_rng((whole(seed, "seed"), 1)).bytes
         )
-        return [_Draw(k, source) for k in self.law.sample(count, seed).tolist()]
+        found = [made(_Draw(k, source)) for k in self.law.sample(count, seed).tolist()]
+        return found[0] if size is None else found
 
 
 class _Draw:
@@ -317,62 +189,9 @@ class _Draw:
             depth *= 2
 
 
-def rational(value: Number, where: str, *, positive: bool = True) -> Fraction:
-    """A number >= 0 as a fraction; raises ProblemError for one below, for 0 where it must be
-    positive, and for logarithms, which are none."""
-    number = parse_exact(value, where=where, positive=positive)
-    if number.log_of is not None:
-        raise ProblemError("is no fraction", where=where, remedy="Give a number such as 5/2")
-    if not number.factor < LARGEST:
-        raise ProblemError("is above 2^60", where=where, remedy="Count in larger units")
-    return number.factor
-
-
 def signed(value: object) -> Fraction:
     """A finite number of any sign, exactly; raises ProblemError for anything else."""
-    if isinstance(value, str):
-        minus = value.strip().startswith("-")
-        size = rational(value.strip()[minus:], "value", positive=False)
-        return -size if minus else size
-    if isinstance(value, Fraction | int) and not isinstance(value, bool):
-        return Fraction(value)
-    if isinstance(value, bool):
-        raise ProblemError("a truth value is no number", where="value")
-    return Fraction(float(finite_array(value, where="value", ndim=0)))  # type: ignore[arg-type]
-
-
-def _corners(given: object) -> Corners:
-    try:
-        pairs = [(x, y) for x, y in given]  # type: ignore[attr-defined]
-    except (TypeError, ValueError) as error:
-        raise ProblemError(
-            "is no loss of real noise",
-            where="loss",
-            remedy=f"Give one of {', '.join(NAMES)}, or corners [(0, c), (x, c), …]",
-        ) from error
-    made = tuple(
-        (rational(x, f"loss[{k}]", positive=False), rational(y, f"loss[{k}]", positive=False))
-        for k, (x, y) in enumerate(pairs)
-    )
-    require_corners(made)
-    return made
-
-
-def require_corners(made: Corners) -> None:
-    """Raise ProblemError for corners that are too few, not in order, or end falling."""
-    if not 2 <= len(made) <= MOST_CORNERS:
-        raise ProblemError(
-            f"has {len(made)} corners", where="loss", remedy=f"Give 2 to {MOST_CORNERS:,}"
-        )
-    if made[0][0] != 0 or any(a[0] >= b[0] for a, b in pairwise(made)):
-        raise ProblemError(
-            "has corners that are not in order from 0",
-            where="loss",
-            remedy="Give (0, c) first, and then places that grow",
-        )
-    if made[-1][1] < made[-2][1]:
-        raise ProblemError(
-            "falls at its end, and so would become negative",
-            where="loss",
-            remedy="End it with a step of 0 or upwards, with which it goes on",
-        )
+    number = parse_signed(value, where="value")
+    if number.log_of is not None:
+        raise ProblemError("is no fraction", where="value", remedy="Give a number such as 5/2")
+    return number.factor

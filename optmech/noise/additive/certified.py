@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from optmech.base.arrays import Ints
+from optmech.base.bisection import least_whole
 from optmech.certificate.check import Check
 from optmech.certificate.proved import ProvedLoss
 from optmech.errors import ProblemError, VerificationError
@@ -36,8 +37,12 @@ class ProvedNoise(ProvedLoss):
     heading = "Noise"
     epsilon: Exact
     sensitivity: Any
+    law: Any
+    measure: Any
+    multipliers: Any
     numbers = "whole numbers"
     """What the noise is added to."""
+    tails = "geometric tails a side"
     _apart = frozenset({"multipliers", "tangents", "seconds"})
     _follows = ("lower_bound",)
 
@@ -58,13 +63,31 @@ class ProvedNoise(ProvedLoss):
 
     @property
     @abstractmethod
-    def shown(self) -> str:
-        """The law in words."""
+    def edge(self) -> str:
+        """Where the window of the law ends, in words."""
 
     @property
-    @abstractmethod
+    def shown(self) -> str:
+        """The law in words."""
+        ends = "geometric" if self.law.tails else "never"
+        return f"whole numbers over 2^{self.law.bits}, {ends} beyond {self.edge}"
+
+    @property
+    def within(self) -> str:
+        """What the window of the law is, in words."""
+        return f"up to {self.edge}"
+
+    @property
     def described(self) -> tuple[int, str]:
         """How many numbers make up the law, and what they are in words."""
+        law = self.law
+        tails = f"{len(law.tails)} {self.tails}" if law.tails else "no tails"
+        return law.count, f"whole numbers over 2^{law.bits} {self.within}, {tails}, of sum one"
+
+    @property
+    def measured(self) -> str:
+        """The loss in words."""
+        return str(self.measure.words)
 
     @property
     @abstractmethod
@@ -81,9 +104,22 @@ class ProvedNoise(ProvedLoss):
             )
         return self
 
-    @abstractmethod
-    def drawn(self, count: int, seed: int | None) -> Ints:
+    def drawn(self, count: int, seed: int | None) -> Any:
         """``count`` draws, exactly as likely as the law says."""
+        return self.law.sample(count, seed)
+
+    def _bound(self) -> Fraction:
+        """What the multipliers prove of all noise; 0 without any."""
+        return Fraction(0) if self.multipliers is None else self._proved(self.multipliers)
+
+    @abstractmethod
+    def _proved(self, found: Any) -> Fraction:
+        """What multipliers prove of all noise, on a lattice in its units."""
+
+    @cached_property
+    def exact_bound(self) -> Fraction:
+        """The lower bound that the multipliers prove, exactly; 0 without any."""
+        return max(Fraction(0), self._bound())
 
     @property
     def checks(self) -> Iterator[Check]:
@@ -128,7 +164,6 @@ class LatticeNoise(ProvedNoise):
     """Noise with a law on the integers, or on the cells of a lattice."""
 
     law: Law
-    multipliers: Any
 
     @property
     @abstractmethod
@@ -141,18 +176,24 @@ class LatticeNoise(ProvedNoise):
         """The loss on the lattice that the law is charged."""
 
     @property
+    def units(self) -> tuple[Fraction, Fraction]:
+        """What one unit of the loss on the lattice of the bound is, and what all noise is charged
+        there beyond its loss."""
+        return Fraction(1), Fraction(0)
+
+    def _bound(self) -> Fraction:
+        unit, charge = self.units
+        return unit * (super()._bound() - charge)
+
+    @property
     def charged(self) -> NoiseLoss:
         """The loss for which law and bound are searched together."""
         return self.majorant
 
-    def _bound(self) -> Fraction:
-        """What the multipliers prove of all noise on the lattice, in its units."""
-        raise NotImplementedError
-
-    @cached_property
-    def exact_bound(self) -> Fraction:
-        """The lower bound that the multipliers prove, exactly; 0 without any."""
-        return max(Fraction(0), self._bound())
+    @property
+    def bounding(self) -> int:
+        """The largest shift, in steps of the lattice that the lower bound is proved on."""
+        return self.steps
 
 
 class CertifiedNoise(LatticeNoise):
@@ -171,32 +212,19 @@ class CertifiedNoise(LatticeNoise):
         return self.measure
 
     @property
-    def measured(self) -> str:
-        """The loss in words."""
-        return self.measure.words
+    def edge(self) -> str:
+        """Where the window of the law ends, in words."""
+        return f"±{self.law.n}"
 
     @property
-    def shown(self) -> str:
-        """The law in words."""
-        ends = "geometric beyond" if self.law.tails else "never beyond"
-        return f"whole numbers over 2^{self.law.bits}, {ends} ±{self.law.n}"
-
-    @property
-    def described(self) -> tuple[int, str]:
-        """How many numbers make up the law, and what they are in words."""
-        law = self.law
-        tails = f"{len(law.tails)} geometric tails a side" if law.tails else "no tails"
-        detail = f"whole numbers over 2^{law.bits} for |k| <= {law.n}, {tails}, of sum one"
-        return law.n + 1 + len(law.tails), detail
+    def within(self) -> str:
+        """What the window of the law is, in words."""
+        return f"for |k| <= {self.law.n}"
 
     @cached_property
     def exact_loss(self) -> Fraction:
         """E c(Z), exactly."""
         return self.law.expected(self.measure)
-
-    def drawn(self, count: int, seed: int | None) -> Ints:
-        """``count`` draws, exactly as likely as the law says."""
-        return self.law.sample(count, seed)
 
     def pmf(self, k: int) -> Fraction:
         """P(Z = k), exactly; raises ProblemError unless k is a whole number, or where it lies more
@@ -235,15 +263,12 @@ class CertifiedNoise(LatticeNoise):
         Of m releases each gets a level of 1 - (1 - level)/m, and what all their intervals share is
         returned (Bonferroni): where they share nothing, the most likely number.
         """
-        values, low, high = _numbers(released), _end(low, "low"), _end(high, "high")
+        values, (least, most) = _numbers(released), _ends(low, high)
         wide = _reach(self.law, 1 - (1 - _stated_level(level)) / len(values))
-        first, last = max(values) - wide, min(values) + wide
-        first = first if low is None else max(first, low)
-        last = last if high is None else min(last, high)
+        first, last = max(max(values) - wide, least), min(min(values) + wide, most)
         if first > last:
-            only = self.most_likely(values, low=low, high=high)
-            return only, only
-        return first, last
+            first = last = self.most_likely(values, low=low, high=high)
+        return int(first), int(last)
 
     def most_likely(
         self, released: int | Sequence[int], *, low: int | None = None, high: int | None = None
@@ -253,19 +278,16 @@ class CertifiedNoise(LatticeNoise):
         released where several are as likely. With δ > 0 and a sensitivity above 1 this need not be
         what was released. Raises ProblemError where no number in the range is possible, or the
         range is empty."""
-        values, low, high = _numbers(released), _end(low, "low"), _end(high, "high")
+        values, (least, most) = _numbers(released), _ends(low, high)
         first, last = min(values), max(values)
         # beyond all released numbers by more than the window and a period nothing gets likelier
         margin = self.law.n + 2 * len(self.law.tails) + 1
-        start, end = first - margin, last + margin
         # a range that lies out there: some number of the period that is next is likeliest
         period = len(self.law.tails)
-        end = end if low is None else max(end, low + period)
-        start = start if high is None else min(start, high - period)
-        start = start if low is None else max(start, low)
-        end = end if high is None else min(end, high)
+        end = min(max(last + margin, least + period), most)
+        start = max(min(first - margin, most - period), least)
         wide = max(end - start, abs(start - first), abs(end - last))
-        if (low is not None and high is not None and low > high) or wide > 10**6:
+        if least > most or wide > 10**6:
             raise ProblemError("the range is empty or too wide", where="low")
         middle = sorted(values)[len(values) // 2]
 
@@ -275,7 +297,8 @@ class CertifiedNoise(LatticeNoise):
                 product *= self.law.at(value - x)
             return product
 
-        best = max(range(start, end + 1), key=lambda x: (likelihood(x), -abs(x - middle), -x))
+        possible = range(int(start), int(end) + 1)
+        best = max(possible, key=lambda x: (likelihood(x), -abs(x - middle), -x))
         if likelihood(best) == 0:
             raise ProblemError(
                 "no number in the range could have been released so",
@@ -306,13 +329,7 @@ def _reach(law: Law, level: Fraction) -> int:
         raise ProblemError(
             "no interval holds that much", where="level", remedy="Give less, below 1"
         )
-    low, high = -1, max(1, law.n)
-    while not covers(high):
-        low, high = high, 2 * high + 8 * len(law.tails)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if covers(middle) else (middle, high)
-    return high
+    return least_whole(covers, max(1, law.n + 8 * len(law.tails)))
 
 
 def _periods(law: Law, level: Fraction) -> float:
@@ -329,9 +346,13 @@ def _stated_level(level: Number) -> Fraction:
     return number.factor if number.log_of is None else Fraction(float(number))
 
 
-def _end(value: int | None, where: str) -> int | None:
-    """An end of a range, where there is one; raises ProblemError on what is no whole number."""
-    return None if value is None else whole(value, where, None)
+def _ends(low: int | None, high: int | None) -> tuple[float, float]:
+    """The ends of a range, infinite where there are none; raises ProblemError on what is no whole
+    number."""
+    return (
+        -math.inf if low is None else whole(low, "low", None),
+        math.inf if high is None else whole(high, "high", None),
+    )
 
 
 def _numbers(released: int | Sequence[int]) -> list[int]:

@@ -18,16 +18,17 @@ from functools import cached_property
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.bisection import reached
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability
 from optmech.exact.number import Interval, Number, parse_exact, rounded_down, rounded_up
 from optmech.exact.rounding import depth, total
-from optmech.mechanisms.hockey_sum import UNIT, chernoff, fourier_error, reach, spread_reach
+from optmech.mechanisms.hockey_sum import UNIT, CyclicSums, spread_reach
+from optmech.noise.additive.bound import largest_delta
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.pairs import Pair, dominating, single
-from optmech.noise.additive.privacy import largest_delta
 
 MOST_RELEASES = 100_000
 LARGEST_RATE = 10**6
@@ -76,25 +77,9 @@ class ComposedPrivacy(Shown):
         where none is found up to 10,000. Raises ProblemError unless δ is from 0 to 1."""
         limit = float(probability(delta))
         return Interval(
-            self._least(limit, lambda rate: self.delta(rate).lower)[0],
-            self._least(limit, lambda rate: self.delta(rate).upper)[1],
+            _least(lambda rate: self.delta(rate).lower <= limit)[0],
+            _least(lambda rate: self.delta(rate).upper <= limit)[1],
         )
-
-    def _least(self, limit: float, curve: Callable[[float], float]) -> tuple[float, float]:
-        """Numbers around the place where a falling curve comes down to the limit."""
-        low, high = 0.0, 1.0
-        if curve(0.0) <= limit:
-            return 0.0, 0.0
-        while curve(high) > limit:
-            low, high = high, 2 * high
-            if high > 10_000:
-                return low, math.inf
-        for _ in range(40):
-            if high - low <= 1e-9 * high:
-                break
-            middle = (low + high) / 2
-            low, high = (middle, high) if curve(middle) > limit else (low, middle)
-        return low, high
 
     @cached_property
     def _above(self) -> _Sums:
@@ -111,65 +96,38 @@ class ComposedPrivacy(Shown):
         return [_Sums(pair, self.releases, self.nodes) for pair in pairs]
 
 
-class _Sums:
-    """The law of the sum of losses on a cyclic lattice, where none is infinite."""
+def _least(holds: Callable[[float], bool]) -> tuple[float, float]:
+    """Numbers around the ε from which on something holds."""
+    return (0.0, 0.0) if holds(0.0) else reached(holds, 0.0, 1.0, 40, 1e-9, 10_000)
+
+
+class _Sums(CyclicSums):
+    """The law of the sum of losses, where none is infinite."""
 
     def __init__(self, pair: Pair, releases: int, nodes: int) -> None:
-        self.pair, self.releases, self.nodes = pair, releases, nodes
+        self.pair, self.copies = pair, releases
         if not len(pair.losses):
             return
         losses, chances = pair.losses, pair.chances
-        low, high = float(losses.min()), float(losses.max())
-        top = max(-low, high, 1e-12)
-        left = max(top, min(reach(-losses, chances, releases), -releases * low))
-        right = max(top, min(reach(losses, chances, releases), releases * high))
-        margin = 2 * releases + 4
-        if 4 * margin > nodes:
-            self.nodes = nodes = 1 << (4 * margin).bit_length()
-        self.step = 1.02 * (left + right) / (nodes - 2 * margin)
-        self.first = math.floor((-1.01 * left - margin * self.step) / self.step)
+        enough = 4 * (2 * releases + 4)
+        nodes = nodes if enough <= nodes else 1 << enough.bit_length()
+        super().__init__(losses, chances, releases, nodes, 1e-12)
         below = np.floor(losses / self.step)
         share = np.clip(_kept(losses - below * self.step, self.step), 0.0, 1.0)
         places = np.append(below, below + 1).astype(np.int64)
         self.atoms, back = np.unique(places, return_inverse=True)
         weights = np.append(chances * share, chances * (1 - share))
         self.crowd = int(np.bincount(back).max())
-        self.weights = np.bincount(back, weights=weights).astype(np.float64)
-
-    @cached_property
-    def _power(self) -> tuple[Floats, Floats, float]:
-        """Places, the cyclic law at them, and the 2-norm of its error."""
-        from scipy.fft import irfft, rfft
-
-        size, n = self.nodes, self.releases
-        law = np.bincount(self.atoms % size, weights=self.weights, minlength=size)
-        norm = float(np.sqrt((law**2).sum()))
-        power = irfft(rfft(law) ** n, size)
-        places: Floats = (self.first + np.arange(size, dtype=np.float64)) * self.step
-        cyclic = np.maximum(np.roll(power, -(self.first % size)), 0.0)
-        return places, cyclic, fourier_error(size, n, norm, float(np.sqrt((power**2).sum())))
-
-    @cached_property
-    def _outside(self) -> float:
-        """The probability of sums outside the window."""
-        values: Floats = (self.atoms * self.step).astype(np.float64)
-        n = self.releases
-        left, right = self.first * self.step, (self.first + self.nodes - 1) * self.step
-        out = 0.0
-        if n * values.min() < left:
-            out += chernoff(-values, self.weights, n, -left)[0]
-        if n * values.max() > right:
-            out += chernoff(values, self.weights, n, right)[0]
-        return out
+        self.mass = np.bincount(back, weights=weights).astype(np.float64)
 
     def delta(self, rate: float) -> Interval:
         """Bounds on P(some loss is infinite) + E max(0, 1 - e^{rate - S})."""
-        n = self.releases
+        n = self.copies
         lost = -math.expm1(n * math.log1p(-self.pair.lost)) if self.pair.lost < 1 else 1.0
         if not len(self.pair.losses):
             slack = n * (self.pair.error + 16 * UNIT)
             return Interval(lost - slack, lost + slack)
-        places, cyclic, fourier = self._power
+        places, cyclic, fourier = self.law
         h = self.step
         value = np.where(places > rate, -np.expm1(np.minimum(rate - places, 0.0)), 0.0)
         mean = float(total(cyclic * value))
@@ -178,7 +136,7 @@ class _Sums:
         # losses to 8 units each, and max(0, 1 - e^-x) changes by at most as much as x
         noise = 16 * n * UNIT * size + n * self.pair.error + 2 * depth(self.nodes) * UNIT
         noise += (self.crowd + 16) * n * UNIT
-        slack = blur + self._outside + noise
+        slack = blur + self.outside[0] + noise
         return Interval(lost + mean - slack - self._excess(rate), lost + mean + slack)
 
     def _excess(self, rate: float) -> float:
@@ -188,14 +146,14 @@ class _Sums:
         w = e^{rate - S}: nothing where wV and w are on one side of 1, and at most
         w E|V - 1| / 2 <= w √n h e^{nh²} / 2 anywhere.
         """
-        places, cyclic, fourier = self._power
-        n, h = self.releases, self.step
+        places, cyclic, fourier = self.law
+        n, h = self.copies, self.step
         far, beyond = spread_reach(n, h)
         drift = n * h * h / 8
         away = far + drift
         near = np.abs(places - rate) <= 2 * away
         chance = float(cyclic[near].sum()) + fourier * math.sqrt(int(near.sum()))
-        chance = min(1.0, chance + self._outside + 2 * beyond)
+        chance = min(1.0, chance + self.outside[0] + 2 * beyond)
         deviation = math.sqrt(max(0.0, math.expm1(n * math.log1p(h * h * math.exp(2 * h) / 4))))
         return math.exp(2 * away) * deviation / 2 * chance + beyond
 

@@ -10,40 +10,31 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
-from attrs import evolve
-
 from optmech.certificate.check import CheckReport
 from optmech.certificate.proved import Proved, opened
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, require_keys
-from optmech.exact.codec import Codec, digits, exact, listing, optional, record, within
+from optmech.exact.codec import Codec, digits, exact, listing, optional, record, within, worded
 from optmech.exact.number import Exact
-from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers
-from optmech.noise.additive.cells import (
-    MOST_CELLS,
-    MOST_CORNERS,
-    CellNoise,
-    RealLoss,
-    rational,
-    require_corners,
-)
-from optmech.noise.additive.certified import ProvedNoise
-from optmech.noise.additive.design import ApproximateNoise, NoiseDesign
-from optmech.noise.additive.lattice import MOST_EXPONENT
-from optmech.noise.additive.law import MOST_ENTRIES, Law
-from optmech.noise.additive.line import RealNoise
-from optmech.noise.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
-from optmech.noise.additive.planar import PlanarMultipliers, PlanarNoise, PlanarShift, shape_of
-from optmech.noise.additive.planar_law import PlanarLaw, shifts_within
-from optmech.noise.additive.planar_loss import PlanarLoss
-from optmech.noise.additive.power import (
+from optmech.noise.additive.bound import (
     MOST_ORDERS,
+    NoiseMultipliers,
+    ShiftMultipliers,
     ShiftTangents,
     Tangents,
     at_every_order,
     order_of,
     require_bounds,
 )
+from optmech.noise.additive.cells import MOST_CELLS, CellNoise
+from optmech.noise.additive.certified import ProvedNoise
+from optmech.noise.additive.design import ApproximateNoise, NoiseDesign, RealNoise
+from optmech.noise.additive.law import MOST_ENTRIES, Law
+from optmech.noise.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
+from optmech.noise.additive.pairs import MOST_EXPONENT
+from optmech.noise.additive.planar import PlanarMultipliers, PlanarNoise, PlanarShift, shape_of
+from optmech.noise.additive.planar_law import PlanarLaw, PlanarLoss, shifts_within
+from optmech.noise.additive.real_loss import MOST_CORNERS, RealLoss, rational
 from optmech.noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
 
 Plain = Any
@@ -77,11 +68,6 @@ class _Bound(NamedTuple):
     epsilon: Exact
 
 
-class _Concentrated(NamedTuple):
-    rho: Exact
-    orders: tuple[Fraction, ...]
-
-
 def encode(design: ProvedNoise) -> dict[str, Any]:
     """The object of a file."""
     norm = getattr(design, "norm", None)
@@ -98,10 +84,15 @@ def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
 def _codec(norm: str | None, renyi: bool, real: bool) -> Codec[Any]:
     if norm is not None:
         return _planar(norm)
+    lattice = _ON_CELLS if real else _LINE
     if renyi:
-        kind, entries = (RealRenyiNoise, _REAL_RENYI) if real else (RenyiNoise, _RENYI)
+        kind = RealRenyiNoise if real else RenyiNoise
+        entries = record(dict, "the file", **lattice, tangents=("multipliers", _TANGENTS))
         return Codec(partial(_encode_renyi, entries), partial(_decode_renyi, kind, entries))
-    made, parts = (RealNoise, _REAL) if real else (NoiseDesign, _NOISE)
+    made = RealNoise if real else NoiseDesign
+    grid = {"grid": within("grid", 1, MOST_SENSITIVITY)} if real else {}
+    stated = {**_PROMISE, **lattice, "multipliers": _MULTIPLIERS, **grid}
+    parts = record(dict, "the file", "grid" if real else None, **stated)
     return Codec(partial(_encode_noise, parts), partial(_decode_noise, made, parts))
 
 
@@ -189,8 +180,7 @@ def _decode_noise(
 
 def _encode_renyi(entries: Codec[Any], design: DivergenceNoise) -> Plain:
     if design.rho is not None:
-        orders = [order for order, _ in design.bounds]
-        stated = {"zcdp": _CONCENTRATED.write(_Concentrated(design.rho, tuple(orders)))}
+        stated = {"zcdp": _CONCENTRATED.write(design)}
     else:
         rows = [_BOUND.write(_Bound(*bound)) for bound in design.bounds]
         stated = {"renyi": rows[0] if len(rows) == 1 else rows}
@@ -201,8 +191,8 @@ def _decode_renyi(kind: type[DivergenceNoise], entries: Codec[Any], plain: Plain
     rho = None
     if "zcdp" in plain:
         stated = _CONCENTRATED.read(plain.pop("zcdp"))
-        rho = stated.rho
-        bounds = at_every_order(rho, stated.orders)
+        rho = stated["rho"]
+        bounds = at_every_order(rho, stated["orders"])
     else:
         given = plain.pop("renyi")
         alone = type(given) is dict
@@ -212,12 +202,12 @@ def _decode_renyi(kind: type[DivergenceNoise], entries: Codec[Any], plain: Plain
     require_bounds(bounds)
     design = kind(bounds=bounds, rho=rho, **entries.read(plain))
     _require_decidable(design, MOST_POWERS, 1 if design.law.falls else design.steps)
-    law, sensitivity = design.law, design.steps
+    law = design.law
     largest = max(max(a.numerator, a.denominator) for a, _ in bounds)
     growth = max(float(order - 1) * rate for order, rate in bounds)
     _require(growth <= MOST_GROWTH, "is too large", "epsilon")
-    shifts = sensitivity if rho is not None or not law.falls else 1
-    terms = (law.n + len(law.tails) + sensitivity) * shifts * len(bounds)
+    shifts = design.steps if rho is not None or not law.falls else 1
+    terms = (law.n + len(law.tails) + design.steps) * shifts * len(bounds)
     longest = terms * (law.bits + 3 * law.ratio_bits) * largest
     _require(longest <= MOST_DIGITS, "has too many digits for its order", "law")
     if design.multipliers is not None:
@@ -232,53 +222,10 @@ def _decode_renyi(kind: type[DivergenceNoise], entries: Codec[Any], plain: Plain
     return design
 
 
-def _encode_tangent(part: ShiftTangents) -> Plain:
-    bound = {"bound": part.bound} if part.bound else {}
-    return {**_SHIFT_TANGENTS.write(part), **bound}
-
-
-def _decode_tangent(plain: Plain) -> ShiftTangents:
-    several = type(plain) is dict and "bound" in plain
-    bound = within("bound", 1, MOST_ORDERS - 1).read(plain["bound"]) if several else 0
-    own = {key: value for key, value in plain.items() if key != "bound"} if several else plain
-    part: ShiftTangents = evolve(_SHIFT_TANGENTS.read(own), bound=bound)
-    return part
-
-
-def _encode_real_loss(loss: RealLoss) -> Plain:
-    plain: dict[str, Any] = {"name": loss.name}
-    if loss.name == "threshold":
-        plain["width"] = str(loss.width)
-    if loss.name == "corners":
-        plain["corners"] = [list(map(str, corner)) for corner in loss.corners]
-    return plain
-
-
 def _decode_real_loss(plain: Plain) -> RealLoss:
-    name = plain["name"]
-    if name == "threshold":
-        require_keys(plain, {"name", "width"}, "loss")
-        return RealLoss(name, _decode_fraction(plain["width"]))
-    if name == "corners":
-        require_keys(plain, {"name", "corners"}, "loss")
-        corners = tuple((x, y) for x, y in _CORNERS.read(plain["corners"]))
-        require_corners(corners)
-        return RealLoss(name, corners=corners)
-    require_keys(plain, {"name"}, "loss")
-    _require(name in NAMES, "is no loss of noise", "loss")
-    return RealLoss(name)
-
-
-def _decode_fraction(plain: Plain, positive: bool = False) -> Fraction:
-    found = rational(plain, "the file", positive=positive)
-    _require(plain == str(found), "is not written as it must be", "the file")
-    return found
-
-
-def _decode_order(plain: Plain) -> Fraction:
-    order = order_of(plain)
-    _require(plain == str(order), "is not written as it must be", "renyi")
-    return order
+    _require(plain["name"] in _REAL_LOSSES, "is no loss of noise", "loss")
+    loss: RealLoss = _REAL_LOSSES[plain["name"]].read(plain)
+    return loss
 
 
 def _planar(norm: str) -> Codec[PlanarNoise]:
@@ -361,46 +308,55 @@ _SHIFT_MULTIPLIERS = record(
     tail=listing(_NUMBER, 3),
     limit=_NUMBER,
 )
-_MULTIPLIERS = record(
-    NoiseMultipliers, "multipliers", bits=_FEW_BITS, shifts=listing(_SHIFT_MULTIPLIERS)
+_MULTIPLIERS = optional(
+    record(NoiseMultipliers, "multipliers", bits=_FEW_BITS, shifts=listing(_SHIFT_MULTIPLIERS))
 )
-_NOISE = record(dict, "the file", **_PROMISE, **_LINE, multipliers=optional(_MULTIPLIERS))
-_FRACTION: Codec[Fraction] = Codec(str, _decode_fraction)
+_FRACTION = worded(partial(rational, where="the file", positive=False), "the file")
 _CORNERS = listing(listing(_FRACTION, 2), most=MOST_CORNERS)
+_KNOWN: dict[str, dict[str, Codec[Any]]] = {
+    "absolute": {},
+    "square": {},
+    "threshold": {"width": _FRACTION},
+    "corners": {"corners": _CORNERS},
+    "convex": {"corners": _CORNERS, "most": listing(_FRACTION, 2)},
+}
+"""What files say of the losses of real noise, by their names."""
+_REAL_LOSSES = {
+    name: record(RealLoss, "loss", name=Codec(str, str), **entries)
+    for name, entries in _KNOWN.items()
+}
 _ON_CELLS: dict[str, Any] = {
-    "sensitivity": Codec(str, partial(_decode_fraction, positive=True)),
+    "sensitivity": worded(partial(rational, where="the file"), "the file"),
     "cells": within("cells", 1, MOST_CELLS),
-    "loss": ("measure", Codec(_encode_real_loss, _decode_real_loss)),
+    "loss": ("measure", Codec(lambda loss: _REAL_LOSSES[loss.name].write(loss), _decode_real_loss)),
     "law": _LINE["law"],
 }
-_REAL = record(dict, "the file", **_PROMISE, **_ON_CELLS, multipliers=optional(_MULTIPLIERS))
 _RELEASES = record(
     dict,
     "releases",
     count=("releases", within("releases", 2, MOST_RELEASES)),
     exponent=within("exponent", 0, MOST_EXPONENT),
 )
-_ORDER = Codec(str, _decode_order)
+_ORDER = worded(order_of, "renyi")
 _BOUND = record(_Bound, "renyi", order=_ORDER, epsilon=exact("epsilon"))
 _BOUNDS = listing(_BOUND, most=MOST_ORDERS)
-_CONCENTRATED = record(
-    _Concentrated, "zcdp", rho=exact("rho"), orders=listing(_ORDER, most=MOST_ORDERS)
-)
+_CONCENTRATED = record(dict, "zcdp", rho=exact("rho"), orders=listing(_ORDER, most=MOST_ORDERS))
 _SHIFT_TANGENTS = record(
     ShiftTangents,
     "tangents",
+    "bound",
     **_SHIFT,
     price=_NUMBER,
     inner=_NUMBERS,
     tail=listing(_NUMBER, 2),
+    bound=within("bound", 1, MOST_ORDERS - 1),
 )
-_TANGENTS = record(
-    Tangents,
-    "tangents",
-    bits=_FEW_BITS,
-    price_bits=within("price_bits", 0, 4096),
-    shifts=listing(Codec(_encode_tangent, _decode_tangent)),
+_TANGENTS = optional(
+    record(
+        Tangents,
+        "tangents",
+        bits=_FEW_BITS,
+        price_bits=within("price_bits", 0, 4096),
+        shifts=listing(_SHIFT_TANGENTS),
+    )
 )
-_PROVED = {"tangents": ("multipliers", optional(_TANGENTS))}
-_RENYI = record(dict, "the file", **_LINE, **_PROVED)
-_REAL_RENYI = record(dict, "the file", **_ON_CELLS, **_PROVED)

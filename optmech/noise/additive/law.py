@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from abc import abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -15,7 +17,7 @@ from optmech.base.read_only import ReadOnly
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
-from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.additive.loss import NoiseLoss, mean_beyond
 
 MOST_BITS = 4096
 MOST_ENTRIES = 200_000
@@ -26,8 +28,43 @@ SLOWEST = 24
 Places = tuple[int, int]
 
 
+class Tailed(SameFields):
+    """What laws in finitely many whole numbers share: the ratio of their tails, and draws."""
+
+    ratio: int
+    ratio_bits: int
+
+    @property
+    def r(self) -> Fraction:
+        """The ratio of the tails; 0 without tails."""
+        return Fraction(self.ratio, 1 << self.ratio_bits)
+
+    @property
+    @abstractmethod
+    def shares(self) -> Sequence[int]:
+        """How likely the parts are that draws begin with."""
+
+    @cached_property
+    def _table(self) -> Table:
+        return Table.of([self.shares])
+
+    def _begun(self, count: int, seed: int | None) -> tuple[Ints, Bytes]:
+        """The parts of ``count`` draws, and the bytes for what remains of them."""
+        source = system_bytes if seed is None else seeded_bytes(seed)
+        return draw(self._table, 0, count, source), source
+
+    def _periods(self, source: Bytes) -> int:
+        """A geometric number: how many numbers in a row are below the ratio."""
+        size = -(-self.ratio_bits // 8)
+        drop = 8 * size - self.ratio_bits
+        steps = 0
+        while int.from_bytes(source(size), "big") >> drop < self.ratio:
+            steps += 1
+        return steps
+
+
 @frozen(eq=False)
-class Law(SameFields, ReadOnly):
+class Law(Tailed, ReadOnly):
     """z(k) = z(-k) = ``window[k]`` / 2^bits for |k| <= n, and geometric tails beyond.
 
     ``tails[c - 1]`` / 2^bits is all the probability of n + c, n + c + p, n + c + 2p, …, on either
@@ -78,9 +115,9 @@ class Law(SameFields, ReadOnly):
         return len(self.window) - 1
 
     @property
-    def r(self) -> Fraction:
-        """The ratio of the tails; 0 without tails."""
-        return Fraction(self.ratio, 1 << self.ratio_bits)
+    def count(self) -> int:
+        """How many numbers make it up."""
+        return len(self.window) + len(self.tails)
 
     def at(self, k: int) -> Fraction:
         """z(k), exactly."""
@@ -131,12 +168,8 @@ class Law(SameFields, ReadOnly):
             raise ProblemError("the window ends within the table of the loss", where="law")
         inner = sum(loss(k) * value for k, value in enumerate(self.window))
         total = 2 * inner - loss(0) * self.window[0]
-        if self.tails:
-            r, p = self.r, len(self.tails)
-            first, second = r / (1 - r), r * (1 + r) / (1 - r) ** 2
-            for c, mass in enumerate(self.tails):
-                a, b, g = loss.polynomial(self.n + 1 + c)
-                total += 2 * mass * (a + b * p * first + g * p * p * second)
+        for k, mass in enumerate(self.tails, self.n + 1):
+            total += 2 * mass * mean_beyond(loss.polynomial(k), len(self.tails), self.r)
         return total / (1 << self.bits)
 
     @cached_property
@@ -155,23 +188,25 @@ class Law(SameFields, ReadOnly):
         mass = sum(self.tails[c:]) + self.r * sum(self.tails[:c])
         return (inner + mass * self.r**block) / (1 << self.bits)
 
-    @cached_property
-    def _table(self) -> Table:
-        sides = [*self.tails[::-1], *self.window[:0:-1], *self.window, *self.tails]
-        return Table.of([sides])
+    @property
+    def shares(self) -> Sequence[int]:
+        """Probabilities of the places from one end to the other over 2^bits, and of the tails."""
+        return [*self.tails[::-1], *self.window[:0:-1], *self.window, *self.tails]
 
     def sample(self, count: int, seed: int | None = None) -> Ints:
         """``count`` draws with exactly these probabilities, from the operating system's entropy
         unless a seed is given, which is unfit for release."""
-        source = system_bytes if seed is None else seeded_bytes(seed)
-        reach = self.n + len(self.tails)
-        out = draw(self._table, 0, count, source) - reach
+        out, source = self._begun(count, seed)
+        out = out - (self.n + len(self.tails))
         outside = np.flatnonzero(np.abs(out) > self.n)
-        steps = np.array(
-            [geometric(source, self.ratio, self.ratio_bits) for _ in outside], dtype=np.int64
-        )
+        steps = np.array([self._periods(source) for _ in outside], dtype=np.int64)
         out[outside] += np.sign(out[outside]) * steps * len(self.tails)
         return out
+
+
+def certain(place: int = 0) -> Law:
+    """The law of never anything but ±``place``."""
+    return Law(1, (*(0,) * place, 1)) if place else Law(1, (2,))
 
 
 def require_falling(tails: tuple[int, ...], ratio: int, bits: int) -> None:
@@ -183,13 +218,3 @@ def require_falling(tails: tuple[int, ...], ratio: int, bits: int) -> None:
         raise ProblemError(f"the ratio of the tails is above 1 - 2^-{SLOWEST}", where="law")
     if bool(tails) != bool(ratio) or (tails and not any(tails)):
         raise ProblemError("there is a ratio where there are tails, only", where="law")
-
-
-def geometric(source: Bytes, ratio: int, bits: int) -> int:
-    """A geometric number: how many numbers of ``bits`` bits in a row are below ``ratio``."""
-    size = -(-bits // 8)
-    drop = 8 * size - bits
-    steps = 0
-    while int.from_bytes(source(size), "big") >> drop < ratio:
-        steps += 1
-    return steps

@@ -9,11 +9,11 @@ and is looked at up to a million places out for whether it does.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from attrs import frozen
@@ -23,11 +23,14 @@ from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 
+N = TypeVar("N", Fraction, float)
+
 MOST_VALUES = 10_000
 """Values of a table."""
 LARGEST = 2**60
 """Values are below this."""
 NAMES = ("absolute", "square", "threshold")
+NAMED = {"absolute": "expected |noise|", "square": "expected noise²"}
 FARTHEST = 2**20
 """Where a function is looked at last."""
 _SLACK = Fraction(1, 10**9)
@@ -118,12 +121,7 @@ class NoiseLoss(ReadOnly):
                 remedy=f"Give 2 to {MOST_VALUES:,} values: c(0), c(1), …",
             )
         require_losses(values)
-        if values[-1] < values[-2]:
-            raise ProblemError(
-                "falls at its end, and so would become negative",
-                where="loss",
-                remedy="End it with a step of 0 or upwards, with which it goes on",
-            )
+        require_rising(values[-2], values[-1])
         return cls(name, tuple(values), values[-1] - values[-2], Fraction(0))
 
     @classmethod
@@ -201,7 +199,7 @@ class NoiseLoss(ReadOnly):
         beyond = k - self.last
         if beyond <= 0:
             return self.values[k]
-        return self.values[-1] + self.slope * beyond + self.curvature * beyond**2
+        return self.end + self.slope * beyond + self.curvature * beyond**2
 
     @property
     def last(self) -> int:
@@ -229,8 +227,7 @@ class NoiseLoss(ReadOnly):
         """The loss in words."""
         if self.name == "threshold":
             return f"probability of noise beyond ±{self.last - 1}"
-        named = {"absolute": "expected |noise|", "square": "expected noise²"}
-        return named.get(self.name, f"expected loss of {self.described}")
+        return NAMED.get(self.name, f"expected loss of {self.described}")
 
     @property
     def described(self) -> str:
@@ -244,10 +241,10 @@ class NoiseLoss(ReadOnly):
 
     @property
     def _polynomial(self) -> str:
-        parts = [f"{float(self.values[-1]):.9g}"]
+        parts = [f"{float(self.end):.9g}"]
         parts += [f"{float(self.slope):.9g} j"] if self.slope else []
         parts += [f"{float(self.curvature):.9g} j²"] if self.curvature else []
-        return " + ".join(parts[bool(not self.values[-1] and len(parts) > 1) :])
+        return " + ".join(parts[bool(not self.end and len(parts) > 1) :])
 
     @property
     def is_bounded(self) -> bool:
@@ -257,12 +254,30 @@ class NoiseLoss(ReadOnly):
     @cached_property
     def is_less_far_out(self) -> bool:
         """Whether noise far out costs a constant, and less than noise somewhere near."""
-        return self.is_bounded and self.values[-1] < max(self.values)
+        return self.is_bounded and self.end < max(self.values)
+
+    @property
+    def end(self) -> Fraction:
+        """What the last place of the table costs."""
+        return self.values[-1]
 
     @cached_property
     def floor(self) -> Fraction:
         """What the cheapest place costs."""
         return min(self.values)
+
+    @property
+    def cheapest(self) -> int:
+        """The place nearest to 0 that costs least."""
+        return self.values.index(self.floor)
+
+
+def mean_beyond(polynomial: tuple[N, N, N], period: int, ratio: N) -> N:
+    """The mean of α + βj + γj² over j = 0, p, 2p, …, of which each is ``ratio`` times as likely as
+    the one before."""
+    a, b, g = polynomial
+    r, p = ratio, period
+    return a + b * p * r / (1 - r) + g * p * p * r * (1 + r) / (1 - r) ** 2
 
 
 LossLike = str | Callable[[int], float] | Sequence[float] | NoiseLoss
@@ -275,6 +290,16 @@ def tabulated(loss: Callable[[int], float], reach: int) -> list[Fraction]:
     return values
 
 
+def require_rising(before: Fraction, last: Fraction) -> None:
+    """Raise ProblemError for the last two values of a loss that falls at its end."""
+    if last < before:
+        raise ProblemError(
+            "falls at its end, and so would become negative",
+            where="loss",
+            remedy="End it with a step of 0 or upwards, with which it goes on",
+        )
+
+
 def require_losses(values: Sequence[Fraction]) -> None:
     """Raise ProblemError for values that are negative or enormous."""
     if min(values) < 0 or max(values) >= LARGEST:
@@ -283,18 +308,22 @@ def require_losses(values: Sequence[Fraction]) -> None:
 
 def _valued(loss: Callable[[int], float], k: int) -> Fraction:
     where = f"loss({k})"
-    try:
-        given = loss(k)
-    except Exception as error:
-        raise ProblemError(
-            f"raises {type(error).__name__}: {str(error)[:60]}",
-            where=where,
-            remedy="Give a function of all whole numbers from 0 on, or a table c(0), c(1), …",
-        ) from error
-    value = float(finite_array(given, where=where, ndim=0))
-    if not math.isfinite(value) or value < 0:
+    remedy = "Give a function of all whole numbers from 0 on, or a table c(0), c(1), …"
+    value = called(loss, k, where, remedy)
+    if value < 0:
         raise ProblemError(f"is {value}", where=where, remedy="Give losses >= 0")
     return Fraction(value)
+
+
+def called(function: Callable[[Any], float], at: float, where: str, remedy: str) -> float:
+    """A function at a place; raises ProblemError where it fails, or what it returns is no finite
+    number."""
+    try:
+        given = function(at)
+    except Exception as error:
+        message = f"raises {type(error).__name__}: {str(error)[:60]}"
+        raise ProblemError(message, where=where, remedy=remedy) from error
+    return float(finite_array(given, where=where, ndim=0))
 
 
 def _farther(last: int) -> list[int]:

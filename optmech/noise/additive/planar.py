@@ -16,21 +16,22 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
+from optmech.noise.additive.bound import BITS
 from optmech.noise.additive.certified import MOST_DRAWS, ProvedNoise
 from optmech.noise.additive.planar_law import (
     NORMS,
     Place,
     PlanarLaw,
+    PlanarLoss,
     around,
     orbit,
     radius,
     representative,
     require_norm,
     shifts_within,
+    sum_beyond,
     wedge,
 )
-from optmech.noise.additive.planar_loss import PlanarLoss
-from optmech.noise.additive.privacy import BITS
 
 MOST_FAR = 10**6
 Class = tuple[Place, Place, int]
@@ -108,11 +109,7 @@ class PlanarNoise(ProvedNoise):
     multipliers: PlanarMultipliers | None = None
     seconds: float = 0.0
     numbers = "pairs of whole numbers"
-
-    @property
-    def measured(self) -> str:
-        """The loss in words."""
-        return self.measure.words
+    tails = "geometric shells"
 
     @property
     def promise(self) -> str:
@@ -128,27 +125,13 @@ class PlanarNoise(ProvedNoise):
         total = Fraction(0)
         for place, value in zip(law.places, law.core, strict=True):
             total += self.measure.bounds(place)[1] * len(orbit(place)) * value
-        if law.tails:
-            r, p = law.r, len(law.tails)
-            sums = (1 / (1 - r), r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3,
-                    r * (1 + 4 * r + r * r) / (1 - r) ** 4)  # fmt: skip
-            for c, mass in enumerate(law.tails, 1):
-                start = law.n + c
-                a, b, g = self.measure.beyond(law.shape, start)
-                # radius start + t and loss a + b t + g t², t = p j
-                powers = (a * start, a + b * start, b + g * start, g)
-                each = sum(w * p**d * s for d, (w, s) in enumerate(zip(powers, sums, strict=True)))
-                total += around(law.shape) * mass * (1 - r) ** 2 * each
+        for start, mass in enumerate(law.tails, law.n + 1):
+            found = self.measure.beyond(law.shape, start)
+            each = sum_beyond(found, start, len(law.tails), law.r)
+            total += around(law.shape) * mass * (1 - law.r) ** 2 * each
         return total / (1 << law.bits)
 
-    @cached_property
-    def exact_bound(self) -> Fraction:
-        """The lower bound that the multipliers prove, exactly; 0 without any."""
-        if self.multipliers is None:
-            return Fraction(0)
-        return max(Fraction(0), self._bound(self.multipliers))
-
-    def _bound(self, found: PlanarMultipliers) -> Fraction:
+    def _proved(self, found: PlanarMultipliers) -> Fraction:
         """min C(k) - δ Σ λ, C(k) the mean over the images of k of
         c(k) + Σ_v y_v(k) - e^ε y_v(k - v)."""
         shape, n = shape_of(self.norm), found.n
@@ -237,24 +220,9 @@ class PlanarNoise(ProvedNoise):
         return shown, f"at ε = {self.epsilon.words} δ is {shown:.9g}, at shift {at[0]},{at[1]}"
 
     @property
-    def shown(self) -> str:
-        """The law in words."""
-        law = self.law
-        ends = "geometric beyond" if law.tails else "never beyond"
-        return f"whole numbers over 2^{law.bits}, {ends} {NORMS[law.shape]} norm {law.n}"
-
-    @property
-    def described(self) -> tuple[int, str]:
-        """How many numbers make up the law, and what they are in words."""
-        law = self.law
-        tails = f"{len(law.tails)} geometric shells" if law.tails else "no tails"
-        norm = NORMS[law.shape]
-        detail = f"whole numbers over 2^{law.bits} up to {norm} norm {law.n}, {tails}, of sum one"
-        return len(law.core) + len(law.tails), detail
-
-    def drawn(self, count: int, seed: int | None) -> Ints:
-        """``count`` draws, exactly as likely as the law says."""
-        return self.law.sample(count, seed)
+    def edge(self) -> str:
+        """Where the window of the law ends, in words."""
+        return f"{NORMS[self.law.shape]} norm {self.law.n}"
 
     def pmf(self, x: int, y: int) -> Fraction:
         """P(Z = (x, y)), exactly; raises ProblemError unless both are whole numbers, or where they

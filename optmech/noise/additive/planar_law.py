@@ -1,8 +1,11 @@
-"""A distribution on pairs of whole numbers with the symmetries of the square, tails included."""
+"""A distribution on pairs of whole numbers with the symmetries of the square, tails included, and
+losses of their norm."""
 
 from __future__ import annotations
 
+import math
 import operator
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -10,10 +13,10 @@ import numpy as np
 from attrs import frozen
 
 from optmech.base.arrays import Ints
-from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
-from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
-from optmech.noise.additive.law import MOST_BITS, geometric, require_falling
+from optmech.exact.sampler import Bytes
+from optmech.noise.additive.law import MOST_BITS, Tailed, require_falling
+from optmech.noise.additive.loss import NAMES, N, NoiseLoss
 
 Place = tuple[int, int]
 NORMS = {"l1": "l₁", "l2": "l₂", "linf": "l∞"}
@@ -65,7 +68,7 @@ def around(shape: str) -> int:
 
 
 @frozen(eq=False)
-class PlanarLaw(SameFields):
+class PlanarLaw(Tailed):
     """z of all places with the same distances to the axes, up to their order, is the same.
 
     ``core`` has 2^bits z(x, y) for x >= y >= 0 of norm ``shape`` at most ``n``, in the order of
@@ -102,29 +105,21 @@ class PlanarLaw(SameFields):
         """The places that ``core`` is about."""
         return tuple(wedge(self.shape, self.n))
 
-    @property
-    def r(self) -> Fraction:
-        """The ratio of the tails; 0 without tails."""
-        return Fraction(self.ratio, 1 << self.ratio_bits)
-
     @cached_property
     def shares(self) -> tuple[int, ...]:
         """Probabilities over 2^(bits + ratio_bits): of the orbits of all places, and of every tail
         τ: a τ (n + c)(1 - r) and a τ p r with a m places at radius m, whose sum is that of
         a τ (1 - r)² r^j (n + c + jp) over j >= 0."""
-        unit = 1 << self.ratio_bits
-        out = [
-            value * len(orbit(place)) * unit
-            for place, value in zip(self.places, self.core, strict=True)
-        ]
-        each, p = around(self.shape), len(self.tails)
-        for c, mass in enumerate(self.tails, 1):
-            out += [each * mass * (self.n + c) * (unit - self.ratio), each * mass * p * self.ratio]
-        return tuple(out)
+        return shares(self.shape, self.n, self.core, self.tails, (self.ratio, self.ratio_bits))
 
     @cached_property
     def _known(self) -> dict[Place, int]:
         return dict(zip(self.places, self.core, strict=True))
+
+    @property
+    def count(self) -> int:
+        """How many numbers make it up."""
+        return len(self.core) + len(self.tails)
 
     def shell(self, m: int) -> Fraction:
         """z at radius m > n."""
@@ -155,17 +150,12 @@ class PlanarLaw(SameFields):
             out[place] = self._known[place] << (bits - self.bits) if inside else shells[m]
         return out, bits
 
-    @cached_property
-    def _table(self) -> Table:
-        return Table.of([self.shares])
-
     def sample(self, count: int, seed: int | None = None) -> Ints:
         """``count`` pairs, shape (count, 2), with exactly these probabilities; from the operating
         system's entropy unless a seed is given, which is unfit for release."""
-        source = system_bytes if seed is None else seeded_bytes(seed)
-        drawn = draw(self._table, 0, count, source).tolist()
+        drawn, source = self._begun(count, seed)
         out = np.empty((count, 2), dtype=np.int64)
-        for row, index in enumerate(drawn):
+        for row, index in enumerate(drawn.tolist()):
             if index < len(self.core):
                 images = orbit(self.places[index])
                 out[row] = images[_below(len(images), source)]
@@ -177,11 +167,22 @@ class PlanarLaw(SameFields):
     def _far(self, c: int, longer: int, source: Bytes) -> Place:
         """A place in a tail: of the first share j is geometric, of the second one more than the sum
         of two geometric numbers; each place of a shell is as likely as another."""
-        j = geometric(source, self.ratio, self.ratio_bits)
+        j = self._periods(source)
         if longer:
-            j += 1 + geometric(source, self.ratio, self.ratio_bits)
+            j += 1 + self._periods(source)
         m = self.n + 1 + c + j * len(self.tails)
         return on_shell(self.shape, m, _below(around(self.shape) * m, source))
+
+
+def shares(
+    shape: str, n: int, core: Sequence[int], tails: Sequence[int], fall: tuple[int, int]
+) -> tuple[int, ...]:
+    """Of numbers for the places of a window and for tails, as ``PlanarLaw.shares``."""
+    ratio, unit, each = fall[0], 1 << fall[1], around(shape)
+    out = [v * len(orbit(place)) * unit for place, v in zip(wedge(shape, n), core, strict=True)]
+    for m, mass in enumerate(tails, n + 1):
+        out += [each * mass * m * (unit - ratio), each * mass * len(tails) * ratio]
+    return tuple(out)
 
 
 def on_shell(shape: str, m: int, index: int) -> Place:
@@ -208,3 +209,89 @@ def shifts_within(norm: str, sensitivity: int) -> list[Place]:
     most = sensitivity**2 if norm == "l2" else sensitivity
     places = ((x, y) for x in range(1, sensitivity + 1) for y in range(x + 1))
     return [place for place in places if radius(norm, *place) <= most]
+
+
+_ROOT_BITS = 80
+
+
+def sum_beyond(polynomial: tuple[N, N, N], start: int, period: int, ratio: N) -> N:
+    """Σ_j r^j m (α + βt + γt²) at radii m = start + t, t = pj, for j = 0, 1, …"""
+    a, b, g = polynomial
+    r, p = ratio, period
+    sums = (1 / (1 - r), r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3,
+            r * (1 + 4 * r + r * r) / (1 - r) ** 4)  # fmt: skip
+    powers = (a * start, a + b * start, b + g * start, g)
+    return sum((w * p**d * s for d, (w, s) in enumerate(zip(powers, sums, strict=True))), 0 * r)
+
+
+@frozen
+class PlanarLoss:
+    """c(‖k‖) for an even loss c of one number and the norm "l1", "l2" or "linf". With "l2" c is
+    absolute, square or a threshold; roots are enclosed, and sums of losses rounded up."""
+
+    loss: NoiseLoss
+    norm: str
+
+    def __attrs_post_init__(self) -> None:
+        require_norm(self.norm, "loss_norm")
+        if self.norm == "l2" and self.loss.name not in NAMES:
+            raise ProblemError(
+                "is a loss of whole numbers, which l2 norms are not",
+                where="loss",
+                remedy="Give absolute, square or threshold, or the norm l1 or linf",
+            )
+
+    @property
+    def words(self) -> str:
+        """The loss in words."""
+        size = f"‖noise‖{NORMS[self.norm][1:]}"
+        if self.loss.name == "threshold":
+            return f"probability of {size} above {self.loss.last - 1}"
+        named = {"absolute": f"expected {size}", "square": f"expected {size}²"}
+        return named.get(
+            self.loss.name, f"expected loss of {self.loss.described}".replace("|noise|", size)
+        )
+
+    def bounds(self, place: Place) -> tuple[Fraction, Fraction]:
+        """The loss of a place, from below and above; equal but for l2 norms and functions."""
+        size = radius(self.norm, *place)
+        if self.norm != "l2":
+            return self.loss.minorant(size), self.loss(size)
+        return self._of_square(size)
+
+    def _of_square(self, size: int) -> tuple[Fraction, Fraction]:
+        if self.loss.name == "square":
+            return Fraction(size), Fraction(size)
+        if self.loss.name == "threshold":
+            value = Fraction(size > (self.loss.last - 1) ** 2)
+            return value, value
+        root = math.isqrt(size << (2 * _ROOT_BITS))
+        exact = root * root == size << (2 * _ROOT_BITS)
+        unit = 1 << _ROOT_BITS
+        return Fraction(root, unit), Fraction(root + (not exact), unit)
+
+    def least_beyond(self, shape: str, m: int) -> Fraction:
+        """At most the loss of every place of radius m or more."""
+        if self.norm == "l2":
+            # ‖k‖₂ is at least ‖k‖∞, and ‖k‖₁/√2
+            return self._of_square(m * m if shape == "linf" else -(-m * m // 2))[0]
+        start = -(-m // 2) if (shape, self.norm) == ("l1", "linf") else m
+        if start >= self.loss.last:
+            return self.loss.minorant(start)
+        return min(self.loss.values[start:])
+
+    def beyond(self, shape: str, start: int) -> tuple[Fraction, Fraction, Fraction]:
+        """(α, β, γ) with α + βj + γj² at least the loss of every place of radius ``start`` + j.
+
+        Raises ProblemError where places of that radius lie within a table.
+        """
+        least = -(-start // 2) if (shape, self.norm) == ("l1", "linf") else start
+        if least < self.loss.last + 1:
+            raise ProblemError("the window ends within the table of the loss", where="law")
+        grown = Fraction(1)
+        if shape == "linf":
+            grown = {"l1": Fraction(2), "linf": Fraction(1), "l2": Fraction(3, 2)}[self.norm]
+        a, b, g = self.loss.polynomial(self.loss.last)
+        # c(last + t) with t = grown (start + j) - last
+        at = grown * start - self.loss.last
+        return a + b * at + g * at * at, grown * (b + 2 * g * at), g * grown**2

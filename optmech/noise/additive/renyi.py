@@ -11,11 +11,7 @@ from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, log_of_fraction, rounded_down
-from optmech.noise.additive.cells import CellNoise, RealLoss, rational
-from optmech.noise.additive.certified import CertifiedNoise, LatticeNoise
-from optmech.noise.additive.law import Law
-from optmech.noise.additive.loss import NoiseLoss
-from optmech.noise.additive.power import (
+from optmech.noise.additive.bound import (
     BITS,
     Bounds,
     Tangents,
@@ -25,6 +21,11 @@ from optmech.noise.additive.power import (
     power_bound,
     power_sum,
 )
+from optmech.noise.additive.cells import CellNoise
+from optmech.noise.additive.certified import CertifiedNoise, LatticeNoise
+from optmech.noise.additive.law import Law
+from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.additive.real_loss import RealLoss, rational
 
 _ROUNDED = Fraction(1, 1 << 40)
 
@@ -50,6 +51,11 @@ class DivergenceNoise(LatticeNoise):
         return self.bounds[0][0]
 
     @property
+    def orders(self) -> list[Fraction]:
+        """All of them."""
+        return [order for order, _ in self.bounds]
+
+    @property
     def epsilon(self) -> Exact:  # type: ignore[override]
         """What the divergence of the first order is at most."""
         return self.bounds[0][1]
@@ -63,22 +69,18 @@ class DivergenceNoise(LatticeNoise):
         parts = [f"{_named(order)} at most {rate.words}" for order, rate in self.bounds]
         return f"{', '.join(parts)} {tail}"
 
-    def _bound(self) -> Fraction:
-        if self.multipliers is None:
-            return Fraction(0)
-        return power_bound(self.minorant, self.bounds, self.steps, self.multipliers)
+    def _proved(self, found: Tangents) -> Fraction:
+        return power_bound(self.minorant, self.bounds, self.steps, found)
 
-    @cached_property
-    def largest_sums(self) -> tuple[tuple[Fraction | None, int], ...]:
-        """Of every order the largest R_s of all shifts up to the sensitivity, from above, None
-        where it is infinite, and the shift it is at, in steps."""
+    @property
+    def _shifts(self) -> range:
+        """Those that are looked at."""
         # noise that falls from the centre diverges most at the largest shift
-        first = self.steps if self.law.falls else 1
-        return tuple(self._largest(order, first) for order, _ in self.bounds)
+        return range(self.steps if self.law.falls else 1, self.steps + 1)
 
-    def _largest(self, order: Fraction, first: int) -> tuple[Fraction | None, int]:
-        worst, at = Fraction(0), first
-        for shift in range(first, self.steps + 1):
+    def _largest(self, order: Fraction) -> tuple[Fraction | None, int]:
+        worst, at = Fraction(0), self._shifts[0]
+        for shift in self._shifts:
             found = power_sum(self.law, shift, order)
             if found is None:
                 return None, shift
@@ -90,8 +92,13 @@ class DivergenceNoise(LatticeNoise):
     def divergences(self) -> tuple[float, ...]:
         """The largest divergence of every order, nearly; infinite where some place is
         impossible."""
-        pairs = zip(self.bounds, self.largest_sums, strict=True)
-        return tuple(_divergence(order, worst) for (order, _), (worst, _) in pairs)
+        return tuple(_divergence(order, worst) for order, _, worst, _ in self._found)
+
+    @cached_property
+    def _found(self) -> list[tuple[Fraction, Exact, Fraction | None, int]]:
+        """Every order with what is promised, the largest R_s of all shifts up to the sensitivity,
+        from above, None where it is infinite, and the shift it is at, in steps."""
+        return [(*bound, *self._largest(bound[0])) for bound in self.bounds]
 
     @property
     def divergence(self) -> float:
@@ -105,14 +112,14 @@ class DivergenceNoise(LatticeNoise):
             return self._is_concentrated(bracket(self.rho)[0])
         return all(
             worst is not None and worst <= limit_bounds(order, rate)[0]
-            for (order, rate), (worst, _) in zip(self.bounds, self.largest_sums, strict=True)
+            for order, rate, worst, _ in self._found
         )
 
     def _is_concentrated(self, rho: Fraction) -> bool:
         """Whether D_α <= ``rho`` α for every α > 1: (α - 1) D_α is convex in α, and so at most
         straight between the orders that are looked at; beyond, it grows no faster than by D_∞."""
         points = []
-        for (order, _), (worst, _) in zip(self.bounds, self.largest_sums, strict=True):
+        for order, _, worst, _ in self._found:
             if worst is None:
                 return False
             if order > 1:
@@ -129,8 +136,7 @@ class DivergenceNoise(LatticeNoise):
     def _largest_ratio(self) -> Fraction | None:
         """The largest z(i)/z(i + s) of all shifts up to the sensitivity; None if infinite."""
         worst = Fraction(1)
-        first = self.steps if self.law.falls else 1
-        for shift in range(first, self.steps + 1):
+        for shift in self._shifts:
             near, far, _ = self.law.pairs(shift)
             pairs = [(p, q) for p, q in (*near, *far) if p]
             if any(not q for _, q in pairs):
@@ -151,23 +157,15 @@ class DivergenceNoise(LatticeNoise):
         cost = self.exact_loss if loss is None else rational(loss, "loss", positive=False)
         if self.multipliers is None:
             return 0.0
-        order, tangents = self.order, self.multipliers
-        prices = Fraction(sum(part.price for part in tangents.shifts), 1 << tangents.price_bits)
-        total = least_total(self.minorant, [order], self.steps, tangents)
-        least = (total - self._in_steps(cost)) / prices if prices else Fraction(0)
+        order, price = self.order, self.multipliers.price
+        total = least_total(self.minorant, self.orders, self.steps, self.multipliers)
+        # of noise that costs so much the most on the lattice
+        unit, charge = self.units
+        least = (total - cost / unit - charge) / price if price else Fraction(0)
         if order == 1 or least <= 1:
             return max(0.0, rounded_down(least)) if order == 1 else 0.0
         log = Fraction(log_bounds(least.numerator, least.denominator)[0], 1 << BITS)
         return max(0.0, rounded_down(log / (order - 1)))
-
-    def _in_steps(self, cost: Fraction) -> Fraction:
-        """The most that noise on the lattice costs where noise has this loss."""
-        return cost
-
-    @property
-    def in_loss(self) -> Fraction:
-        """What one unit of the loss on the lattice is."""
-        return Fraction(1)
 
     @property
     def kept(self) -> Bounds:
@@ -175,7 +173,7 @@ class DivergenceNoise(LatticeNoise):
         orders that are looked at, so that segments between these lie below the parabola."""
         if self.rho is None:
             return self.bounds
-        orders = [order for order, _ in self.bounds if order > 1]
+        orders = [order for order in self.orders if order > 1]
         rho = bracket(self.rho)[0] * (1 - _ROUNDED)
         made = []
         for k, order in enumerate(orders):
@@ -190,16 +188,13 @@ class DivergenceNoise(LatticeNoise):
         """The largest divergence, and what was decided of it in words."""
         if self.rho is not None:
             worst = max(
-                found / float(order)
-                for (order, _), found in zip(self.bounds, self.divergences, strict=True)
+                _divergence(order, found) / float(order) for order, _, found, _ in self._found
             )
             return worst, f"of {len(self.bounds)} orders divergences are at most {worst:.9g} α"
         words = [
-            f"the divergence of order {order} is {found:.9g}, at shift "
+            f"the divergence of order {order} is {_divergence(order, found):.9g}, at shift "
             f"{float(at * Fraction(self.sensitivity) / self.steps):.9g}"
-            for (order, _), found, (_, at) in zip(
-                self.bounds, self.divergences, self.largest_sums, strict=True
-            )
+            for order, _, found, at in self._found
         ]
         return self.divergence, "; ".join(words)
 
@@ -288,13 +283,6 @@ class RealRenyiNoise(CellNoise, DivergenceNoise):
     measure: RealLoss
     sensitivity: Fraction
     cells: int = 16
-
-    def _in_steps(self, cost: Fraction) -> Fraction:
-        return cost / self.costs.unit + self.costs.charge
-
-    @property
-    def in_loss(self) -> Fraction:
-        return self.costs.unit
 
     def divergence_at(self, shift: Number) -> float:
         """The divergence of the first order for numbers that differ by ``shift``, nearly. Raises

@@ -94,6 +94,7 @@ export function describeHeader(target, header, columns) {
   target.title = text(title, "title");
   target.protects = list(protects, "protects").map((part) => text(part, "protects"));
   target.doesNotPromise = list(against, "does not promise").map((part) => text(part, "promises"));
+  target.guess = target.doesNotPromise.find((said) => said.startsWith("The best guess from one report")) ?? "";
   target.constraints = list(constraints, "constraints").map((part) => {
     const [kind, promise, epsilon, per] = fields(
       part, ["kind", "promise", "epsilon", "per"], "a constraint");

@@ -26,6 +26,8 @@ export interface Header {
   readonly title: string;
   readonly protects: readonly string[];
   readonly doesNotPromise: readonly string[];
+  /** The sentence of these about the best guess from a report; empty where there is none. */
+  readonly guess: string;
   readonly constraints: readonly Constraint[];
   readonly region: string;
   readonly prior: { readonly words: string; readonly date: string | null };
@@ -71,13 +73,16 @@ export class Mechanism {
 
 export interface MeshMechanism extends Header {}
 
-/** A mechanism for every point of a region. */
+/** A mechanism for every point of a region, a line (positions are one number) or roads. */
 export class MeshMechanism {
   private constructor();
   readonly kind: "mesh";
   readonly mesh: {
     readonly vertices: readonly (readonly number[])[];
-    readonly triangles: readonly (readonly number[])[];
+    /** Of a region. */
+    readonly triangles?: readonly (readonly number[])[];
+    /** Of a line or roads. */
+    readonly segments?: readonly (readonly number[])[];
     readonly degree: number;
     readonly unit: string;
     readonly degrees: boolean;
@@ -85,8 +90,7 @@ export class MeshMechanism {
   /** How far a position is moved before a draw, at most. */
   readonly snap: number;
   /** Where reports repeat: two positions count as up to `slack` farther apart than they are. */
-  readonly lattice: { readonly slack: number; readonly columns: number; readonly rows: number;
-    readonly count: number; number(place: number[]): number; point(number: number): number[] } | null;
+  readonly lattice: { readonly slack: number; readonly count: number } | null;
   /** The number of the lattice's point next to a position; null outside the region. */
   number(position: number[]): number | null;
   /** The number of the report that exactly `drawBytes` bytes stand for at a point of the lattice. */
@@ -95,8 +99,8 @@ export class MeshMechanism {
   draw(position: number[], bytes: Uint8Array): number;
   /** A report at a position, from the system's entropy; -1 outside the region. */
   sample(position: number[]): number;
-  /** The triangle of a position and the weights of its corners over 2^24; null outside. */
-  locate(position: number[]): { triangle: number; weights: [number, number, number] } | null;
+  /** The triangle or segment of a position and the weights of its corners over 2^24; null outside. */
+  locate(position: number[]): { triangle: number; weights: number[] } | null;
 }
 
 export interface EarthMechanism extends Omit<Header, "columns" | "bits"> {}

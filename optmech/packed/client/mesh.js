@@ -1,5 +1,5 @@
 /**
- * Packed mechanisms that report from any point of a region: docs/packed.md, "Mechanisms for every
+ * Packed mechanisms that report from any point of a region, a line or roads: docs/packed.md, "Mechanisms for every
  * point". Every draw looks at all triangles, all control points and all rows, and keeps one by
  * masks.
  */
@@ -7,7 +7,8 @@
 import { need } from "./cbor.js";
 import { describeHeader, fields, float, numbers, text, whole } from "./fields.js";
 import { Places } from "./places.js";
-import { Border, FAR, between, firstOf, isPosition, sines, turned } from "./sphere.js";
+import { Roads } from "./roads.js";
+import { Border, FAR, between, boxOf, firstOf, isPosition, sines, turned } from "./sphere.js";
 import { needMap, needOneRow, needTiling } from "./tiling.js";
 import { Rows, equal, rowsUsed } from "./rows.js";
 
@@ -55,10 +56,34 @@ class Mesh {
     need(this.#area.every((area) => area > 0), "a triangle has no area in floats");
     this.#border = new Border(border.map((edge) => edge.map((k) => this.vertices[k])), this.degrees);
     this.#weights = three(this.count);
-    const [xs, ys] = [0, 1].map((axis) => this.vertices.map((v) => v[axis]));
-    const ends = (list) => [list.reduce((a, b) => Math.min(a, b)), list.reduce((a, b) => Math.max(a, b))];
-    this.box = [...ends(xs), ...ends(ys)];
+    this.box = boxOf(this.vertices).flat();
     if (this.degrees) needMap(...this.box);
+  }
+
+  /** Control points of a triangle. */
+  get each() {
+    return (this.degree + 1) * (this.degree + 2) / 2;
+  }
+
+  /** Throws where a control point of several triangles has two rows. */
+  needOneRow(rowOf) {
+    needOneRow(this.triangles, this.degree, rowOf);
+  }
+
+  /** Where reports repeat. */
+  lattice(slack) {
+    return new Lattice(this, slack);
+  }
+
+  /** The number of the lattice's point next to a position; null outside, where that is refused. */
+  number(position, outside, lattice) {
+    const led = this.led(position, outside);
+    return led === null ? null : lattice.number(led);
+  }
+
+  /** Triangle and weights of a point of the lattice; of the border's next to it, where it lies outside. */
+  at(number, lattice) {
+    return this.locate(lattice.point(number), "nearest");
   }
 
   /** The largest sum of both coordinates' steps along a part of the border. */
@@ -126,10 +151,10 @@ class Lattice {
   #high;
   #step;
 
-  constructor(mesh, rate) {
+  constructor(mesh, stated) {
     const [west, east, south, north] = mesh.box;
     [this.#low, this.#high] = [[west, south], [east, north]];
-    const slack = mesh.degrees ? Math.min(STICKY / rate, WIDEST) : STICKY / rate;
+    const slack = mesh.degrees ? Math.min(stated, WIDEST) : stated;
     const boxed = [[west, south], [east, north], [west, north], [east, south]].every(([x, y]) =>
       mesh.vertices.some(([a, b]) => a === x && b === y));
     // by how much a foot may be farther away than the border itself
@@ -170,8 +195,8 @@ function latticeOf(mesh, constraints) {
   const rate = constraints.reduce((most, part) =>
     (part.kind === "metric_privacy" ? Math.max(most, part.epsilon ?? 0) : most), 0);
   if (!(rate > 0 && rate < Infinity)) return null;
-  const found = new Lattice(mesh, rate);
-  return found.count < MOST_POINTS ? found : null;
+  const found = mesh.lattice(STICKY / rate);
+  return found !== null && found.count < MOST_POINTS ? found : null;
 }
 
 export class MeshMechanism {
@@ -184,12 +209,12 @@ export class MeshMechanism {
     fields(header, ["title", "protects", "does not promise", "constraints", "region", "prior",
       "loss", "design", "bits", "width", "kind", "mesh", "reports", "columns", "outside", "snap",
       "accuracy"], "the header");
-    need(header.get("kind") === "mesh", "is of another kind");
+    need(["mesh", "network"].includes(header.get("kind")), "is of another kind");
     this.kind = "mesh";
-    this.mesh = new Mesh(header.get("mesh"));
-    const each = (this.mesh.degree + 1) * (this.mesh.degree + 2) / 2;
-    const rowOf = numbers(header.get("mesh").get("rows"), 70, "rows", this.mesh.count * each);
-    needOneRow(this.mesh.triangles, this.mesh.degree, rowOf);
+    this.mesh = new (header.get("kind") === "mesh" ? Mesh : Roads)(header.get("mesh"));
+    const { count, each } = this.mesh;
+    const rowOf = numbers(header.get("mesh").get("rows"), 70, "rows", count * each);
+    this.mesh.needOneRow(rowOf);
     this.reports = new Places(header.get("reports"));
     this.#rowOf = Int32Array.from(rowOf);
     this.#rows = new Rows(header, content, rowsUsed(rowOf), this.reports.labels.length);
@@ -208,7 +233,7 @@ export class MeshMechanism {
     return this.#digest.slice();
   }
 
-  /** The triangle of a position and its weights there; null outside, where that is refused. */
+  /** The triangle or segment of a position and its weights there; null outside, where that is refused. */
   locate(position) {
     return this.mesh.locate(position, this.outside);
   }
@@ -224,22 +249,21 @@ export class MeshMechanism {
   /** The number of the lattice's point next to a position; null outside, where that is refused. */
   number(position) {
     need(this.lattice !== null, "there is no lattice");
-    const led = this.mesh.led(position, this.outside);
-    return led === null ? null : this.lattice.number(led);
+    return this.mesh.number(position, this.outside, this.lattice);
   }
 
   /** What `bytes` stand for at a point of the lattice; at the border's next to it, where it lies outside. */
   drawOf(number, bytes) {
     need(this.lattice !== null && Number.isInteger(number) && number >= 0 && number < this.lattice.count,
       "is no number of a point of the lattice");
-    return this.#drawn(this.mesh.locate(this.lattice.point(number), "nearest"), bytes);
+    return this.#drawn(this.mesh.at(number, this.lattice), bytes);
   }
 
   #drawn(found, bytes) {
     need(bytes instanceof Uint8Array && bytes.length === this.drawBytes,
       `a draw takes ${this.drawBytes} bytes`);
     if (found === null) return -1;
-    const { degree } = this.mesh;
+    const { degree, each } = this.mesh;
     const [first, second] = found.weights;
     let [one, two] = [0, 0];
     for (let k = 0; k < degree; k++) {
@@ -249,7 +273,6 @@ export class MeshMechanism {
       one += beyond - last;
       two += last;
     }
-    const each = (degree + 1) * (degree + 2) / 2;
     const at = found.triangle * each + two * (degree + 1) - two * (two - 1) / 2 + one;
     let row = 0;
     for (let k = 0; k < this.#rowOf.length; k++) row |= this.#rowOf[k] & equal(k, at);

@@ -69,31 +69,43 @@ export function firstOf(keys, wanted, others) {
   return { place, values };
 }
 
+/** The least and the largest of every coordinate. */
+export const boxOf = (points) => points[0].map((_, axis) => points.reduce(
+  ([low, high], point) => [Math.min(low, point[axis]), Math.max(high, point[axis])], [Infinity, -Infinity]));
+
+/** Whether a position is in a box, in degrees after it was led around the globe. */
+export const inBox = (position, box, degrees) => box.every(([low, high], axis) => {
+  const at = degrees && axis === 0 ? turned(position[0], low, high) : position[axis];
+  return low <= at && at <= high;
+});
+
 /** Edges of a region in parts, which on the globe count as chords: `edges` holds [start, end]. */
 export class Border {
   #lift;
   #parts = [];
   #apart;
   #feet;
+  #shares;
+  #edges;
 
   constructor(edges, degrees) {
     this.#lift = degrees ? vector : (position) => position;
-    for (const [start, end] of edges) {
-      const step = [end[0] - start[0], end[1] - start[1]];
-      const wide = Math.max(Math.abs(step[0]), Math.abs(step[1]));
+    edges.forEach(([start, end], edge) => {
+      const step = end.map((value, axis) => value - start[axis]);
+      const wide = Math.max(...step.map(Math.abs));
       const count = degrees ? between(Math.ceil(wide * PARTS_PER_DEGREE), 1, MOST_PARTS) : 1;
-      const at = (k) => [start[0] + k / count * step[0], start[1] + k / count * step[1]];
+      const at = (k) => start.map((value, axis) => value + k / count * step[axis]);
       for (let k = 0; k < count; k++) {
         const first = k === 0 ? start : at(k);
         const last = k + 1 === count ? end : at(k + 1);
         const tail = this.#lift(first);
         const along = this.#lift(last).map((value, axis) => value - tail[axis]);
         const length = along.slice(1).reduce((sum, a) => sum + a * a, along[0] * along[0]);
-        this.#parts.push({ first, last, tail, along, length: length > 0 ? length : 1 });
+        this.#parts.push({ first, last, tail, along, length: length > 0 ? length : 1, edge, part: k, parts: count });
       }
-    }
-    this.#apart = new Float64Array(this.#parts.length);
-    this.#feet = [0, 1].map(() => new Float64Array(this.#parts.length));
+    });
+    [this.#apart, this.#shares, ...this.#feet] = Array.from({ length: 4 }, () => new Float64Array(this.#parts.length));
+    this.#edges = Float64Array.from(this.#parts, ({ edge }) => edge);
   }
 
   /** The largest sum of both coordinates' steps along a part. */
@@ -104,9 +116,21 @@ export class Border {
 
   /** The point of the border next to a position. */
   foot(position) {
+    return firstOf(this.#apart, this.#measured(position), this.#feet).values;
+  }
+
+  /** The edge of this point, and the share of the way along it. */
+  next(position) {
+    const best = this.#measured(position);
+    const [edge, share] = firstOf(this.#apart, best, [this.#edges, this.#shares]).values;
+    return { edge, share };
+  }
+
+  /** The least squared distance of a part, after all were looked at. */
+  #measured(position) {
     const own = this.#lift(position);
     let best = Infinity;
-    this.#parts.forEach(({ first, last, tail, along, length }, n) => {
+    this.#parts.forEach(({ first, last, tail, along, length, part, parts }, n) => {
       let dot = (own[0] - tail[0]) * along[0];
       for (let k = 1; k < own.length; k++) dot += (own[k] - tail[k]) * along[k];
       const share = between(dot / length, 0, 1);
@@ -116,10 +140,10 @@ export class Border {
         apart += step * step;
       }
       this.#apart[n] = apart;
-      this.#feet[0][n] = first[0] + share * (last[0] - first[0]);
-      this.#feet[1][n] = first[1] + share * (last[1] - first[1]);
+      for (let k = 0; k < first.length; k++) this.#feet[k][n] = first[k] + share * (last[k] - first[k]);
+      this.#shares[n] = (part + share) / parts;
       best = Math.min(best, apart);
     });
-    return firstOf(this.#apart, best, this.#feet).values;
+    return best;
   }
 }

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from attrs import field, frozen
 
 from optmech.certificate.families import Approximate, Ratio
 from optmech.errors import ProblemError, inside
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, float_of
 from optmech.problem import fields
-from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.ratios import delta_words, measured_ratio, ratio_families
 from optmech.problem.regions import require_network, require_vertices
@@ -40,7 +40,7 @@ def as_adjacency(
     except TypeError:
         raise ProblemError(f"{type(value).__name__} is unknown", remedy=remedy) from None
     if len(items) == 2 and (callable(items[0]) or dimensions(items[0]) == 2):
-        radius = float(parse_exact(items[1], where="radius"))
+        radius = float_of(items[1], "radius")
         return (as_distance(items[0], where="[0]"), radius)
     if not items:
         raise ProblemError("there is no pair", remedy=remedy)
@@ -148,6 +148,7 @@ class DifferentialPrivacy(Constraint):
     [[False, True], [True, False]]
     """
 
+    later = ("everywhere",)
     epsilon: Exact = field(converter=fields.number)
     adjacency: Adjacency = field(default="all", converter=as_adjacency)
     delta: Exact = field(default=fields.ZERO, converter=fields.delta)
@@ -160,23 +161,6 @@ class DifferentialPrivacy(Constraint):
                 raise ProblemError(
                     "all points are adjacent", where="adjacency", remedy="Leave one of the two out"
                 )
-
-    def plain(self, space: Space) -> dict[str, Plain]:
-        """The fields as JSON values, without the mesh where there is none."""
-        found = super().plain(space)
-        if self.everywhere is None:
-            del found["everywhere"]
-        else:
-            found["everywhere"] = self.everywhere.to_dict()
-        return found
-
-    @classmethod
-    def load(cls, plain: Plain, space: Space) -> Self:
-        """The inverse of ``plain``."""
-        if "everywhere" in plain:
-            mesh = Mesh.from_dict(plain["everywhere"], "everywhere")
-            return cls(plain["epsilon"], plain["adjacency"], plain["delta"], mesh)
-        return super().load({**plain, "everywhere": None}, space)
 
     def adjacent(self, space: Space) -> Bools:
         """The adjacent pairs of different secrets, shape (S, S)."""
@@ -218,7 +202,7 @@ class DifferentialPrivacy(Constraint):
         pairs = None if self.adjacency == "all" else np.argwhere(self.adjacent(space))
         return measured_ratio(m, self.epsilon, self.delta, None, pairs)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         if self.delta >= 1:
             return [("", "δ is 1")]
         return [] if self.adjacent(space).any() else [("", "no two secrets are adjacent")]

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Any, Self
 
 from attrs import field, frozen
 
 from optmech.analysis import measures
-from optmech.base.arrays import Floats
 from optmech.certificate.families import Distortion
-from optmech.exact.number import Exact, parse_exact, rounded_down
+from optmech.exact.number import Exact, parse_exact
 from optmech.problem import fields
-from optmech.problem.constraint import Constraint, Kept, constraint
-from optmech.problem.fields import FIELDS, Field, Plain
-from optmech.problem.gains import adversary_words, near_priors, require_radius
+from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
+from optmech.problem.fields import FIELDS, Field
+from optmech.problem.gains import Adversary
 from optmech.problem.ratios import triangle_notes
 from optmech.problem.space import Place, Space
-from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.distances import Distance, between
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.tabulated import distance_words
@@ -47,12 +46,12 @@ def _key() -> Any:
     return Annotated[forms, Discriminator(tag)]
 
 
-FIELDS[as_minimum] = Field(_key, plain=lambda value, _: value.text)
+FIELDS[as_minimum] = Field(_key, lambda value, _: value.text)
 
 
 @constraint("distortion_privacy")
 @frozen(repr=False, field_transformer=fields.placed)
-class DistortionPrivacy(Constraint):
+class DistortionPrivacy(Adversary, Constraint):
     """The error of the best attack is at least ``minimum`` (Shokri, PETS 2015, eq. 13, 20, 21).
 
     Σ_o min_ŝ Σ_s π(s) p(o|s) d(ŝ,s) >= d_m, with π the adversary's ``prior`` (default: the
@@ -73,26 +72,13 @@ class DistortionPrivacy(Constraint):
     [[0.5, 0.5]]
     """
 
+    later = ("radius", "within")
+    _upwards = False
     minimum: Exact = field(converter=as_minimum)
     distance: Distance = field(converter=fields.distance)
     prior: Prior | None = field(default=None, converter=fields.adversary)
     radius: Exact | None = field(default=None, converter=fields.optional_number, kw_only=True)
     within: Distance | None = field(default=None, converter=fields.optional_distance, kw_only=True)
-
-    def __attrs_post_init__(self) -> None:
-        require_radius(self.radius, self.within)
-
-    def plain(self, space: Space) -> dict[str, Plain]:
-        """The fields; without a radius as files had them before there was one."""
-        found = super().plain(space)
-        if self.radius is None:
-            del found["radius"], found["within"]
-        return found
-
-    @classmethod
-    def load(cls, plain: Plain, space: Space) -> Self:
-        """The inverse of ``plain``."""
-        return super().load({"radius": None, "within": None, **plain}, space)
 
     @classmethod
     def build(cls, spec: Any, place: Place) -> Self:
@@ -102,7 +88,7 @@ class DistortionPrivacy(Constraint):
         if not isinstance(given["minimum"], Exact):
             adversary = given.get("prior", place.prior)
             secrets, distance = place.secrets, given["distance"]
-            apart = evaluate(distance, secrets, secrets, where="distance")
+            apart = between(distance, secrets)
             blind = (apart @ adversary.weights).min()
             given["minimum"] = given["minimum"].fraction_of_blind * blind
         return cls(**given)
@@ -112,15 +98,9 @@ class DistortionPrivacy(Constraint):
         for weights in self.priors(space):
             yield Distortion(index, values * weights, self.minimum, values, weights)
 
-    def priors(self, space: Space) -> list[Floats]:
-        """The adversary's prior, or weights whose hull has all priors of the ball in it, or less
-        mass: corners, rounded down where they are no floats."""
-        return near_priors(space, self.prior, self.radius, self.within, rounded_down)
-
     def promise(self, space: Space) -> str:
-        against = adversary_words(self.prior, self.radius, self.within)
         return (
-            f"error of the best attack with {against} at least "
+            f"error of the best attack with {self._against} at least "
             f"{self.minimum.words} ({distance_words(self.distance)})"
         )
 
@@ -133,8 +113,8 @@ class DistortionPrivacy(Constraint):
             value = min(float(found.min(axis=0).sum()) for found in errors)
         return Kept("distortion", float(self.minimum), value, "at least")
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         return [] if self.minimum > 0 else [("", "the minimum is 0")]
 
-    def notes(self, space: Space) -> Sequence[tuple[str, str]]:
+    def notes(self, space: Space) -> Remarks:
         return triangle_notes(self.distance, space)

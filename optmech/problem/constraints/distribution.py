@@ -22,7 +22,7 @@ from optmech.exact.number import Exact
 from optmech.exact.ratios.generators import divergence_name
 from optmech.exact.ratios.powers import LARGEST_RATE, limit_of, order_of
 from optmech.problem import fields
-from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, ZERO, Field, Plain
 from optmech.problem.ratios import delta_words
 from optmech.problem.space import Place, Space
@@ -103,7 +103,7 @@ def _divergence_key() -> Any:
 
     from optmech.reading.sections import parsed
 
-    names = {"enum": ["max", "kl", "reverse_kl", "tv", "chi2", "hellinger"]}
+    names = {"enum": list(_WORDS)}
     orders = {"type": "string", "pattern": "^renyi:[0-9]+(/[0-9]+)?$"}
     known = BeforeValidator(parsed(partial(divergence_name, orders=True)))
     return Annotated[str, known, WithJsonSchema({"anyOf": [names, orders]})]
@@ -115,7 +115,7 @@ def _write_pairs(value: Any, space: Space) -> Plain:
 
 FIELDS[as_pairs] = Field(_pairs_key, plain=_write_pairs, build=_build_pairs)
 FIELDS[as_divergence] = Field(_divergence_key)
-FIELDS[as_scale] = Field("bounds", plain=lambda value, _: value and list(value))
+FIELDS[as_scale] = Field("bounds", lambda value, _: list(value))
 
 
 @constraint("distribution_privacy")
@@ -183,8 +183,8 @@ class DistributionPrivacy(Constraint):
         if self.divergence != "max":
             yield from self._divergences(index, first, second, factors)
             return
-        left, right = np.vstack([first, second]), np.vstack([second, first])
-        factors = np.concatenate([factors, factors])
+        left, right = _both_ways(first, second)
+        factors = np.tile(factors, 2)
         ratios = rounded_product(self.epsilon, factors)
         if not self.delta > 0:
             yield LiftedRatio(index, left, right, ratios, self.epsilon, factors)
@@ -217,10 +217,7 @@ class DistributionPrivacy(Constraint):
                 remedy=f"Give 0, or at least {LEAST_LIMIT:g}",
             )
         if equal.any():
-            left = np.vstack([first[equal], second[equal]])
-            right = np.vstack([second[equal], first[equal]])
-            one = np.ones(len(left))
-            yield LiftedRatio(index, left, right, 0 * one, ZERO, one)
+            yield equal_laws(index, first[equal], second[equal])
         apart = np.flatnonzero(~equal)
         if self.divergence == "tv":
             for k in apart.tolist():
@@ -232,11 +229,10 @@ class DistributionPrivacy(Constraint):
             yield Divergence(
                 index,
                 self.divergence,
-                np.vstack([first[apart], second[apart]]),
-                np.vstack([second[apart], first[apart]]),
-                np.concatenate([limits[apart], limits[apart]]),
+                *_both_ways(first[apart], second[apart]),
+                np.tile(limits[apart], 2),
                 epsilon,
-                np.concatenate([factors[apart], factors[apart]]),
+                np.tile(factors[apart], 2),
             )
 
     def promise(self, space: Space) -> str:
@@ -268,7 +264,7 @@ class DistributionPrivacy(Constraint):
         )
         return Kept("epsilon", float(self.epsilon), spent)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         if self.delta >= 1:
             return [("", "δ is 1")]
         equal = [k for k, (a, b) in enumerate(self.pairs) if np.array_equal(a, b)]
@@ -277,6 +273,16 @@ class DistributionPrivacy(Constraint):
         if self.divergence in ("tv", "hellinger") and self.epsilon * min(self.scales) >= 1:
             return [("", "this divergence never exceeds 1")]
         return [(f".pairs[{k}]", "both distributions are the same") for k in equal]
+
+
+def equal_laws(index: int, first: Floats, second: Floats) -> LiftedRatio:
+    """That nothing tells distributions apart, (k, S) each: a ratio of 1, both ways."""
+    one = np.ones(2 * len(first))
+    return LiftedRatio(index, *_both_ways(first, second), 0 * one, ZERO, one)
+
+
+def _both_ways(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    return np.vstack([first, second]), np.vstack([second, first])
 
 
 @constraint("pufferfish")
@@ -321,5 +327,5 @@ class Pufferfish(Constraint):
     def measured(self, m: Mechanism, space: Space) -> Kept:
         return self._laws.measured(m, space)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         return self._laws.idle(space)

@@ -16,7 +16,7 @@ from optmech.certificate.families import Fixed
 from optmech.errors import ProblemError, inside
 from optmech.exact.numerators import MAX_BITS, Numerators
 from optmech.problem import fields
-from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.given_rows import GivenRows, whole_rows
 from optmech.problem.space import Place, Space
@@ -245,10 +245,10 @@ class FixedRows(Constraint):
     def measured(self, m: Mechanism, space: Space) -> Kept | None:
         return None
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         return []
 
-    def notes(self, space: Space) -> Sequence[tuple[str, str]]:
+    def notes(self, space: Space) -> Remarks:
         secrets, rows = self.held(space)
         if len(secrets) == len(space.secrets):
             return [("", "every row is fixed: there is nothing to design")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -15,9 +15,9 @@ from optmech.exact.number import Exact, Number, parse_exact
 from optmech.exact.ratios.generators import generator
 from optmech.exact.ratios.powers import MOST, name_of, order_of
 from optmech.problem import fields
-from optmech.problem.constraint import Constraint, Kept, constraint
-from optmech.problem.constraints.distribution import LEAST_LIMIT, DistributionPrivacy
-from optmech.problem.fields import FIELDS, ZERO, optional_distance
+from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
+from optmech.problem.constraints.distribution import LEAST_LIMIT, DistributionPrivacy, equal_laws
+from optmech.problem.fields import FIELDS, optional_distance
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
@@ -102,7 +102,7 @@ class RenyiPrivacy(Constraint):
             return Kept("divergence", float(self.epsilon), 0.0)
         return points.measured(m, space)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         return [] if len(space.secrets) > 1 else [("", "there is one secret only")]
 
 
@@ -145,10 +145,7 @@ class MutualInformation(Constraint):
         # nothing is told: all rows that count are one
         used = np.eye(len(weights))[weights > 0]
         if len(used) > 1:
-            first, second = np.repeat(used[:1], len(used) - 1, axis=0), used[1:]
-            left, right = np.vstack([first, second]), np.vstack([second, first])
-            one = np.ones(len(left))
-            yield LiftedRatio(index, left, right, 0 * one, ZERO, one)
+            yield equal_laws(index, np.repeat(used[:1], len(used) - 1, axis=0), used[1:])
 
     def promise(self, space: Space) -> str:
         of = "" if self.prior is None else ", of another prior"
@@ -161,7 +158,7 @@ class MutualInformation(Constraint):
         spent = float(weights @ np.where(weights[:, None] > 0, terms, 0.0).sum(axis=1))
         return Kept("information", float(self.maximum), spent)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         entropy = space.adversary(self.prior).entropy * math.log(2)
         if self.maximum < entropy:
             return []

@@ -11,25 +11,22 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats
 from optmech.certificate.families import Leakage, LiftedRatio
 from optmech.certificate.families.ratio import rounded_product
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact, Number, rounded_up
+from optmech.exact.number import Exact, Number
 from optmech.problem import fields
-from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import optional_distance, optional_number
 from optmech.problem.gains import (
     PRIOR_FREE,
+    Adversary,
     Gain,
-    adversary_words,
     as_gain,
     block_gains,
     gain_matrix,
     gain_words,
     gained,
-    near_priors,
-    require_radius,
 )
 from optmech.problem.space import Space
 from optmech.spaces.arguments import checked_arguments
@@ -71,7 +68,7 @@ class MaximalLeakage(Constraint):
         value = math.log(max(1.0, float(m.matrix.max(axis=0).sum())))
         return Kept("leakage", float(self.maximum), value)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         most = min(space.loss.shape)
         if self.maximum < math.log(most):
             return []
@@ -120,7 +117,7 @@ class PointwiseMaximalLeakage(Constraint):
         value = math.log(max(1.0, float(largest.max())))
         return Kept("leakage", float(self.epsilon), value)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         weights = space.adversary(self.prior).weights
         least = float(weights[weights > 0].min())
         if self.epsilon < -math.log(least):
@@ -161,7 +158,7 @@ class AdditiveCapacity(Constraint):
         value = max(0.0, 1.0 - float(m.matrix.min(axis=0).sum()))
         return Kept("leakage", float(self.maximum), value)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         if len(space.secrets) == 1:
             return [("", "there is one secret only")]
         return [("", "it never exceeds 1")] if self.maximum >= 1 else []
@@ -169,7 +166,7 @@ class AdditiveCapacity(Constraint):
 
 @constraint("gain_leakage")
 @frozen(eq=False, repr=False, field_transformer=fields.placed)
-class GainLeakage(Constraint):
+class GainLeakage(Adversary, Constraint):
     """Posterior vulnerability: Σ_o max_w Σ_s π(s) g(w,s) p(o|s) <= ``maximum`` (Alvim et al.,
     *The Science of Quantitative Information Flow*, 2020, chapter 5).
 
@@ -199,14 +196,12 @@ class GainLeakage(Constraint):
     [[0.5, 0.5]]
     """
 
+    _upwards = True
     maximum: Exact = field(converter=fields.signed_number)
     gain: Gain = field(default="identity", converter=as_gain)
     prior: Prior | None = field(default=None, converter=fields.adversary)
     radius: Exact | None = field(default=None, converter=optional_number, kw_only=True)
     within: Distance | None = field(default=None, converter=optional_distance, kw_only=True)
-
-    def __attrs_post_init__(self) -> None:
-        require_radius(self.radius, self.within)
 
     @classmethod
     @checked_arguments
@@ -228,11 +223,6 @@ class GainLeakage(Constraint):
             )
         return cls(maximum, np.array([values, ~values], dtype=np.float64), prior)
 
-    def priors(self, space: Space) -> list[Floats]:
-        """The adversary's prior, or weights whose hull has all priors of the ball in it: corners,
-        rounded up where they are no floats."""
-        return near_priors(space, self.prior, self.radius, self.within, rounded_up)
-
     def families(self, index: int, space: Space) -> Iterator[Leakage]:
         gain = gain_matrix(self.gain, space)
         if self.radius is not None and (gain < 0).any():
@@ -245,9 +235,8 @@ class GainLeakage(Constraint):
             yield Leakage(index, gain * weights, self.maximum, False, gain, weights)
 
     def promise(self, space: Space) -> str:
-        against = adversary_words(self.prior, self.radius, self.within)
         return (
-            f"the best guess with {against} gains at most {self.maximum.words} "
+            f"the best guess with {self._against} gains at most {self.maximum.words} "
             f"({gain_words(self.gain)})"
         )
 
@@ -256,7 +245,7 @@ class GainLeakage(Constraint):
         spent = max(gained(gain, weights, m.matrix) for weights in self.priors(space))
         return Kept("leakage", float(self.maximum), spent)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         gain = gain_matrix(self.gain, space)
         known = max(float((gain * weights).max(axis=0).sum()) for weights in self.priors(space))
         if self.maximum < known:

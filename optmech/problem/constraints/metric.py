@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Self, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from optmech.certificate.families import Approximate, Gradient, Ratio
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, parse_exact
 from optmech.problem import fields
-from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import Plain
 from optmech.problem.ratios import delta_words, measured_ratio, ratio_families, triangle_notes
 from optmech.problem.regions import (
@@ -63,6 +63,7 @@ class MetricPrivacy(Constraint):
     0.6931
     """
 
+    later = ("everywhere",)
     epsilon: Exact = field(converter=fields.number)
     distance: Distance = field(default=cast(Distance, None), converter=fields.optional_distance)
     threshold: float | None = field(default=None, converter=fields.limit)
@@ -105,15 +106,13 @@ class MetricPrivacy(Constraint):
             }
         reach = self.observable_threshold is not None
         written = fields.write_distance(self.distance, space, reach=reach)
-        found = {**super().plain(space), "distance": written}
-        del found["everywhere"]
-        return found
+        return {**super().plain(space), "distance": written}
 
     @classmethod
     def load(cls, plain: Plain, space: Space) -> Self:
         """The inverse of ``plain``."""
         if "everywhere" not in plain:
-            return super().load({**plain, "everywhere": None}, space)
+            return super().load(plain, space)
         mesh = Mesh.from_dict(plain["everywhere"], "everywhere")
         name, distance = measure_of(mesh)
         if plain["distance"] != name:
@@ -163,7 +162,7 @@ class MetricPrivacy(Constraint):
             pairs = np.argwhere(space.near(self.distance, self.threshold))
         return measured_ratio(m, self.epsilon, self.delta, self.distance, pairs)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         if self.everywhere is not None:
             return []
         if self.delta >= 1:
@@ -181,7 +180,7 @@ class MetricPrivacy(Constraint):
             return [("", "no observable is near enough to any secret")]
         return []
 
-    def notes(self, space: Space) -> Sequence[tuple[str, str]]:
+    def notes(self, space: Space) -> Remarks:
         if self.everywhere is not None:
             return []
         found = triangle_notes(self.distance, space)

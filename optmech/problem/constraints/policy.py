@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -11,9 +11,9 @@ from attrs import field, frozen
 from optmech.base.edges import Edges
 from optmech.certificate.families import Ratio
 from optmech.errors import ProblemError, inside
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, float_of
 from optmech.problem import fields
-from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.ratios import measured_ratio
 from optmech.problem.space import Place, Space
@@ -41,7 +41,7 @@ def as_edges(value: Any) -> tuple[Edge, ...]:
     for k, item in enumerate(items):
         if len(item) not in (2, 3):
             raise ProblemError("is not an edge", where=f"[{k}]", remedy=remedy)
-        length = float(parse_exact(item[2] if len(item) == 3 else 1.0, where=f"[{k}]"))
+        length = float_of(item[2] if len(item) == 3 else 1.0, f"[{k}]")
         if item[0] == item[1]:
             raise ProblemError(
                 f"joins {item[0]!r} with itself, which promises nothing",
@@ -128,10 +128,10 @@ class PolicyGraph(Constraint):
         pairs = np.column_stack([edges.i, edges.j])
         return measured_ratio(m, self.epsilon, fields.ZERO, lambda *_: apart, pairs)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         return []
 
-    def notes(self, space: Space) -> Sequence[tuple[str, str]]:
+    def notes(self, space: Space) -> Remarks:
         edges = self.edges(space)
         alone = edges.count - len(np.unique(edges.i))
         found = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from optmech.base.read_only import locked
 from optmech.certificate import families
 from optmech.errors import ProblemError
 from optmech.problem import fields
-from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain, optional_distance
 from optmech.problem.space import Bools, Place, Space
 from optmech.spaces.distances import Distance
@@ -184,5 +184,5 @@ class Support(Constraint):
         outside = m.matrix[~self._allowed(space)]
         return Kept("outside", 0.0, float(outside.max(initial=0.0)))
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from optmech.certificate.families import LossLimit
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem import fields
-from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
@@ -71,7 +71,7 @@ class LossBound(Constraint):
         )
         return Kept("loss", float(self.maximum), value)
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         return []
 
 
@@ -112,7 +112,7 @@ def _key() -> Any:
 
 
 FIELDS[positive] = FIELDS[fields.number]
-FIELDS[as_values] = Field(_key, plain=lambda value, _: None if value is None else value.tolist())
+FIELDS[as_values] = Field(_key, lambda value, _: value.tolist())
 
 
 @constraint("bias")
@@ -182,7 +182,7 @@ class Bias(Constraint):
         meant, reported = self.columns(space)
         return Kept("bias", float(self.maximum), float(np.abs(m.matrix @ reported - meant).max()))
 
-    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+    def idle(self, space: Space) -> Remarks:
         return []
 
 

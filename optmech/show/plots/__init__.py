@@ -3,11 +3,15 @@
 Functions return a matplotlib figure, which ``save`` writes and which can be changed before.
 """
 
-from optmech.show.plots.comparison import frontier
+from optmech.show.plots.comparison import compared, frontier
 from optmech.show.plots.drawing import save
-from optmech.show.plots.figures import attack_error, constraint_slack, mechanism, posterior
-from optmech.show.plots.leaks import compared
-from optmech.show.plots.picture import mechanism_picture
+from optmech.show.plots.figures import (
+    attack_error,
+    constraint_slack,
+    mechanism,
+    mechanism_picture,
+    posterior,
+)
 from optmech.show.plots.region import field, region_picture
 
 __all__ = [
@@ -22,7 +26,4 @@ __all__ = [
     "region_picture",
     "save",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Hashable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from optmech.show import words
 from optmech.show.backdrop import Source, backdrop_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.domain_arguments import Box
 from optmech.spaces.layout import Plane, plane_of
 from optmech.spaces.observables import Suppressible
 
@@ -31,6 +33,7 @@ SYMBOLS = {"epsilon": "ε", "delta": "δ"}
 COLOURS = "Blues"
 """White means never; colour-blind readers see the same order of lightness."""
 MARK = SERIES[1]
+_COLUMNS = 3
 _MAX_TICKS = 24
 _MAX_NAMES = 16
 _DECADES = 1e-4
@@ -42,7 +45,7 @@ def require_matplotlib(path: str | Path) -> None:
     if ending(path, FORMATS[0]) not in FORMATS:
         raise ProblemError(
             "is not the name of a picture",
-            where=str(path),
+            where=path,
             remedy=f"Use a name that ends in {', '.join(FORMATS)}",
         )
 
@@ -65,6 +68,17 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def new_panels(count: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels of this size in rows."""
+    columns = min(count, _COLUMNS)
+    rows = -(-count // columns)
+    figure = new_figure(width * columns, height * rows)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for spare in grid[count:]:
+        spare.set_axis_off()
+    return figure, list(grid[:count])
 
 
 @checked_arguments
@@ -161,7 +175,7 @@ def draw_backdrop(axes: Axes, source: Source, plane: Plane, coordinates: str) ->
     axes.set_ylim(bottom, top)
 
 
-def _degree_ticks(axes: Axes, degrees: tuple[float, float, float, float]) -> None:
+def _degree_ticks(axes: Axes, degrees: Box) -> None:
     """Longitudes and latitudes along axes whose coordinates are kilometres."""
     from matplotlib.ticker import MaxNLocator
 
@@ -338,6 +352,15 @@ def series_colour(k: int, count: int) -> str:
     from matplotlib.colors import hsv_to_rgb, to_hex
 
     return str(to_hex(hsv_to_rgb((k / count, 0.75, 0.75))))
+
+
+def indices_of(domain: Domain, labels: Sequence[Hashable] | None, default: list[int]) -> list[int]:
+    """The elements that have these labels; where nothing is said, the default."""
+    if labels is None:
+        return default
+    if not labels:
+        raise ProblemError("no label is given", where="plots", remedy="Give at least one")
+    return [domain.index(label) for label in labels]
 
 
 def telling_secrets(weights: Floats) -> list[int]:

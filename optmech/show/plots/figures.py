@@ -1,13 +1,15 @@
-"""Small multiples of a mechanism and of posteriors, errors of the attack, slack of constraints."""
+"""Small multiples of a mechanism and of posteriors, errors of the attack, slack of constraints; one
+picture of a design as a file."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmech.analysis.measures import posterior as beliefs
+from optmech.analysis.measures import distortion, posterior as beliefs
 from optmech.errors import ProblemError
 from optmech.problem.attacked import choose_distance
 from optmech.show import words
@@ -15,15 +17,22 @@ from optmech.show.backdrop import Source
 from optmech.show.figures import adversary, largest_log_ratios, measure_constraints
 from optmech.show.plots.drawing import (
     SERIES,
+    SYMBOLS,
+    draw_matrix,
     draw_values,
+    indices_of,
+    label_name,
+    mark,
     mark_guess,
     new_figure,
+    new_panels,
     plain_text,
+    require_matplotlib,
+    save,
     telling_secrets,
 )
-from optmech.show.plots.picture import draw_reports
+from optmech.show.words import nearness
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.domain import Domain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +40,7 @@ if TYPE_CHECKING:
 
     from optmech.designs.design import Design
 
-_COLUMNS = 3
+
 _NAMES = {"epsilon": "ε", "delta": "δ", "distortion": "attack error"}
 
 
@@ -62,8 +71,8 @@ def mechanism(
     True
     """
     default = telling_secrets(design.problem.prior.weights)
-    chosen = _chosen(design.mechanism.secrets, secrets, default)
-    figure, panels = _panels(len(chosen))
+    chosen = indices_of(design.mechanism.secrets, secrets, default)
+    figure, panels = new_panels(len(chosen), 4.2, 3.6)
     draw_reports(panels, design, chosen, backdrop=backdrop)
     return figure
 
@@ -93,9 +102,9 @@ def posterior(
     name, distance = choose_distance(problem)
     unit = words.unit_of(problem, name)
     attack = adversary(m, problem.prior, distance)
-    chosen = _chosen(m.observables, observables, telling_secrets(attack.marginal))
+    chosen = indices_of(m.observables, observables, telling_secrets(attack.marginal))
     belief = beliefs(m, problem.prior)
-    figure, panels = _panels(len(chosen))
+    figure, panels = new_panels(len(chosen), 4.2, 3.6)
     top = float(belief[chosen].max())
     for axes, o in zip(panels, chosen, strict=True):
         report = words.label(m.observables.labels[o])[:40]
@@ -199,19 +208,81 @@ def _axis(name: str, unit: str) -> str:
     return plain_text(f"{name}{words.in_brackets(unit)}")
 
 
-def _chosen(domain: Domain, labels: Sequence[Hashable] | None, default: list[int]) -> list[int]:
-    if labels is None:
-        return default
-    if not labels:
-        raise ProblemError("no label is given", where="plots", remedy="Give at least one")
-    return [domain.index(label) for label in labels]
+@checked_arguments
+def mechanism_picture(design: Design, path: str | Path, *, backdrop: Source | None = None) -> None:
+    """Draw a design: the prior, the matrix p(o|s), and what three of the secrets report.
+
+    The secrets are the likeliest one, and those at the quartiles of the prior. Grids are drawn
+    as images, points as a map, everything else as bars. ``backdrop`` as of ``report``.
+
+    Raises
+    ------
+    ProblemError
+        Without matplotlib, on a path that is not .png, .pdf or .svg, or cannot be written.
+    InfeasibleError
+        Where the design has no mechanism.
+
+    Examples
+    --------
+    >>> cells, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
+    >>> promise = om.MetricPrivacy(1, km)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(cells), km, constraints=[promise]))
+    >>> om.plots.mechanism_picture(design, "cells.png")
+    >>> open("cells.png", "rb").read(4)
+    b'\x89PNG'
+    """
+    require_matplotlib(path)
+    if design.gradient is not None:
+        from optmech.show.plots.region import region_picture
+
+        region_picture(design, path, backdrop=backdrop)
+        return
+    mechanism, problem = design.mechanism, design.problem
+    figure = new_figure(12.5, 8.2)
+    axes: dict[str, Axes] = figure.subplot_mosaic([["prior"] * 3 + ["matrix"] * 3, list("aabbcc")])
+    prior, matrix = problem.prior.weights, mechanism.matrix
+    draw_values(axes["prior"], problem.secrets, prior, "prior π(s)", float(prior.max()),
+                backdrop=backdrop)  # fmt: skip
+    draw_matrix(axes["matrix"], matrix)
+    chosen = telling_secrets(prior)
+    draw_reports([axes[name] for name in "abc"[: len(chosen)]], design, chosen, "secret ", backdrop)
+    for name in "abc"[len(chosen) :]:
+        axes[name].set_axis_off()
+    figure.suptitle(_caption(design), fontsize=10)
+    save(figure, path)
 
 
-def _panels(count: int) -> tuple[Figure, list[Axes]]:
-    columns = min(count, _COLUMNS)
-    rows = -(-count // columns)
-    figure = new_figure(4.2 * columns, 3.6 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    for spare in grid[count:]:
-        spare.set_axis_off()
-    return figure, list(grid[:count])
+def draw_reports(
+    panels: list[Axes],
+    design: Design,
+    chosen: list[int],
+    what: str = "",
+    backdrop: Source | None = None,
+) -> None:
+    """p(o|s) of the chosen secrets, a panel each, on one scale; a ring marks the secret."""
+    m, prior = design.mechanism, design.problem.prior.weights
+    top = float(m.matrix[chosen].max())
+    for axes, s in zip(panels, chosen, strict=True):
+        name = label_name(m.secrets.labels[s])[:40]
+        title = f"reports for {what}{name}  (π = {prior[s]:.2%})"
+        draw_values(axes, m.observables, m.matrix[s], title, top, backdrop=backdrop)
+        mark(axes, m.secrets, m.observables, s)
+
+
+def _caption(design: Design) -> str:
+    problem, mechanism = design.problem, design.mechanism
+    name, distance = choose_distance(problem)
+    unit = words.unit_of(problem, name)
+    error = distortion(mechanism, problem.prior, distance)
+    parts = [
+        f"loss {design.loss:.6g}, proved bound {design.lower_bound:.6g}: {nearness(design)}",
+        f"best attack errs by {error:.4g}{unit} ({name})",
+    ]
+    parts += [
+        f"{row.kind}: {SYMBOLS.get(row.quantity, row.quantity)} = {row.measured:.6g} "
+        f"({row.sense} {row.promised:.6g})"
+        for row in measure_constraints(problem, mechanism)
+        if row.quantity != "outside"
+    ]
+    lines = [problem.title, " · ".join(parts[:2]), " · ".join(parts[2:5])]
+    return "\n".join(plain_text(line) for line in lines if line)

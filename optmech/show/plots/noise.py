@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.noise.additive.cells import CellNoise
 from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
-from optmech.noise.additive.design import NoiseDesign
-from optmech.noise.additive.line import RealNoise
+from optmech.noise.additive.design import NoiseDesign, RealNoise
 from optmech.noise.additive.planar import PlanarNoise
 from optmech.noise.additive.renyi import DivergenceNoise
 from optmech.noise.known import gaussian_scale
 from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["noise_picture"]
 
@@ -35,21 +38,35 @@ def noise_picture(design: ProvedNoise, file: str | Path) -> None:
     Raises ProblemError without matplotlib, or on a path that is not .png, .pdf or .svg.
     """
     require_matplotlib(file)
+    planar = isinstance(design, PlanarNoise)
+    figure = new_figure(10.4, 4.6 if planar else 3.8)
+    left, right = figure.subplots(1, 2)
     if isinstance(design, PlanarNoise):
-        _planar_picture(design, file)
-        return
-    if isinstance(design, CellNoise):
-        _real_picture(design, file)
-        return
-    assert isinstance(design, CertifiedNoise)
+        x, y = _draw_pairs(design, left, right)
+    elif isinstance(design, CellNoise):
+        x, y = _draw_real(design, left, right)
+    else:
+        assert isinstance(design, CertifiedNoise)
+        x, y = _draw_whole(design, left, right)
+    for axes in (left, right):
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+    figure.suptitle(
+        f"{design.promise}: {design.measured} {design.loss:.4g}, lower bound "
+        f"{design.lower_bound:.4g}",
+        fontsize=10,
+    )
+    save(figure, file)
+
+
+def _draw_whole(design: CertifiedNoise, left: Axes, right: Axes) -> tuple[str, str]:
+    """Probabilities of whole numbers, and what the axes show."""
     law = design.law
     far = min(law.n + 3 * len(law.tails), _MOST_BARS)
     places = np.arange(-far, far + 1)
     values = np.array([float(law.at(abs(k))) for k in places.tolist()])
     share = np.cumsum(values[far:] * np.where(np.arange(far + 1), 2, 1))
     near = max(3, min(far, int(np.searchsorted(share, _SHOWN)) + 1))
-    figure = new_figure(10.4, 3.8)
-    left, right = figure.subplots(1, 2)
     inner = slice(far - near, far + near + 1)
     left.bar(places[inner], values[inner], width=0.85, color=SERIES[0])
     right.plot(places, np.where(values > 0, values, np.nan), ".", ms=3, color=SERIES[0],
@@ -63,15 +80,7 @@ def noise_picture(design: ProvedNoise, file: str | Path) -> None:
         right.plot(places, peer / peer.sum(), lw=0.9, color=MARK, label="discrete Gaussian")
     right.legend(fontsize=8)
     right.set_yscale("log")
-    for axes in (left, right):
-        axes.set_xlabel("noise")
-        axes.set_ylabel("probability")
-    figure.suptitle(
-        f"{design.promise}: {design.measured} {design.loss:.4g}, lower bound "
-        f"{design.lower_bound:.4g}",
-        fontsize=10,
-    )
-    save(figure, file)
+    return "noise", "probability"
 
 
 def _gaussian_of(design: DivergenceNoise) -> float:
@@ -80,8 +89,13 @@ def _gaussian_of(design: DivergenceNoise) -> float:
     return float(design.sensitivity) * math.sqrt(wide)
 
 
-def _real_picture(design: CellNoise, file: str | Path) -> None:
-    """The density, and those of known noise for the same promise."""
+def _gaussian(places: Floats, sigma: float) -> Floats:
+    """The density of Gaussian noise."""
+    return np.exp(-((places / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
+
+
+def _draw_real(design: CellNoise, left: Axes, right: Axes) -> tuple[str, str]:
+    """The density, and those of known noise for the same promise; and what the axes show."""
     law, width, span = design.law, float(design.step), float(design.sensitivity)
     rate, part = 0.0, 0.0
     if isinstance(design, RealNoise):
@@ -98,38 +112,26 @@ def _real_picture(design: CellNoise, file: str | Path) -> None:
         first = -math.expm1(-rate) / (2 * span * (step + math.exp(-rate) * (1 - step)))
         known.append(("staircase", first * np.exp(-rate * level)))
     if part > 0:
-        sigma = gaussian_scale(rate, part, span)
-        peer = np.exp(-((middles / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
-        known.append(("analytic Gaussian", peer))
+        known.append(("analytic Gaussian", _gaussian(middles, gaussian_scale(rate, part, span))))
     if isinstance(design, DivergenceNoise):
-        sigma = _gaussian_of(design)
-        peer = np.exp(-((middles / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
+        peer = _gaussian(middles, _gaussian_of(design))
         known.append(("Gaussian of the same divergence", peer))
     share = np.cumsum(values[far:] * width * np.where(np.arange(far + 1), 2, 1))
     near = ends[min(2 * far + 1, far + 2 + int(np.searchsorted(share, _SHOWN)))]
-    figure = new_figure(10.4, 3.8)
-    left, right = figure.subplots(1, 2)
     for axes in (left, right):
         axes.stairs(np.where(values > 0, values, np.nan), ends, color=SERIES[0],
                     lw=1.4, label="this noise")  # fmt: skip
         for k, (name, peer) in enumerate(known, 1):
             axes.plot(middles, peer, lw=0.9, color=SERIES[k % len(SERIES)], label=name)
-        axes.set_xlabel("noise")
-        axes.set_ylabel("density")
     left.set_xlim(-near, near)
     right.set_yscale("log")
     right.set_ylim(bottom=max(1e-9, 0.3 * float(values[values > 0].min())))
     right.legend(fontsize=8)
-    figure.suptitle(
-        f"{design.promise}: {design.measured} {design.loss:.4g}, lower bound "
-        f"{design.lower_bound:.4g}",
-        fontsize=10,
-    )
-    save(figure, file)
+    return "noise", "density"
 
 
-def _planar_picture(design: PlanarNoise, file: str | Path) -> None:
-    """Probabilities of pairs as two maps."""
+def _draw_pairs(design: PlanarNoise, left: Axes, right: Axes) -> tuple[str, str]:
+    """Probabilities of pairs as two maps, and what the axes show."""
     from matplotlib.colors import LogNorm
 
     law = design.law
@@ -138,8 +140,6 @@ def _planar_picture(design: PlanarNoise, file: str | Path) -> None:
     values = np.array([[float(law.at(x, y)) for x in ends] for y in ends])
     share = [values[far - k : far + k + 1, far - k : far + k + 1].sum() for k in range(far + 1)]
     near = max(3, min(far, int(np.searchsorted(share, _SHOWN)) + 1))
-    figure = new_figure(10.4, 4.6)
-    left, right = figure.subplots(1, 2)
     inner = slice(far - near, far + near + 1)
     size, most = near + 0.5, float(values.max())
     first = left.imshow(values[inner, inner], origin="lower", extent=(-size, size, -size, size))
@@ -149,12 +149,5 @@ def _planar_picture(design: PlanarNoise, file: str | Path) -> None:
     held = np.where(values > 0, values, np.nan)
     second = right.imshow(held, origin="lower", norm=scale, extent=(-size, size, -size, size))
     for axes, image in ((left, first), (right, second)):
-        figure.colorbar(image, ax=axes, label="probability")
-        axes.set_xlabel("noise of the first")
-        axes.set_ylabel("noise of the second")
-    figure.suptitle(
-        f"{design.promise}: {design.measured} {design.loss:.4g}, lower bound "
-        f"{design.lower_bound:.4g}",
-        fontsize=10,
-    )
-    save(figure, file)
+        left.figure.colorbar(image, ax=axes, label="probability")
+    return "noise of the first", "noise of the second"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmech.errors import ProblemError
 from optmech.show import words
 from optmech.show.backdrop import Source
 from optmech.show.lattice import Lattice, border, lattice_of, plane_of_mesh
@@ -17,8 +16,9 @@ from optmech.show.plots.drawing import (
     SERIES,
     colour_bar,
     draw_backdrop,
+    indices_of,
     label_name,
-    new_figure,
+    new_panels,
     place_axes,
     plain_text,
     require_matplotlib,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from optmech.designs.design import Design
 
-_COLUMNS = 3
 _LEVELS = 10
 _MOST_DOTS = 2000
 
@@ -69,25 +68,15 @@ def field(
     """
     region = design.region
     problem, observables = design.problem, design.problem.observables
-    if reports is None:
-        chosen = telling_secrets(region.push(problem.prior))
-    else:
-        chosen = [observables.index(label) for label in reports]
-    if not chosen:
-        raise ProblemError("no label is given", where="reports", remedy="Give at least one")
+    chosen = indices_of(observables, reports, telling_secrets(region.push(problem.prior)))
     lattice = lattice_of(region)
     top = float(lattice.values[:, :, chosen].max())
-    columns = min(len(chosen), _COLUMNS)
-    rows = -(-len(chosen) // columns)
-    figure = new_figure(4.4 * columns, 3.8 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axes, o in zip(grid, chosen, strict=False):
+    figure, panels = new_panels(len(chosen), 4.4, 3.8)
+    for axes, o in zip(panels, chosen, strict=True):
         _draw(axes, design, lattice, o, top)
         if backdrop is not None:
             plane = plane_of_mesh(region.mesh, problem.prior)
             draw_backdrop(axes, backdrop, plane, region.mesh.coordinates)
-    for spare in grid[len(chosen) :]:
-        spare.set_axis_off()
     return figure
 
 

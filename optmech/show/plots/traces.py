@@ -1,4 +1,4 @@
-"""Pictures of traces. Needs matplotlib, and draws without a display."""
+"""Pictures of traces and of distortion privacy over time. Needs matplotlib, but no display."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from optmech.traces.chains.adversary import AdversaryReport
     from optmech.traces.gaussian.loss import TraceLoss
     from optmech.traces.gaussian.task import GaussianTask
 
-__all__ = ["trace_picture"]
+
+__all__ = ["chain_picture", "trace_picture"]
 
 _RELEASES = 5
 _PATH, _RELEASE = SERIES[0], "#999999"
@@ -94,3 +96,41 @@ def _finish(axes: Axes, x: str, y: str) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.legend(fontsize=8)
+
+
+def chain_picture(
+    sequential: AdversaryReport,
+    repeated: AdversaryReport | None,
+    file: str | Path,
+    unit: str = "",
+    title: str = "",
+) -> None:
+    """Draw the error of the filtering and the smoothing adversary, and the loss, over time.
+
+    ``repeated`` is the report on one mechanism at every time, where there is one to compare with.
+    Bars are standard errors. Raises ProblemError without matplotlib, or on a path that is not .png,
+    .pdf or .svg.
+    """
+    require_matplotlib(file)
+    figure = new_figure(10.0, 4.4)
+    left, right = figure.subplots(1, 2)
+    times = range(len(sequential.blind))
+    left.plot(times, sequential.blind, ":", color="#999999", label="nothing released")
+    for name, report, colour in (
+        ("sequential", sequential, SERIES[0]),
+        ("repeated", repeated, SERIES[1]),
+    ):
+        if report is None:
+            continue
+        for axes, series, style, label in (
+            (left, report.filtering, "o-", f"{name}, filtering"),
+            (left, report.smoothing, "s--", f"{name}, smoothing"),
+            (right, report.loss, "o-", name),
+        ):
+            axes.errorbar(times, series.mean, series.standard_error, fmt=style, ms=4, color=colour,
+                          label=label)  # fmt: skip
+    for axes, what in ((left, "error of the best attack"), (right, "expected loss")):
+        _finish(axes, "time", f"{what}{words.in_brackets(unit)}")
+        axes.set_ylim(bottom=0.0)
+    figure.suptitle(title, fontsize=10)
+    save(figure, file)

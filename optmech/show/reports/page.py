@@ -6,18 +6,33 @@ import base64
 import hashlib
 import html
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.base.storage import write_atomically
 from optmech.designs.design import Design
+from optmech.designs.notes import about_bounds
 from optmech.errors import ProblemError
 from optmech.reading.errors import printable
 from optmech.show.backdrop import Source, backdrop_of
-from optmech.show.reports.payload import Plain, Store, client_script, design_payload, script_json
-from optmech.show.reports.region import region_payload
+from optmech.show.figures import measure_constraints
+from optmech.show.lattice import border, lattice_of, plane_of_mesh
+from optmech.show.reports.payload import (
+    Plain,
+    Store,
+    client_script,
+    constraints,
+    design_payload,
+    domain_payload,
+    heading,
+    number,
+    sampler,
+    script_json,
+)
 from optmech.show.words import domain
 from optmech.spaces.arguments import checked_arguments
 
@@ -109,7 +124,12 @@ def report(
     '<!doctype html>'
     """
     chosen = (designs,) if isinstance(designs, Design) else tuple(designs)
-    _require_designs(chosen, names)
+    if not 1 <= len(chosen) <= _MOST_COMPARED:
+        raise ProblemError(
+            f"{len(chosen)} designs", where="designs", remedy=f"Give 1 to {_MOST_COMPARED} designs"
+        )
+    if names is not None:
+        _require_fit(names, len(chosen), "names")
     titles = names or [
         design.problem.title
         or (f"design {k}" if len(chosen) > 1 else domain(design.problem.secrets))
@@ -118,7 +138,10 @@ def report(
     finite = [design for design in chosen if design.gradient is None]
     store = Store(sum(design.problem.loss_matrix.size for design in finite) <= _DOUBLE)
     store.light = len(chosen) > _MOST
-    listed = [_payload(*named, store) for named in zip(chosen, titles, strict=True)]
+    listed = [
+        (region_payload if design.gradient else design_payload)(design, name, store)
+        for design, name in zip(chosen, titles, strict=True)
+    ]
     if groups is not None:
         _require_fit(groups, len(chosen), "groups")
         listed = [{**one, "group": group} for one, group in zip(listed, groups, strict=True)]
@@ -136,21 +159,6 @@ def report(
     content = _page(title, script_json(data)).encode("utf-8", "backslashreplace")
     write_atomically(path, content)
     return len(content)
-
-
-def _payload(design: Design, name: str, store: Store) -> Plain:
-    if design.gradient is not None:
-        return region_payload(design, name, store)
-    return design_payload(design, name, store)
-
-
-def _require_designs(chosen: tuple[object, ...], names: Sequence[str] | None) -> None:
-    if not 1 <= len(chosen) <= _MOST_COMPARED:
-        raise ProblemError(
-            f"{len(chosen)} designs", where="designs", remedy=f"Give 1 to {_MOST_COMPARED} designs"
-        )
-    if names is not None:
-        _require_fit(names, len(chosen), "names")
 
 
 def _require_fit(texts: Sequence[str], count: int, where: str) -> None:
@@ -231,3 +239,76 @@ def _box(place: Plain) -> list[float]:
         x + right / across,
         y + top / along,
     ]
+
+
+_PLACES = 2000
+_TRIANGLES = 20_000
+
+
+def region_payload(design: Design, name: str, store: Store) -> Plain:
+    """Everything that the page says about one design for every point."""
+    problem = design.problem
+    alone = len(problem.constraints) == 1
+    measured = [] if alone else measure_constraints(problem, design.mechanism)
+    return heading(design, name, about_bounds(design)) | {
+        "rounding_cost": None,
+        "mechanism": None,
+        "pairs": [],
+        "attack": None,
+        "constraints": constraints(problem, measured, []),
+        "unproved": design.certificate.outer is None,
+        "total_gap": number(design.total_gap),
+        "region": _region(design, store),
+        "sampler": None if store.light else sampler(design),
+    }
+
+
+def _region(design: Design, store: Store) -> Plain:
+    mesh, problem = design.region.mesh, design.problem
+    plane = plane_of_mesh(mesh, problem.prior)
+    lattice = lattice_of(design.region)
+    low, high = plane.into(np.array([(lattice.x[k], lattice.y[k]) for k in (0, -1)]))
+    size = float((high - low).max())
+    top = float(lattice.values.max())
+    coded = np.rint(np.sqrt(lattice.values / top) * _STEPS)
+
+    def placed(points: Floats) -> str:
+        # places of the prior and reports may lie outside of the region, and are then left out
+        return store.put(np.rint((plane.into(points) - low) / size * _STEPS), "u16")
+
+    places = problem.secrets.require_points("draw them")
+    weights = problem.prior.weights
+    heaviest = np.argsort(-weights, kind="stable")[:_PLACES]
+    drawn = np.sort(heaviest[weights[heaviest] > 0])
+    triangles = mesh.triangles if len(mesh.triangles) <= _TRIANGLES else mesh.triangles[:0]
+    return {
+        "origin": [float(low[0]), float(low[1])],
+        "width": float(high[0] - low[0]),
+        "height": float(high[1] - low[1]),
+        "size": size,
+        "unit": plane.unit,
+        "degrees": plane.degrees,
+        "stretch": list(plane.stretch),
+        "border": placed(border(mesh)),
+        "vertices": placed(mesh.vertices) if len(triangles) else None,
+        "triangles": store.put(triangles, "u32") if len(triangles) else None,
+        "places": placed(places[drawn]),
+        "weights": store.put(weights[drawn], "f32"),
+        "placesLeftOut": int(np.count_nonzero(weights) - len(drawn)),
+        "reports": domain_payload(problem.observables, store),
+        "start": plane.into(places[[_telling(places, weights)]])[0].tolist(),
+        "field": {
+            # square roots of the shares of the largest probability, report by report
+            "values": store.put(np.moveaxis(coded, 2, 0), "u16"),
+            "columns": len(lattice.x),
+            "rows": len(lattice.y),
+            "top": top,
+            "error": replace(lattice, values=(coded / _STEPS) ** 2 * top).error(design.region),
+        },
+    }
+
+
+def _telling(places: Floats, weights: Floats) -> int:
+    """The heaviest place; of equal ones that nearest to the middle."""
+    away = np.linalg.norm(places - weights @ places / weights.sum(), axis=1)
+    return int(np.lexsort((away, -weights))[0])

@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats
-from optmech.certificate import Check
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
-from optmech.designs.promise import MOST, guess_words, length_words, times
+from optmech.designs.promise import guess_words, length_words, times
 from optmech.errors import OptmechError
 from optmech.packed.make import MAX_LOSS, packed_content
 from optmech.problem import MetricPrivacy, Problem
@@ -85,12 +84,11 @@ def script_json(value: Plain) -> str:
     return text
 
 
-_MODULES = ("cbor", "fields", "rows", "sphere", "tiling", "places", "mesh", "earth", "index")
-"""In an order in which each needs only those before it."""
 _LEFT_OUT = re.compile(
     r'^export \{[^}]*\} from "\./(?:charges|geolocation|ledger|sticky)\.js";$', re.MULTILINE
 )
 _AGAIN = re.compile(r'^export \{ (\w+) \} from "\./(\w+)\.js";$', re.MULTILINE)
+_NEEDED = re.compile(r'^(?:im|ex)port \{[^}]*\} from "\./(\w+)\.js";$', re.MULTILINE)
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:class|function|const) (\w+))", re.MULTILINE)
 _BITS = (24, 48)
@@ -119,17 +117,24 @@ def sampler(design: Design) -> Plain:
 def client_script() -> str:
     """``const client = …;``, with what the client's ``index.js`` exports but for sticky reports."""
     folder = files("optmech.packed") / "client"
-    parts = []
-    for name in _MODULES:
+    parts: dict[str, str] = {}
+
+    def take(name: str) -> None:
+        """The module, after all that it imports."""
         source = _LEFT_OUT.sub("", (folder / f"{name}.js").read_text(encoding="utf-8"))
+        for needed in dict.fromkeys(_NEEDED.findall(source)):
+            if needed not in parts:
+                take(needed)
         source = _IMPORT.sub(r"const \1 = module_\2;", source)
         named = {own: own for _, own in _EXPORT.findall(source)}
         named |= {own: f"module_{other}.{own}" for own, other in _AGAIN.findall(source)}
         source = _EXPORT.sub(r"\1", _AGAIN.sub("", source))
         assert not re.search(r"^(import|export)\b", source, re.MULTILINE), name
         exported = ", ".join(f"{own}: {value}" for own, value in named.items())
-        parts.append(f"const module_{name} = (() => {{\n{source}\nreturn {{ {exported} }};\n}})();")
-    return "\n".join([*parts, "const client = module_index;"])
+        parts[name] = f"const module_{name} = (() => {{\n{source}\nreturn {{ {exported} }};\n}})();"
+
+    take("index")
+    return "\n".join([*parts.values(), "const client = module_index;"])
 
 
 _PAIRS = 12
@@ -145,36 +150,29 @@ def about_points(design: Design) -> Plain:
     promise = design.promise
     return {
         "sentence": promise.sentence,
-        "odds": [
-            [length_words(metres), times(factor) if factor <= MOST else "over a million"]
-            for metres, factor in promise.odds.items()
-        ],
+        "odds": [[length_words(metres), times(factor)] for metres, factor in promise.odds.items()],
         "guess": guess_words(design.mechanism, design.problem.prior),
         "repeats": promise.repeats,
     }
 
 
-def heading(
-    design: Design,
-    name: str,
-    lead: str,
-    notes: Sequence[str],
-    checks: Sequence[Check],
-) -> Plain:
-    """What the page says of either sort of design, but for its figures."""
+def heading(design: Design, name: str, notes: Sequence[str]) -> Plain:
+    """What the page says of either sort of design."""
     problem = design.problem
     loss = figures.loss_name(problem)
-    return {
+    known = {key: number(getattr(design, key)) for key in ("loss", "lower_bound", "bound", "gap")}
+    return known | {
         "name": name,
         "title": problem.title or name,
         "status": design.status,
         "reason": design.reason,
         "verified": design.verified,
         "notes": [*design.notes, *notes],
-        "lead": lead,
+        "lead": words.lead(design, loss),
         "points": about_points(design),
         "words": [list(row) for row in words.describe(problem, loss)],
         "objective": problem.statement.objective,
+        "value": number(design.objective),
         "engine": f"{design.engine} ({design.engine_reason})",
         "seconds": number(design.seconds),
         "bits": None if design.exact is None else design.exact.bits,
@@ -183,7 +181,7 @@ def heading(
         "checks": [
             {"name": c.name, "constraint": c.constraint, "inequalities": c.inequalities,
              "passed": c.passed, "detail": c.detail}
-            for c in checks
+            for c in design.certificate.checks
         ],
     }  # fmt: skip
 
@@ -191,11 +189,10 @@ def heading(
 def design_payload(design: Design, name: str, store: Store) -> Plain:
     """Everything that the page says about one design."""
     problem = design.problem
-    lead = words.lead(design, figures.loss_name(problem))
-    out = heading(design, name, lead, words.threshold_notes(design), design.certificate.checks)
-    out["secrets"] = domain_payload(problem.secrets, store)
-    for key in ("loss", "lower_bound", "objective", "bound", "gap", "rounding_cost"):
-        out["value" if key == "objective" else key] = number(getattr(design, key))
+    out = heading(design, name, words.threshold_notes(design)) | {
+        "secrets": domain_payload(problem.secrets, store),
+        "rounding_cost": number(design.rounding_cost),
+    }
     if design.exact is None:
         return out | {"mechanism": None, "constraints": constraints(problem, [], [])}
     if store.light:
@@ -275,16 +272,11 @@ def constraints(
     found = {row.constraint: row for row in measured}
     out = []
     for k, constraint in enumerate(problem.constraints):
-        row = found.get(k)
         out.append(
             {
                 "kind": constraint.title,
                 "promise": constraint.promise(problem.space),
-                "quantity": None if row is None else row.quantity,
-                "unit": None if row is None else words.unit_of_promise(problem, k, row.quantity),
-                "sense": None if row is None else row.sense,
-                "promised": None if row is None else number(row.promised),
-                "measured": None if row is None else number(row.measured),
+                **_kept(problem, k, found.get(k)),
                 "prices": [
                     {"parameter": p.parameter, "value": number(p.value), "rate": number(p.rate)}
                     for p in priced
@@ -293,6 +285,18 @@ def constraints(
             }
         )
     return out
+
+
+def _kept(problem: Problem, k: int, row: Measured | None) -> Plain:
+    if row is None:
+        return dict.fromkeys(("quantity", "unit", "sense", "promised", "measured"))
+    return {
+        "quantity": row.quantity,
+        "unit": words.unit_of_promise(problem, k, row.quantity),
+        "sense": row.sense,
+        "promised": number(row.promised),
+        "measured": number(row.measured),
+    }
 
 
 def _rate(problem: Problem) -> Plain:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.machine import needed
-from optmech.base.paths import path_of
-from optmech.base.storage import ending, write_atomically
+from optmech.base.storage import ending, path_of, write_atomically
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_text, translated
 from optmech.reading.columns import read_features
@@ -20,14 +19,11 @@ from optmech.reading.isolated import read_isolated
 from optmech.spaces.domain import Coordinates
 from optmech.spaces.mesh.making import MOST
 
-Parts = tuple[Any, Any, str, Coordinates, Any]
-"""Vertices, triangles, unit, coordinates and degree, not yet checked."""
-
 _MESHIO = (".vtk", ".vtu", ".msh", ".obj", ".off", ".ply", ".mesh", ".inp")
 _KEYS = ("vertices", "triangles", "unit", "coordinates", "degree")
 
 
-def parts(content: object) -> Parts:
+def arguments(content: object) -> dict[str, Any]:
     """The arguments of a ``Mesh`` in plain values."""
     if not isinstance(content, dict) or not {"vertices", "triangles"} <= set(content):
         raise ProblemError(
@@ -38,26 +34,22 @@ def parts(content: object) -> Parts:
         raise ProblemError(
             f"{unknown[0][:40]!r} is unknown", where="", remedy=f"The keys are {', '.join(_KEYS)}"
         )
-    unit, coordinates = content.get("unit", ""), content.get("coordinates", "plane")
-    own = content["vertices"], content["triangles"], unit, cast(Coordinates, coordinates)
-    return (*own, content.get("degree", 1))
+    return content
 
 
-def read(path: str | Path, unit: str, coordinates: Coordinates | None) -> Parts | dict[str, Any]:
-    """The arguments of a ``Mesh`` in a file, by its ending; the plain values of a network."""
+def read(path: str | Path, unit: str, coordinates: Coordinates | None) -> object:
+    """The plain values of a mesh or network in a file, by its ending, not yet checked."""
     suffix = path_of(path).suffix.lower()
     if suffix == ".json":
         text = read_text(path)
         with translated(path, "is not JSON"):
             content = json.loads(text)
         if not isinstance(content, dict) or content.get("type") != "FeatureCollection":
-            network = isinstance(content, dict) and "ways" in content
-            return content if network else parts(content)
-    if suffix in (".json", ".geojson"):
-        vertices, triangles = _from_features(path)
-        return vertices, triangles, unit, coordinates or "lonlat", 1
-    vertices, triangles = _from_meshio(path)
-    return vertices, triangles, unit, coordinates or "plane", 1
+            return content
+    features = suffix in (".json", ".geojson")
+    vertices, triangles = (_from_features if features else _from_meshio)(path)
+    known = {"unit": unit, "coordinates": coordinates or ("lonlat" if features else "plane")}
+    return {"vertices": vertices, "triangles": triangles, **known}
 
 
 def write(path: str | Path, content: dict[str, Any]) -> None:
@@ -65,7 +57,7 @@ def write(path: str | Path, content: dict[str, Any]) -> None:
     suffix = ending(path, ".json")
     if "ways" in content and suffix != ".json":
         raise ProblemError(
-            "a line or network is written as JSON", where=str(path), remedy="Use the ending .json"
+            "a line or network is written as JSON", where=path, remedy="Use the ending .json"
         )
     if suffix == ".geojson":
         content = _features(content)
@@ -95,15 +87,12 @@ def _from_features(path: str | Path) -> tuple[Floats, Ints]:
     """Triangles as polygons; corners with equal coordinates are one vertex."""
     rings = []
     for k, (_, geometry) in enumerate(read_features(path)):
-        where = f"features[{k}]"
-        with translated(where, "is no triangle", "Give polygons of three corners"):
+        with translated(f"features[{k}]", "is no triangle", "Give polygons of three corners"):
             ring = geometry["coordinates"][0] if len(geometry["coordinates"]) == 1 else []
             corners = np.array([place[:2] for place in ring], dtype=np.float64)
             closed = corners.shape == (4, 2) and np.array_equal(corners[0], corners[3])
             if geometry["type"] != "Polygon" or not closed:
-                raise ProblemError(
-                    "is no triangle", where=where, remedy="Give polygons of three corners"
-                )
+                raise ValueError(f"{geometry['type']} of {len(ring)} places")
         rings.append(corners[:3])
     if not rings:
         raise ProblemError("there are no triangles", where="features")
@@ -119,7 +108,7 @@ def _from_meshio(path: str | Path) -> tuple[Floats, Ints]:
     if len(used) > MOST or used[0] < 0 or used[-1] >= len(places):
         raise ProblemError(
             f"has triangles of {len(used):,} vertices, up to number {used[-1]} of {len(places):,}",
-            where=str(path),
+            where=path,
             remedy=f"Give a mesh of at most {MOST:,} vertices",
         )
     # geometry formats have lines and points of their own beside the triangles
@@ -146,7 +135,7 @@ def _require_single(path: str | Path) -> str:
     if suffix not in _MESHIO:
         raise ProblemError(
             f"{suffix or 'no ending'} stands for no format of meshes",
-            where=str(path),
+            where=path,
             remedy=f"Use .json, .geojson, or one of {', '.join(_MESHIO)}",
         )
     return suffix

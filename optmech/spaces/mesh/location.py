@@ -1,20 +1,16 @@
-"""The triangle that holds a point, and the point's barycentric weights there; the border beyond."""
+"""The triangle that holds a point, and the point's barycentric weights there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, normalised_rows
 from optmech.spaces.mesh.covering import Corners, Place
-from optmech.spaces.sphere import Border
-
-if TYPE_CHECKING:
-    from optmech.spaces.mesh.mesh import Mesh
 
 _EDGE = 1e-12
 """A point is taken to lie in a triangle whose weights fall below zero by no more than this."""
@@ -123,17 +119,13 @@ def _neighbours(triangles: Ints) -> Ints:
 
 def _weights(points: Floats, corners: Floats) -> Floats:
     """Signed areas opposite every corner over their sum, for points (k, 2) and (k, 3, 2)."""
+    one, other = area_products(points, corners)
+    return normalised_rows(one - other)
+
+
+def area_products(points: Floats, corners: Floats) -> tuple[Floats, Floats]:
+    """x1·y2 and y1·x2 of the two corners (x1, y1) and (x2, y2) other than each, seen from a point:
+    their difference is twice the signed area opposite it; for points (k, 2) and (k, 3, 2)."""
     away = corners - points[:, None, :]
     ahead, after = away[:, (1, 2, 0)], away[:, (2, 0, 1)]
-    areas = ahead[..., 0] * after[..., 1] - ahead[..., 1] * after[..., 0]
-    return np.asarray(areas / areas.sum(axis=1, keepdims=True))
-
-
-def border_of(mesh: Mesh) -> Border:
-    """The border of a mesh, for positions outside of it: the edges of one triangle only, in the
-    order of the triangles."""
-    edges = [(a, b) for t in mesh.corners for a, b in zip(t, t[1:] + t[:1], strict=True)]
-    known = set(edges)
-    outer = [edge for edge in edges if edge[::-1] not in known]
-    start, end = (mesh.vertices[[edge[k] for edge in outer]] for k in (0, 1))
-    return Border.of(start, end, mesh.coordinates == "lonlat")
+    return ahead[..., 0] * after[..., 1], ahead[..., 1] * after[..., 0]

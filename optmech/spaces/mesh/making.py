@@ -10,19 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.arrays import Bools, Floats, Ints, finite_array
 from optmech.errors import ProblemError
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.number import Number, float_of
 from optmech.spaces.domain import EARTH_RADIUS_KM, Coordinates
-from optmech.spaces.domain_arguments import require_lonlat
-
-if TYPE_CHECKING:
-    from optmech.spaces.mesh.mesh import Mesh
+from optmech.spaces.domain_arguments import Box, require_lonlat
 
 
 def kilometres(points: Floats) -> Floats:
@@ -33,7 +29,7 @@ def kilometres(points: Floats) -> Floats:
 
 def widths_of(width: Number, box: Floats, coordinates: Coordinates) -> Floats:
     """The width of a mesh in units of the coordinates, each way."""
-    step = float(parse_exact(width, where="width", positive=True))
+    step = float_of(width, "width", positive=True)
     if coordinates == "lonlat":
         require_lonlat(box)
         return step / kilometres(box)
@@ -90,7 +86,7 @@ _SHORT = 12
 """Bits of a lattice's width: its multiples, and their halves, are floats exactly."""
 
 
-def rectangle(bounds: tuple[float, float, float, float], steps: tuple[int, int]) -> Floats:
+def rectangle(bounds: Box, steps: tuple[int, int]) -> Floats:
     """The vertices of ``steps`` equal cells each way, row by row from below."""
     refuse_more((steps[0] + 1) * (steps[1] + 1))
     x, y = (
@@ -155,7 +151,7 @@ def delaunay(vertices: Floats, scale: Floats) -> Ints:
     return found.astype(np.int64)
 
 
-def halves(vertices: Floats, triangles: Ints, marked: NDArray[np.bool_], scale: Floats) -> Floats:
+def halves(vertices: Floats, triangles: Ints, marked: Bools, scale: Floats) -> Floats:
     """The middles of the longest edges of the marked triangles, those that floats express.
 
     Elsewhere, at a slanted border whose middle is no float, they are left out.
@@ -171,7 +167,7 @@ def halves(vertices: Floats, triangles: Ints, marked: NDArray[np.bool_], scale: 
     return np.asarray(middle[straight])
 
 
-def largest(values: Floats, share: float, most: int | None) -> NDArray[np.bool_]:
+def largest(values: Floats, share: float, most: int | None) -> Bools:
     """The largest of ``values`` (T,) >= 0, as many as hold a ``share`` of their sum, ``most`` at
     most and none that are 0."""
     order = np.argsort(-values, kind="stable")
@@ -195,17 +191,3 @@ def refuse_more(count: float) -> None:
 def _short(width: float) -> float:
     mantissa, exponent = math.frexp(width)
     return math.ldexp(math.floor(math.ldexp(mantissa, _SHORT)), exponent - _SHORT)
-
-
-_PASSES = 60
-
-
-def by_mass(mesh: Mesh, points: Floats, mass: Floats, vertices: int) -> Mesh:
-    """Halve the triangles with most ``mass`` (n,) of ``points`` (n, 2) times width until there are
-    about ``vertices``."""
-    for _ in range(_PASSES):
-        if len(mesh) >= vertices:
-            break
-        held = np.bincount(mesh.locate(points)[0], mass, minlength=len(mesh.triangles))
-        mesh = mesh.refine(held * mesh.widths, most=vertices - len(mesh))
-    return mesh

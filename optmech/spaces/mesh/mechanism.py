@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
+from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array
 from optmech.base.read_only import frozen, locked
 from optmech.base.shown import card
 from optmech.errors import ProblemError
-from optmech.exact.numerators import Numerators
+from optmech.exact.numerators import Numerators, dot
 from optmech.exact.sampler import (
     EachBytes,
     Table,
@@ -30,6 +30,7 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.elements import indices, whole_basis
+from optmech.spaces.mesh.location import area_products
 from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.rationals import RationalRows, composed, lowest_terms
@@ -133,6 +134,11 @@ class MeshMechanism(Mechanism):
         """
         return np.asarray(self.mesh.interpolation(points) @ self.rows.matrix)
 
+    def _holds(self, points: Floats) -> Bools:
+        """Which points (k, n) of a line, or beside roads, it reports from."""
+        assert isinstance(self.mesh, Network)
+        return self.mesh.holds(points)
+
     def exactly_at(self, point: Sequence[float | Fraction]) -> tuple[Fraction, ...]:
         """The probabilities at one point, exactly; coordinates are fractions, or floats that count
         as the binary fractions that they are."""
@@ -144,7 +150,7 @@ class MeshMechanism(Mechanism):
         """The probabilities at a point as whole numbers over their sum."""
         control, weights = self._weights(point)
         columns = zip(*(self.rows.rows[k] for k in control), strict=True)
-        return tuple(sum(w * n for w, n in zip(weights, column, strict=True)) for column in columns)
+        return tuple(dot(weights, column) for column in columns)
 
     def sample_at(
         self, point: Sequence[float | Fraction], size: int | None = None, seed: int | None = None
@@ -176,9 +182,12 @@ class MeshMechanism(Mechanism):
         """
         each = fresh() if source is None else source
         if isinstance(self.mesh, Network):
-            return draw_each(self.rows.table, draw_ends(self.mesh, points, each), each)
-        places = finite_array(coordinate_rows(points, 2), where="points")
-        rows = draw_control_points(self.mesh, places, each, lambda k: self._within(places[k]))
+            listed = enumerate(self.mesh.listed(points))
+            found = [self.mesh.inside(point, k) for k, point in listed]
+            rows = draw_control_points(self.mesh, found, each, found.__getitem__)
+        else:
+            places = finite_array(coordinate_rows(points, 2), where="points")
+            rows = draw_control_points(self.mesh, places, each, lambda k: self._within(places[k]))
         return draw_each(self.rows.table, rows, each)
 
     @checked_arguments
@@ -235,14 +244,14 @@ _SLACK = 64.0
 Around = Callable[[int], tuple[int, tuple[int, ...]]]
 
 
-def draw_control_points(mesh: Mesh, points: Floats, source: EachBytes, around: Around) -> Ints:
+def draw_control_points(mesh: Mesh, points: Any, source: EachBytes, around: Around) -> Ints:
     """For every point (n, 2) the index of a control point of the mesh, with exactly the
     probabilities that are its weights there: as many corners of the triangle as the mesh has
     degrees are drawn by the barycentric weights, and how often each came up is the control point.
 
     ``around`` gives the triangle around a point, by the point's index, and the weights of its
     corners in whole numbers; it is asked where floats do not decide, and refuses points outside of
-    the region. Negative attempts of the source are used.
+    the region, and wherever the mesh is a network. Negative attempts of the source are used.
     """
     every = np.arange(len(points))
     triangle, weights, error = _enclosed(mesh, points)
@@ -271,19 +280,6 @@ def draw_control_points(mesh: Mesh, points: Floats, source: EachBytes, around: A
     return mesh.control[triangle, place[times[:, 1], times[:, 2]]].astype(np.int64)
 
 
-def draw_ends(network: Network, points: Any, source: EachBytes) -> Ints:
-    """For every point of a network the index of an end of its segment, with exactly the
-    probabilities that are its weights there."""
-    found = [network.inside(point, k) for k, point in enumerate(network.listed(points))]
-    words = np.frombuffer(source(np.arange(len(found)), 8, -1), dtype=">u8").astype(np.uint64)
-    numbers = (words >> np.uint64(64 - _BITS)).tolist()
-    out = np.zeros(len(found), dtype=np.int64)
-    for n, (segment, weights) in enumerate(found):
-        more = (source(np.array([n]), 8, again) for again in count(-2, -1))
-        out[n] = network.segments[segment, _decided(weights, numbers[n], more)]
-    return out
-
-
 def _decided(weights: Sequence[int], number: int, more: Iterator[bytes]) -> int:
     """The part of the unit interval, cut by the weights, that holds a number of which ``number``
     are the first bits: bits are added until only one does."""
@@ -300,7 +296,7 @@ def _decided(weights: Sequence[int], number: int, more: Iterator[bytes]) -> int:
         bits += 64
 
 
-def _enclosed(mesh: Mesh, points: Floats) -> tuple[Ints, Floats, Floats]:
+def _enclosed(mesh: Mesh, points: Any) -> tuple[Ints, Floats, Floats]:
     """A triangle near each point, -1 where none was found, the point's weights there (n, 3), and
     how far these, and sums of two of them, may be from the true ones (n,).
 
@@ -308,13 +304,15 @@ def _enclosed(mesh: Mesh, points: Floats) -> tuple[Ints, Floats, Floats]:
     their sum by 8 of the sum M of these; a quotient of the two within [0, 1], and the sum of two
     such, are then off by less than 26 M / sum + 3 roundings.
     """
+    if not mesh.is_region:
+        none = np.zeros((len(points), 3))
+        return none[:, 0].astype(np.int64) - 1, none, none[:, 0]
     # a longitude that is led around the globe is no exact difference any more
     west, east = mesh.vertices[:, 0].min(), mesh.vertices[:, 0].max()
     straight = (points[:, 0] >= west) & (points[:, 0] <= east)
     triangle = np.where(straight, mesh.locate(points)[0], -1)
-    away = mesh.vertices[mesh.triangles[np.maximum(triangle, 0)]] - points[:, None, :]
-    ahead, after = away[:, (1, 2, 0)], away[:, (2, 0, 1)]
-    one, other = ahead[..., 0] * after[..., 1], ahead[..., 1] * after[..., 0]
+    corners = mesh.vertices[mesh.triangles[np.maximum(triangle, 0)]]
+    one, other = area_products(points, corners)
     total, size = (one - other).sum(axis=1), (np.abs(one) + np.abs(other)).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = (one - other) / total[:, None]

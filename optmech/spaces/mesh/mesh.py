@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
 from optmech.base.labelled import refuse_latitude_first
 from optmech.base.read_only import ReadOnly, locked, record
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
@@ -33,12 +33,13 @@ from optmech.spaces.mesh.covering import (
 )
 from optmech.spaces.mesh.location import Locator
 from optmech.spaces.mesh.making import both_rational, corners_of, kilometres, weights_of, widths_of
-
-if TYPE_CHECKING:
-    from optmech.spaces.mesh.network import Network
+from optmech.spaces.sphere import Border
 
 _REFINED = 0.3
 """Share of the indicator's sum that the triangles refined at a time hold."""
+_PASSES = 60
+MADE: dict[str, Callable[..., Any]] = {}
+"""What makes a ``Network``: a "line", "roads", and "ways" of plain values."""
 
 
 @record
@@ -110,12 +111,7 @@ class Mesh(ReadOnly):
         coordinates: Coordinates = "plane",
         degree: int = 1,
     ) -> None:
-        if coordinates not in ("plane", "lonlat"):
-            raise ProblemError(
-                f"{coordinates!r} is unknown",
-                where="coordinates",
-                remedy='Use "plane" or "lonlat"',
-            )
+        named = unit_text(unit, coordinates)
         places = finite_array(vertices, where="vertices", ndim=2)
         if places.shape[1] != 2 or len(places) < 3:
             raise ProblemError(
@@ -125,12 +121,11 @@ class Mesh(ReadOnly):
         making.refuse_more(len(places))
         if coordinates == "lonlat":
             require_lonlat(places)
-        object.__setattr__(self, "vertices", places)
-        object.__setattr__(self, "unit", unit_text(unit, coordinates))
-        object.__setattr__(self, "coordinates", coordinates)
-        object.__setattr__(self, "degree", elements.degree_of(degree))
-        object.__setattr__(self, "triangles", corners_of(triangles, len(places)))
-        object.__setattr__(self, "triangles", self._counterclockwise())
+        vars(self).update(
+            vertices=places, unit=named, coordinates=coordinates,
+            degree=elements.degree_of(degree), triangles=corners_of(triangles, len(places)),
+        )  # fmt: skip
+        vars(self).update(triangles=self._counterclockwise())
         flaw = self.flaw()
         if flaw:
             raise ProblemError(
@@ -214,13 +209,13 @@ class Mesh(ReadOnly):
         mass = np.ones(len(places))
         if weights is not None:
             mass = weights_of(weights, len(places), "weights", "a point")
-        return making.by_mass(found, places, mass, whole(vertices, "vertices", least=3))
+        return by_mass(found, places, mass, whole(vertices, "vertices", least=3))
 
     @staticmethod
     @checked_arguments
-    def line(low: Number, high: Number, cells: int, *, unit: str = "") -> Network:
-        """The interval from ``low`` to ``high`` in ``cells`` equal segments: a mesh of dimension
-        one, whose points are numbers.
+    def line(low: Number, high: Number, cells: int, *, unit: str = "") -> Any:
+        """The interval from ``low`` to ``high`` in ``cells`` equal segments: a ``Network``, a mesh
+        of dimension one, whose points are numbers.
 
         Its vertices are the places of a problem, ``line.domain``. Reports are drawn from any number
         in between, and ``om.DifferentialPrivacy`` and ``om.MetricPrivacy`` hold for all of them.
@@ -237,9 +232,7 @@ class Mesh(ReadOnly):
         >>> line
         Mesh(the line from 0 to 1 km in 20 segments)
         """
-        from optmech.spaces.mesh.roads import line
-
-        return line(low, high, cells, unit)
+        return MADE["line"](low, high, cells, unit)
 
     @staticmethod
     def roads(
@@ -251,9 +244,9 @@ class Mesh(ReadOnly):
         unit: str = "",
         coordinates: Coordinates = "lonlat",
         largest: bool = False,
-    ) -> Network:
-        """A road network: crossings joined by roads, a mesh of dimension one, on which distances
-        are measured along the roads, both ways.
+    ) -> Any:
+        """A road network: crossings joined by roads, a ``Network``, on which distances are measured
+        along the roads, both ways.
 
         Its vertices, ``roads.domain``, are the places of a problem; reports are drawn from every
         point of every road, ``design.mechanism.sample_at((u, v, share))``.
@@ -300,9 +293,7 @@ class Mesh(ReadOnly):
         >>> design.mechanism.at([("a", "b", 0.3), ("b", "c", "1/3")]).shape
         (2, 7)
         """
-        from optmech.spaces.mesh.roads import build
-
-        return build(graph, divide, length, metres, unit, coordinates, largest)
+        return MADE["roads"](graph, divide, length, metres, unit, coordinates, largest)
 
     def refine(self, indicator: ArrayLike, most: int | None = None) -> Mesh:
         """Halve the longest edges of the triangles with the largest ``indicator`` (T,), as many as
@@ -478,6 +469,15 @@ class Mesh(ReadOnly):
         return self._locator.exactly((x, y), places, exponent, self.corners)
 
     @cached_property
+    def border(self) -> Border:
+        """For positions outside: the edges of one triangle only, in the order of the triangles."""
+        edges = [(a, b) for t in self.corners for a, b in zip(t, t[1:] + t[:1], strict=True)]
+        known = set(edges)
+        outer = [edge for edge in edges if edge[::-1] not in known]
+        start, end = (self.vertices[[edge[k] for edge in outer]] for k in (0, 1))
+        return Border.of(start, end, self.coordinates == "lonlat")
+
+    @cached_property
     def _locator(self) -> Locator:
         return Locator(self.vertices, self.triangles, self.scale)
 
@@ -500,22 +500,18 @@ class Mesh(ReadOnly):
         return out if self.degree == 1 else {**out, "degree": self.degree}
 
     @classmethod
-    def _of(cls, parts: files.Parts) -> Mesh:
-        """The mesh of vertices, triangles, unit, coordinates and degree that a file has."""
-        vertices, triangles, unit, coordinates, degree = parts
-        return cls(vertices, triangles, unit=unit, coordinates=coordinates, degree=degree)
+    def _of(cls, content: object) -> Mesh:
+        """The mesh or network of plain values."""
+        if isinstance(content, dict) and "ways" in content:
+            network: Mesh = MADE["ways"](content)
+            return network
+        return cls(**files.arguments(content))
 
     @classmethod
     def from_dict(cls, content: object, where: str = "mesh") -> Mesh:
         """The mesh of ``to_dict``; ProblemError, at ``where``, on anything else."""
-        try:
-            if isinstance(content, dict) and "ways" in content:
-                from optmech.spaces.mesh.network import Network
-
-                return Network.of_dict(content)
-            return cls._of(files.parts(content))
-        except ProblemError as error:
-            raise error.at(where) from error
+        with inside(where):
+            return cls._of(content)
 
     @classmethod
     @checked_arguments
@@ -526,8 +522,7 @@ class Mesh(ReadOnly):
         from the JSON that ``write`` makes, or from a format of meshio (.vtk, .vtu, .msh,
         .obj, .off, .ply, .mesh, .inp) with triangles."""
         try:
-            found = files.read(path, unit, coordinates)
-            return cls.from_dict(found, "") if isinstance(found, dict) else cls._of(found)
+            return cls._of(files.read(path, unit, coordinates))
         except ProblemError as error:
             raise error if error.where.startswith(str(path)) else error.at(str(path)) from error
 
@@ -545,3 +540,14 @@ def _triangulated(vertices: Floats, unit: str, coordinates: Coordinates, degree:
     places = [(x, y) for x, y in integers(vertices)[0]]
     kept = [doubled_area(places[a], places[b], places[c]) != 0 for a, b, c in triangles.tolist()]
     return Mesh(vertices, triangles[kept], unit=unit, coordinates=coordinates, degree=degree)
+
+
+def by_mass(mesh: Mesh, points: Floats, mass: Floats, vertices: int) -> Mesh:
+    """Halve the triangles with most ``mass`` (n,) of ``points`` (n, 2) times width until there are
+    about ``vertices``."""
+    for _ in range(_PASSES):
+        if len(mesh) >= vertices:
+            break
+        held = np.bincount(mesh.locate(points)[0], mass, minlength=len(mesh.triangles))
+        mesh = mesh.refine(held * mesh.widths, most=vertices - len(mesh))
+    return mesh

@@ -18,22 +18,23 @@ from typing import TYPE_CHECKING, Any
 import flint
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array
 from optmech.base.edges import Edges
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.exponentials import bracket
+from optmech.exact.exponentials import ball_of, bracket
 from optmech.exact.number import Exact
 from optmech.exact.rounding import below
 from optmech.spaces.distances import Distance
-from optmech.spaces.domain import Coordinates, Domain
+from optmech.spaces.domain import Coordinates, Domain, great_circle
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
 from optmech.spaces.labels import decode_label, encode_label
 from optmech.spaces.mesh import making
 from optmech.spaces.mesh.covering import lengths_of, network_flaw
 from optmech.spaces.mesh.mesh import Mesh
+from optmech.spaces.sphere import Border
 
 if TYPE_CHECKING:
     from optmech.spaces.prior import Prior
@@ -247,7 +248,7 @@ class Network(Mesh):
     @property
     def apart(self) -> Floats:
         """Floats that are not below them: lengths and sums of up to V of these are rounded."""
-        return np.asarray(self.along * (1 + 2.0**-52 * (len(self) + 8)))
+        return self.along * (1 + 2.0**-52 * (len(self) + 8))
 
     @cached_property
     def distance(self) -> Distance:
@@ -260,7 +261,7 @@ class Network(Mesh):
         with flint.ctx.workprec(128):
             for length in self.exact_lengths:
                 step = rate * length
-                ball = flint.arb(flint.fmpq(step.numerator, step.denominator)).log1p()
+                ball = ball_of(step).log1p()
                 out.append(max(0.0, below(ball)))
         return self.between_ends(np.array(out))
 
@@ -384,9 +385,22 @@ class Network(Mesh):
         >>> roads.match([[1, 0.2]])
         [(0, 1, Fraction(1, 4))]
         """
-        from optmech.spaces.mesh.roads import matched
-
-        return matched(self, points, within)
+        if self.is_line:
+            raise ProblemError("points of a line are numbers", where="points")
+        places = finite_array(coordinate_rows(points, 2), where="points")
+        if within is not None:
+            feet, globe = self.border.feet(places), self.coordinates == "lonlat"
+            far = great_circle(places, feet) if globe else np.hypot(*(places - feet).T)
+            beyond = np.flatnonzero(far > within)
+            if len(beyond):
+                raise ProblemError(
+                    f"is {far[beyond[0]]:.4g} from the nearest road",
+                    where=f"points[{beyond[0]}]",
+                    remedy="Leave it out, or use a network around it",
+                )
+        segments, shares = (part.tolist() for part in self.border.shares(places))
+        found = zip(segments, shares, strict=True)
+        return [self.position_at(segment, Fraction(share)) for segment, share in found]
 
     def position_at(self, segment: int, share: Fraction) -> tuple[Any, ...]:
         """The position, as ``position`` takes it, at a share of a segment."""
@@ -428,7 +442,13 @@ class Network(Mesh):
             mass += np.asarray(self.interpolation(of).sum(axis=0)).ravel()
         return Prior(self.domain, mass)
 
-    def holds(self, points: Floats) -> NDArray[np.bool_]:
+    @cached_property
+    def border(self) -> Border:
+        """The segments, one after the other: to them positions in coordinates are matched."""
+        start, end = (self.vertices[k] for k in self.segments.T)
+        return Border.of(start, end, self.coordinates == "lonlat")
+
+    def holds(self, points: Floats) -> Bools:
         """Which of the numbers (k, 1) lie on the line, exactly; of roads, whose points (k, 2) are
         matched, all that are finite."""
         if not self.is_line:
@@ -437,8 +457,9 @@ class Network(Mesh):
         return np.asarray((points[:, 0] >= low) & (points[:, 0] <= high))
 
     def nearest(self, points: Floats) -> Floats:
-        """The numbers of the line that are nearest to ``points`` (k, 1)."""
-        return np.clip(points, *self.vertices[[0, -1], 0])
+        """The points of the line or roads that are nearest to ``points`` (k, n)."""
+        feet = points if self.is_line else self.border.feet(points)
+        return np.clip(feet, self.vertices.min(axis=0), self.vertices.max(axis=0))
 
     def listed(self, points: Any) -> list[Any]:
         """Points one by one: the rows of an array, or the entries of a list; one may come alone. An

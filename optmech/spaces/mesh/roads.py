@@ -12,25 +12,25 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import scipy.sparse as sp
 
-from optmech.base.arrays import Floats, coordinate_rows, finite_array
+from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import label_text
-from optmech.base.paths import path_of
 from optmech.base.read_only import ReadOnly, record
+from optmech.base.storage import path_of
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
-from optmech.exact.number import Number, parse_exact, parse_signed
+from optmech.exact.checked import float_or_nan, whole
+from optmech.exact.number import Number, float_of, parse_signed
 from optmech.reading.bounded import expanded, translated
 from optmech.reading.columns import read_features
 from optmech.spaces.domain import Coordinates, great_circle
 from optmech.spaces.mesh import making
+from optmech.spaces.mesh.mesh import MADE
 from optmech.spaces.mesh.network import Network
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ _NODE = ("node", "id", "osmid", "label")
 _ACROSS, _ALONG = ("longitude", "lon", "x"), ("latitude", "lat", "y")
 _FROM, _TO = ("source", "u", "from"), ("target", "v", "to")
 _LENGTH = ("length", "weight", "km", "metres")
+Line = Sequence[Sequence[float]]
+Places = dict[Hashable, Sequence[float]]
+Given = tuple[Hashable, Hashable, float | None, Line | None]
+Read = tuple[Places, list[Given]]
+Measure = Callable[[Floats, Floats], Floats]
 _LINE = re.compile(r"LINESTRING\s*\(([^()]*)\)", re.IGNORECASE)
 
 
@@ -83,7 +88,7 @@ def build(
 ) -> Network:
     """What ``Mesh.roads`` makes."""
     places, roads = _read(source, length)
-    measure: Callable[[Floats, Floats], Floats] = (
+    measure: Measure = (
         great_circle
         if coordinates == "lonlat"
         else lambda p, q: np.asarray(np.linalg.norm(p - q, axis=-1))
@@ -93,16 +98,11 @@ def build(
     _require_lengths(made, measure)
     kept = _single(made)
     kept = _connected(kept, places, largest)
-    step = None if divide is None else float(parse_exact(divide, where="divide", positive=True))
+    step = None if divide is None else float_of(divide, "divide", positive=True)
     return _divided(kept, places, step, unit, coordinates)
 
 
-def _measured(
-    road: tuple[Hashable, Hashable, float | None, Sequence[Sequence[float]] | None],
-    places: Mapping[Hashable, Sequence[float]],
-    measure: Callable[[Floats, Floats], Floats],
-    scale: float,
-) -> Road:
+def _measured(road: Given, places: Places, measure: Measure, scale: float) -> Road:
     start, end, length, line = road
     name = f"the road from {label_text(start)} to {label_text(end)}"
     for label in (start, end):
@@ -121,7 +121,7 @@ def _measured(
     return Road(start, end, given, shape)
 
 
-def _require_lengths(roads: Sequence[Road], measure: Callable[[Floats, Floats], Floats]) -> None:
+def _require_lengths(roads: Sequence[Road], measure: Measure) -> None:
     if not roads:
         raise ProblemError("there are no roads", where="edges", remedy="Give at least one")
     ends = np.array([road.line[[0, -1]] for road in roads])
@@ -155,28 +155,21 @@ def _single(roads: Sequence[Road]) -> list[Road]:
     return list(out.values())
 
 
-def _connected(
-    roads: list[Road], places: Mapping[Hashable, Sequence[float]], largest: bool
-) -> list[Road]:
-    part: dict[Hashable, Hashable] = {}
+def _connected(roads: list[Road], places: Places, largest: bool) -> list[Road]:
+    from scipy.sparse.csgraph import connected_components
 
-    def root(label: Hashable) -> Hashable:
-        while part.setdefault(label, label) != label:
-            part[label] = part[part[label]]
-            label = part[label]
-        return label
-
-    for road in roads:
-        part[root(road.start)] = root(road.end)
-    sizes = Counter(root(label) for label in part)
-    alone = len(places) - len(part)
+    number = {label: k for k, label in enumerate(places)}
+    start, end = np.array([[number[road.start], number[road.end]] for road in roads]).T
+    graph = sp.csr_array((np.ones(len(roads)), (start, end)), shape=(len(places), len(places)))
+    count, part = connected_components(graph, directed=False)
+    sizes = np.bincount(part)
     if largest:
-        best = sizes.most_common(1)[0][0]
-        return [road for road in roads if root(road.start) == best]
-    if len(sizes) > 1 or alone:
+        best = max(part[start], key=sizes.__getitem__)
+        return [road for road, own in zip(roads, part[start], strict=True) if own == best]
+    if count > 1:
         raise ProblemError(
-            f"the roads are in {len(sizes) + alone} parts, of which the largest has "
-            f"{sizes.most_common(1)[0][1]:,} of {len(places):,} crossings",
+            f"the roads are in {count} parts, of which the largest has {sizes.max():,} of "
+            f"{len(places):,} crossings",
             where="edges",
             remedy="Say largest=True for that part: a report tells the part that it comes from",
         )
@@ -185,7 +178,7 @@ def _connected(
 
 def _divided(
     roads: list[Road],
-    places: Mapping[Hashable, Sequence[float]],
+    places: Places,
     step: float | None,
     unit: str,
     coordinates: Coordinates,
@@ -224,41 +217,7 @@ def _along(line: Floats, shares: Floats) -> Floats:
     return np.column_stack([np.interp(shares * at[-1], at, column) for column in line.T])
 
 
-_AT_A_TIME = 2**22
-"""Points times segments."""
-
-
-def matched(network: Network, points: ArrayLike, within: float | None) -> list[tuple[Any, ...]]:
-    """What ``Network.match`` returns."""
-    if network.is_line:
-        raise ProblemError("points of a line are numbers", where="points")
-    places = finite_array(coordinate_rows(points, 2), where="points")
-    scale = making.kilometres(network.vertices) if network.coordinates == "lonlat" else np.ones(2)
-    start, end = (network.vertices[k] * scale for k in network.segments.T)
-    along = end - start
-    square = np.maximum((along * along).sum(axis=1), np.finfo(float).tiny)
-    step = max(1, _AT_A_TIME // len(start))
-    out: list[tuple[Any, ...]] = []
-    for begin in range(0, len(places), step):
-        away = places[begin : begin + step, None] * scale - start
-        share = np.clip((away * along).sum(axis=2) / square, 0.0, 1.0)
-        far = np.linalg.norm(away - share[..., None] * along, axis=2)
-        best = far.argmin(axis=1)
-        for k, s in enumerate(best.tolist()):
-            if within is not None and far[k, s] > within:
-                raise ProblemError(
-                    f"is {far[k, s]:.4g} from the nearest road",
-                    where=f"points[{begin + k}]",
-                    remedy="Leave it out, or use a network around it",
-                )
-            out.append(network.position_at(s, Fraction(float(share[k, s]))))
-    return out
-
-
 # -- where they come from ------------------------------------------------------------------------
-
-Given = tuple[Hashable, Hashable, float | None, Sequence[Sequence[float]] | None]
-Read = tuple[dict[Hashable, Sequence[float]], list[Given]]
 
 
 def _read(source: Any, length: str) -> Read:
@@ -318,7 +277,7 @@ def _of_lines(lines: list[list[tuple[float, float]]]) -> Read:
 
 
 def _from_graph(graph: nx.Graph[Any], length: str) -> Read:
-    places: dict[Hashable, Sequence[float]] = {}
+    places: Places = {}
     for node, found in graph.nodes(data=True):
         pair = found.get("pos") or (_first(found, _ACROSS), _first(found, _ALONG))
         if None in pair:
@@ -342,7 +301,7 @@ def _from_graph(graph: nx.Graph[Any], length: str) -> Read:
     return places, roads
 
 
-def _line_of(geometry: Any, start: Sequence[float]) -> Sequence[Sequence[float]] | None:
+def _line_of(geometry: Any, start: Sequence[float]) -> Line | None:
     """The corners of a shapely line or of one in words (WKT), from the end that ``start`` is."""
     if geometry is None:
         return None
@@ -364,7 +323,7 @@ def _from_tables(nodes: Any, edges: Any, length: str) -> Read:
     across, along = _require(known, _ACROSS, "nodes"), _require(known, _ALONG, "nodes")
     labels = range(len(across)) if named is None else named
     points = zip(map(_number, across), map(_number, along), strict=True)
-    places: dict[Hashable, Sequence[float]] = dict(zip(labels, points, strict=True))
+    places: Places = dict(zip(labels, points, strict=True))
     if len(places) != len(across):
         raise ProblemError("two crossings have one name", where="nodes")
     starts, ends = _require(ways, _FROM, "edges"), _require(ways, _TO, "edges")
@@ -399,12 +358,12 @@ def _require(found: Mapping[str, Any], names: Sequence[str], where: str) -> Any:
 
 
 def _number(value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = float_or_nan(value)
     if not math.isfinite(number):
         raise ProblemError(
             f"{value!r} is no finite number", where="edges", remedy="Complete coordinates, lengths"
         )
     return number
+
+
+MADE.update(line=line, roads=build, ways=Network.of_dict)

@@ -18,7 +18,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import DistanceLike, evaluate
+from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.traces.chains.policy import Policy, State
 
@@ -207,7 +207,7 @@ class _Game:
         self.domain = policy.prior.domain
         self.actions: Counter[str] = Counter()
         self.memo: dict[tuple[int, ...], State] = {}
-        self.apart = evaluate(distance, self.domain, self.domain, where="distance")
+        self.apart = between(distance, self.domain)
         self.loss = as_loss(distance if loss is None else loss, "loss")
 
     def blind(self, beliefs: Floats) -> Floats:

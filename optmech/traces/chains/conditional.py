@@ -11,40 +11,24 @@ from attrs import field, frozen
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, whole
-from optmech.exact.number import Exact, Number, parse_exact
+from optmech.exact.checked import whole
+from optmech.exact.number import Exact
 from optmech.exact.ratios.hockey_stick import log_ratio
-from optmech.problem import DistortionPrivacy, DistributionPrivacy
+from optmech.problem import DistortionPrivacy, DistributionPrivacy, fields
 from optmech.reductions.pairs import implied
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import Distance, DistanceLike, as_distance, evaluate, matrix
+from optmech.spaces.distances import Distance, evaluate, matrix
 from optmech.traces.chains.markov import MarkovPrior
 
 _ROUNDING = 1e-9
 
 
-def _epsilon(value: Number) -> Exact:
-    return parse_exact(value, where="epsilon")
-
-
-def _minimum(value: Number) -> Exact:
-    return parse_exact(value, where="minimum")
-
-
-def _radius(value: Number | None) -> float | None:
-    return None if value is None else float(parse_exact(value, where="radius"))
-
-
-def _measured(value: DistanceLike | None) -> Distance | None:
-    return None if value is None else as_distance(value)
-
-
 def _lags(values: Iterable[int] | int) -> tuple[int, ...]:
-    return _integers(values, "lags", least=None)
+    return _integers(values, least=None)
 
 
 def _times(values: Iterable[int] | int) -> tuple[int, ...]:
-    return _integers(values, "times", least=0)
+    return _integers(values, least=0)
 
 
 def _some(constraint: About, attribute: object, times: tuple[int, ...]) -> None:
@@ -52,7 +36,7 @@ def _some(constraint: About, attribute: object, times: tuple[int, ...]) -> None:
         raise ProblemError("no time is named", where="lags", remedy="Give lags=(1,) or times=(0,)")
 
 
-@frozen
+@frozen(field_transformer=fields.named)
 class ConditionalPrivacy:
     """What z_t tells about X_t': P(z_t | X_t' = x, earlier releases) <= e^ε P(z_t | X_t' = x', ...)
     for all x, x' that are possible, and all z_t.
@@ -87,12 +71,14 @@ class ConditionalPrivacy:
     ['DistributionPrivacy']
     """
 
-    epsilon: Exact = field(converter=_epsilon)
+    epsilon: Exact = field(converter=fields.number)
     lags: tuple[int, ...] = field(default=(), converter=_lags)
     times: tuple[int, ...] = field(default=(), converter=_times, validator=_some)
-    distance: Distance | None = field(default=None, converter=_measured, kw_only=True)
-    radius: float | None = field(default=None, converter=_radius, kw_only=True)
-    delta: Exact = field(default=probability(0), converter=probability, kw_only=True)
+    distance: Distance | None = field(
+        default=None, converter=fields.optional_distance, kw_only=True
+    )
+    radius: float | None = field(default=None, converter=fields.limit, kw_only=True)
+    delta: Exact = field(default=fields.ZERO, converter=fields.delta, kw_only=True)
 
     @radius.validator
     def _needs_a_distance(self, attribute: object, radius: float | None) -> None:
@@ -138,7 +124,7 @@ class ConditionalPrivacy:
         return np.where(apart <= self.radius, 1.0, np.inf)
 
 
-@frozen
+@frozen(field_transformer=fields.named)
 class ConditionalDistortion:
     """The error of the best attack on X_t' is at least ``minimum`` after the release of time t too.
 
@@ -160,8 +146,8 @@ class ConditionalDistortion:
     [0.2, 0.2]
     """
 
-    minimum: Exact = field(converter=_minimum)
-    distance: Distance = field(converter=as_distance)
+    minimum: Exact = field(converter=fields.number)
+    distance: Distance = field(converter=fields.distance)
     lags: tuple[int, ...] = field(default=(), converter=_lags)
     times: tuple[int, ...] = field(default=(), converter=_times, validator=_some, kw_only=True)
 
@@ -192,6 +178,6 @@ def about_times(constraint: About, time: int, horizon: int | None) -> list[int]:
     return sorted(t for t in wanted if t >= 0 and (horizon is None or t < horizon))
 
 
-def _integers(values: Iterable[int] | int, where: str, least: int | None) -> tuple[int, ...]:
+def _integers(values: Iterable[int] | int, least: int | None) -> tuple[int, ...]:
     listed = list(values) if isinstance(values, Iterable) else [values]
-    return tuple(dict.fromkeys(whole(value, where, least) for value in listed))
+    return tuple(dict.fromkeys(whole(value, "", least) for value in listed))

@@ -198,20 +198,15 @@ def _extreme(vectors: Wide, pairs: np.ndarray) -> Ints:
 
 
 def _through(kernel: Wide, bound: Floats, pairs: np.ndarray) -> Floats:
-    """max ln (K u)[x] / (K u)[x'] over all u >= 0 with ln u[y] / u[y'] <= bound[y, y']."""
+    """max ln (K u)[x] / (K u)[x'] over all u >= 0 with ln u[y] / u[y'] <= bound[y, y'], or a
+    little more."""
     logs = log_values(kernel)
     wanted = pairs & np.logical_and.outer(*[kernel.positive.any(axis=1)] * 2)
     out = np.zeros(pairs.shape)
     for x in np.flatnonzero(wanted.any(axis=1)).tolist():
         others = np.flatnonzero(wanted[x])
-        out[x, others] = _gains(
-            np.broadcast_to(logs[x], (len(others), len(logs))), logs[others], bound
-        )
+        # logarithms count as they are
+        one, other = np.broadcast_to(logs[x], (len(others), len(logs))), logs[others]
+        every = np.broadcast_to(bound, (len(others), *bound.shape))
+        out[x, others] = gains(every, Logs(one, one), Logs(other, other)).upper
     return out
-
-
-def _gains(log_p: Floats, log_q: Floats, bound: Floats) -> Floats:
-    """The least r with p·u <= e^r q·u for every u >= 0 with u[y] <= e^{bound[y, y']} u[y'], or a
-    little more, for k pairs of logarithms, which count as they are: shapes (k, n)."""
-    every = np.broadcast_to(bound, (len(log_p), *bound.shape))
-    return gains(every, Logs(log_p, log_p), Logs(log_q, log_q)).upper

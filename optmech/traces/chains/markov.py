@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, moved
 from optmech.exact.checked import weights, whole
 from optmech.exact.number import parse_exact
 from optmech.exact.ratios.wide import Wide, product, pushed, tilted
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import DistanceLike, evaluate
+from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, Prior
 from optmech.traces.chains.sequences import smoothed_chain, transition_counts, whole_indices
@@ -180,7 +180,7 @@ class MarkovPrior(Shown):
         """P(y|x) proportional to exp(-d(x, y) / ``scale``), the scale > 0 in the distance's unit;
         P(X_0) uniform unless given."""
         width = float(parse_exact(scale, where="scale", positive=True))
-        apart = evaluate(distance, domain, domain, where="distance")
+        apart = between(distance, domain)
         kernel = np.exp(-(apart - apart.min(axis=1, keepdims=True)) / width)
         start = np.ones(len(domain)) if initial is None else initial
         return cls(domain, start, kernel / kernel.sum(axis=1, keepdims=True))
@@ -371,10 +371,8 @@ def _start(domain: Domain, initial: Distribution) -> Floats:
         if initial.domain.labels != domain.labels:
             raise ProblemError("is over another domain", where="initial")
         return initial.weights
-    try:
+    with moved("initial"):
         return Prior(domain, initial).weights
-    except ProblemError as error:
-        raise ProblemError(error.message, where="initial", remedy=error.remedy) from error
 
 
 def _stochastic(stack: Floats, domain: Domain) -> Floats:

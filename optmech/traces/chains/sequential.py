@@ -20,6 +20,7 @@ from optmech.base.shown import Shown
 from optmech.certificate.statement import Objective
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
+from optmech.exact.checked import one_of
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
@@ -56,12 +57,7 @@ def _chain(designer: object, attribute: object, prior: MarkovPrior) -> None:
 
 
 def _known(designer: object, attribute: object, on_infeasible: Fallback) -> None:
-    if on_infeasible not in _FALLBACKS:
-        raise ProblemError(
-            f"{on_infeasible!r} is unknown",
-            where="on_infeasible",
-            remedy='Use "stop", "skip" or "relax"',
-        )
+    one_of(on_infeasible, _FALLBACKS, "on_infeasible")
 
 
 def _loss(value: DistanceLike) -> Distance | Floats:

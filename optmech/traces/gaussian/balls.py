@@ -69,14 +69,6 @@ def part(matrix: BallMatrix, rows: Sequence[int], columns: Sequence[int]) -> Bal
     return flint.arb_mat(len(rows), len(columns), entries)
 
 
-def identity(size: int, scale: Ball = 1) -> BallMatrix:
-    """``scale`` times the identity."""
-    out = flint.arb_mat(size, size)
-    for k in range(size):
-        out[k, k] = scale
-    return out
-
-
 def positive_definite(matrix: BallMatrix) -> bool:
     """Whether every symmetric matrix in the balls is proved to be positive definite.
 
@@ -137,8 +129,6 @@ def below(ball: Ball) -> float:
 def _float(end: Ball, towards: float) -> float:
     """The float next to a point, on the side of ``towards``, or the point if it is a float."""
     value = float(end)
-    if math.isinf(value):
-        return value if value == towards else math.copysign(1.7976931348623157e308, value)
     return value if end == value else math.nextafter(value, towards)
 
 
@@ -239,11 +229,11 @@ def _eigenvalue_bound(matrix: Floats, estimate: float) -> float:
     scale = float(np.abs(matrix).sum(axis=1).max())
     if scale == 0:
         return 0.0
-    balls = of_floats(matrix)
-    with flint.ctx.workprec(elimination_bits(len(matrix))):
+    balls, size = of_floats(matrix), len(matrix)
+    with flint.ctx.workprec(elimination_bits(size)):
         for margin in (1e-14, 1e-13, 1e-12, 1e-10, 1e-8, 1e-4, 3.0):
             bound = estimate + margin * scale
-            if positive_definite(identity(len(matrix), flint.arb(bound)) - balls):
+            if positive_definite(flint.arb_mat(size, size, bound) - balls):
                 return bound
     raise VerificationError("no bound of the largest eigenvalue could be proved")
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import ReadOnly, record
-from optmech.errors import ProblemError, SolverError
-from optmech.exact.checked import amount, positive
+from optmech.errors import ProblemError, SolverError, inside
+from optmech.exact.checked import one_of, positive
+from optmech.exact.number import float_of
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.domain import EARTH_RADIUS_KM
+from optmech.spaces.domain import flattened
 from optmech.traces.chains.sequences import Fixes
 from optmech.traces.gaussian.intervals import length_interval, require_family
 from optmech.traces.gaussian.kernels import Kernel, rbf
@@ -47,8 +48,8 @@ def paths(
     for user, seconds, xy in fixes.runs(gap):
         kept = _thinned(seconds, spacing)
         if len(kept) >= least:
-            places = xy[kept]
-            positions = _projected(places) if lonlat else places - places.mean(axis=0)
+            places, centre = xy[kept], xy[kept].mean(axis=0)
+            positions = flattened(places, centre) if lonlat else places - centre
             out.append(Path(user, (seconds[kept] - seconds[kept[0]]) / 60, positions))
     return out
 
@@ -59,13 +60,6 @@ def _thinned(seconds: Floats, spacing: float) -> list[int]:
         if k and time - seconds[kept[-1]] >= spacing:
             kept.append(k)
     return kept
-
-
-def _projected(lonlat: Floats) -> Floats:
-    degree = np.pi / 180 * EARTH_RADIUS_KM
-    centre = lonlat.mean(axis=0)
-    shrink = float(np.cos(np.radians(centre[1])))
-    return np.asarray((lonlat - centre) * degree * [shrink, 1.0])
 
 
 Mean = Literal["fitted", "zero"]
@@ -150,12 +144,11 @@ def fit(
             f"{traces!r} is not a list", where="traces", remedy="Give [(times, positions), ...]"
         ) from None
     data = [_trace(pair, k) for k, pair in enumerate(listed)]
-    if mean not in ("fitted", "zero"):
-        raise ProblemError(f"{mean!r} is unknown", where="mean", remedy='Use "fitted" or "zero"')
+    one_of(mean, get_args(Mean), "mean")
     if not data or max(len(times) for times, _ in data) < 2:
         raise ProblemError("there is no trace of two positions", where="traces")
     low, high = _bounds(bounds, [times for times, _ in data])
-    share = None if noise is None else amount(noise, "noise")
+    share = None if noise is None else float_of(noise, "noise")
 
     def score(point: Floats) -> float:
         return -_profile(data, family, *_read(point, share), mean)[0]
@@ -238,10 +231,8 @@ def _trace(pair: tuple[ArrayLike, ArrayLike], k: int) -> tuple[Floats, Floats]:
         raise ProblemError(
             "is not a pair of times and positions", where=f"traces[{k}]", remedy="Give (t, x)"
         ) from None
-    try:
+    with inside(f"traces[{k}]"):
         moments = increasing(times)
-    except ProblemError as error:
-        raise error.at(f"traces[{k}]") from error
     values = finite_array(positions, where=f"traces[{k}].positions", observations=True)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or len(values) != len(moments) or not values.shape[1]:

@@ -32,6 +32,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import positive
+from optmech.exact.exponentials import ball_of
 from optmech.exact.number import Number
 from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.balls import (
@@ -40,7 +41,6 @@ from optmech.traces.gaussian.balls import (
     Enclosure,
     at_first_precision,
     enclose,
-    identity,
     of_floats,
     part,
 )
@@ -107,8 +107,9 @@ class Model:
             series.append(-1 * (first * total))
         series.append(flint.arb_mat(size, size))
         near = Model(tuple(series), self.width)
-        unit = [identity(size), *[flint.arb_mat(size, size)] * self.degree]
-        error = _norm((Model(tuple(unit), self.width) - self * near).range())
+        unit = [flint.arb_mat(size, size, 1), *[flint.arb_mat(size, size)] * self.degree]
+        rows = _row_sums((Model(tuple(unit), self.width) - self * near).range())
+        error = reduce(lambda most, row: most.max(row), rows)
         if not error < 1:
             raise ZeroDivisionError
         left = error / (1 - error)
@@ -158,7 +159,7 @@ def _series(
     """The Taylor coefficients of the kernel in its length scale, by lag."""
 
     def at(lag: Fraction) -> list[Ball]:
-        exact = flint.arb(flint.fmpq(lag.numerator, lag.denominator))
+        exact = ball_of(lag)
         before, flint.ctx.cap = flint.ctx.cap, degree + 1
         try:
             made = kernel(flint.arb_series([length, 1], degree + 1)).ball(exact)
@@ -175,11 +176,6 @@ def _series(
         return [made[k] for k in range(degree + 1)]
 
     return at
-
-
-def _norm(matrix: BallMatrix) -> Ball:
-    """An upper bound of the largest row sum of moduli."""
-    return reduce(lambda most, row: most.max(row), _row_sums(matrix))
 
 
 def _row_sums(matrix: BallMatrix) -> list[Ball]:

@@ -23,6 +23,7 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive
+from optmech.exact.exponentials import ball_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.balls import Ball, BallMatrix, of_floats
 
@@ -115,7 +116,7 @@ class _Matern(Stationary):
         if p == int(p) and p <= 20:
             total = 0
             for c in _coefficients(int(p)):
-                exact = flint.arb(flint.fmpq(c.numerator, c.denominator))
+                exact = ball_of(c)
                 total = total * (2 * z) + (float(c) if plain else exact)
             return self.variance * _exp(-z) * total
         if plain:

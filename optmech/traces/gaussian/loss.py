@@ -5,6 +5,7 @@ isotropic noise that keeps a promised loss."""
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 
 import flint
@@ -12,17 +13,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.bisection import reached
 from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import amount, positive
-from optmech.exact.exponentials import bracket, stated_down
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.checked import positive
+from optmech.exact.exponentials import stated_down
+from optmech.exact.number import Number, float_of, parse_exact
 from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.balls import Enclosure, above, below, over_ball, over_box
 from optmech.traces.gaussian.prior import GaussianPrior, information, noise_matrix, secret_steps
 
 _BITS = (192, 768, 3072)
+_HALVINGS = 2000
+"""More than there are powers of two among floats."""
 
 
 def renyi_delta(loss: float, order: float, epsilon: Number) -> float:
@@ -36,7 +40,7 @@ def renyi_delta(loss: float, order: float, epsilon: Number) -> float:
     >>> print(round(om.traces.renyi_delta(loss=1, order=2, epsilon=3), 4))  # e^-2 / 4
     0.0338
     """
-    value, power, spent = amount(loss, "loss"), renyi_order(order, above=True), _epsilon(epsilon)
+    value, power, spent = float_of(loss, "loss"), renyi_order(order, above=True), _epsilon(epsilon)
     with flint.ctx.workprec(_BITS[0]):
         a = flint.arb(power)
         log_delta = (a - 1) * (flint.arb(value) - spent) + a * (1 - 1 / a).log() - (a - 1).log()
@@ -51,7 +55,7 @@ def renyi_epsilon(loss: float, order: float, delta: Number) -> float:
     >>> print(round(om.traces.renyi_epsilon(loss=1, order=2, delta=0.25), 4))  # e^(1 - ε) / 4 = δ
     1.0
     """
-    value, power, mass = amount(loss, "loss"), renyi_order(order, above=True), _delta(delta)
+    value, power, mass = float_of(loss, "loss"), renyi_order(order, above=True), _delta(delta)
     with flint.ctx.workprec(_BITS[0]):
         a = flint.arb(power)
         log_rest = a * (1 - 1 / a).log() - (a - 1).log() - flint.arb(mass).log()
@@ -64,7 +68,7 @@ def gaussian_delta(loss: float, order: float, epsilon: Number) -> float:
     Their distance is μ = √(2 loss/λ), and δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle and Wang,
     ICML 2018, Theorem 8). Rounded up.
     """
-    value, rate = amount(loss, "loss"), _epsilon(epsilon)
+    value, rate = float_of(loss, "loss"), _epsilon(epsilon)
     if value == 0:
         return 0.0
     found = 1.0
@@ -88,15 +92,7 @@ def gaussian_epsilon(loss: float, order: float, delta: Number) -> float:
 
     if suffices(0.0):
         return 0.0
-    low, high = 0.0, 1.0
-    while not suffices(high):
-        low, high = high, 2 * high
-        if high == math.inf:
-            return high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
+    return reached(suffices, 0.0, 1.0, _HALVINGS, 1e-12, sys.float_info.max)[1]
 
 
 def _below(x: flint.arb) -> flint.arb:
@@ -338,10 +334,7 @@ def least(loss: Callable[[float], float], promised: float, start: float) -> floa
 
 def promise(epsilon: Number) -> float:
     """ε > 0 as a float that does not exceed it."""
-    stated = parse_exact(epsilon, where="epsilon", positive=True)
-    low, _ = bracket(stated)
-    value = float(low)
-    return value if value <= low else math.nextafter(value, 0.0)
+    return stated_down(parse_exact(epsilon, where="epsilon", positive=True))
 
 
 def _excess(loss: Callable[[float], float], promised: float, at: float) -> float:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, get_args
 
-import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,12 +13,12 @@ from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.checked import amount, positive
+from optmech.exact.checked import one_of, positive
 from optmech.exact.exponentials import bracket
-from optmech.exact.number import Number, parse_exact, rounded_up
+from optmech.exact.number import Number, float_of, parse_exact, rounded_up
 from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian import sdp
-from optmech.traces.gaussian.balls import Enclosure, over_ball
+from optmech.traces.gaussian.balls import over_ball
 from optmech.traces.gaussian.loss import TraceLoss, calibrate, privacy_loss, promise, renyi_order
 from optmech.traces.gaussian.prior import Axes, GaussianPrior, read_priors, read_query, read_sets
 
@@ -141,14 +140,8 @@ def optimal_noise(
     sets, priors = read_sets(trace, secret_sets), read_priors(trace, also)
     promised = promise(epsilon)
     r, power = positive(radius, "radius"), renyi_order(order)
-    for name, chosen, known in (
-        ("structure", structure, ("full", "diagonal", "isotropic")),
-        ("region", region, ("ball", "box")),
-    ):
-        if chosen not in known:
-            raise ProblemError(
-                f"{chosen!r} is unknown", where=name, remedy=f"Use one of {', '.join(known)}"
-            )
+    one_of(structure, get_args(Structure), "structure")
+    one_of(region, get_args(Region), "region")
     asked = _Asked(
         priors, sets, epsilon, promised, r, power,
         read_query(trace, query), query is None, floor, structure, solver,
@@ -192,7 +185,9 @@ class _Asked:
     def least(self, base: float) -> float:
         """The floor beside the least isotropic variance."""
         return (
-            _FLOOR * base if self.floor is None else max(amount(self.floor, "floor"), 1e-12 * base)
+            _FLOOR * base
+            if self.floor is None
+            else max(float_of(self.floor, "floor"), 1e-12 * base)
         )
 
     def kappa(self, size: int) -> float:
@@ -237,7 +232,7 @@ def _in_ball(asked: _Asked) -> tuple[Floats, float, float]:
     for search in searches:
         own = search.coordinates
         part = np.eye(len(own)) if asked.plain else asked.query
-        covariance[np.ix_(own, own)], found = search.solve(part, asked.least(base), base)
+        covariance[np.ix_(own, own)], found = search.solve(part, asked.least(base))
         bound += found
     return covariance, bound, base
 
@@ -250,7 +245,7 @@ class _Search:
         self.diagonal = asked.structure != "full"
         self.solver = asked.solver
         self.bounds = [
-            _least(group, s, kappa)
+            sdp.Hypotheses(group, s, kappa).cut()
             for group in groups
             for s, kappa in zip(asked.sets, kappas, strict=True)
         ]
@@ -260,10 +255,10 @@ class _Search:
         self.isotropic = tops[self.worst].upper
         self.isotropic_bound = max(top.lower for top in tops)
 
-    def solve(self, query: Floats, floor: float, base: float) -> tuple[Floats, float]:
+    def solve(self, query: Floats, floor: float) -> tuple[Floats, float]:
         """The best candidate and the best lower bound."""
         size = len(self.matrices[0])
-        candidates, bounds = [np.eye(size) * max(base, floor)], [0.0]
+        candidates, bounds = [np.eye(size) * max(self.isotropic, floor)], [0.0]
         closed = not self.diagonal and np.linalg.matrix_rank(query) == size
         for j, matrix in enumerate(self.matrices if closed else []):
             found = sdp.single(matrix, query, floor)
@@ -272,14 +267,18 @@ class _Search:
                 candidates.append(found.matrix)
         if not closed or len(self.matrices) > 1:
             large = closed and size > _LARGEST_CONE
-            search = self._without_cones if large else self._lazily
-            solved, multipliers = search(query, floor)
-            candidates.append(solved)
+            solved, multipliers = (None, {}) if large else self._lazily(query, floor)
+            if solved is None and closed:
+                # all sets at once, by eigenvalues of the matrices only
+                found = sdp.consensus(self.matrices, query, floor)
+                solved, multipliers = self._lifted(found.matrix, floor), found.multipliers
+            candidates += [] if solved is None else [solved]
             bounds.append(self._bound(query, multipliers))
         return min(candidates, key=lambda n: _variance(n, query)), max(bounds)
 
-    def _lazily(self, query: Floats, floor: float) -> tuple[Floats, dict[int, Floats]]:
-        """Solve for the sets that matter only: add the most violated one until none is."""
+    def _lazily(self, query: Floats, floor: float) -> tuple[Floats | None, dict[int, Floats]]:
+        """Solve for the sets that matter only: add the most violated one until none is; None where
+        the solver fails."""
         active = [self.worst]
         multipliers: dict[int, Floats] = {}
         for _ in range(_ROUNDS):
@@ -292,13 +291,7 @@ class _Search:
             if worst in active or excess <= _TOLERANCE * np.abs(found.matrix).max():
                 return self._lifted(found.matrix, floor), multipliers
             active.append(worst)
-        identical = np.eye(len(self.matrices[0])) * max(self.isotropic, floor)
-        return (identical if self.diagonal else sdp.stacked(self.matrices, floor)), multipliers
-
-    def _without_cones(self, query: Floats, floor: float) -> tuple[Floats, dict[int, Floats]]:
-        """All sets at once, by eigenvalues of the matrices only."""
-        found = sdp.consensus(self.matrices, query, floor)
-        return self._lifted(found.matrix, floor), found.multipliers
+        return None, multipliers
 
     def _excess(self, noise: Floats) -> tuple[int, float]:
         """The constraint N ≽ A_j that is violated most, and by how much."""
@@ -367,15 +360,6 @@ def _least_equal(asked: _Asked, base: float) -> float:
 def _variance(matrix: Floats, query: Floats) -> float:
     """tr(L N Lᵀ)."""
     return float(np.einsum("ij,jk,ik->", query, matrix, query))
-
-
-def _least(group: Axes, steps: Ints, kappa: float) -> Enclosure:
-    """B Bᵀ/κ − C, as narrow as floats allow."""
-    return sdp.given_secrets(
-        group,
-        steps,
-        lambda mean, rest: sdp.narrow(mean * mean.transpose() * (1 / flint.arb(kappa)) - rest),
-    )
 
 
 def _verified(

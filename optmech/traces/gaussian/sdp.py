@@ -28,7 +28,6 @@ from optmech.traces.gaussian.balls import (
     below,
     elimination_bits,
     enclose,
-    identity,
     of_floats,
     over_box,
     positive_definite,
@@ -64,17 +63,8 @@ def single(matrix: Floats, query: Floats, floor: float) -> Candidate:
     positive = vectors[:, values > 0]
     if np.array_equal(query, np.eye(len(matrix))):
         return Candidate(raised(matrix, floor), {0: positive @ positive.T})
-    above = inverse @ ((vectors * np.maximum(values, 0.0)) @ vectors.T) @ inverse.T
+    above = inverse @ raised((inner + inner.T) / 2, 0.0) @ inverse.T
     return Candidate(raised((above + above.T) / 2, floor), {0: positive @ positive.T})
-
-
-def stacked(matrices: Sequence[Floats], floor: float) -> Floats:
-    """A feasible N without any solver: raised by what each A still asks for, in turn."""
-    order = sorted(range(len(matrices)), key=lambda j: -float(np.linalg.eigvalsh(matrices[j])[-1]))
-    out = raised(matrices[order[0]], floor)
-    for j in order[1:]:
-        out = out + raised(matrices[j] - out, 0.0)
-    return out
 
 
 def several(
@@ -171,7 +161,8 @@ def _feasible(
     roots: list[flint.arb_mat], scaled: dict[int, flint.arb_mat], query: Floats, diagonal: bool
 ) -> bool:
     if not diagonal:
-        total = identity(roots[0].nrows())
+        size = roots[0].nrows()
+        total = flint.arb_mat(size, size, 1)
         for root in roots:
             total -= root * root.transpose()
         return positive_definite(total)
@@ -245,12 +236,12 @@ class Hypotheses(ReadOnly):
             self.group, self.steps, lambda *both: (_floats(both[0]), _floats(both[1]))
         )
 
-    def cut(self, vertex: Floats) -> Enclosure:
-        """(BΔ)(BΔ)ᵀ/κ − C, which N is above exactly where it keeps the limit at Δ."""
-        column = of_floats(vertex[:, None])
+    def cut(self, vertex: Floats | None = None) -> Enclosure:
+        """(BΔ)(BΔ)ᵀ/κ − C, which N is above exactly where it keeps the limit at Δ; without one
+        B Bᵀ/κ − C, for the limit in the ball."""
 
         def made(mean: BallMatrix, rest: BallMatrix) -> Enclosure | None:
-            pushed = mean * column
+            pushed = mean if vertex is None else mean * of_floats(vertex[:, None])
             return narrow(pushed * pushed.transpose() * (1 / flint.arb(self.kappa)) - rest)
 
         return given_secrets(self.group, self.steps, made)

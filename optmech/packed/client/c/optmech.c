@@ -56,8 +56,14 @@ typedef optmech_float f64;
 #define KILOMETRES ((f64)0x405bcc7c31cdc7acu)  /* pi / 180 * 6371.0088 */
 #define CLOSE ((f64)0x3d719799812dea11u)       /* 1e-12 */
 #define NEARLY ((f64)0x3cd203af9ee75616u)      /* 1e-15 */
+#define LONGER ((f64)0x3ff0000100000000u)      /* 1 + 2^-20 */
 #define CURVED ((f64)0x3ff2f684bda12f68u)      /* 32 / 27 */
 #define POLEWARD ((f64)0x4055400000000000u)    /* 85 */
+#define TENTH ((f64)0x3fb999999999999au)       /* 0.1 */
+#define SHORT ((f64)0x3fefff972474538fu)       /* 1 - 5e-5 */
+#define DIAGONAL ((f64)0x3ff6a09e667f3bcdu)    /* the square root of 2 */
+#define RADIUS ((f64)0x40b8e30240b78034u)      /* 6371.0088 */
+#define MOST_POINTS ((int64_t)1 << 53)
 #define FARTHEST ((f64)0x3fd2b7e4b5781221u)    /* the height of 5,000 km */
 #define TOLERANCE ((f64)0xbdf0000000000000u)   /* -2^-32 */
 
@@ -284,7 +290,7 @@ static int is_position(const f64 *position, uint32_t dimension, int degrees)
 }
 
 typedef struct {
-    f64 least, at[2];
+    f64 least, at[2], share; /* the last of the way along the edge */
 } foot;
 
 /* Point a of an edge's parts, of `count`. */
@@ -295,15 +301,20 @@ static f64 part_of(uint32_t k, uint32_t count, f64 start, f64 end)
     return plus(start, times(over(whole(k), whole(count)), minus(end, start)));
 }
 
-/* The point of an edge next to a position, kept where it is nearer than what is known. */
-static void nearer(foot *known, const f64 *position, const f64 *start, const f64 *end, int degrees)
+static uint32_t parts_in(const f64 *start, const f64 *end)
 {
-    int axes = degrees ? 3 : 2;
+    f64 wide = upper(size_of(minus(end[0], start[0])), size_of(minus(end[1], start[1])));
+    return (uint32_t)-floored(negative(times(wide, SIXTEEN)), -256, -1);
+}
+
+/* Whether the point of an edge next to a position is nearer than what is known; then it is kept. */
+static int nearer(foot *known, const f64 *position, const f64 *start, const f64 *end, int degrees)
+{
+    int axes = degrees ? 3 : 2, kept = 0;
     uint32_t count = 1;
     f64 own[3] = {position[0], position[1], ZERO};
     if (degrees) {
-        f64 wide = upper(size_of(minus(end[0], start[0])), size_of(minus(end[1], start[1])));
-        count = (uint32_t)-floored(negative(times(wide, SIXTEEN)), -256, -1);
+        count = parts_in(start, end);
         vector(position, own);
     }
     for (uint32_t k = 0; k < count; k++) {
@@ -330,13 +341,16 @@ static void nearer(foot *known, const f64 *position, const f64 *start, const f64
             apart = plus(apart, times(step, step));
         }
         if (less(apart, known->least)) {
+            kept = 1;
             known->least = apart;
+            known->share = over(plus(whole(k), dot), whole(count));
             for (int axis = 0; axis < 2; axis++) {
                 f64 along = minus(ends[1][axis], ends[0][axis]);
                 known->at[axis] = plus(ends[0][axis], times(dot, along));
             }
         }
     }
+    return kept;
 }
 
 /* -- CBOR ---------------------------------------------------------------------------------------- */
@@ -1013,7 +1027,7 @@ static int locate_in_grid(const optmech_mechanism *m, const f64 *position, uint6
         if (places->degrees) {
             const f64 ring[5][2] = {{box[0], box[1]}, {box[2], box[1]}, {box[2], box[3]},
                                     {box[0], box[3]}, {box[0], box[1]}};
-            foot found = {INFINITE, {ZERO, ZERO}};
+            foot found = {INFINITE, {ZERO, ZERO}, ZERO};
             for (int k = 0; k < 4; k++) nearer(&found, position, ring[k], ring[k + 1], 1);
             for (int k = 0; k < 2; k++) at[k] = inside ? at[k] : found.at[k];
         }
@@ -1028,48 +1042,11 @@ static int locate_in_grid(const optmech_mechanism *m, const f64 *position, uint6
     return OPTMECH_OK;
 }
 
-int optmech_locate(const optmech_mechanism *m, const f64 *position, uint64_t *place)
-{
-    const optmech_places *places = &m->secrets;
-    uint32_t dimension = places->dimension, best = 0;
-    f64 own[3] = {ZERO, ZERO, ZERO}, least = INFINITE, limit = m->reach;
-    if (IS_MESH(m) || !dimension || !is_position(position, dimension, places->degrees)) {
-        return OPTMECH_ARGUMENT;
-    }
-    if (IS_EARTH(m)) {
-        *place = locate_on_earth(places, position);
-        return OPTMECH_OK;
-    }
-    if (places->kind == OPTMECH_GRID) return locate_in_grid(m, position, place);
-    if (places->degrees) {
-        f64 ignored;
-        vector(position, own);
-        sines(over(lower(limit, STRAIGHT), TWO), &limit, &ignored);
-        limit = times(TWO, limit);
-    }
-    for (uint32_t k = 0; k < places->count; k++) {
-        f64 apart = ZERO, there[3];
-        if (places->degrees) {
-            const f64 point[2] = {number(places->points, 2 * (size_t)k),
-                                  number(places->points, 2 * (size_t)k + 1)};
-            vector(point, there);
-        }
-        for (uint32_t axis = 0; axis < (places->degrees ? 3 : dimension); axis++) {
-            f64 step = places->degrees ? minus(own[axis], there[axis])
-                : minus(position[axis], number(places->points, (size_t)k * dimension + axis));
-            apart = plus(apart, times(step, step));
-        }
-        if (less(apart, least)) { least = apart; best = k; }
-    }
-    if (m->limited && !m->nearest && less(times(limit, limit), least)) return OPTMECH_OUTSIDE;
-    *place = best;
-    return OPTMECH_OK;
-}
-
 /* -- meshes -------------------------------------------------------------------------------------- */
 
 static f64 coordinate(const optmech_mechanism *m, uint32_t vertex, int axis)
 {
+    if (m->roads == 1) return axis ? ZERO : number(m->vertices, vertex);
     return number(m->vertices, 2 * (size_t)vertex + (size_t)axis);
 }
 
@@ -1338,6 +1315,114 @@ static const char *mesh_of(const uint8_t *map, optmech_mechanism *m, memory *wor
     return m->secrets.degrees ? mapped(m->box) : NULL;
 }
 
+/* Segments are numbered in pairs of ends, of which the lower one counts first. */
+static int by_ends(const void *context, uint32_t a, uint32_t b)
+{
+    const optmech_mechanism *m = context;
+    uint32_t p[2], q[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        p[k] = word(m->corners, 2 * a + k);
+        q[k] = word(m->corners, 2 * b + k);
+    }
+    if (p[0] > p[1]) { uint32_t last = p[0]; p[0] = p[1]; p[1] = last; }
+    if (q[0] > q[1]) { uint32_t last = q[0]; q[0] = q[1]; q[1] = last; }
+    if (p[0] != q[0]) return (p[0] > q[0]) - (p[0] < q[0]);
+    return (p[1] > q[1]) - (p[1] < q[1]);
+}
+
+static uint32_t root_of(uint32_t *above, uint32_t vertex)
+{
+    while (above[vertex] != vertex) vertex = above[vertex] = above[above[vertex]];
+    return vertex;
+}
+
+/* Whether segments are a line, or connected and all different, and vertices have one row each. */
+static const char *connected(optmech_mechanism *m, uint32_t vertices, memory *work)
+{
+    uint32_t *above, *row, *order, joined = 0, none = (uint32_t)-1;
+    TRY(reserved(work, 2 * (size_t)vertices + m->triangles, &above));
+    row = above + vertices;
+    order = row + vertices;
+    for (uint32_t v = 0; v < vertices; v++) { above[v] = v; row[v] = none; }
+    for (uint32_t k = 0; k < m->triangles; k++) {
+        uint32_t a = word(m->corners, 2 * k), b = word(m->corners, 2 * k + 1);
+        NEED(a != b, "has a segment that joins a vertex with itself");
+        NEED(m->roads == 2 || (a == k && b == k + 1 && less(coordinate(m, a, 0), coordinate(m, b, 0))),
+             "is no line through increasing numbers");
+        order[k] = k;
+        for (uint32_t end = 0; end < 2; end++) {
+            uint32_t vertex = end ? b : a, own = word(m->row_of, 2 * (size_t)k + end);
+            NEED(row[vertex] == none || row[vertex] == own, "has a vertex with two rows");
+            row[vertex] = own;
+        }
+        a = root_of(above, a);
+        b = root_of(above, b);
+        joined += a != b;
+        above[a] = b;
+    }
+    NEED(joined + 1 == vertices, "has a vertex that cannot be reached along the roads");
+    sorted(order, m->triangles, by_ends, m);
+    for (uint32_t k = 1; k < m->triangles; k++) {
+        NEED(by_ends(m, order[k - 1], order[k]) != 0, "has two segments between the same vertices");
+    }
+    return NULL;
+}
+
+static const char *roads_of(const uint8_t *map, optmech_mechanism *m, memory *work)
+{
+    static const char *const names[] = {
+        "vertices", "dimension", "segments", "lengths", "rows", "unit", "coordinates", NULL};
+    const uint8_t *lengths;
+    optmech_bytes length = {NULL, 0};
+    uint32_t dimension;
+    size_t vertices;
+    TRY(entries_are(map, names));
+    lengths = entry(map, "lengths");
+    m->secrets.degrees = (uint8_t)says(entry(map, "coordinates"), "lonlat");
+    NEED(m->secrets.degrees || says(entry(map, "coordinates"), "plane"),
+         "has coordinates of no known kind");
+    TRY(text_of(entry(map, "unit")));
+    TRY(whole_of(entry(map, "dimension"), 1, 2, &dimension));
+    NEED(!m->secrets.degrees || (dimension == 2 && says(entry(map, "unit"), "km")),
+         "has degrees in another unit than km, or of one dimension");
+    m->roads = (uint8_t)dimension;
+    m->degree = 1;
+    TRY(array_of(entry(map, "vertices"), 86, &m->vertices));
+    TRY(array_of(entry(map, "segments"), 70, &m->corners));
+    TRY(array_of(entry(map, "rows"), 70, &m->row_of));
+    vertices = m->vertices.size / (8 * dimension);
+    NEED(m->vertices.size % (8 * dimension) == 0 && m->corners.size % 8 == 0 && m->corners.size
+         && m->corners.size / 8 <= MOST_PLACES, "has no segments of vertices");
+    m->triangles = (uint32_t)(m->corners.size / 8);
+    NEED(vertices <= m->triangles + 1, "has a vertex that cannot be reached along the roads");
+    NEED(m->row_of.size == m->corners.size, "has another number of rows than ends");
+    for (uint32_t k = 0; k < 2 * m->triangles; k++) {
+        NEED(word(m->corners, k) < vertices, "has an end that is no vertex");
+    }
+    for (uint32_t v = 0; v < vertices; v++) {
+        for (int axis = 0; axis < 2; axis++) {
+            f64 value = coordinate(m, v, axis), *low = &m->box[axis], *high = &m->box[axis + 2];
+            NEED(!less(FAR_AWAY, size_of(value)), "has a vertex that is too far");
+            NEED(!m->secrets.degrees || !less(axis ? RIGHT : TURN, size_of(value)),
+                 "has a vertex that is no longitude and latitude");
+            *low = v ? lower(*low, value) : value;
+            *high = v ? upper(*high, value) : value;
+        }
+    }
+    NEED(is_null(lengths) == (dimension == 1), "has lengths that are not those of roads");
+    if (!is_null(lengths)) {
+        TRY(array_of(lengths, 86, &length));
+        NEED(length.size == 8 * (size_t)m->triangles, "has another number of lengths than segments");
+    }
+    TRY(connected(m, (uint32_t)vertices, work));
+    for (uint32_t k = 0; k < m->triangles; k++) {
+        f64 own = dimension == 2 ? number(length, k) : minus(coordinate(m, k + 1, 0), coordinate(m, k, 0));
+        NEED(less(ZERO, own), "has a segment without a length");
+        m->longest = upper(m->longest, own);
+    }
+    return NULL;
+}
+
 /* The first triangle whose least weight is largest, that weight, and the first two weights. */
 static f64 triangle_of(const optmech_mechanism *m, const f64 at[2], uint32_t *triangle, f64 share[2])
 {
@@ -1362,31 +1447,256 @@ static f64 triangle_of(const optmech_mechanism *m, const f64 at[2], uint32_t *tr
     return best;
 }
 
-int optmech_weights(const optmech_mechanism *m, const f64 position[2], uint32_t *triangle,
-                    uint32_t weights[3])
+static void ends_of(const optmech_mechanism *m, uint32_t edge, f64 start[2], f64 end[2])
+{
+    uint32_t a = m->roads ? word(m->corners, 2 * edge) : start_of(m, edge);
+    uint32_t b = m->roads ? word(m->corners, 2 * edge + 1) : end_of(m, edge);
+    for (int axis = 0; axis < 2; axis++) {
+        start[axis] = coordinate(m, a, axis);
+        end[axis] = coordinate(m, b, axis);
+    }
+}
+
+/* The segment next to a position, the weights of its ends, and the share of the way along it. */
+static int beside(const optmech_mechanism *m, const f64 position[2], int nearest, f64 *share,
+                  uint32_t *segment, uint32_t weights[3])
+{
+    f64 own[2] = {position[0], m->roads == 2 ? position[1] : ZERO}, x = own[0];
+    foot found = {INFINITE, {ZERO, ZERO}, ZERO};
+    if (!is_position(own, 2, m->secrets.degrees)) return OPTMECH_ARGUMENT;
+    if (m->secrets.degrees) x = turned(x, m->box[0], m->box[2]);
+    if (!nearest && !(within(m->box[0], x, m->box[2]) && within(m->box[1], own[1], m->box[3]))) {
+        return OPTMECH_OUTSIDE;
+    }
+    for (uint32_t k = 0; k < m->triangles; k++) {
+        f64 start[2], end[2];
+        ends_of(m, k, start, end);
+        if (nearer(&found, own, start, end, m->secrets.degrees)) *segment = k;
+    }
+    *share = found.share;
+    weights[1] = (uint32_t)floored(times(found.share, whole(UNIT)), 0, UNIT);
+    weights[0] = UNIT - weights[1];
+    weights[2] = 0;
+    return OPTMECH_OK;
+}
+
+/* Where a position is looked up, and its weights there: on the border, where it lies outside and that
+ * is not refused. */
+static int led(const optmech_mechanism *m, const f64 position[2], int nearest, f64 at[2],
+               uint32_t *triangle, uint32_t weights[3])
 {
     const f64 *box = m->box;
-    f64 at[2] = {position[0], position[1]}, share[2] = {ZERO, ZERO}, least;
+    f64 share[2] = {ZERO, ZERO}, least;
     int inside;
+    if (IS_MESH(m) && m->roads) return beside(m, position, nearest, at, triangle, weights);
     if (!IS_MESH(m) || !is_position(position, 2, m->secrets.degrees)) return OPTMECH_ARGUMENT;
-    if (m->secrets.degrees) at[0] = turned(at[0], box[0], box[2]);
+    at[0] = m->secrets.degrees ? turned(position[0], box[0], box[2]) : position[0];
+    at[1] = position[1];
     least = triangle_of(m, at, triangle, share);
     inside = within(box[0], at[0], box[2]) && within(box[1], at[1], box[3])
         && !less(least, TOLERANCE);
-    if (!inside && !m->nearest) return OPTMECH_OUTSIDE;
-    if (m->nearest) {
-        foot found = {INFINITE, {ZERO, ZERO}};
+    if (!inside && !nearest) return OPTMECH_OUTSIDE;
+    if (nearest) {
+        foot found = {INFINITE, {ZERO, ZERO}, ZERO};
         for (uint32_t k = 0; k < m->border; k++) {
-            uint32_t a = start_of(m, m->edges[k]), b = end_of(m, m->edges[k]);
-            const f64 start[2] = {coordinate(m, a, 0), coordinate(m, a, 1)};
-            const f64 end[2] = {coordinate(m, b, 0), coordinate(m, b, 1)};
-            nearer(&found, position, start, end, m->secrets.degrees);
+            f64 start[2], end[2];
+            ends_of(m, m->edges[k], start, end);
+            (void)nearer(&found, position, start, end, m->secrets.degrees);
         }
-        (void)triangle_of(m, inside ? at : found.at, triangle, share);
+        for (int axis = 0; axis < 2; axis++) at[axis] = inside ? at[axis] : found.at[axis];
+        (void)triangle_of(m, at, triangle, share);
     }
     weights[0] = (uint32_t)floored(times(share[0], whole(UNIT)), 0, UNIT);
     weights[1] = (uint32_t)floored(times(share[1], whole(UNIT)), 0, UNIT - (int64_t)weights[0]);
     weights[2] = UNIT - weights[0] - weights[1];
+    return OPTMECH_OK;
+}
+
+int optmech_weights(const optmech_mechanism *m, const f64 position[2], uint32_t *triangle,
+                    uint32_t weights[3])
+{
+    f64 at[2];
+    return led(m, position, m->nearest, at, triangle, weights);
+}
+
+/* -- the lattice where reports repeat ------------------------------------------------------------ */
+
+/* The largest epsilon of a metric promise. */
+static f64 rate_of(const uint8_t *constraints)
+{
+    item list = read_item(constraints);
+    const uint8_t *at = list.next;
+    f64 rate = ZERO;
+    for (uint64_t k = 0; k < list.argument; k++, at = behind(at)) {
+        const uint8_t *epsilon = entry(at, "epsilon");
+        if (says(entry(at, "kind"), "metric_privacy") && !is_null(epsilon)) {
+            rate = upper(rate, read_item(epsilon).argument);
+        }
+    }
+    return rate;
+}
+
+/* Whether the corners of the box around a mesh are vertices. */
+static int is_box(const optmech_mechanism *m)
+{
+    uint32_t found = 0;
+    for (uint32_t v = 0; v < m->vertices.size / 16; v++) {
+        for (uint32_t k = 0; k < 4; k++) {
+            int x = sign_of(coordinate(m, v, 0), m->box[k & 1 ? 2 : 0]);
+            int y = sign_of(coordinate(m, v, 1), m->box[k & 2 ? 3 : 1]);
+            if (!x && !y) found |= 1u << k;
+        }
+    }
+    return found == 15;
+}
+
+/* By how much a point of the border that is taken may be farther away than the nearest. */
+static f64 farther(const optmech_mechanism *m)
+{
+    f64 wide = ZERO;
+    for (uint32_t k = 0; k < m->border; k++) {
+        f64 start[2], end[2];
+        uint32_t count;
+        ends_of(m, m->edges[k], start, end);
+        count = parts_in(start, end);
+        for (uint32_t part = 0; part < count; part++) {
+            f64 sum = ZERO;
+            for (int axis = 0; axis < 2; axis++) {
+                f64 from = part_of(part, count, start[axis], end[axis]);
+                f64 to = part_of(part + 1, count, start[axis], end[axis]);
+                sum = plus(sum, size_of(minus(to, from)));
+            }
+            wide = upper(wide, sum);
+        }
+    }
+    wide = times(wide, RADIAN);
+    return times(over(times(wide, wide), whole(4)), RADIUS);
+}
+
+static int64_t index_of(const optmech_mechanism *m, f64 at, int axis)
+{
+    return floored(plus(over(minus(at, m->box[axis]), m->step[axis]), HALF), 0, MOST_POINTS);
+}
+
+/* The lattice of docs/sticky.md; none where no epsilon is stated, or it has too many points. */
+static void lattice_of(optmech_mechanism *m, f64 rate)
+{
+    f64 slack, diagonal, side, more = ZERO;
+    const f64 *box = m->box;
+    int64_t columns, rows;
+    if (!less(ZERO, rate)) return;
+    slack = over(TENTH, rate);
+    if (m->roads) {
+        f64 parts = over(m->longest, slack);
+        if (!less(parts, whole(UNIT))) return;
+        m->across = (uint64_t)-floored(negative(parts), -UNIT, -1);
+        m->slack = times(over(m->longest, whole((int64_t)m->across)), LONGER);
+        m->secrets.count = m->vertices.size / (8 * m->roads) + m->triangles * (m->across - 1);
+        return;
+    }
+    if (m->secrets.degrees) slack = lower(slack, RIGHT);
+    diagonal = slack;
+    if (!is_box(m)) {
+        if (m->secrets.degrees) more = farther(m);
+        diagonal = upper(minus(over(slack, TWO), more), over(slack, whole(4)));
+        slack = times(TWO, plus(diagonal, more));
+    }
+    side = over(times(SHORT, diagonal), DIAGONAL);
+    m->step[0] = m->step[1] = side;
+    if (m->secrets.degrees) {
+        f64 s, c, near = lower(size_of(box[1]), size_of(box[3]));
+        sines(within(box[1], ZERO, box[3]) ? ZERO : near, &s, &c);
+        m->step[0] = over(side, times(KILOMETRES, c));
+        m->step[1] = over(side, KILOMETRES);
+    }
+    columns = index_of(m, box[2], 0) + 1;
+    rows = index_of(m, box[3], 1) + 1;
+    if (columns > (MOST_POINTS - 1) / rows) return;
+    m->slack = slack;
+    m->across = (uint64_t)columns;
+    m->secrets.count = (uint64_t)(columns * rows);
+}
+
+static int locate_on_lattice(const optmech_mechanism *m, const f64 position[2], uint64_t *place)
+{
+    uint32_t triangle = 0, weights[3];
+    f64 at[2];
+    int found = m->secrets.count ? led(m, position, m->nearest, at, &triangle, weights)
+        : OPTMECH_ARGUMENT;
+    if (found == OPTMECH_OK && m->roads) {
+        int64_t parts = (int64_t)m->across;
+        uint64_t step = (uint64_t)floored(plus(times(at[0], whole(parts)), HALF), 0, parts);
+        *place = m->vertices.size / (8 * m->roads) + triangle * (m->across - 1) + step - 1;
+        if (step == 0 || step == m->across) *place = word(m->corners, 2 * triangle + (step > 0));
+    } else if (found == OPTMECH_OK) {
+        *place = (uint64_t)index_of(m, at[1], 1) * m->across + (uint64_t)index_of(m, at[0], 0);
+    }
+    return found;
+}
+
+/* Triangle and weights of a point of the lattice: of the border's next to it, where it lies outside. */
+static void lattice_weights(const optmech_mechanism *m, uint64_t place, uint32_t *triangle,
+                            uint32_t weights[3])
+{
+    const uint64_t index[2] = {place % m->across, place / m->across};
+    f64 point[2], at[2];
+    if (m->roads) {
+        uint64_t vertices = m->vertices.size / (8 * m->roads), step = 0;
+        weights[1] = weights[2] = 0;
+        if (place < vertices) {
+            uint32_t k = 2 * m->triangles;
+            while (k--) if (word(m->corners, k) == place) weights[1] = k;
+            *triangle = weights[1] / 2;
+            weights[1] = weights[1] % 2 * UNIT;
+        } else {
+            *triangle = (uint32_t)((place - vertices) / (m->across - 1));
+            step = (place - vertices) % (m->across - 1) + 1;
+            weights[1] = (uint32_t)(step * UNIT / m->across);
+        }
+        weights[0] = UNIT - weights[1];
+        return;
+    }
+    for (int axis = 0; axis < 2; axis++) {
+        point[axis] = plus(m->box[axis], times(whole((int64_t)index[axis]), m->step[axis]));
+        point[axis] = lower(upper(point[axis], m->box[axis]), m->box[axis + 2]);
+    }
+    (void)led(m, point, 1, at, triangle, weights);
+}
+
+int optmech_locate(const optmech_mechanism *m, const f64 *position, uint64_t *place)
+{
+    const optmech_places *places = &m->secrets;
+    uint32_t dimension = places->dimension, best = 0;
+    f64 own[3] = {ZERO, ZERO, ZERO}, least = INFINITE, limit = m->reach;
+    if (IS_MESH(m)) return locate_on_lattice(m, position, place);
+    if (!dimension || !is_position(position, dimension, places->degrees)) return OPTMECH_ARGUMENT;
+    if (IS_EARTH(m)) {
+        *place = locate_on_earth(places, position);
+        return OPTMECH_OK;
+    }
+    if (places->kind == OPTMECH_GRID) return locate_in_grid(m, position, place);
+    if (places->degrees) {
+        f64 ignored;
+        vector(position, own);
+        sines(over(lower(limit, STRAIGHT), TWO), &limit, &ignored);
+        limit = times(TWO, limit);
+    }
+    for (uint32_t k = 0; k < places->count; k++) {
+        f64 apart = ZERO, there[3];
+        if (places->degrees) {
+            const f64 point[2] = {number(places->points, 2 * (size_t)k),
+                                  number(places->points, 2 * (size_t)k + 1)};
+            vector(point, there);
+        }
+        for (uint32_t axis = 0; axis < (places->degrees ? 3 : dimension); axis++) {
+            f64 step = places->degrees ? minus(own[axis], there[axis])
+                : minus(position[axis], number(places->points, (size_t)k * dimension + axis));
+            apart = plus(apart, times(step, step));
+        }
+        if (less(apart, least)) { least = apart; best = k; }
+    }
+    if (m->limited && !m->nearest && less(times(limit, limit), least)) return OPTMECH_OUTSIDE;
+    *place = best;
     return OPTMECH_OK;
 }
 
@@ -1419,14 +1729,33 @@ static uint32_t row_draw(const optmech_mechanism *m, uint32_t row, const uint8_t
 static int is_place(const optmech_mechanism *m, uint64_t place)
 {
     uint32_t cell[3];
-    return !IS_MESH(m) && place < m->secrets.count && (!IS_EARTH(m) || is_cell(&m->secrets, place, cell));
+    return place < m->secrets.count && (!IS_EARTH(m) || is_cell(&m->secrets, place, cell));
+}
+
+/* The report of a mesh at a triangle and weights. */
+static uint32_t mesh_draw(const optmech_mechanism *m, uint32_t triangle, const uint32_t weights[3],
+                          const uint8_t *bytes)
+{
+    uint32_t one = 0, two = 0, d = m->degree;
+    for (uint32_t k = 0; k < d; k++, bytes += 3) {
+        uint32_t drawn = (uint32_t)little(bytes, 3);
+        uint32_t last = 1 - ((drawn - weights[0] - weights[1]) >> 31);
+        one += 1 - ((drawn - weights[0]) >> 31) - last;
+        two += last;
+    }
+    triangle *= m->roads ? 2 : (d + 1) * (d + 2) / 2;
+    return row_draw(m, kept_of(m->row_of, triangle + two * (d + 1) - two * (two - 1) / 2 + one), bytes);
 }
 
 int optmech_draw(const optmech_mechanism *m, uint64_t place, const uint8_t *bytes, uint64_t *report)
 {
     uint32_t cell[3];
     if (!is_place(m, place)) return OPTMECH_ARGUMENT;
-    if (IS_EARTH(m)) {
+    if (IS_MESH(m)) {
+        uint32_t triangle = 0, weights[3] = {0, 0, 0};
+        lattice_weights(m, place, &triangle, weights);
+        *report = mesh_draw(m, triangle, weights, bytes);
+    } else if (IS_EARTH(m)) {
         f64 centre[2];
         (void)is_cell(&m->secrets, place, cell);
         centre_of(&m->secrets, cell, centre);
@@ -1438,18 +1767,10 @@ int optmech_draw(const optmech_mechanism *m, uint64_t place, const uint8_t *byte
 int optmech_draw_at(const optmech_mechanism *m, const f64 position[2], const uint8_t *bytes,
                     uint64_t *report)
 {
-    uint32_t triangle = 0, weights[3] = {0, 0, 0}, one = 0, two = 0, d = m->degree, at;
+    uint32_t triangle = 0, weights[3] = {0, 0, 0};
     int found = optmech_weights(m, position, &triangle, weights);
-    if (found != OPTMECH_OK) return found;
-    for (uint32_t k = 0; k < d; k++, bytes += 3) {
-        uint32_t drawn = (uint32_t)little(bytes, 3);
-        uint32_t last = 1 - ((drawn - weights[0] - weights[1]) >> 31);
-        one += 1 - ((drawn - weights[0]) >> 31) - last;
-        two += last;
-    }
-    at = triangle * ((d + 1) * (d + 2) / 2) + two * (d + 1) - two * (two - 1) / 2 + one;
-    *report = row_draw(m, kept_of(m->row_of, at), bytes);
-    return OPTMECH_OK;
+    if (found == OPTMECH_OK) *report = mesh_draw(m, triangle, weights, bytes);
+    return found;
 }
 
 int optmech_sample(const optmech_mechanism *m, uint64_t place, optmech_entropy entropy,
@@ -1602,7 +1923,7 @@ int optmech_sticky_bytes(const optmech_mechanism *m, uint64_t place, uint64_t ep
     if (!is_place(m, place)) return OPTMECH_ARGUMENT;
     memcpy(message, "optmech-sticky/1", 16);
     memcpy(message + 16, m->digest.at, DIGEST);
-    for (int k = 0; k < (IS_EARTH(m) ? 8 : 4); k++) message[size++] = (uint8_t)(place >> 8 * k);
+    for (int k = 0; k < (IS_EARTH(m) || IS_MESH(m) ? 8 : 4); k++) message[size++] = (uint8_t)(place >> 8 * k);
     for (int k = 0; k < 8; k++) message[size++] = (uint8_t)(epoch >> 8 * k);
     if (mac(context, message, size, out)) return OPTMECH_SOURCE;
     memcpy(bytes, out, m->draw_bytes);
@@ -1762,8 +2083,9 @@ static const char *header_of(optmech_bytes header, optmech_mechanism *m, memory 
     TRY(entries_are(map, IS_MESH(m) ? mesh : IS_EARTH(m) ? earth : places));
     if (IS_EARTH(m)) return earth_of(map, m);
     if (IS_MESH(m)) {
-        NEED(says(entry(map, "kind"), "mesh"), "is of another kind");
-        TRY(mesh_of(entry(map, "mesh"), m, work));
+        int network = says(entry(map, "kind"), "network");
+        NEED(network || says(entry(map, "kind"), "mesh"), "is of another kind");
+        TRY((network ? roads_of : mesh_of)(entry(map, "mesh"), m, work));
         TRY(length_of(entry(map, "snap"), &m->snap));
     } else {
         TRY(places_of(entry(map, "secrets"), &m->secrets, work));
@@ -1778,7 +2100,9 @@ static const char *header_of(optmech_bytes header, optmech_mechanism *m, memory 
     else TRY(places_of(entry(map, "reports"), &m->reports, work));
     TRY(table_of(map, m));
     m->draw_bytes = m->bits / 8u + 3u * m->degree;
-    return words_of(map, m);
+    TRY(words_of(map, m));
+    if (IS_MESH(m)) lattice_of(m, rate_of(entry(map, "constraints")));
+    return NULL;
 }
 
 static const char *plain_file(optmech_bytes file, optmech_mechanism *m, memory *work)

@@ -23,7 +23,7 @@ enum {
     OPTMECH_OUTSIDE,  /* the position is outside the region, where the file refuses that */
     OPTMECH_REFUSED,  /* the file is not exactly as specified, or not signed as asked for: see why */
     OPTMECH_WORK,     /* `work` is too small to verify the file: it takes `words` of them */
-    OPTMECH_ARGUMENT, /* no number of a place or report, no position, or the other kind of file */
+    OPTMECH_ARGUMENT, /* no number of a place or report, no position, or no file with such */
     OPTMECH_SOURCE    /* a callback failed */
 };
 
@@ -53,7 +53,8 @@ enum { OPTMECH_LABELS, OPTMECH_GRID, OPTMECH_POINTS, OPTMECH_HEXAGONS, OPTMECH_E
 typedef struct {
     uint8_t kind;
     uint8_t degrees;      /* positions are longitude and latitude */
-    uint64_t count;       /* numbers are below it; of the earth not all of them are cells */
+    uint64_t count;       /* numbers are below it; of the earth not all of them are cells, of a mesh
+                             they are those of points of the lattice where reports repeat */
     uint32_t dimension;   /* of positions; 0 where places have none */
     uint32_t rows, columns; /* of the earth the bands, and twice as many */
     optmech_float cell[2], box[4]; /* of a grid: west, south, east, north */
@@ -65,6 +66,7 @@ typedef struct {
     const char *why;      /* what is wrong with a file that was refused */
     size_t words;         /* of `work` that were taken, or are needed */
     uint8_t mesh;         /* a report is drawn at a position, not for a place */
+    uint8_t roads;        /* coordinates of positions, where its mesh is a line (1) or roads (2) */
     uint8_t earth;        /* a mechanism for the whole earth */
     uint8_t nearest;      /* what positions outside do: refused, or moved to the nearest */
     uint8_t bits, width, degree, limited;
@@ -75,6 +77,10 @@ typedef struct {
     optmech_bytes heights; /* of the rings of the earth, whose sums are the entries */
     optmech_bytes radius; /* the accuracy of every column; empty where there is none */
     optmech_float quantile, reach, snap, box[4];
+    optmech_float step[2], slack; /* of a mesh's lattice, and how much farther apart than they are
+                                     two positions count where reports repeat */
+    uint64_t across;              /* its columns; of roads the parts of each segment */
+    optmech_float longest;        /* segment of roads */
     const uint32_t *edges;
 } optmech_mechanism;
 
@@ -82,13 +88,16 @@ typedef struct {
 
 /*
  * Read and verify a file of `size` bytes. `work` is memory for verifying it, `words` words of it: as
- * many as there are places, or some six for each triangle; of a mesh it has to stay as well. Where
+ * many as there are places, or some six for each triangle or segment; of a mesh it has to stay as well. Where
  * `verify` is not NULL, only files that it finds signed are taken; where it is, no signed file.
  */
 int optmech_open(optmech_mechanism *m, const uint8_t *content, size_t size, uint32_t *work,
                  size_t words, optmech_verify verify, void *context);
 
-/* The place that a position of `secrets.dimension` coordinates belongs to. */
+/*
+ * The place that a position of `secrets.dimension` coordinates (of a mesh two, of a line one) belongs to; of a mesh
+ * the point of the lattice next to it, where the file states an epsilon per distance.
+ */
 int optmech_locate(const optmech_mechanism *m, const optmech_float *position, uint64_t *place);
 
 /*
@@ -98,7 +107,7 @@ int optmech_locate(const optmech_mechanism *m, const optmech_float *position, ui
  */
 int optmech_draw(const optmech_mechanism *m, uint64_t place, const uint8_t *bytes, uint64_t *report);
 
-/* The triangle of a position in a mesh, and the weights of its corners over 2^24. */
+/* The triangle or segment of a position in a mesh, and the weights of its corners over 2^24. */
 int optmech_weights(const optmech_mechanism *m, const optmech_float position[2], uint32_t *triangle,
                     uint32_t weights[3]);
 
@@ -106,7 +115,7 @@ int optmech_weights(const optmech_mechanism *m, const optmech_float position[2],
 int optmech_draw_at(const optmech_mechanism *m, const optmech_float position[2],
                     const uint8_t *bytes, uint64_t *report);
 
-/* A report with fresh bytes, for a place or at a position. */
+/* A report with fresh bytes, for a place or, of a mesh, at a position. */
 int optmech_sample(const optmech_mechanism *m, uint64_t place, optmech_entropy entropy,
                    void *context, uint64_t *report);
 int optmech_sample_at(const optmech_mechanism *m, const optmech_float position[2],

@@ -1,7 +1,8 @@
 /*
  * A radio that sends a place every 15 minutes: the fix as receivers give it, in 10^-7 degrees, to the
  * place that is sent, in the same. A night at one place sends one place; positions never leave the
- * device, and outside the region nothing is sent.
+ * device, and outside the region nothing is sent. Of a mechanism for every point a place is a point of
+ * the lattice of docs/sticky.md: two positions count as up to `mechanism.slack` farther apart.
  *
  * On a device, `file` is flash memory, the key 32 random bytes that were made once and stay where they
  * are, and `sent` what goes into the packet. Built with -DRADIO_MAIN it reads fixes from its input:
@@ -10,13 +11,10 @@
  */
 #include "optmech.h"
 
-#include <string.h>
-
 #ifndef WORK
 #define WORK 1024 /* words: as many as places, or six for each triangle */
 #endif
 #define DAY 86400
-#define STEP 10000 /* of fixes of one place, 10^-7 degrees: 111 m at most */
 
 static uint32_t work[WORK];
 static optmech_mechanism mechanism;
@@ -27,32 +25,8 @@ const char *radio_begin(const uint8_t *file, size_t size)
     int found = optmech_open(&mechanism, file, size, work, WORK, NULL, NULL);
     if (found == OPTMECH_WORK) return "needs more memory: compile with -DWORK=N";
     if (found != OPTMECH_OK) return mechanism.why;
-    return mechanism.secrets.degrees && mechanism.reports.degrees ? NULL : "has no places in degrees";
-}
-
-static int64_t rounded(int32_t degrees)
-{
-    int64_t up = (int64_t)degrees + STEP / 2;
-    return (up - (up % STEP + STEP) % STEP) / STEP;
-}
-
-/* A mechanism for every point: fixes of one place are one point of a lattice, which is drawn for with
- * the same bytes for a day. Two places count as farther apart than they are by its diagonal at most. */
-static int drawn_at(uint8_t key[32], int32_t longitude, int32_t latitude, uint64_t day, uint64_t *report)
-{
-    uint64_t numbers[3];
-    uint8_t message[16 + 32 + 24], bytes[32];
-    optmech_float point[2];
-    size_t size = 48;
-    numbers[0] = (uint64_t)rounded(longitude);
-    numbers[1] = (uint64_t)rounded(latitude);
-    numbers[2] = day;
-    memcpy(message, "optmech-radio/1\0", 16);
-    memcpy(message + 16, mechanism.digest.at, 32);
-    for (int k = 0; k < 24; k++) message[size++] = (uint8_t)(numbers[k / 8] >> 8 * (k % 8));
-    for (int k = 0; k < 2; k++) point[k] = optmech_ratio((int64_t)numbers[k], 10000000 / STEP);
-    return optmech_hmac(key, message, size, bytes) ? OPTMECH_SOURCE
-        : optmech_draw_at(&mechanism, point, bytes, report);
+    return mechanism.secrets.degrees && mechanism.reports.degrees && mechanism.secrets.count
+        ? NULL : "has no places in degrees where reports repeat";
 }
 
 /* Every 15 minutes; 0 where nothing is to be sent. */
@@ -61,12 +35,9 @@ int radio_place(uint8_t key[32], int32_t longitude, int32_t latitude, uint64_t s
 {
     const optmech_float fix[2] = {optmech_ratio(longitude, 10000000), optmech_ratio(latitude, 10000000)};
     uint64_t place, report;
-    if (mechanism.mesh) {
-        if (drawn_at(key, longitude, latitude, seconds / DAY, &report) != OPTMECH_OK) return 0;
-    } else {
-        if (optmech_locate(&mechanism, fix, &place) != OPTMECH_OK) return 0;
-        if (optmech_sticky(&mechanism, place, seconds / DAY, optmech_hmac, key, &report)
-            != OPTMECH_OK) return 0;
+    if (optmech_locate(&mechanism, fix, &place) != OPTMECH_OK) return 0;
+    if (optmech_sticky(&mechanism, place, seconds / DAY, optmech_hmac, key, &report) != OPTMECH_OK) {
+        return 0;
     }
     for (uint32_t axis = 0; axis < 2; axis++) {
         optmech_float degrees;

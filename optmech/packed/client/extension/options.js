@@ -15,8 +15,9 @@ async function show(content) {
     throw new Error("This mechanism is not one for positions in degrees.");
   }
   part("title").textContent = mechanism.title;
-  listed("promises", mechanism.protects);
-  listed("against", mechanism.doesNotPromise);
+  const { protects, doesNotPromise, guess } = mechanism;
+  listed("promises", guess ? [...protects, guess] : protects);
+  listed("against", doesNotPromise.filter((said) => said !== guess));
 }
 
 async function quietly(action) {

@@ -1,22 +1,54 @@
-"""A design problem as plain arrays: every inequality it claims, and nothing about solving it.
-
-This is the language of the certificate. Ratios are natural logarithms; S secrets, O observables.
-"""
+"""What is to be proved: a design problem as plain arrays and families of inequalities."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import ReadOnly, locked, read_only, record
-from optmech.certificate.statement.spread import Spread
+from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
+
+if TYPE_CHECKING:
+    from optmech.spaces.mesh import Mesh
+
+
+@record
+class Spread(ReadOnly):
+    """From the rows of ``mesh``'s control points to the secrets, which lie at ``places`` (S, 2):
+    p(o|x) = Σ_α B_α(x) P[α,o] with exact weights B_α(x)."""
+
+    mesh: Mesh
+    places: Floats
+
+    @property
+    def rows(self) -> int:
+        """Control points: rows of a released matrix."""
+        return self.mesh.rows
+
+    @cached_property
+    def weights(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
+        """For every secret the control points around it, and whole numbers that they count for,
+        over the sum of these. Raises ProblemError on a place outside of the region."""
+        from optmech.spaces.mesh.elements import whole_basis
+
+        out = []
+        for x, place in enumerate(self.places.tolist()):
+            found = self.mesh.locate_exactly(place)
+            if found is None:
+                raise ProblemError(
+                    f"({place[0]}, {place[1]}) lies outside of the region",
+                    where=f"places[{x}]",
+                    remedy="Use a mesh around all places of the prior",
+                )
+            own = whole_basis(found[1], self.mesh.degree)
+            out.append((tuple(self.mesh.control[found[0]].tolist()), own))
+        return tuple(out)
 
 
 @record
@@ -35,7 +67,7 @@ class Held(ReadOnly):
         """The secrets out of so many whose rows are not fixed."""
         return np.setdiff1d(np.arange(secrets), self.secrets)
 
-    def has(self, secrets: int) -> NDArray[np.bool_]:
+    def has(self, secrets: int) -> Bools:
         """Which of so many secrets have fixed rows."""
         out = np.zeros(secrets, dtype=bool)
         out[self.secrets] = True
@@ -75,11 +107,15 @@ class Family(Protocol):
     index: int
     """Number of the constraint that it comes from."""
 
-    @abstractmethod
+    agree: ClassVar[str] = ""
+    """Fields whose shapes, or values that have none, are part of its signature."""
+
     def signature(self) -> Hashable:
         """What has to agree for multipliers of one family to be multipliers of another."""
+        own = (attrgetter(name)(self) for name in self.agree.split())
+        return self.kind, *(np.shape(value) or value for value in own)
 
-    def forced_zeros(self, zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def forced_zeros(self, zero: Bools) -> Bools:
         """Entries (S, O) known to be zero in every mechanism whose entries ``zero`` are."""
         return zero
 
@@ -153,8 +189,20 @@ class Statement(ReadOnly):
         factors = self.target_factors
         return None if factors is None else locked(factors[0] * factors[1])
 
+    @property
+    def sign(self) -> int:
+        """-1 where a distortion is maximised, whose negative is minimised; else 1."""
+        return -1 if self.objective == "maximize_distortion" else 1
+
+    @property
+    def regrets(self) -> tuple[Floats, Floats] | None:
+        """``target_factors`` of what guesses miss, d(t,s) or -g(w,s): what the best of them misses
+        is maximised."""
+        factors = self.target_factors
+        return None if factors is None else (-self.sign * factors[0], factors[1])
+
     @cached_property
-    def allowed(self) -> NDArray[np.bool_]:
+    def allowed(self) -> Bools:
         """Entries (S, O) that no family by itself forces to zero."""
         none = np.zeros(self.loss.shape, dtype=bool)
         out = np.ones(self.loss.shape, dtype=bool)
@@ -166,11 +214,12 @@ class Statement(ReadOnly):
     def log_ratio(self) -> Floats:
         """The tightest log ratio of every pair (S, S), rounded; inf where it has no limit that
         holds for all observables."""
+        limits = [own for family in self.families if (own := family.pair_limits()) is not None]
+        if len(limits) == 1:
+            return limits[0]
         out = np.full((self.secrets, self.secrets), np.inf)
-        for family in self.families:
-            limits = family.pair_limits()
-            if limits is not None:
-                np.minimum(out, limits, out=out)
+        for own in limits:
+            np.minimum(out, own, out=out)
         return locked(out)
 
     @cached_property

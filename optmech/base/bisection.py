@@ -1,0 +1,43 @@
+"""Where a claim that grows begins to hold."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+
+
+def bisected(
+    holds: Callable[[float], bool], low: float, high: float, steps: int, close: float = 0.0
+) -> tuple[float, float]:
+    """Closer ends around the place from which on a claim holds, as it does at ``high`` and does not
+    at ``low``: after so many steps, or where they are within a share ``close`` of each other."""
+    for _ in range(steps):
+        if high - low <= close * high:
+            break
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
+
+
+def reached(
+    holds: Callable[[float], bool],
+    low: float,
+    high: float,
+    steps: int,
+    close: float,
+    most: float = math.inf,
+) -> tuple[float, float]:
+    """The same where nothing is known of ``high``: it is doubled until the claim holds, and is
+    infinite where it would be above ``most``."""
+    while high <= most and not holds(high):
+        low, high = high, 2 * high
+    return bisected(holds, low, high, steps, close) if high <= most else (low, math.inf)
+
+
+def least_whole(holds: Callable[[int], bool], high: int) -> int:
+    """The least whole number from which on a claim holds, sought from up to ``high`` on."""
+    low = -1
+    while not holds(high):
+        low, high = high, 2 * high
+    return bisect_left(range(high), True, low + 1, key=holds)

@@ -1,0 +1,470 @@
+"""Losses of noise on the real line, and what they are on a lattice and within its cells.
+
+A loss is known exactly, or it is convex and known at some points: between two of these it is below
+the chord, and above the neighbouring chords, drawn on. Noise is charged the former, and bounds the
+latter (docs/theory.md).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import TypeGuard
+
+from attrs import frozen
+
+from optmech.base.read_only import ReadOnly
+from optmech.errors import ProblemError, TooLargeError
+from optmech.exact.number import Number, parse_exact
+from optmech.noise.additive.loss import (
+    LARGEST,
+    NAMED,
+    NAMES,
+    NoiseLoss,
+    called,
+    require_rising,
+    require_width,
+)
+
+MOST_CORNERS = 1000
+FEWEST_POINTS = 4
+"""Of a convex loss: chords are drawn on from both sides."""
+MOST_PLACES = 10_000
+"""Of a lattice, up to where a loss is a polynomial."""
+ROUNDED = 200
+"""What a convex loss is on a lattice is rounded to 2^-200, outwards."""
+_MOST_ASKED = 450
+_CLOSE = 1e-5
+"""What lies between both sides of a function, of what noise is expected to cost."""
+_ROUNDING = Fraction(1, 10**12)
+_SLACK = Fraction(1, 10**9)
+_FARTHEST = 4096
+"""So many times as far out as its points a function is looked at."""
+
+Corners = tuple[tuple[Fraction, Fraction], ...]
+Function = Callable[[float], float]
+
+
+@frozen
+class RealLoss(ReadOnly):
+    """An even loss of real noise x: |x| ("absolute"), x² ("square"), 1 where |x| > ``width`` and 0
+    elsewhere ("threshold"), or straight from corner to corner of (|x|, loss), the first at 0, and
+    on with the last slope ("corners").
+
+    A "convex" loss is known at its corners only, and beyond the last is at most c + a j + b j² at j
+    from there, with ``most`` = (a, b).
+
+    Examples
+    --------
+    >>> loss = om.noise.RealLoss.of([(0, 0), (1, 0), (2, 3)])
+    >>> print(loss(-1), loss(4))
+    0 9
+    >>> cells = loss.on(loss.corners[1][0] / 2)  # on a lattice of step 1/2
+    >>> [float(cells.below(k)) for k in range(5)]  # at 0, 1/2, 1, 3/2, 2
+    [0.0, 0.0, 0.0, 1.5, 3.0]
+    >>> cubes = om.noise.RealLoss.convex([(0, 0), (1, 1), (2, 8), (3, 27)])
+    >>> print(cubes("3/2"))  # at most: the chord
+    9/2
+    """
+
+    name: str
+    width: Fraction = Fraction(0)
+    corners: Corners = ()
+    most: tuple[Fraction, Fraction] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.name == "corners":
+            require_corners(self.corners)
+        if self.name == "convex":
+            require_convex(self.corners, self.most)
+
+    @classmethod
+    def of(
+        cls, loss: object, width: Number | None = None, spread: Spread | None = None
+    ) -> RealLoss:
+        """A loss from its name, from its corners, or from a convex function of |x|, of which
+        ``spread`` says where it matters; raises ProblemError for anything else."""
+        if isinstance(loss, RealLoss):
+            return loss
+        require_width(loss, width)
+        if is_function(loss):
+            return _asked(loss, spread or Spread())
+        if not isinstance(loss, str):
+            return cls("corners", corners=_corners(loss))
+        if loss not in NAMES:
+            raise ProblemError(f"{loss[:60]!r} is no loss of noise", where="loss", remedy=_REMEDY)
+        return cls(loss) if width is None else cls(loss, rational(width, "width", positive=False))
+
+    @classmethod
+    def convex(cls, points: object, most: tuple[Number, Number] | None = None) -> RealLoss:
+        """A convex loss that is known at the points [(0, c), (x, c), …] of |x|, four at least.
+
+        Noise is charged the chords between the points, and lower bounds what every convex loss with
+        these values costs at least. Beyond the last it goes on straight, or is at most c + a j +
+        b j² at j from there, with ``most`` = (a, b). Raises ProblemError for points that are not in
+        order or not of a convex function.
+        """
+        made = _corners(points)
+        if most is None:
+            return cls("convex", corners=made, most=(_slopes(made)[-1], Fraction(0)))
+        slope, bend = (rational(value, "most", positive=False) for value in most)
+        return cls("convex", corners=made, most=(slope, bend))
+
+    def __call__(self, x: Fraction | int | str) -> Fraction:
+        """c(x), exactly; of a convex loss the most that it may be."""
+        x = abs(Fraction(x))
+        if self.name == "absolute":
+            return x
+        if self.name == "square":
+            return x * x
+        if self.name == "threshold":
+            return Fraction(x > self.width)
+        return self._most(x)
+
+    @property
+    def degree(self) -> int | None:
+        """1 for |x|, 2 for x², for which more is known in closed form."""
+        return {"absolute": 1, "square": 2}.get(self.name)
+
+    @property
+    def words(self) -> str:
+        """The loss in words."""
+        if self.name == "threshold":
+            return f"probability of noise beyond ±{float(self.width):g}"
+        if self.most is not None:
+            end, value = (float(part) for part in self.corners[-1])
+            slope, bend = (float(part) for part in self.most)
+            beyond = f"{value:.6g} + {slope:.6g} j" + (f" + {bend:.6g} j²" if bend else "")
+            return (
+                f"expected loss of a convex function of |noise| known at {len(self.corners)} "
+                f"points, at {end:.6g} + j at most {beyond}"
+            )
+        return NAMED.get(self.name, f"expected loss straight between {len(self.corners)} corners")
+
+    @cached_property
+    def _most(self) -> Straight:
+        """The loss, or the most that it may be."""
+        slope, bend = self.most or (_slopes(self.corners)[-1], Fraction(0))
+        return Straight(self.corners, slope, bend)
+
+    @cached_property
+    def _least(self) -> Straight:
+        """The loss, or the least that it may be."""
+        return self._most if self.most is None else beneath(self.corners)
+
+    def on(self, step: Fraction) -> Cells:
+        """What the loss is on a lattice of this step; raises TooLargeError where it is too long."""
+        zero, one, quarter = Fraction(0), Fraction(1), Fraction(1, 4)
+        if self.name == "absolute":
+            above = NoiseLoss("table", (quarter, one), one, zero)
+            return Cells(NoiseLoss.of("absolute"), above, step, zero)
+        if self.name == "square":
+            above = NoiseLoss("function", (quarter / 3,), zero, one)
+            return Cells(NoiseLoss.of("square"), above, step * step, quarter)
+        end = self.width if self.name == "threshold" else self.corners[-1][0]
+        last = math.ceil(end / step) + 1
+        if last >= MOST_PLACES:
+            raise TooLargeError(
+                f"the loss has {last:,} steps of the lattice", where="loss",
+                remedy="Give fewer cells, or a loss that ends nearer to 0",
+            )  # fmt: skip
+        if self.name == "threshold":
+            means = [self._beyond(k, self.width / step) for k in range(last + 1)]
+            below = (zero,) * last + (one,)
+            return Cells(
+                NoiseLoss("table", below, zero, zero),
+                NoiseLoss("table", tuple(means), zero, zero),
+                one,
+                zero,
+            )
+        if (step, last) not in self._made:
+            self._made[step, last] = self._straight(step, last)
+        return self._made[step, last]
+
+    @cached_property
+    def _made(self) -> dict[tuple[Fraction, int], Cells]:
+        return {}
+
+    def _straight(self, step: Fraction, last: int) -> Cells:
+        """Of what is straight between corners: of every point and its neighbours the largest excess
+        of a chord is taken off, and bounds are charged what makes up for values below 0."""
+        least, most = self._least, self._most
+        excess = [least.excess(k * step, (k + 1) * step) for k in range(last)]
+        lows = [
+            least(k * step) - max(excess[max(k - 1, 0)], excess[min(k, last - 1)])
+            for k in range(last + 1)
+        ]
+        charge = max(Fraction(0), -min(lows))
+        means = [most.mean(k, step) for k in range(last + 1)]
+        lows = [value + charge for value in lows]
+        if self.most is not None:
+            lows = [_to(value, math.floor) for value in lows]
+            means = [_to(value, math.ceil) for value in means]
+        slope = most.slope + 2 * most.bend * (last * step - most.places[-1])
+        zero = Fraction(0)
+        return Cells(
+            NoiseLoss("table", tuple(lows), least.slope * step, zero),
+            NoiseLoss("function", tuple(means), slope * step, most.bend * step * step),
+            Fraction(1),
+            charge,
+        )
+
+    @staticmethod
+    def _beyond(k: int, end: Fraction) -> Fraction:
+        """How much of the cell k lies beyond ±end, both in steps."""
+        if k == 0:
+            return max(Fraction(0), 1 - 2 * end)
+        return min(Fraction(1), max(Fraction(0), k + Fraction(1, 2) - end))
+
+
+@frozen
+class Cells(ReadOnly):
+    """A loss on a lattice, in units of ``unit``: what its points cost at least when all rounded
+    noise is charged ``charge`` more than it costs, and the means over cells."""
+
+    below: NoiseLoss
+    above: NoiseLoss
+    unit: Fraction
+    charge: Fraction
+
+
+class Straight:
+    """A function of x >= 0 that is straight from corner to corner, and goes on as y + slope j +
+    bend j² at j from the last."""
+
+    def __init__(self, corners: Corners, slope: Fraction, bend: Fraction = Fraction(0)) -> None:
+        self.places, self.values = [x for x, _ in corners], [y for _, y in corners]
+        self.slope, self.bend = slope, bend
+        areas = ((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(corners))
+        self.areas = list(accumulate(areas, initial=Fraction(0)))
+
+    def __call__(self, x: Fraction) -> Fraction:
+        k = bisect_right(self.places, x) - 1
+        j = x - self.places[k]
+        if k == len(self.places) - 1:
+            return self.values[k] + self.slope * j + self.bend * j * j
+        rise = self.values[k + 1] - self.values[k]
+        return self.values[k] + rise * j / (self.places[k + 1] - self.places[k])
+
+    def _integral(self, x: Fraction) -> Fraction:
+        """From 0 to x."""
+        k = bisect_right(self.places, x) - 1
+        j = x - self.places[k]
+        if k == len(self.places) - 1:
+            return self.areas[k] + j * (self.values[k] + j * (self.slope / 2 + self.bend * j / 3))
+        return self.areas[k] + j * (self.values[k] + self(x)) / 2
+
+    def mean(self, k: int, step: Fraction) -> Fraction:
+        """Over the cell k of the even function."""
+        if k == 0:
+            return 2 * self._integral(step / 2) / step
+        half = Fraction(1, 2)
+        return (self._integral((k + half) * step) - self._integral((k - half) * step)) / step
+
+    def excess(self, low: Fraction, high: Fraction) -> Fraction:
+        """By how much a chord is above the function, at most: where it has a corner."""
+        start, end = self(low), self(high)
+        inner = range(bisect_right(self.places, low), bisect_left(self.places, high))
+        slope = (end - start) / (high - low)
+        return max(
+            (start + slope * (self.places[i] - low) - self.values[i] for i in inner),
+            default=Fraction(0),
+        )
+
+
+def beneath(corners: Corners) -> Straight:
+    """What every convex function with these values costs at least: of the neighbouring chords,
+    drawn on, the higher one. Beyond the last point but one it is that before."""
+    slopes = _slopes(corners)
+    (x, y), *_ = corners[1:]
+    found = [(Fraction(0), y - slopes[1] * x), (x, y)]
+    for k in range(1, len(slopes) - 1):
+        (a, low), (b, high) = corners[k : k + 2]
+        before, after = slopes[k - 1], slopes[k + 1]
+        if before != after:
+            x = (high - after * b - low + before * a) / (before - after)
+            if a < x < b:
+                found.append((x, low + before * (x - a)))
+        found.append((b, high))
+    return Straight(tuple(found), slopes[-2])
+
+
+def _slopes(corners: Corners) -> list[Fraction]:
+    return [(d - b) / (c - a) for (a, b), (c, d) in pairwise(corners)]
+
+
+def require_corners(made: Corners) -> None:
+    """Raise ProblemError for corners that are too few, not in order, or end falling."""
+    if not 2 <= len(made) <= MOST_CORNERS:
+        raise ProblemError(
+            f"has {len(made)} corners", where="loss", remedy=f"Give 2 to {MOST_CORNERS:,}"
+        )
+    if made[0][0] != 0 or any(a[0] >= b[0] for a, b in pairwise(made)):
+        raise ProblemError(
+            "has corners that are not in order from 0",
+            where="loss",
+            remedy="Give (0, c) first, and then places that grow",
+        )
+    require_rising(made[-2][1], made[-1][1])
+
+
+def require_convex(made: Corners, most: tuple[Fraction, Fraction] | None = None) -> None:
+    """Raise ProblemError for corners that are not points of a convex function, few, or go on less
+    steeply than they end."""
+    require_corners(made)
+    if len(made) < FEWEST_POINTS:
+        raise ProblemError(
+            f"has {len(made)} points", where="loss", remedy=f"Give {FEWEST_POINTS} at least"
+        )
+    slopes = _slopes(made)
+    bent = next((k for k, (a, b) in enumerate(pairwise(slopes)) if a > b), None)
+    if bent is not None:
+        raise ProblemError(
+            f"bends down at {float(made[bent + 1][0]):g}, which no convex loss does",
+            where="loss",
+            remedy="Give a convex loss, or corners [(0, c), (x, c), …] to go straight between",
+        )
+    # steeper than the chord that bounds draw on, so that both sides are in order
+    if slopes[-2] < 0 or (most is not None and (most[0] < slopes[-1] or most[1] < 0)):
+        raise ProblemError("goes on less steeply than it ends", where="loss")
+
+
+@frozen
+class Spread(ReadOnly):
+    """Where noise is likely: up to about ``reach``, and e times less from one ``scale`` to the
+    next. ``ends`` says that it may be nowhere beyond."""
+
+    reach: float = 64.0
+    scale: float = 4.0
+    ends: bool = False
+
+
+def _asked(function: Function, spread: Spread) -> RealLoss:
+    """A convex function at as many points as it takes, and what it is taken to be beyond."""
+    unit = Fraction(2) ** (math.frexp(spread.reach)[1] - 4)
+    count = max(8, math.ceil(Fraction(spread.reach) / unit))
+    known = {k * unit: valued(function, k * unit) for k in range(count + 1)}
+    rate = 1 / spread.scale
+
+    def judged(a: Fraction, b: Fraction) -> tuple[float, Fraction, Fraction]:
+        middle = (a + b) / 2
+        known[middle] = valued(function, middle)
+        rise = float((known[a] + known[b]) / 2 - known[middle])
+        return -abs(rise) * float(b - a) * math.exp(-rate * float(a)), a, b
+
+    parts = [judged(a, b) for a, b in pairwise(sorted(known))]
+    heapq.heapify(parts)
+    while len(parts) < _MOST_ASKED:
+        weight = sum(
+            float(known[a]) * float(b - a) * math.exp(-rate * float(a)) for _, a, b in parts
+        )
+        if -sum(part[0] for part in parts) <= _CLOSE * weight:
+            break
+        _, a, b = heapq.heappop(parts)
+        for ends in ((a, (a + b) / 2), ((a + b) / 2, b)):
+            heapq.heappush(parts, judged(*ends))
+    points = tuple(_hull(sorted(known.items())))
+    made = RealLoss.convex(points)
+    return RealLoss("convex", corners=points, most=_beyond(function, made, unit, spread.ends))
+
+
+def _hull(points: Sequence[tuple[Fraction, Fraction]]) -> Iterator[tuple[Fraction, Fraction]]:
+    """Without points above the chord of others by no more than rounding."""
+    kept: list[tuple[Fraction, Fraction]] = []
+    for x, y in points:
+        while len(kept) > 1:
+            (a, low), (b, value) = kept[-2:]
+            chord = low + (y - low) * (b - a) / (x - a)
+            if value <= chord or value - chord > _ROUNDING * max(low, value, y):
+                break
+            kept.pop()
+        kept.append((x, y))
+    yield from kept
+
+
+def _beyond(
+    function: Function, made: RealLoss, unit: Fraction, ends: bool
+) -> tuple[Fraction, Fraction]:
+    """The polynomial above which a function does not go beyond its points, as far as it is looked
+    at; the last slope where there is none, and no noise beyond."""
+    end, last = made.corners[-1]
+    first, second = (valued(function, end - k * unit) for k in (2, 1))
+    bend = max(Fraction(0), (last - 2 * second + first) / (2 * unit * unit))
+    slope = (last - second) / unit + bend * unit
+    straight = made.most or (slope, bend)
+    slack = 1 + _SLACK
+    most = (
+        Fraction(float(max(slope, straight[0]) * slack)),
+        Fraction(float(bend * slack)) if bend * unit * unit > _ROUNDING * last else Fraction(0),
+    )
+    above = Straight(made.corners, *most)
+    far = unit
+    while far <= _FARTHEST * end:
+        try:
+            fits = valued(function, end + far) <= above(end + far) * (1 + _ROUNDING)
+        except ProblemError:
+            fits = False
+        if not fits and ends:
+            return straight
+        if not fits:
+            raise ProblemError(
+                f"grows faster than a parabola beyond {float(end):g}",
+                where="loss",
+                remedy="Allow a δ > 0, with which noise ends, or give a function that grows less",
+            )
+        far = far * 9 / 8
+        far = Fraction(float(far))
+    return most
+
+
+def is_function(loss: object) -> TypeGuard[Function]:
+    """Whether this is a function of |x|, and no loss yet."""
+    return callable(loss) and not isinstance(loss, RealLoss)
+
+
+def valued(function: Function, x: Fraction) -> Fraction:
+    """A function at a place; raises ProblemError for what is no loss."""
+    where = f"loss({float(x):g})"
+    value = called(function, float(x), where, "Give a convex function of all numbers from 0 on")
+    if not 0 <= value < LARGEST:
+        raise ProblemError(f"is {value:g}", where=where, remedy="Give losses from 0 to 2^60")
+    return Fraction(value)
+
+
+def rational(value: Number, where: str, *, positive: bool = True) -> Fraction:
+    """A number >= 0 as a fraction; raises ProblemError for one below, for 0 where it must be
+    positive, and for logarithms, which are none."""
+    number = parse_exact(value, where=where, positive=positive)
+    if number.log_of is not None:
+        raise ProblemError("is no fraction", where=where, remedy="Give a number such as 5/2")
+    if not number.factor < LARGEST:
+        raise ProblemError("is above 2^60", where=where, remedy="Count in larger units")
+    return number.factor
+
+
+_REMEDY = (
+    f"Give one of {', '.join(NAMES)}, corners [(0, c), (x, c), …], or a convex function of |noise|"
+)
+
+
+def _corners(given: object) -> Corners:
+    try:
+        pairs = [(x, y) for x, y in given]  # type: ignore[attr-defined]
+    except (TypeError, ValueError) as error:
+        raise ProblemError("is no loss of real noise", where="loss", remedy=_REMEDY) from error
+    made = tuple(
+        (rational(x, f"loss[{k}]", positive=False), rational(y, f"loss[{k}]", positive=False))
+        for k, (x, y) in enumerate(pairs)
+    )
+    require_corners(made)
+    return made
+
+
+def _to(value: Fraction, side: Callable[[Fraction], int]) -> Fraction:
+    """Rounded to a side."""
+    return Fraction(side(value * (1 << ROUNDED)), 1 << ROUNDED)
