@@ -138,3 +138,21 @@ def test_steps_that_chains_of_others_imply_are_filled(
     apart = np.where((x[:, None] < 4) == (x < 4), held, np.inf)  # two parts that nothing joins
     found = minplus.filled(apart)
     assert np.isinf(found[(x[:, None] < 4) != (x < 4)]).all()
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1, 0.6])
+def test_compiled_loops_find_what_arrays_find(
+    missing: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = np.random.default_rng(8).uniform(0, 1, (150, 2))
+    length = np.hypot(*(points[:, None] - points).transpose(2, 0, 1))
+    np.fill_diagonal(length, np.inf)
+    far = np.quantile(length[np.isfinite(length)], 1 - missing)
+    length[length > far] = np.inf
+    monkeypatch.setattr(minplus, "MANY", 10)
+    monkeypatch.setattr(minplus, "_FEW", 0)
+    compiled = near_detour(length), minplus.filled(length), minplus.slackness(length, whole=False)
+    monkeypatch.setenv("OPTMECH_NO_NUMBA", "1")
+    arrays = near_detour(length), minplus.filled(length), minplus.slackness(length, whole=False)
+    for one, other in zip(compiled, arrays, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -3,9 +3,12 @@ cache; shortest paths, and lengths under which every ball holds its mass."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from optmech.base.arrays import Floats, slices
+from optmech.base.machine import cores, has_numba
 
 _CACHED = 2**15
 """Entries of a part that stays in the cache."""
@@ -94,6 +97,11 @@ def filled(length: Floats) -> Floats:
     if steps <= _FEW * count:
         return _along_few(length)
     near = np.argpartition(length, min(_NEAREST, count - 1), axis=1)[:, :_NEAREST]
+    if has_numba():
+        from optmech.base.detours import lead_on
+
+        lead_on(length, near, path)
+        return path
     missing = [np.flatnonzero(~np.isfinite(own)) for own in length]
     order, changed = np.arange(count), True
     while changed:
@@ -115,13 +123,16 @@ def slackness(length: Floats, *, whole: bool = True) -> float:
     ``whole``, as none."""
     index = np.arange(len(length))
     counts = True if whole else np.isfinite(length)
+    chosen, bearable = index[:: max(1, len(index) // 16)], _CLOSED * _largest(length)
     most = 0.0
-    for k in index[:: max(1, len(index) // 16)]:
-        around = length[:, k, None] + length[k]
-        around[index, index] = np.inf
-        with np.errstate(invalid="ignore"):
-            most = max(most, float(np.nanmax(length - around, where=counts, initial=0.0)))
-        if most > _CLOSED * _largest(length):
+    for part in slices(len(length), len(length), _CACHED):
+        own, own_counts = length[part], counts if whole else np.isfinite(length[part])
+        for k in chosen:
+            around = own[:, k, None] + length[k]
+            around[np.arange(len(own)), index[part]] = np.inf
+            with np.errstate(invalid="ignore"):
+                most = max(most, float(np.nanmax(own - around, where=own_counts, initial=0.0)))
+        if most > bearable:
             return most
     found = _near_detour(length, _LOOKED_AT)
     found[index, index] = np.inf
@@ -143,6 +154,14 @@ def near_detour(length: Floats) -> Floats:
 def _near_detour(length: Floats, nearest: int = _NEAREST) -> Floats:
     count = len(length)
     best = np.full_like(length, np.inf)
+    if has_numba():
+        from optmech.base.detours import shorten
+
+        closest = np.argpartition(length, min(nearest, count - 1), axis=1)[:, :nearest]
+        ends = np.linspace(0, count, 4 * cores() + 1).astype(int)
+        with ThreadPoolExecutor(cores()) as pool:
+            list(pool.map(lambda a, b: shorten(a, b, length, closest, best), ends[:-1], ends[1:]))
+        return best
     for i, own in enumerate(length):
         near = np.argpartition(own, min(nearest, count - 1))[:nearest]
         near = near[(near != i) & np.isfinite(own[near])]

@@ -80,9 +80,10 @@ class AllColumns(Bounds):
 
     def due(self, iteration: int, now: Residuals) -> bool:
         """When the gap has fallen a lot, and often once it is as small as asked."""
-        since = iteration - self.last_due
-        if self.model.pairs_only and now.gap >= 1 and since < TUNING.bounds_at_latest:
-            return False  # the bound is below zero still, where losses start
+        since, latest = iteration - self.last_due, TUNING.bounds_at_latest
+        far = TUNING.far_large if self.backend.parts else 1.0
+        if self.model.pairs_only and now.gap >= far and since < latest:
+            return False  # the bound is below zero still, where losses start, or hardly above
         share = TUNING.fallen_quick if self.quick else TUNING.fallen
         early = iteration in (1, 4) and not self.quick
         closed = now.gap < TUNING.closed * self.options.gap
@@ -90,10 +91,11 @@ class AllColumns(Bounds):
         if closed:
             due = self.quick or first or since >= 2
         elif not self.quick and now.gap < self.options.gap / TUNING.fallen:
-            due = since >= TUNING.bounds_at_latest  # the next iterations will get there
+            # the next iterations will get there
+            due = since >= latest * (1 if now.gap > TUNING.nearly_closed * self.options.gap else 2)
         else:
             fallen = now.gap < share * self.gap_then
-            due = fallen or since >= TUNING.bounds_at_latest or early
+            due = fallen or since >= latest or early
         if due:
             self.last_due, self.gap_then = iteration, now.gap
         return due

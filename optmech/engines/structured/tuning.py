@@ -98,7 +98,13 @@ class Tuning:
     fallen: float = 0.1
     """Bounds are due when the gap has fallen to this share: they cost an iteration or two ..."""
     closed: float = 0.95
-    """... and once it is below this share of what is asked for: those a hair above end nothing."""
+    """... and once it is below this share of what is asked for, as those a hair above end
+    nothing ..."""
+    nearly_closed: float = 2.0
+    """... nor do those below so many times it, as a few more iterations get there."""
+    far_large: float = 0.5
+    """Gap from which on large programs have none: at 5,000 crossings of Rome they take as long as
+    two iterations."""
     fallen_quick: float = 0.01
     bounds_at_latest: int = 10
     """Iterations between two bounds."""
