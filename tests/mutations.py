@@ -763,10 +763,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--regions", action="store_true", help="designs for every point, and cells")
+    parser.add_argument("--regions", action="store_true", help="for every point, and of cells")
     parser.add_argument("--only", nargs="+", help="files of these names alone")
     args = parser.parse_args()
-    files = regions() if args.regions else designs()
+    files = regions() | networks() if args.regions else designs()
     if args.only is not None:
         files = {name: files[name] for name in args.only}
     with tempfile.TemporaryDirectory() as folder:

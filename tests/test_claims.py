@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forgery import resealed
 
 import optmech as om
 from optmech import audit
@@ -38,11 +38,7 @@ def metric(epsilon: object = 0.5) -> om.Problem:
 
 
 def forged(design: om.Design, path: Path, change: Change) -> Path:
-    design.save(path)
-    body = json.loads(path.read_text())
-    del body["digest"]
-    change(body)
-    path.write_bytes(seal(json.dumps(body).encode()))
+    path.write_bytes(resealed(design.document(), change))
     return path
 
 

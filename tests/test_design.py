@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conformance.problems import KINDS, Make, everything, most_distortion_private, thresholds
+from forgery import reseal
 
 import optmech as om
 from optmech.audit import Fault, audit
@@ -72,13 +73,6 @@ def test_a_flipped_byte_is_noticed(saved: Path) -> None:
             om.Design.load(saved)
 
 
-def forge(path: Path, change: object) -> None:
-    body = json.loads(path.read_text())
-    body.pop("digest")
-    change(body)
-    path.write_bytes(seal(json.dumps(body).encode()))
-
-
 def test_a_forged_digest_does_not_help(saved: Path) -> None:
     original = saved.read_bytes()
 
@@ -105,7 +99,7 @@ def test_a_forged_digest_does_not_help(saved: Path) -> None:
 
     for change in (better_loss, better_bound, less_private, no_problem, infinite, wild_index):
         saved.write_bytes(original)
-        forge(saved, change)
+        reseal(saved, change)
         with pytest.raises(VerificationError):
             om.Design.load(saved)
 
@@ -201,7 +195,7 @@ def test_an_unproved_infeasibility_is_a_fault(saved: Path) -> None:
         body["result"]["status"] = "infeasible"
         body["mechanism"] = None
 
-    forge(saved, give_up)
+    reseal(saved, give_up)
     assert om.check(saved).faults
 
 

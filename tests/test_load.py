@@ -98,6 +98,23 @@ def test_a_format_from_before_is_named(tmp_path: Path) -> None:
             read(path)
 
 
+@pytest.mark.parametrize(
+    ("form", "remedy"),
+    [
+        ("optmech-design/1", "Solve the problem again"),
+        ("optmech-targets/1", "Make the design again"),
+        ("optmech-noise/0", "Make the noise again"),
+        ("optmech-design/9", "Solve the problem again"),
+    ],
+)
+def test_other_versions_of_a_format_are_named(form: str, remedy: str, tmp_path: Path) -> None:
+    path = tmp_path / "old.json"
+    path.write_bytes(seal(json.dumps({"format": form, "problem": {}}).encode()))
+    for read in (om.load, om.check):
+        with pytest.raises(om.ProblemError, match=f"is of format '{form}', which.*{remedy}"):
+            read(path)
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\x00" * 40, b'{"format": "x/1"}'])
 def test_others_are_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "other.json"

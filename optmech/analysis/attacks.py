@@ -20,6 +20,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import one_of, probability, whole
+from optmech.exact.rounding import UNIT
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate as distance_matrix
 from optmech.spaces.mechanism import ROW_SUM_TOLERANCE, Mechanism
@@ -340,7 +341,7 @@ def _proved(m: Mechanism, weights: Floats, distances: Floats, over: Over) -> flo
     least = math.fsum(((weights * distances) @ m.matrix).min(axis=0).tolist())
     whole_weight = math.fsum((weights[0] if over == "secrets" else weights).ravel().tolist())
     units = 2 * (len(m.secrets) + len(m.observables)) + 16
-    return least / whole_weight * (1 - units * 2.0**-53)
+    return least / whole_weight * (1 - units * UNIT)
 
 
 def _largest_error(m: Mechanism, strategy: Floats, distances: Floats, over: Over) -> float:

@@ -25,7 +25,7 @@ from optmech.exact import checked
 from optmech.exact.checked import nonnegative, probability, whole
 from optmech.exact.number import Number, float_of
 from optmech.exact.ratios.wide import Wide, either_log_ratio, pushed
-from optmech.exact.rounding import suffix_sums
+from optmech.exact.rounding import UNIT, suffix_sums
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.mechanism import Mechanism
@@ -45,9 +45,6 @@ __all__ = [
     "simulated_success",
 ]
 __dir__ = __all__.copy
-
-
-_UNIT = 2.0**-53
 
 
 @record
@@ -314,7 +311,7 @@ def _loudness(p: Wide, q: Wide, terms: int) -> Floats:
     """|ln p/q| for every observable, 0 where neither produces it; less what the rounding of two
     sums of ``terms`` products and of the logarithm may have added."""
     exact = either_log_ratio(p, q)
-    return np.maximum(exact * (1 - 4 * _UNIT) - 2 * (terms + 4) * _UNIT, 0.0)
+    return np.maximum(exact * (1 - 4 * UNIT) - 2 * (terms + 4) * UNIT, 0.0)
 
 
 def outputs_of(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:
@@ -323,7 +320,7 @@ def outputs_of(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:
 
 
 def wide_outputs_of(m: Mechanism, lams: Sequence[Distribution]) -> list[Wide]:
-    """The same, where ratios of outputs count that are too small for floats."""
+    """The distributions over reports, where ratios count of numbers too small for floats."""
     return [pushed(Wide.of(weights), m.matrix) for weights in _read(m, lams)]
 
 

@@ -1,4 +1,5 @@
-"""Mechanisms with an auxiliary input: couplings and targets (theory, section 9).
+"""Mechanisms with an auxiliary input: couplings and targets (theory, "Coupling
+mechanisms and optimal targets").
 
 For every value t of the auxiliary input a plan moves the input's distribution λ_t to the output's
 μ_t. The outputs have to be equal or close, and the loss is Σ_t w_t Σ γ_t d.

@@ -207,7 +207,7 @@ def check_status(stated: object, gap: float | Fraction) -> str:
 
 def least_loss(stated: Statement, bound: Lagrangian, gap: Fraction) -> Fraction:
     """q - (U - D) / μ, where one bound on the problem's own expected loss is stated: what costs
-    distortion D (theory, end of section 2). ``gap`` is U - D."""
+    distortion D (theory, end of "The Lagrangian bound"). ``gap`` is U - D."""
     limits = stated.of(LossLimit)
     need(len(limits) == len(bound.paid) == 1, "there is no price of loss")
     limit, mu = limits[0], bound.paid[0][0]
@@ -269,7 +269,7 @@ def conflict_of_rows(stated: Statement) -> str:
 
 def forced_zeros(stated: Statement) -> Mask:
     """Where P[j,o] = 0 and P[i,o] <= e^{ε d} P[j,o], P[i,o] = 0: from the support on, until
-    nothing changes (theory, section 1)."""
+    nothing changes (theory, "The statement")."""
     zero = [[not ok for ok in row] for row in stated.allowed]
     moved = any(map(any, zero))
     while moved:

@@ -36,12 +36,12 @@ ON_EARTH = (
 )
 
 
-def is_earth(path: str) -> bool:
-    """Whether a file begins like one; a pipe is not opened, as that would wait for a writer."""
+def begins_with(path: str, head: bytes) -> bool:
+    """Whether a file does; a pipe is not opened, as that would wait for a writer."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         return False
     with open(path, "rb") as stream:
-        return stream.read(len(EARTH)) == EARTH
+        return stream.read(len(head)) == head
 
 
 def judge_earth(path: str) -> Verdict:

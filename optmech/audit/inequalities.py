@@ -1,7 +1,8 @@
 """Families of inequalities.
 
-Each decides whether a mechanism satisfies it (theory, section 4), and adds the multipliers of the
-file to the bound (theory, section 2, the table). P is the mechanism, f a number >= e^{ε d}.
+Each decides whether a mechanism satisfies it (theory, "Release and check"), and adds the
+multipliers of the file to the bound (theory, "The Lagrangian bound", the table). P is the
+mechanism, f a number >= e^{ε d}.
 """
 
 from __future__ import annotations
@@ -47,8 +48,6 @@ NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the
 Row = list[Fraction | None] | dict[int, Fraction]  # of all, or of those with a limit alone
 
 
-# Each decides whether a mechanism satisfies it (theory, section 4), and adds the multipliers of the
-# file to the bound (theory, section 2, the table). P is the mechanism, f a number >= e^{ε d}.
 @dataclass(frozen=True)
 class Ratios:
     """P[i,o] <= e^{ε d[i][j]} P[j,o] for every d that is not None, and o in the window of i."""
@@ -269,7 +268,7 @@ def power_bounds(base: Fraction, exponent: Fraction) -> Interval:
 
 
 def divergence(kind: str, p: Vector, q: Vector) -> Fraction | None:
-    """At least D_f(p, q), within about 2^-240; None where it is infinite (theory, section 8)."""
+    """At least D_f(p, q), within about 2^-240, or None for infinity (theory, "Divergences")."""
     pairs = list(zip(p, q, strict=True))
     if kind == "reverse_kl":
         return divergence("kl", q, p)
@@ -359,7 +358,7 @@ class Leakage:
 
     @property
     def limit(self) -> tuple[Fraction, Fraction | None]:
-        """Bounds of the limit, or of what it misses by rounding (theory, section 1)."""
+        """Bounds of the limit, or of what it misses by rounding (theory, "The statement")."""
         low, high = self.most.exp(ONE, 512) if self.natural else self.most.bounds()
         for extreme in (self.blind, sum(map(max, zip(*self.w, strict=True)), ZERO)):
             if low < extreme <= low + abs(low) * NEAR:

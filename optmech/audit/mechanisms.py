@@ -91,7 +91,7 @@ class Mechanism(NamedTuple):
         ]
 
     def distortion(self, w: Matrix) -> Fraction:
-        """Σ_o min_t Σ_s w[t][s] P[s,o]: the error of the best attack (theory, section 1)."""
+        """Σ_o min_t Σ_s w[t][s] P[s,o]: the error of the best attack (theory, "The statement")."""
         scale = math.lcm(*(v.denominator for row in w for v in row))
         weights = [[int(v * scale) for v in row] for row in w]
         total = 0

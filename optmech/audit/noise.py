@@ -16,6 +16,7 @@ from optmech.audit.losses import read_noise_loss, wholes
 from optmech.audit.numbers import (
     ONE,
     ZERO,
+    Fault,
     Interval,
     Real,
     ceiling,
@@ -292,8 +293,10 @@ class PowerNoise(Noise):
         """Bounds of e^((α-1)ε), or ε of order one."""
         if order == 1:
             return rate.bounds(LOG)
-        low, high = rate.exp(order - 1, 192)
-        assert high is not None
+        # with fewer digits than its logarithm has, e^((α-1)ε) would have no upper end
+        low, high = rate.exp(order - 1, max(192, math.ceil(float(order - 1) * rate.nearest)))
+        if high is None:
+            raise Fault("ε is too large")
         return low, high
 
     def at_every_order(self, worst: list[Fraction], rho: Fraction) -> None:

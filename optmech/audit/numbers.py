@@ -67,7 +67,7 @@ class Real:
 
     @classmethod
     def signed(cls, value: object) -> Real:
-        """The same, or a float below 0, or "-a/b"."""
+        """A number as ``read`` takes it, or a float below 0, or "-a/b"."""
         if isinstance(value, str) and value.startswith("-"):
             below = cls.read(value[1:])
             need(below.log_of is None and below.factor > 0, f"{value!a}: no number")
@@ -78,7 +78,7 @@ class Real:
 
     @property
     def text(self) -> str | float:
-        """As it must be written: a float where that is exact."""
+        """How it must be written: a float where that is exact."""
         if self.log_of is not None:
             return f"{'' if self.factor == 1 else f'{self.factor} '}ln {self.log_of}"
         plain = float(self.factor)

@@ -95,7 +95,7 @@ def require_same(head: Body, name: str, own: object) -> None:
 
 
 def require_near(said: object, own: float | None, what: str) -> None:
-    """The same of a figure that machines round differently."""
+    """Fail where a figure, which machines round differently, is not that of the design."""
     right = said is None if own is None else math.isclose(real(said), own, rel_tol=SAME)
     need(right, f"{what} is not that of the design")
 
@@ -146,7 +146,8 @@ def judge_packed(path: str, design: str) -> Verdict:
 
 
 def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
-    """Of places, or of a line or roads, whose vertices are the places of the statement."""
+    """Judge a mechanism on places, or on a line or roads, whose vertices are the places of the
+    statement."""
     lines: list[str] = []
     stated, problem = Statement(body["problem"], lines), cast("Body", body["problem"])
     mesh = None

@@ -203,7 +203,7 @@ class Statement:
         return [rows, *checked(self.parts, mechanism)]
 
     def attainable(self, part: Part) -> Part:
-        """A loss limit that misses the least loss by rounding means it (theory, section 1)."""
+        """A limit that misses the least loss by rounding means it (theory, "The statement")."""
         if isinstance(part, LossLimit) and all(map(any, self.allowed)):
             least = self.least(part)
             if part.most.low < least <= part.most.low * (1 + NEAR):

@@ -8,10 +8,10 @@ import sys
 from optmech.audit.couplings import Family
 from optmech.audit.designs import Verdict, judge_design, promises_of
 from optmech.audit.document import FAMILY, NOISE, read
-from optmech.audit.earth import is_earth, judge_earth
+from optmech.audit.earth import EARTH, begins_with, judge_earth
 from optmech.audit.noise import Noise, PowerNoise
 from optmech.audit.numbers import Fault
-from optmech.audit.packed import judge_packed
+from optmech.audit.packed import PACKED, judge_packed
 from optmech.audit.pairs import PlanarNoise, RealNoise, RealPowerNoise
 from optmech.audit.regions import Everywhere
 
@@ -28,8 +28,10 @@ def judge(path: str, design: str | None = None) -> Verdict:
     try:
         if design is not None:
             return judge_packed(path, design)
-        if is_earth(path):
+        if begins_with(path, EARTH):
             return judge_earth(path)
+        if begins_with(path, PACKED):
+            raise Fault("is a packed mechanism: name the design behind it, which proves it")
         body = read(path)
         if body["format"] == NOISE:
             if "norm" in body:

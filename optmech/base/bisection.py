@@ -28,8 +28,8 @@ def reached(
     close: float,
     most: float = math.inf,
 ) -> tuple[float, float]:
-    """The same where nothing is known of ``high``: it is doubled until the claim holds, and is
-    infinite where it would be above ``most``."""
+    """Ends around the place from which on a claim holds, where nothing is known of ``high``: it is
+    doubled until the claim holds, and is infinite where it would be above ``most``."""
     while high <= most and not holds(high):
         low, high = high, 2 * high
     return bisected(holds, low, high, steps, close) if high <= most else (low, math.inf)

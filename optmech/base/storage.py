@@ -320,7 +320,7 @@ def _settle(folder: Path) -> None:
 
 
 def plain_values(value: Any) -> Any:
-    """The same with nan and infinities as None, for JSON."""
+    """A value with nan and infinities as None, for JSON."""
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, Mapping):

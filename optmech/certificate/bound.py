@@ -32,7 +32,7 @@ from optmech.certificate.statement import Statement
 
 @record
 class Multipliers:
-    """Those of every family of a ``Statement``, in its order, each of its family's own type.
+    """Multipliers of every family of a ``Statement``, in its order, each of its family's own type.
 
     None, or an end that is left out, stands for none. ``objective`` is None for the expected loss,
     the least favourable weights over secrets and segments for the worst loss, and an attack q(t|o)
@@ -51,7 +51,7 @@ class Multipliers:
 
 
 def pairs_of(statement: Statement, multipliers: Multipliers) -> PairMultipliers | None:
-    """Those of all ratio families without a window together; None without any."""
+    """The multipliers of all ratio families without a window together; None without any."""
     given = list(multipliers.of(statement))
     return PairMultipliers.joined(given[place][1] for place in everywhere(statement))
 

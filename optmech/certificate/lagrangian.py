@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from optmech.base.arrays import Bools, Floats
 from optmech.certificate import values
 from optmech.certificate.statement import Held
+from optmech.exact.rounding import UNIT
 
-UNIT = 2.0**-53
 LARGEST = 2.0**100
 """Multipliers are cut to this: any numbers >= 0 are valid."""
 _TINY = 2.0**-900

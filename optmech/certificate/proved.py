@@ -86,12 +86,12 @@ class Proved(Shown):
 
     @classmethod
     def of_document(cls, content: bytes, where: str) -> Self:
-        """As ``load``, from a file's content; ``where`` names it in messages."""
+        """Read a file's content and prove it again, as ``load`` does; messages name ``where``."""
         return cls.of_body(parse_sealed(content, where, cls.formats), where)
 
     @classmethod
     def of_body(cls, body: Body, where: str) -> Self:
-        """As ``load``, from a file's object.
+        """Read the object that a file holds and prove it again, as ``load`` does.
 
         Examples
         --------

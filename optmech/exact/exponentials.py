@@ -43,7 +43,7 @@ def stated_up(value: float) -> float:
 
 
 def stated_down(value: float) -> float:
-    """The same below it."""
+    """A float <= a stated number, and equal to it where it is a float."""
     return rounded_down(bracket(value)[0])
 
 

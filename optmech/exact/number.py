@@ -130,7 +130,9 @@ def parse_signed(value: object, *, where: str) -> Exact:
     if isinstance(value, str):
         below = value.strip()[1:] if value.strip().startswith("-") else None
     elif isinstance(value, int | float | Fraction | Decimal) or _is_number(value):
-        below = -cast(Any, value) if cast(Any, value) < 0 else None
+        # one that is no number is left to ``parse_exact``: to compare it may be an error
+        comparable = not (isinstance(value, Decimal) and value.is_nan())
+        below = -cast(Any, value) if comparable and cast(Any, value) < 0 else None
     if below is None:
         return parse_exact(value, where=where)
     found = parse_exact(below, where=where)
@@ -166,7 +168,7 @@ def product_up(*values: float) -> float:
 
 
 def sum_up(*values: float) -> float:
-    """The same for the sum."""
+    """A float >= the sum, and equal to it where that is a float; inf where a value is."""
     return math.inf if math.inf in values else rounded_up(sum(map(Fraction, values), Fraction(0)))
 
 

@@ -103,8 +103,8 @@ class Numerators(WholeRows):
 
     @classmethod
     def placed(cls, columns: Floats, places: Ints, count: int) -> Numerators:
-        """The same of a matrix of ``count`` columns, of which those at ``places`` are given and the
-        others zero."""
+        """Numerators of a matrix of ``count`` columns, of which those at ``places`` are given and
+        the others zero."""
         bits = enough_bits(columns, count)
         whole, _ = integers(columns)
         rows = (apportioned(row, bits) for row in whole)
@@ -200,7 +200,7 @@ class FixedNumerators(Numerators):
 
     @cached_property
     def rows(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]
-        """The same as Python's numbers."""
+        """The numerators as Python's numbers."""
         return tuple(map(tuple, self.entries.tolist()))
 
     @property

@@ -18,6 +18,9 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 
+UNIT = 2.0**-53
+"""Relative error of a float that is rounded to the nearest, at most."""
+
 
 def below(ball: Any) -> float:
     """A float <= every number in a ball."""
@@ -70,7 +73,7 @@ def log_range(mantissa: Floats, exponent: Ints) -> tuple[Floats, Floats]:
 
 
 def log_floats(values: Floats) -> tuple[Floats, Floats]:
-    """The same for floats >= 0 as they are."""
+    """Floats that enclose the logarithms of floats >= 0."""
     mantissa, exponent = np.frexp(values)
     return log_range(mantissa, exponent)
 

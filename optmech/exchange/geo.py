@@ -312,15 +312,16 @@ def _largest(network: nx.Graph[Any]) -> nx.Graph[Any]:
 
 
 def _merged(network: nx.Graph[Any]) -> nx.Graph[Any]:
-    """Nodes that merely bend a road replaced by the road's length; distances stay the same."""
+    """Nodes that merely bend a road replaced by the road's length; distances stay the same. Of two
+    roads between the same crossings one keeps a node, so that both are there."""
     for node in sorted(network):
         around = sorted(network[node])
         if len(around) != 2 or network.number_of_nodes() <= 2:
             continue
         a, b = around
-        length = network[node][a]["weight"] + network[node][b]["weight"]
         if network.has_edge(a, b):
-            length = min(length, network[a][b]["weight"])
+            continue
+        length = network[node][a]["weight"] + network[node][b]["weight"]
         network.remove_node(node)
         network.add_edge(a, b, weight=length)
     return network

@@ -211,7 +211,7 @@ def box_around(data: Path, points: Floats, degrees: bool) -> Floats:
         corner = np.where(corner < end, corner, end - extent)
         if end[0] - corner[0] > _MOST_DEGREES:
             raise ProblemError(
-                f"the points reach over {end[0] - corner[0]:.3g} degrees of longitude, and a map "
+                f"the points reach over {min(extent[0], 360):.3g} degrees of longitude, and a map "
                 "of that is not flat",
                 where=data,
                 remedy="Keep the rows of one region, or name a column of --label alone",

@@ -203,6 +203,12 @@ def _region(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[s
         *left_out(points, box, degrees, unit, "region", noun(wanted.pairs)),
         *_guessed(wanted, points, radius, unit),
     ]
+    if len(reports) == 1 and not wanted.uniform:
+        notes.append(
+            "all rows lie in one cell, whose middle is the only report: whoever sees it knows "
+            "where they are, whatever the radius. Start with --uniform, or with rows of a larger "
+            "region"
+        )
     across = float(np.hypot(*size)) / radius
     if across > _MOST_RADII:
         notes.append(
@@ -255,7 +261,8 @@ def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str
         lines.append(f"bounds = {_listed(box)}  # west, south, east, north")
     else:
         lines += [f"cell = {_listed(cell)}", f"origin = {_listed(box[:2])}", *_unit(unit)]
-    lines += ["", *_prior(wanted, file), "", *_metric(wanted, radius, unit, "euclidean")]
+    metric = _metric(wanted, radius, unit, "euclidean", "centres of cells")
+    lines += ["", *_prior(wanted, file), "", *metric]
     rate = _rate(wanted, radius)
     notes = [
         f"{rows} rows x {columns} columns of cells of {by(cell, unit)} (width x height) over "
@@ -412,7 +419,7 @@ def _rate(wanted: Wanted, radius: float) -> float:
     return float(f"{np.log(wanted.factor) / radius:.3g}")
 
 
-def _metric(wanted: Wanted, radius: float, unit: str, metric: str) -> list[str]:
+def _metric(wanted: Wanted, radius: float, unit: str, metric: str, of: str = "places") -> list[str]:
     rate = _rate(wanted, radius)
     if not 0 < rate < np.inf:
         raise ProblemError(
@@ -422,7 +429,7 @@ def _metric(wanted: Wanted, radius: float, unit: str, metric: str) -> list[str]:
     return [
         "[[constraints]]",
         'kind = "metric_privacy"',
-        f"# ln {wanted.factor:g} at {radius:g}{f' {shown}' if shown else ''}: reports of places "
+        f"# ln {wanted.factor:g} at {radius:g}{f' {shown}' if shown else ''}: reports of {of} "
         f"that far apart differ by a factor of about {wanted.factor:g} at most",
         f"epsilon = {rate!r}  # per {shown or 'unit of distance'}",
         f"distance = {_text(metric)}",

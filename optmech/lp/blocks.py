@@ -68,7 +68,7 @@ class PairCone:
         return PairCone(self.i[keep], self.j[keep], self.log_ratio[keep], active)
 
     def in_blocks(self, kept: Ints) -> PairCone:
-        """The same pairs in some of the blocks."""
+        """The cone with its pairs in some of the blocks."""
         return self if self.active is None else replace(self, active=self.active[:, kept])
 
 
@@ -187,7 +187,7 @@ class BlockLP:
         return int(2 * self.cone_rows + local + links)
 
     def with_cone(self, cone: PairCone) -> BlockLP:
-        """The same program over another cone."""
+        """The program over another cone."""
         return replace(self, cone=cone)
 
     def with_blocks(self, kept: Ints) -> BlockLP:

@@ -19,14 +19,13 @@ from optmech.certificate.families import PairMultipliers, known
 from optmech.certificate.families.ratio import shared_out
 from optmech.certificate.statement import Statement
 from optmech.errors import ProblemError
+from optmech.exact.rounding import UNIT
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import BlockLP, HeldColumns, Point
 from optmech.lp.families import PROGRAMS
 from optmech.lp.families.base import ROUNDING, Part, Reader
 from optmech.lp.families.limits import add_gains
 from optmech.lp.families.ratios import JOINT, Ratios, Window
-
-_UNIT = 2.0**-53
 
 
 @record
@@ -38,8 +37,8 @@ class Inequalities:
 
     @classmethod
     def of(cls, statement: Statement) -> Inequalities:
-        """As they were stated, rounded. Raises VerificationError where the certificate does not
-        know a family; ProblemError where it is not searched."""
+        """The inequalities as stated, rounded. Raises VerificationError where the certificate does
+        not know a family; ProblemError where it is not searched."""
         families = known(statement)
         parts: list[Part] = [Ratios(_with_variables(statement))]
         for family in families:
@@ -128,7 +127,7 @@ def _with_variables(statement: Statement) -> Floats:
 
 def _sum_guard(terms: int) -> float:
     """Relative rounding of a (pairwise or BLAS) sum of ``terms`` products of positive numbers."""
-    return float((16 + 2 * np.log2(max(terms, 2)) + min(terms, 256) / 8) * _UNIT)
+    return float((16 + 2 * np.log2(max(terms, 2)) + min(terms, 256) / 8) * UNIT)
 
 
 @record

@@ -66,7 +66,7 @@ class Links:
         return cls(empty, np.zeros((0, 0)), nothing, nothing, nothing)
 
     def scaled(self, reports: int, objective: float) -> tuple[Links, Floats]:
-        """The same with rows whose terms are about one where all reports are as likely, costs over
+        """Links with rows whose terms are about one where all reports are as likely, costs over
         ``objective``, and what each row was divided by."""
         size = abs(self.rows).sum(axis=1) / reports
         size = np.maximum(

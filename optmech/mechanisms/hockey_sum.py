@@ -22,9 +22,8 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.exact.number import Interval
-from optmech.exact.rounding import depth, suffix_depth, suffix_sums, total
+from optmech.exact.rounding import UNIT as UNIT, depth, suffix_depth, suffix_sums, total
 
-UNIT = 2.0**-53
 _MOST_MULTISETS = 300_000
 _MOST_FACTORS = 170
 """Factorials of more are no floats."""

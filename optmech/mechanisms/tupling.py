@@ -20,8 +20,8 @@ from optmech.errors import ProblemError, moved
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Interval, Number, float_of, parse_exact
 from optmech.exact.ratios.wide import Wide, either_log_ratio, log_ratio, log_values
-from optmech.exact.rounding import depth, total
-from optmech.mechanisms.hockey_sum import UNIT, expected_log, positive_part
+from optmech.exact.rounding import UNIT, depth, total
+from optmech.mechanisms.hockey_sum import expected_log, positive_part
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain

@@ -18,12 +18,14 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
+from optmech.noise.additive.file import LARGEST_EPSILON
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.proposals import excess, mirrored
 
 _TAIL = 1e-16
 _MOST = 4_000_000
 _STEPS = 200
+_LEAST = 1e-9
 
 
 @record
@@ -48,13 +50,17 @@ class NoisePeer(Shown):
     source: str
 
     def loss(self, measure: NoiseLoss) -> float:
-        """E c(Z)."""
+        """E c(Z). Raises ProblemError for what is no ``NoiseLoss``."""
+        if not isinstance(measure, NoiseLoss):
+            raise ProblemError("is no NoiseLoss", where="measure", remedy="Give NoiseLoss.of(…)")
         cost = measure.floats(np.arange(len(self.pmf), dtype=np.float64))
         return float(2 * (self.pmf @ cost) - self.pmf[0] * cost[0])
 
     def delta(self, epsilon: float, shift: int) -> float:
-        """Σ max(0, z(i) - e^ε z(i + shift)), of what was not cut."""
-        return _hockey(self.pmf, epsilon, shift)
+        """Σ max(0, z(i) - e^ε z(i + shift)), of what was not cut. Raises ProblemError
+        for an ε or a shift that are none."""
+        steps = whole(shift, "shift", 1, _MOST)
+        return _hockey(self.pmf, _stated(epsilon), steps)
 
 
 def peers(epsilon: Number, delta: Number = 0, *, sensitivity: int = 1) -> dict[str, NoisePeer]:
@@ -75,11 +81,20 @@ def peers(epsilon: Number, delta: Number = 0, *, sensitivity: int = 1) -> dict[s
     >>> all(peer.loss(design.measure) >= design.lower_bound for peer in peers.values())
     True
     """
-    rate, part = float(parse_exact(epsilon, where="epsilon")), float(probability(delta))
+    rate, part = _stated(epsilon), float(probability(delta))
     steps = whole(sensitivity, "sensitivity", 1, 2**53)
     if rate == 0 and part == 0:
         raise ProblemError("is 0, as ε is", where="delta", remedy="Give a positive ε or δ")
     return {peer.name: peer for peer in _all(rate, part, steps)}
+
+
+def _stated(epsilon: Number) -> float:
+    """ε, as floats can deal with it; raises ProblemError for another."""
+    rate = float(parse_exact(epsilon, where="epsilon"))
+    if rate > LARGEST_EPSILON or 0 < rate < _LEAST:
+        remedy = f"Give 0, or {_LEAST:g} to {LARGEST_EPSILON}"
+        raise ProblemError(f"{rate:g} is out of range", where="epsilon", remedy=remedy)
+    return rate
 
 
 def _all(rate: float, part: float, steps: int) -> Iterator[NoisePeer]:

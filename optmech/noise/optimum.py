@@ -175,7 +175,8 @@ def optimal(
     if planar:
         whole(dimensions, "dimensions", 2, 2)
         message = "are for ε and δ of one release"
-        require_alone("dimensions", message, renyi=renyi, **ranged, for_releases=several)
+        others = {"renyi": renyi, "zcdp": zcdp, "budget": budget, **ranged}
+        require_alone("dimensions", message, **others, for_releases=several)
     if divergent:
         where, spent = "zcdp" if renyi is None else "renyi", None if delta == 0 else delta
         message = "is a promise of its own"

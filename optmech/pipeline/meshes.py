@@ -14,7 +14,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.families import Gradient, MeshMultipliers, Ratio
-from optmech.certificate.objective import claimable, objective_value
+from optmech.certificate.objective import claimable, objective_value, trivial_bound
 from optmech.designs.design import Design, OuterProof, mechanism_of
 from optmech.designs.outer import (
     FEW,
@@ -322,9 +322,8 @@ def _proved(
     count = statement.secrets
 
     def stop(point: cones.ConePoint) -> bool:
-        clock.report(
-            f"{count:,} cells, step {point.iterations}: no mechanism below {point.bound:.6g}"
-        )
+        bound = max(point.bound, trivial_bound(statement))
+        clock.report(f"{count:,} cells, step {point.iterations}: no mechanism below {bound:.6g}")
         return clock.remaining() <= prepared
 
     middles = middles_of(problem, gradient, cells)

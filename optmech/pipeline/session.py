@@ -32,10 +32,10 @@ from optmech.errors import OptmechError
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
 from optmech.lp.inequalities import Inequalities
-from optmech.pipeline.unseen import improved
+from optmech.pipeline.prior_support import improved
 from optmech.problem import Problem
 from optmech.repair import Cone, Implied, repair
-from optmech.repair.held_rows import HeldRows
+from optmech.repair.fixed_rows import HeldRows
 from optmech.repair.mixing import constant_anchors, first_matrix, first_multipliers
 from optmech.repair.release import Released, release
 
@@ -417,7 +417,7 @@ def feasible_design(
         figures if lower is None else figures._replace(lower_bound=lower),
         certificate=Certificate(released.checks, multipliers, bound, proof),
         seconds=clock.seconds,
-        reason=ending(figures.gap, gap, message),
+        reason=ending(figures.gap, gap, message, late=clock.remaining() <= 0),
         notes=(*design_notes(problem, mechanism_of(problem, released.exact).matrix), *notes),
         **more,
     )
@@ -446,10 +446,10 @@ def infeasible_design(
     )
 
 
-def ending(gap: float, asked: float, message: str = "") -> str:
+def ending(gap: float, asked: float, message: str = "", *, late: bool = False) -> str:
     """Why the search ended before the mechanism was optimal, or short of what was asked for."""
     if gap > asked:
-        short = "the time was up, or floating point leads no further"
+        short = "the time was up" if late else "floating point leads no further"
         return message or f"ended at a gap of {gap:.3g}, where {asked:g} was asked for: {short}"
     return "" if is_optimal(gap) else f"stopped at the gap asked for, {asked:g}"
 

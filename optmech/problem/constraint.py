@@ -77,7 +77,7 @@ class Record(Shown):
 
     @classmethod
     def _table(cls, check: Callable[[Any], Any] | None = None, **others: Any) -> type[Section]:
-        """The same with other keys, and a ``check`` of all together."""
+        """The table of a problem file with other keys, and a ``check`` of all together."""
         from pydantic import create_model, model_validator
 
         from optmech.reading.sections import Section
@@ -262,7 +262,7 @@ def load_installed() -> dict[str, ProblemError]:
 
 
 def require_installed() -> None:
-    """As ``load_installed``; raises ProblemError for the first that could not be imported."""
+    """Import the kinds that are installed; raises ProblemError for the first that cannot be."""
     for broken in load_installed().values():
         raise broken
 

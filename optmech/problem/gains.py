@@ -43,7 +43,7 @@ def as_gain(value: ArrayLike | Distance | Literal["identity"]) -> Gain:
 
 
 def as_goal(value: ArrayLike | Distance | str) -> Gain:
-    """As ``as_gain``, or the name of a measure that has no prior."""
+    """A gain as ``as_gain`` reads it, or the name of a measure that has no prior."""
     return value if isinstance(value, str) and value in PRIOR_FREE else as_gain(value)  # type: ignore[return-value]
 
 

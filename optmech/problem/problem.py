@@ -259,8 +259,9 @@ class Problem(ReadOnly):
         return ",\n        ".join([*parts, *shown]) + ")"
 
     def __eq__(self, other: object) -> bool:
-        """The same problem exactly: prior, observables, losses, objective and constraints, with
-        every distance as its numbers. Titles do not count, nor do names of distances."""
+        """Whether both are one problem exactly: prior, observables, losses, objective and
+        constraints, with every distance as its numbers. Titles do not count, nor do names of
+        distances."""
         if not isinstance(other, Problem):
             return NotImplemented
         if self is other:

@@ -11,7 +11,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.labelled import few
 from optmech.errors import ProblemError
-from optmech.protection.persons import is_place, tells_place
+from optmech.protection.persons import is_place, stands_still, tells_place
 from optmech.protection.places import Centres
 from optmech.protection.reporter import Drawn, Reporter
 from optmech.reading.columns import require_columns
@@ -157,6 +157,18 @@ class Asked:
                     where="keep",
                     remedy=f"Leave it out, or keep it all the same with keep_place = {name!r}",
                 )
+
+    def still(
+        self, cells: Callable[[Any], Sequence[Any]], coordinates: Sequence[Floats]
+    ) -> list[str]:
+        """Sentences about columns that are kept, each of whose values stands at one place."""
+        names = (name for name in self.keep if name not in self.unveiled)
+        return [
+            f"most values of {name!r} stand at one place each: who knows what one is knows where "
+            "the row was, whatever the report says"
+            for name in names
+            if stands_still(cells(name), coordinates)
+        ]
 
     def replaced(self, chosen: Chosen, reporter: Reporter, known: Sequence[Hashable]) -> Replaced:
         """What takes the place of the ``chosen`` columns; raises ProblemError where others that are

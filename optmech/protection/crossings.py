@@ -84,9 +84,9 @@ def crossings(
     a key, and by square cells whose mean error is ``loss``.
 
     Columns that are called like names of persons and like times are found; without a person all
-    rows are one, without times figures are per 1,000 fixes, and ``noted`` hears which time cannot
-    be read. Times that are bare numbers are seconds. Raises ProblemError on a table that is
-    none, and where fewer than two fixes follow each other.
+    rows are one, without times figures are per 1,000 fixes, and ``noted`` hears that, and which
+    time cannot be read. Times that are bare numbers are seconds. Raises ProblemError on a table
+    that is none, and where fewer than two fixes follow each other.
     """
     reporter = Reporter(mechanism, "drop", key=bytes(LEAST_KEY), unusable="drop", rate=rate)
     with opened_table(source, _MOST) as table:
@@ -109,6 +109,10 @@ def crossings(
         )
     points = chosen.points([part[name] for name in chosen.names])
     who = np.zeros(len(points), dtype=np.int64)
+    if key is None:
+        noted(
+            "no column is called like one that says whose a row is: all are taken for one person's"
+        )
     if key is not None:
         who = np.unique(np.array(list(map(str, part[key]))), return_inverse=True)[1].reshape(-1)
     seconds = None if time is None else _times(part[time])

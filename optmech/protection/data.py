@@ -93,7 +93,8 @@ def protect(
     Warns
     -----
     UserWarning
-        How many rows were dropped or taken to the nearest place.
+        How many rows were dropped or taken to the nearest place, and which columns that are kept
+        have values that stand at one place each, as names of stations do.
 
     Raises
     ------
@@ -153,7 +154,9 @@ def _found(
     replaced = asked.replaced(chosen, reporter, known)
     values = [column(name) for name in chosen.names]
     if not chosen.labelled:
-        asked.refuse_told(_first_of(column), [*chosen.points(values).T], reporter.geographic)
+        own = [*chosen.points(values).T]
+        asked.refuse_told(_first_of(column), own, reporter.geographic)
+        reporter.noticed += asked.still(_first_of(column), own)
     drawn = chosen.draw(reporter, values, [column(name) for name in asked.by])
     return replaced, drawn[0], replaced.columns(reporter.mechanism.observables.labels, drawn)
 
@@ -257,7 +260,9 @@ def _geo(reporter: Reporter, data: Any, asked: Asked) -> Any:
         )
     points = np.column_stack([shown.x, shown.y])
     own = [np.asarray(each, dtype=np.float64) for each in (data.geometry.x, data.geometry.y)]
-    asked.refuse_told(_first_of(lambda name: data[name].to_numpy()), own, reporter.geographic)
+    cells = _first_of(lambda name: data[name].to_numpy())
+    asked.refuse_told(cells, own, reporter.geographic)
+    reporter.noticed += asked.still(cells, own)
     drawn = reporter.at_points(points, [data[name].to_numpy() for name in asked.by])
     new = replaced.columns(reporter.mechanism.observables.labels, drawn)
     out = data[[name for name in data.columns if name in (*asked.keep, geometry)]]

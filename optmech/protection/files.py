@@ -39,14 +39,14 @@ def protect_file(
     size: int = PART,
     told: Callable[[str], None] = lambda text: None,
     noted: Callable[[str], None] = lambda text: None,
-    persons: Persons | None = None,
+    persons: Sequence[Persons] = (),
 ) -> tuple[list[str], list[str]]:
     """Write a report for every row of ``source`` to ``target``, or for every place of a row.
 
     Returns the names of the columns that were written, and of those that were left out; ``told``
-    hears how far it is, and ``persons`` counts what is said of each. Where no column is asked for,
-    those that are called longitude and latitude (of a design in degrees), or x and y (of any
-    other), say where a row is, of as many places as there are such pairs, and ``noted`` hears
+    hears how far it is, and each of ``persons`` counts what is said of them. Where no column is
+    asked for, those that are called longitude and latitude (of a design in degrees), or x and y (of
+    any other), say where a row is, of as many places as there are such pairs, and ``noted`` hears
     which they are. Columns stand in the order of the source, that of the reports' labels last. The
     target is there when all rows are done, or not at all; standard output is written as it goes.
 
@@ -81,7 +81,7 @@ def protect_file(
         labels = reporter.mechanism.observables.labels
         own_names = [name for _, each, _ in places for name in each.names]
         numbers = () if chosen.labelled else tuple(own_names)
-        counted = () if persons is None else persons.columns
+        counted = [name for each in persons for name in (each.column, *each.by)]
         others = list(
             dict.fromkeys([*asked.keep, *asked.by, *counted, *(own_names if not numbers else ())])
         )
@@ -90,14 +90,15 @@ def protect_file(
                 if not reporter.rows:
                     where = [np.asarray(part[name], dtype=np.float64) for name in numbers]
                     asked.refuse_told(part.__getitem__, where, reporter.geographic)
+                    reporter.noticed += asked.still(part.__getitem__, where)
                 with moved(partial(_numbered, table)):
                     drawn = _drawn(part, places, asked.by)
                 rows = drawn[0][0].tolist()
                 kept = {name: [part[name][k] for k in rows] for name in asked.keep}
                 new = [r.columns(labels, each) for r, each in zip(replaced, drawn, strict=True)]
                 put(kept | {name: column for each in new for name, column in each.items()})
-                if persons is not None:
-                    _count(persons, part, places, drawn)
+                for one in persons:
+                    _count(one, part, places, drawn)
                 told(f"{reporter.rows:,} rows")
     left = [name for name in names if name not in written]
     return written, left
@@ -158,8 +159,10 @@ def _count(persons: Persons, part: Part, places: Places, drawn: Sequence[Drawn])
         if not chosen.labelled:
             points = np.column_stack([np.asarray(part[name])[rows] for name in chosen.names])
             near = reporter.nearest_reports(points)
-        columns = [[part[name][k] for k in rows.tolist()] for name in persons.columns]
-        persons.count(zip(*columns, strict=True), reporter.visited, reports, near)
+        kept = rows.tolist()
+        who = [part[persons.column][k] for k in kept]
+        by = [tuple(part[name][k] for name in persons.by) for k in kept]
+        persons.count(who, by, reporter.visited, reports, near)
 
 
 def _numbered(table: Table, own: str) -> str:

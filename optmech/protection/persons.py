@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from optmech.exact.number import Number, parse_exact
 
 _NAMES = """id uid uuid guid user userid rider driver person customer client member subscriber
 device imei imsi mac phone msisdn email mail name username login account bike vehicle car plate
-card ssn passenger patient employee traj trajectory tid
+card ssn passenger patient employee cyclist runner hiker athlete courier participant respondent
+visitor resident student traj trajectory tid
 nom nome naam nachname vorname telefon handy telefono telefoon gerat geraet persona"""
 _IN_NAMES = """kunde nutzer fahrer fahrgast fahrzeug kennung kennzeichen ausweis mitarbeiter
 personen utilisateur usager conducteur personne usuario cliente conductor vehiculo utente autista
@@ -31,6 +32,8 @@ koordinate coordinaat longitud latitud breitengrad langengrad laengengrad breedt
 rechtswert hochwert geohash ubicacion posicion posizion emplacement"""
 _TIMES = """time utc timestamp datetime date when at recorded local_time starttime started heure
 hora ora orario"""
+_EPOCHS = """day week month year hour weekday epoch period jour semaine mois annee tag woche monat
+jahr stunde dia semana mes ano giorno settimana mese anno dag week maand jaar uur"""
 _IN_TIMES = "zeit datum tijd horodat fecha timestamp"
 """Words, and parts of words, in English, French, Spanish, Italian, German and Dutch."""
 
@@ -62,6 +65,11 @@ def is_time(name: str) -> bool:
     return _is_called(name, _TIMES, _IN_TIMES)
 
 
+def is_epoch(name: str) -> bool:
+    """Whether a column is called like a time, or like a day or another stretch of it."""
+    return is_time(name) or _is_called(name, _EPOCHS, "")
+
+
 def _is_called(name: str, whole: str, parts: str, last: int = 0) -> bool:
     """Whether one of the ``last`` words of a name, or of all, is known, or any has a known part."""
     words = words_of(name)
@@ -88,6 +96,20 @@ def tells_place(cells: Sequence[Any], coordinates: Sequence[Floats], degrees: bo
     )
 
 
+def stands_still(cells: Sequence[Any], coordinates: Sequence[Floats]) -> bool:
+    """Whether most values that several rows have, and two of them at least, stand at one and the
+    same pair of ``coordinates`` in all of these rows, as a station's name does."""
+    for x, y in zip(coordinates[::2], coordinates[1::2], strict=False):
+        found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        for cell, *place in zip(cells[:_SAMPLE], x.tolist(), y.tolist(), strict=False):
+            if cell is not None and str(cell).strip() and np.isfinite(place).all():
+                found[str(cell)].append((place[0], place[1]))
+        several = [len(set(places)) == 1 for places in found.values() if len(places) > 1]
+        if sum(several) >= max(2.0, _MOST_OF * len(several)):
+            return True
+    return False
+
+
 def _span(values: Floats, degrees: bool) -> tuple[float, float] | None:
     """Where nineteen of twenty values lie, and a little more; None for none."""
     if not len(values):
@@ -97,35 +119,46 @@ def _span(values: Floats, degrees: bool) -> tuple[float, float] | None:
     return low - beside, high + beside
 
 
-Counts = defaultdict[tuple[str, ...], Counter[int]]
+Counts = defaultdict[str, Counter[Any]]
 
 
 class Persons:
-    """Counts the rows of every value of some columns, the different places among them, and how
-    often each report was made."""
+    """Counts the rows of every value of one column, the different places among them, and how often
+    each report was made.
 
-    def __init__(self, columns: Sequence[str]) -> None:
-        self.columns = tuple(columns)
+    Where reports repeat, ``by`` are the columns that they repeat by: a place is drawn anew for
+    other values of these, and counts anew.
+    """
+
+    def __init__(self, column: str, by: Sequence[str] = ()) -> None:
+        self.column = column
+        self.by = tuple(by)
         self._visits: Counts = defaultdict(Counter)
         self._near: Counts = defaultdict(Counter)
         self._reports: Counts = defaultdict(Counter)
-        self._first: dict[tuple[tuple[str, ...], int], int] = {}
+        self._first: dict[tuple[str, Hashable], int] = {}
 
     def count(
-        self, keys: Iterable[tuple[Any, ...]], places: Ints, reports: Ints, near: Ints | None
+        self,
+        who: Iterable[Any],
+        by: Iterable[tuple[Any, ...]],
+        places: Ints,
+        reports: Ints,
+        near: Ints | None,
     ) -> None:
-        """Note rows: whose each is, the number of its place, its report, and the report that lies
-        nearest to where it truly was."""
+        """Note rows: whose each is, its values of ``by``, the number of its place, its report, and
+        the report that lies nearest to where it truly was. Rows of nobody are tied to no other."""
         truly = [-1] * len(places) if near is None else near.tolist()
-        for key, place, report, own in zip(
-            keys, places.tolist(), reports.tolist(), truly, strict=True
-        ):
-            who = tuple(map(str, key))
-            self._visits[who][place] += 1
-            self._reports[who][report] += 1
+        listed = places.tolist(), reports.tolist(), truly
+        for name, values, place, report, own in zip(who, by, *listed, strict=True):
+            if name is None or name != name or not str(name).strip():
+                continue
+            key, drawn = str(name), (place, *map(str, values)) if values else place
+            self._visits[key][drawn] += 1
+            self._reports[key][report] += 1
             if own >= 0:
-                self._near[who][own] += 1
-            self._first.setdefault((who, place), report)
+                self._near[key][own] += 1
+            self._first.setdefault((key, drawn), report)
 
     def summary(self, epsilon: Number | None, unit: str, sticky: bool) -> dict[str, Any]:
         """The figures as plain values; ``epsilon`` is that of a draw, per ``unit``, and ``sticky``
@@ -142,7 +175,7 @@ class Persons:
             return {"draws": _spread(draws), "epsilon": epsilon, "found": self._share(reports)}
 
         found: dict[str, Any] = {
-            "columns": list(self.columns),
+            "columns": [self.column],
             "persons": len(rows),
             "epsilon_per_draw": rate,
             "unit": unit,
@@ -180,8 +213,24 @@ def _spread(counts: Ints, rate: float = 1.0) -> dict[str, float]:
     return {"worst": worst, "median": median}
 
 
+def summed(
+    persons: Sequence[Persons], epsilon: Number | None, unit: str, sticky: bool
+) -> dict[str, Any] | None:
+    """The figures of the column whose worst value has most draws, and in ``others`` those of the
+    other columns, as each of them ties rows together by itself; None without any."""
+    if not persons:
+        return None
+    every = [each.summary(epsilon, unit, sticky) for each in persons]
+    every.sort(key=lambda each: -each["draws"]["worst"])
+    return {**every[0], "others": every[1:]}
+
+
 def sentences(found: dict[str, Any]) -> list[str]:
     """The figures in words."""
+    return [line for each in (found, *found["others"]) for line in _sentences(each)]
+
+
+def _sentences(found: dict[str, Any]) -> list[str]:
     who = ", ".join(found["columns"])
     if not found["persons"]:
         return []

@@ -123,6 +123,7 @@ class Reporter:
         self._known: dict[object, int] = {}
         self.visited = np.zeros(0, dtype=np.int64)
         self.others: list[Reporter] = []
+        self.noticed: list[str] = []
 
     @property
     def snap(self) -> float:
@@ -382,7 +383,7 @@ class Reporter:
             lines.append(f"{self.dropped:,} of {self.rows:,} rows were dropped{why}{said}")
         if self.seed is not None:
             lines.append("a seed makes the draws predictable: unfit for release")
-        return lines
+        return lines + self.noticed
 
 
 def _next_to_the_border(mesh: Any, points: Floats) -> Bools:

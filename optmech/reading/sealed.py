@@ -119,7 +119,7 @@ def read_sealed(
 def parse_sealed(
     content: bytes, where: str, formats: tuple[str, ...], unread: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """As ``read_sealed``, from a file's content; ``where`` names it in messages."""
+    """The object of a sealed file, from its content; ``where`` names it in messages."""
     expected = FORMATS[formats[0]]
     head, _, rest = content.partition(b"\n")
     sealed = head.startswith(b'{"digest": "sha256:')
@@ -171,8 +171,15 @@ def parse_sealed(
         body["format"] = plain
     if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
         found = kind_of(body) if isinstance(body, dict) else None
-        if found is not None and found not in map(kind_of_format, formats):
+        own = [name for name in formats if kind_of_format(name) == found]
+        if found is not None and not own:
             raise _another(found, formats, where)
+        if own and (form := body["format"]) not in (*FORMATS, *_LISTED):
+            raise ProblemError(
+                f"is of format {str(form)[:_SHOWN]!r}, which this version of optmech does not read",
+                where=where,
+                remedy=FORMATS[own[0]].remedy,
+            )
         raise ProblemError(
             f"is no {expected.what} of format {formats[0]!r}, sealed by its digest",
             where=where,

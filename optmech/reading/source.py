@@ -37,7 +37,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def parsed_document(text: str, path: Path) -> dict[str, Any]:
-    """As ``read_document``, from the text of a file."""
+    """The table that the text of a file holds."""
     try:
         document = _parsed(text, "JSON" if path.suffix.lower() == ".json" else "TOML")
         _check_values(document)

@@ -23,7 +23,7 @@ from optmech.base.arrays import Bools, Floats, Ints, normalised, slices
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.number import rounded_down
-from optmech.exact.rounding import down, exp_down, exp_up, log_floats, up
+from optmech.exact.rounding import UNIT, down, exp_down, exp_up, log_floats, up
 from optmech.spaces.prior import Prior
 from optmech.transport.gains import Logs, gains, normalised_logs, together
 
@@ -36,7 +36,6 @@ _LINKS = 8
 _PADDED = 8
 """Cells with as many members up to this multiple are worked on together."""
 _SWEEPS = 40
-_UNIT = 2.0**-53
 
 Limits = Callable[[Ints, Ints], Floats]
 """Floats not below the log ratios r between places, for index arrays that broadcast."""
@@ -266,7 +265,7 @@ def _ratios(members: Members, limits: Limits, near: Bools) -> Floats:
         finite = np.isfinite(found)
         edges = (found[finite], (first[finite], second[finite]))
         paths = dijkstra(csr_array(edges, shape=near.shape))
-        out = np.minimum(out, up(paths * (1 + 2 * len(near) * _UNIT)))
+        out = np.minimum(out, up(paths * (1 + 2 * len(near) * UNIT)))
     np.fill_diagonal(out, 0.0)
     return out
 
@@ -281,7 +280,7 @@ def radii(ratio: Floats) -> Floats:
         f = np.maximum(0.5 * (f + (both - f).max(axis=1)), 0.0)
     missing = float((both - f[:, None] - f).max(initial=0.0))
     # two roundings in the sums above, and two in whoever adds these, of such numbers
-    return up(f + max(0.5 * missing, 0.0) + 16 * _UNIT * float(both.max(initial=0.0)))
+    return up(f + max(0.5 * missing, 0.0) + 16 * UNIT * float(both.max(initial=0.0)))
 
 
 def box_radii(members: Members, limits: Limits) -> list[Floats]:
@@ -312,7 +311,7 @@ def boxed_costs(members: Members, cost: Floats, boxes: list[Floats]) -> Floats:
                 found = over / under
             # where a sum overflows or vanishes the cheapest member still is below every mean
             out[k, part] = np.where(np.isfinite(found), found, own[0]).min(axis=0)
-        out[k] *= 1 - (4 * len(group) + 64) * _UNIT
+        out[k] *= 1 - (4 * len(group) + 64) * UNIT
     return np.maximum(out, 0.0)
 
 
@@ -328,4 +327,4 @@ def above(rate: float, first: Floats, second: Floats) -> Floats:
     """Floats >= ``rate`` times the Euclidean distance of points (..., 2); two differences, two
     squares, a sum and a root lose less than four units, the product another."""
     apart = np.sqrt(((first - second) ** 2).sum(axis=-1))
-    return up(rate * apart * (1 + 16 * _UNIT) + 2.0**-500)
+    return up(rate * apart * (1 + 16 * UNIT) + 2.0**-500)

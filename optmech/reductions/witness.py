@@ -54,7 +54,7 @@ class Plans:
     """Of every arc, out of the sum over its source, whole numbers > 0."""
 
     def plain(self) -> dict[str, list[int]]:
-        """As lists."""
+        """The plans as lists."""
         names = ("arcs", "target", "share")
         return {name: getattr(self, name).tolist() for name in names}
 
@@ -87,7 +87,7 @@ class Witness:
     their cells, (n,)."""
 
     def plain(self) -> dict[str, object]:
-        """As entries of a design file."""
+        """The entries of a design file."""
         pairs = {"first": self.first.tolist(), "second": self.second.tolist()}
         costs: dict[str, object]
         if isinstance(self.costs, Plans):

@@ -8,7 +8,7 @@ from optmech.base.arrays import Floats
 from optmech.certificate.objective import objective_value
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone as Cone
-from optmech.repair.implied import Implied as Implied
+from optmech.repair.equalities import Implied as Implied
 from optmech.repair.mixing import best_mixture, constant_anchors
 
 _PRICE = 1e-8

@@ -15,13 +15,13 @@ from optmech.base.arrays import Bools, Floats, Ints, slices
 from optmech.base.minplus import max_times, open_by, shortest_paths
 from optmech.base.read_only import record
 from optmech.certificate.bound import forced_zeros
+from optmech.exact.rounding import UNIT
 from optmech.lp.families.base import LARGEST_LOG
 from optmech.lp.families.ratios import NO_ROOM
 from optmech.lp.inequalities import Inequalities
 
 _MARGIN = 1e-13
 """Taken off every factor, relatively, so that later roundings cannot break an inequality."""
-_UNIT = 2.0**-53
 MARGIN = 2e-14
 """Taken off every log ratio, so that later roundings cannot break an inequality."""
 ROUNDING = 4e-15
@@ -44,7 +44,7 @@ class LiftedRows:
 
     @classmethod
     def of(cls, given: Inequalities) -> LiftedRows:
-        """Those that are given; none where their ratios are all but equal."""
+        """The rows that are given; none where their ratios are all but equal."""
         none = np.zeros((0, given.statement.secrets))
         parts = [rows for part in given.parts if (rows := part.column_rows()) is not None]
         ratio = np.concatenate([np.zeros(0), *(part.log_ratio for part in parts)])
@@ -187,7 +187,7 @@ def least_level(sums: Floats, ratios: Callable[[Ints], Floats]) -> float:
 
 def _tightened(log_ratio: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
-        tight = log_ratio - MARGIN - 16 * _UNIT * log_ratio
+        tight = log_ratio - MARGIN - 16 * UNIT * log_ratio
     return _clamped(tight, log_ratio)
 
 

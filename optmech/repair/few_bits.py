@@ -18,8 +18,8 @@ from optmech.certificate.statement import Statement
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone
-from optmech.repair.held_rows import HeldRows
-from optmech.repair.implied import Implied
+from optmech.repair.equalities import Implied
+from optmech.repair.fixed_rows import HeldRows
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import Released
 

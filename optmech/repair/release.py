@@ -24,7 +24,7 @@ from optmech.exact.numerators import Numerators, enough_bits, integers
 from optmech.lp.flatten import Interior
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import components
-from optmech.repair.implied import Implied
+from optmech.repair.equalities import Implied
 
 _SHIFTS = tuple(range(48, 8, -4))
 _TOWARDS_MEAN = 40

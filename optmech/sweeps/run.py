@@ -342,7 +342,7 @@ def _entry(value: Cell) -> str:
 
 
 def to_parquet(rows: Sequence[Row]) -> bytes:
-    """The same as Parquet; a column of numbers and texts together becomes text."""
+    """A table as Parquet; a column of numbers and texts together becomes text."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -39,7 +39,7 @@ class DocumentTemplate:
     path: Path
 
     def source(self, settings: Settings) -> DocumentTemplate:
-        """The same with values changed at places; raises ProblemError where one does not exist."""
+        """The template with values changed at places; raises ProblemError where one is missing."""
         document: Any = self.document
         for place, value in settings:
             document = with_value(document, parse_place(place), value)
@@ -84,7 +84,7 @@ class ObjectTemplate:
     settings: tuple[tuple[str, Any], ...] = ()
 
     def source(self, settings: Settings) -> ObjectTemplate:
-        """The same with arguments changed; raises ProblemError where there is no such argument."""
+        """The template with arguments changed; raises ProblemError where one is missing."""
         listed = tuple(settings)
         for place, _ in listed:
             _require_place(self.problem, parse_place(place), place)

@@ -78,7 +78,7 @@ class Tree:
         return rows, columns, self.flow[order]
 
     def moves(self) -> list[list[int]]:
-        """The same, arc by arc."""
+        """Sources, sinks and flows, arc by arc."""
         arcs: list[list[int]] = np.column_stack(self.arcs()).tolist()
         return arcs
 

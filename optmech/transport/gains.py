@@ -30,7 +30,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import probability, weights
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, product_up, sum_up
-from optmech.exact.rounding import down, exp_down, exp_up, log_floats, up
+from optmech.exact.rounding import UNIT, down, exp_down, exp_up, log_floats, up
 from optmech.spaces.prior import Distribution, weights_of
 
 _FAR = 60.0
@@ -39,7 +39,6 @@ _DUST = 1e-18
 """Shares of a row below this are left out."""
 _CLOSE = 1e-9
 """Bounds farther apart than this, relatively, are compared with those that need no solver."""
-_UNIT = 2.0**-53
 
 
 class Logs(NamedTuple):
@@ -150,7 +149,7 @@ def proved_by(ratio: Floats, a: Logs, b: Logs, arcs: Arcs) -> Floats:
     arrived = np.bincount(targets.ravel(), part.ravel(), count * m).reshape(count, m)
     # sums of the shares, the quotient, the product, sums of the parts
     most = max(n + m, arcs.share.shape[1])
-    charged = arrived.max(axis=1) * (1 + 4 * (most + 4) * _UNIT)
+    charged = arrived.max(axis=1) * (1 + 4 * (most + 4) * UNIT)
     complete = ((sent.reshape(count, n) > 0) | ~a.positive).all(axis=1)
     valid = complete & np.isfinite(charged) & (charged > 0)
     with np.errstate(invalid="ignore"):
@@ -168,8 +167,8 @@ def _lower(ratio: Floats, a: Logs, b: Logs, potentials: Floats) -> Floats:
         high, deep = above.max(axis=1), below.max(axis=1)
         value = exp_down(down(above - high[:, None])).sum(axis=1)
         cost = np.where(b.positive, exp_up(up(below - deep[:, None])), 0.0).sum(axis=1)
-        value = value * (1 - 4 * above.shape[1] * _UNIT)
-        cost = cost * (1 + 4 * below.shape[1] * _UNIT)
+        value = value * (1 - 4 * above.shape[1] * UNIT)
+        cost = cost * (1 + 4 * below.shape[1] * UNIT)
         valid = (value > 0) & np.isfinite(value) & (cost > 0) & np.isfinite(cost)
         gained = log_floats(np.where(valid, value, 1.0))[0]
         spent = log_floats(np.where(valid, cost, 1.0))[1]
@@ -372,10 +371,10 @@ def closed(log_ratio: ArrayLike) -> tuple[Floats, Floats]:
         for k in range(count):
             np.minimum(ratio, ratio[:, k, None] + ratio[k], out=ratio)
         charge += count
-        most = np.where(ratio < most, up(ratio * (1 + 2 * charge * _UNIT)), most)
+        most = np.where(ratio < most, up(ratio * (1 + 2 * charge * UNIT)), most)
     # no detour of two legs is shorter up to a rounding, hence none of 2^k up to k of them
     depth = math.ceil(math.log2(count + 1)) + 2
-    return down(ratio * (1 - 2 * depth * _UNIT)), most
+    return down(ratio * (1 - 2 * depth * UNIT)), most
 
 
 def _bounded(least: Floats, most: Floats, pairs: list[tuple[Floats, Floats]]) -> list[CarryOver]:
@@ -421,7 +420,7 @@ def normalised_logs(masses: Floats) -> Logs:
     top = np.frexp(masses.max(axis=1))[1]
     total = np.ldexp(masses, -top[:, None]).sum(axis=1)
     # what underflows in the scaling is less than a rounding
-    charge = 4 * (masses.shape[1] + 4) * _UNIT
+    charge = 4 * (masses.shape[1] + 4) * UNIT
     shift = top * math.log(2)
     about = up(np.abs(shift) * 2.0**-51) + 2.0**-1000
     below = log_floats(total * (1 - charge))[0] + shift - about

@@ -6,7 +6,7 @@
 Solved by column generation: few of the T·n·m variables matter, and a plan between two points is
 brought in when its reduced cost asks for it. HiGHS finds the point and the multipliers; neither is
 believed (``joint_bound`` turns any multipliers, as whole numbers, into a valid bound,
-docs/theory.md, section 9).
+docs/theory.md, "Coupling mechanisms and optimal targets").
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Multipliers:
         return cls.reduced(array >> surplus, exponent - surplus)
 
     def times(self, share: Fraction) -> Multipliers:
-        """The same times a number of (0, 1], rounded down."""
+        """The multipliers times a number of (0, 1], rounded down."""
         extra = 64 - (share.numerator.bit_length() - share.denominator.bit_length())
         scaled = (np.array(self.units, dtype=object) << extra) * share.numerator
         return Multipliers.reduced(scaled // share.denominator, self.shift + extra)

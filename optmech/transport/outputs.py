@@ -28,7 +28,7 @@ from optmech.exact.rounding import above
 from optmech.spaces.rationals import Shares
 from optmech.transport.joint import Arcs, Multipliers, joint_bound, solve_joint
 from optmech.transport.rational import RationalPlan, cheapest_plan
-from optmech.transport.refined import refine_joint
+from optmech.transport.refinement import refine_joint
 
 _BITS = 256
 """Bits behind the point."""
@@ -208,7 +208,7 @@ def _ends_of(value: Exact) -> tuple[Fraction, Fraction]:
 
 
 def _ends(ball: Any) -> tuple[Fraction, Fraction]:
-    """Of an irrational number below 2^1500."""
+    """Fractions that enclose an irrational number below 2^1500."""
     with flint.ctx.workprec(_PRECISION):
         scaled = ball() * flint.arb(2) ** _BITS
         low, high = (int(end.floor().fmpz()) for end in (scaled.lower(), scaled.upper()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -636,3 +637,45 @@ def test_areas_are_named_in_whole_words(folder: Path, capsys: pytest.CaptureFixt
         words = area.removesuffix("…").split()
         assert whole.split()[: len(words) - 1] == words[:-1]
         assert whole.split()[len(words) - 1].rstrip(".") == words[-1].rstrip(".")
+
+
+@pytest.mark.parametrize("kind", ["dots", "pole"])
+def test_no_more_degrees_than_there_are_are_said(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(4)
+    lon, lat = (
+        rng.uniform(-180, 180, 900),
+        rng.uniform(*((-90, 90) if kind == "dots" else (89, 90)), 900),
+    )
+    rows = "".join(f"{x:.5f},{y:.5f}\n" for x, y in zip(lon, lat, strict=True))
+    (tmp_path / "t.csv").write_text("lon,lat\n" + rows)
+    assert main(["init", str(tmp_path / "t.csv"), "-o", str(tmp_path / "p.toml")]) == 2
+    found = re.search(r"over ([\d.]+) degrees of longitude", capsys.readouterr().err)
+    assert found
+    assert 350 < float(found[1]) <= 360
+
+
+def test_a_problem_of_cells_says_that_it_is_of_their_centres(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    rows = "".join(f"{x:.5f},{y:.5f}\n" for x, y in rng.normal((8.5, 47.4), 0.02, (500, 2)))
+    (tmp_path / "t.csv").write_text("lon,lat\n" + rows)
+    argv = ["init", str(tmp_path / "t.csv"), "-o", str(tmp_path / "p.toml"), "--force"]
+    for cells in ("9", "64"):
+        assert main([*argv, "--cells", cells]) == 0
+        assert "reports of centres of cells that far apart" in (tmp_path / "p.toml").read_text()
+    assert main(argv) == 0
+    assert "from points" in (tmp_path / "p.toml").read_text()
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_single_report_is_said_to_tell_where_rows_are(
+    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.csv").write_text("lon,lat\n" + "8.5,47.4\n" * count)
+    argv = ["init", str(tmp_path / "t.csv"), "--radius", "500m", "--force"]
+    argv += ["-o", str(tmp_path / "p.toml")]
+    assert main(argv) == 0
+    assert "whose middle is the only report" in capsys.readouterr().err
+    assert main([*argv, "--uniform"]) == 0
+    assert "only report" not in capsys.readouterr().err

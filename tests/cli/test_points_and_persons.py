@@ -606,3 +606,90 @@ def test_check_names_the_gap_of_its_bound(made: Path, capsys: pytest.CaptureFixt
     said = capsys.readouterr().out
     assert "gap on this mesh" in said
     assert f"{own:.6g}"[:6] in said
+
+
+def test_a_place_counts_anew_for_whatever_it_is_drawn_anew_for(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Draws with a key are those of different values of what reports repeat by: a home on three
+    days is three draws where a day is among them."""
+    table, lines = tmp_path / "t.csv", []
+    for who in range(4):
+        for k in range(30):
+            # as many homes as a rider's number, and each of them on each of three days
+            x, y = 8.52 + 0.01 * who, 47.35 + 0.01 * (k % (who + 1))
+            lines.append(f"r{who},{k % 3},d{k // 10},{x},{y}")
+    table.write_text("\n".join(["rider,shift,day,lon,lat", *lines]) + "\n")
+    argv = ["protect", str(made / "d.json"), str(table), "--sticky-key-file", str(made / "key")]
+    argv += ["--keep", "rider", "-o", str(tmp_path / "o.csv"), "--json"]
+    visits = [line.split(",") for line in lines]
+    for by in (["rider"], ["rider", "day"], ["day"], ["shift", "day"], ["day", "rider", "shift"]):
+        assert main([*argv, "--sticky-by", *by]) == 0
+        captured = capsys.readouterr()
+        found = json.loads(captured.out)["persons"]
+        columns = {"rider": 0, "shift": 1, "day": 2}
+        draws = Counter(
+            who for who, *_ in {(v[0], *v[3:], *(v[columns[name]] for name in by)) for v in visits}
+        )
+        assert found["columns"] == ["rider"]
+        assert found["draws"]["worst"] == max(draws.values())
+        assert found["draws"]["median"] == float(np.median(list(draws.values())))
+        more = [name for name in sorted(by) if name != "rider"]
+        said = f"for every other value of {', '.join(more)}."
+        assert (said in captured.err) == bool(more)
+
+
+def test_each_column_ties_rows_together_by_itself(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A kept user has the rows of all of his trips, however many other names are kept beside;
+    rows without a name are nobody's."""
+    rows = [(f"u{k % 3}", f"t{k}", f"b{k % 40}") for k in range(90)]
+    rows += [("", f"t{90 + k}", "") for k in range(40)]
+    lines = [f"{','.join(row)},{8.5 + k / 2000},47.37" for k, row in enumerate(rows)]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["user,trip_id,bike,lon,lat", *lines]) + "\n")
+    argv = ["protect", str(made / "d.json"), str(table), "-o", str(tmp_path / "o.csv"), "--json"]
+    for kept in (["user", "trip_id"], ["trip_id", "user"], ["bike", "trip_id", "user"]):
+        assert main([*argv, "--keep", *kept]) == 0
+        found = json.loads(capsys.readouterr().out)["persons"]
+        worst = {name: max(Counter(r[k] for r in rows if r[k]).values())
+                 for k, name in enumerate(("user", "trip_id", "bike"))}  # fmt: skip
+        assert (found["columns"], found["persons"], found["draws"]["worst"]) == (["user"], 3, 30)
+        others = {each["columns"][0]: each["draws"]["worst"] for each in found["others"]}
+        assert others == {name: worst[name] for name in kept if name != "user"}
+
+
+def test_values_that_stand_at_one_place_are_said(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A station's number tells where the row was as well as its coordinates do."""
+    rng = np.random.default_rng(2)
+    stations = np.array([8.54, 47.37]) + rng.normal(size=(9, 2)) * [0.02, 0.015]
+    of, other = rng.integers(0, 9, (2, 200))
+    ends = np.hstack([stations[of], stations[other]])
+    lines = [
+        f"{k % 5},{a},{b},{k},{','.join(map(repr, place))}"
+        for k, (a, b, place) in enumerate(zip(of, other, ends.tolist(), strict=True))
+    ]
+    table = tmp_path / "t.csv"
+    head = "kind,dock,goal,ride,a_lon,a_lat,b_lon,b_lat"
+    table.write_text("\n".join([head, *lines]) + "\n")
+    argv = ["protect", str(made / "d.json"), str(table), "--keep", "kind", "dock", "goal", "ride"]
+    assert main([*argv, "-o", str(tmp_path / "o.csv")]) == 0
+    said = capsys.readouterr().err
+    for name in ("kind", "dock", "goal", "ride"):
+        assert (f"most values of '{name}' stand at one place" in said) == (name in "dock goal")
+
+
+@pytest.mark.parametrize(("name", "persons"), [("cyclist", 2), ("colour", 1)])
+def test_traces_without_a_person_are_said_to_be_one(
+    made: Path, name: str, persons: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{k % 2},{8.52 + k / 5000},{47.37 - k / 9000}" for k in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join([f"{name},lon,lat", *rows]) + "\n")
+    argv = ["measure", str(made / "d.json"), "--crossings", str(tmp_path / "t.csv"), "--json"]
+    assert main(argv) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["crossings"]["persons"] == persons
+    assert ("all are taken for one person's" in captured.err) == (persons == 1)

@@ -145,12 +145,17 @@ def test_roads_of_an_extract(tmp_path: Path) -> None:
         lon, lat = zip(*[places[node] for node in nodes], strict=True)
         return float(geod.line_length(lon, lat)) / 1000
 
-    # 2 and 4 only bend a road; 8 and 9 are apart; service ways and node 99 are left out
-    assert roads.domain.labels == (1, 3, 5, 6)
+    # 2 only bends a road, and 4 the other road between the same crossings, which keeps it; 8 and
+    # 9 are apart; service ways and node 99 are left out
+    assert roads.domain.labels == (1, 3, 4, 5, 6)
     found = roads.distance(roads.domain, roads.domain)
     around = min(length(1, 2, 3), length(1, 4, 3))
     assert found[0, 1] == pytest.approx(around, rel=1e-9)
-    assert found[3, 2] == pytest.approx(length(6, 1) + around + length(3, 5), rel=1e-9)
+    assert found[4, 3] == pytest.approx(length(6, 1) + around + length(3, 5), rel=1e-9)
+    whole = sum(w for _, _, w in roads.network.edges(data="weight"))
+    assert whole == pytest.approx(
+        length(1, 2, 3) + length(1, 4, 3) + length(3, 5) + length(1, 6), rel=1e-9
+    )
 
 
 def test_problem_files_take_zones_hexagons_and_extracts(geojson: Path, tmp_path: Path) -> None:
@@ -191,7 +196,7 @@ def test_problem_files_take_zones_hexagons_and_extracts(geojson: Path, tmp_path:
     hexagons = problem('kind = "h3", cells = ["862baad27ffffff"]', '"uniform"', "haversine")
     assert len(hexagons.secrets) == 1
     roads = problem('kind = "graph", osm = "roads.osm"', '"uniform"', "graph")
-    assert roads.secrets.labels == (1, 3, 5, 6)
+    assert roads.secrets.labels == (1, 3, 4, 5, 6)
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,24 @@ LINES = tuple(name for name in ASKED if name not in ("together", "nothing", "ren
 """Those that ``falsehood`` knows how to compute again."""
 
 
+def others() -> dict[str, bytes]:
+    """Files of noise on the real line, and of noise under other bounds on divergences."""
+    optimal, real = om.noise.optimal, om.noise.real
+    made = {
+        "zcdp": optimal(zcdp=0.5),
+        "relative entropy": optimal(renyi=(1, 0.5)),
+        "orders": optimal(renyi=[(2, 1), (3, 1.2)]),
+        "budget": optimal(renyi=2, budget=1.0),
+        "real": real(epsilon=1),
+        "real delta": real(epsilon="1/2", delta=0.01),
+        "real renyi": real(renyi=(2, 1)),
+        "real together": real(epsilon=1, delta=0.05, for_releases=2),
+    }
+    return {name: design.document() for name, design in made.items()}
+
+
 def files(folder: Path) -> dict[str, bytes]:
-    """A file of every sort of noise."""
+    """A file of every sort of noise on whole numbers and pairs of them."""
     path, out = folder / "noise.json", {}
     for name, asked in ASKED.items():
         om.noise.optimal(**asked).save(path)
@@ -225,7 +241,8 @@ def run(made: dict[str, bytes], count: int, seed: int, path: Path) -> tuple[list
     names, wrong, accepted = list(made), [], 0
     for k in range(count):
         name = names[int(rng.integers(len(names)))]
-        forged, how = altered(rng, made[name], WAYS, raw=0.15, again=0.2)
+        ways = WAYS if name in ASKED else (anywhere,)
+        forged, how = altered(rng, made[name], ways, raw=0.15, again=0.2)
         passed, audited = verdicts(forged, path)
         accepted += passed
         if passed != audited:
@@ -242,7 +259,7 @@ def many() -> int:
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-        made = files(Path(folder))
+        made = files(Path(folder)) | others()
         wrong, accepted = run(made, args.count, args.seed, Path(folder) / "noise.json")
     print(f"{args.count:,} files, {accepted:,} accepted, {len(wrong)} wrong", *wrong, sep="\n")
     return 1 if wrong else 0
@@ -350,6 +367,20 @@ def test_a_delta_whose_float_is_zero_is_none(made: dict[str, bytes], tmp_path: P
     assert verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json") == (False, False)
     body["delta"] = "1/1" + "0" * 400
     assert verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json") == (False, False)
+
+
+def test_powers_beyond_floats_are_judged_by_both(tmp_path: Path) -> None:
+    """e^((α-1)ε) = e^756 at α = 28: the file promises less than it holds, and claims the bound of
+    another promise."""
+    body = json.loads(om.noise.optimal(zcdp=0.5).document())
+    assert "28" in body["zcdp"]["orders"]
+    del body["digest"]
+    path = tmp_path / "noise.json"
+    assert verdicts(seal(json.dumps(body).encode()), path) == (True, True)
+    body["zcdp"]["rho"] = 1.0
+    assert verdicts(seal(json.dumps(body).encode()), path) == (False, False)
+    body["claims"]["lower_bound"] = 0.0
+    assert verdicts(seal(json.dumps(body).encode()), path) == (True, True)
 
 
 def test_work_is_bounded_before_it_is_done(made: dict[str, bytes], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair import Cone, repair
 from optmech.repair.cone import LiftedRows
-from optmech.repair.held_rows import HeldRows
+from optmech.repair.fixed_rows import HeldRows
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import release
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from forgery import reseal
 
 import optmech as om
 from optmech.cli.main import main
-from optmech.reading.sealed import seal
 
 D = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
 INPUTS = [[3, 1, 1, 0], [0.1, 0.2, 0.3, 0.4]]
@@ -41,14 +40,6 @@ def test_round_trip(kind: str, tmp_path: Path) -> None:
     assert report.loss == made.loss
     assert report.inequalities > 8
     assert main(["check", str(path)]) == 0
-
-
-def altered(path: Path, change: Any) -> Path:
-    body = json.loads(path.read_bytes())
-    del body["digest"]
-    change(body)
-    path.write_bytes(seal(json.dumps(body).encode()))
-    return path
 
 
 def claim(name: str, value: Any) -> Any:
@@ -100,7 +91,7 @@ def crowd(body: dict[str, Any]) -> None:
 def test_false_claims_do_not_pass(kind: str, change: Any, fault: str, tmp_path: Path) -> None:
     path = tmp_path / "family.json"
     family(kind).save(path)
-    report = om.check(altered(path, change))
+    report = om.check(reseal(path, change))
     assert not report.passed
     assert any(fault in line for line in report.faults)
     with pytest.raises(om.VerificationError):
@@ -137,7 +128,7 @@ def test_malformed_files_are_refused(change: Any, tmp_path: Path) -> None:
     path = tmp_path / "family.json"
     family("coupling").save(path)
     with pytest.raises(om.VerificationError):
-        om.check(altered(path, change))
+        om.check(reseal(path, change))
 
 
 def test_flipped_bytes_show(tmp_path: Path) -> None:
@@ -148,4 +139,4 @@ def test_flipped_bytes_show(tmp_path: Path) -> None:
     with pytest.raises(om.VerificationError, match="altered"):
         om.check(path)
     with pytest.raises(om.ProblemError, match="family of coupling mechanisms, and no design"):
-        om.Design.load(altered(path, lambda body: None))
+        om.Design.load(reseal(path, lambda body: None))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forgery import resealed
 from target_mutations import _least, _longest, falsehood, files, run
 
 import optmech as om
@@ -38,13 +39,6 @@ def test_honest_families_pass_both(made: dict[str, bytes], tmp_path: Path) -> No
         assert om.check(path).passed, name
         assert audit.main([str(path)]) == 0
         assert falsehood(content) == ""
-
-
-def forged(content: bytes, change: Callable[[Body], Any]) -> bytes:
-    body = json.loads(content)
-    del body["digest"]
-    change(body)
-    return seal(json.dumps(body).encode())
 
 
 def refused(content: bytes, path: Path) -> bool:
@@ -111,7 +105,7 @@ FALSE: list[tuple[str, Callable[[Body], Any]]] = [
 def test_false_claims_are_refused(
     name: str, change: Callable[[Body], Any], made: dict[str, bytes], tmp_path: Path
 ) -> None:
-    assert refused(forged(made[name], change), tmp_path / "family.json")
+    assert refused(resealed(made[name], change), tmp_path / "family.json")
 
 
 def test_points_of_a_violating_set_count_once(tmp_path: Path) -> None:
@@ -127,7 +121,7 @@ def test_points_of_a_violating_set_count_once(tmp_path: Path) -> None:
 
     honest = path.read_bytes()
     for points in ([], [0], [0, 1], [0] * 50):
-        content = forged(honest, lambda body, p=points: (swap(body), body.update(crowded=[p])))
+        content = resealed(honest, lambda body, p=points: (swap(body), body.update(crowded=[p])))
         assert refused(content, path)
         assert falsehood(content) == "a longest move that can be shorter"
 
@@ -148,7 +142,7 @@ def test_huge_multipliers_are_only_a_bad_bound(made: dict[str, bytes], tmp_path:
         body["multipliers"] = {"values": [[none, huge], [huge, none]], "shift": 0}
 
     path = tmp_path / "family.json"
-    assert refused(forged(made["ln 2"], change), path)
+    assert refused(resealed(made["ln 2"], change), path)
     assert any("lower_bound" in fault for fault in om.check(path).faults)
 
 
@@ -159,7 +153,7 @@ def test_a_weaker_claim_holds_and_is_called_what_it_is(
         body["claims"] |= {"lower_bound": 0.0, "status": "feasible"}
 
     path = tmp_path / "family.json"
-    assert not refused(forged(made["common"], weaken), path)
+    assert not refused(resealed(made["common"], weaken), path)
     report = om.check(path)
     assert (report.status, report.gap, report.lower_bound) == ("feasible", 1, 0)
 
@@ -169,7 +163,7 @@ def test_what_cannot_be_proved_is_named(
 ) -> None:
     """Names of inputs may be exchanged by whoever writes a file; a reader is told so."""
     path = tmp_path / "family.json"
-    path.write_bytes(forged(made["coupling"], lambda body: body["names"].reverse()))
+    path.write_bytes(resealed(made["coupling"], lambda body: body["names"].reverse()))
     notes = " ".join(om.check(path).notes)
     assert "names of the inputs" in notes
     assert "euclidean, computed again" in notes

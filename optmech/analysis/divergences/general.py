@@ -17,6 +17,7 @@ from optmech.exact.checked import float_or_nan
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, sum_up
 from optmech.exact.ratios.generators import divergence_name
+from optmech.exact.rounding import UNIT
 from optmech.spaces.prior import Distribution
 
 Function = Callable[[Floats], Floats] | Callable[[float], float]
@@ -24,7 +25,7 @@ Function = Callable[[Floats], Floats] | Callable[[float], float]
 _ONE = 1e-12
 _PROBES = 2.0 ** np.arange(-40.0, 41.0)
 _RELATIVE = 1e-12
-_CANCELLED = 64 * 2.0**-53
+_CANCELLED = 64 * UNIT
 """Rounding of f, relative to itself, and to the terms that cancel in it."""
 _DOUBLINGS = (40, 60, 80)
 """f(t)/t is looked at where t is 2 to these powers."""
@@ -219,7 +220,7 @@ def misestimated(divergence: str, closeness: Number, promised: Number = 0.0) -> 
             value *= (1 + math.exp(-2 * own)) / (1 + math.exp(-own))
             theorem = "CM19 Theorem 3, tight"
         # upwards by more than all roundings, of which that of an exponent counts r times
-        value *= 1 + (16 + 4 * min(ratio, _LARGE)) * 2.0**-53
+        value *= 1 + (16 + 4 * min(ratio, _LARGE)) * UNIT
         value += _UNDERFLOW if ratio > 0 else 0.0
         value = min(RULES[name].largest, value)
     pairs = f"inputs within max divergence {own:.6g} of the assumed ones"

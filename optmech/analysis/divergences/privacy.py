@@ -24,7 +24,7 @@ from optmech.exact.number import Number, parse_exact, rounded_up
 from optmech.exact.ratios.generators import divergence_name, generator
 from optmech.exact.ratios.powers import order_of
 from optmech.exact.ratios.wide import either_log_ratio
-from optmech.exact.rounding import exp_down
+from optmech.exact.rounding import UNIT, exp_down
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.mechanism import Mechanism
@@ -143,7 +143,6 @@ def _function(divergence: Divergence) -> Callable[[Floats, Floats], float]:
     return FUNCTIONS[name]
 
 
-_UNIT = 2.0**-53
 _RELATIVE, _ABSOLUTE = 2.0**-40, 2.0**-45
 """By which divergences of rows are raised, beyond what their roundings amount to."""
 
@@ -210,12 +209,12 @@ def by_transport(
         return Guarantee(value, 0.0, _PAIR, _WHY, divergence=name)
     rate = parse_exact(epsilon, where="epsilon")
     low = stated_down(rate)
-    factor = (float(exp_down(np.array(low))) if low else 1.0) * (1 - 8 * _UNIT)
+    factor = (float(exp_down(np.array(low))) if low else 1.0) * (1 - 8 * UNIT)
 
     def spent(p: Floats, q: Floats) -> Floats:
         """Σ max(0, p - e^ε q), from above."""
-        parts = np.maximum(p * (1 + 8 * _UNIT) - factor * q, 0.0)
-        return np.asarray(parts.sum(axis=1) * (1 + 4 * (len(p) + 4) * _UNIT))
+        parts = np.maximum(p * (1 + 8 * UNIT) - factor * q, 0.0)
+        return np.asarray(parts.sum(axis=1) * (1 + 4 * (len(p) + 4) * UNIT))
 
     delta = min(1.0, _least(first, second, m.matrix, spent))
     return Guarantee(stated_up(rate), delta, _PAIR, _WHY)

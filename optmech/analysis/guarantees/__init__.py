@@ -6,7 +6,7 @@ which theorem. The constants are the tight ones of docs/theory.md, where the pro
 counterexamples to what the papers state too widely; Kawamoto and Murakami, ESORICS 2019, lose a
 factor |Φ| on δ without need."""
 
-from optmech.analysis.guarantees.deriving import (
+from optmech.analysis.guarantees.derivation import (
     close_beliefs,
     close_beliefs_metric,
     compose_independent,

@@ -30,6 +30,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Exact, Interval, Number, parse_exact, rounded_down, rounded_up
 from optmech.exact.numerators import dot
+from optmech.exact.rounding import UNIT
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.mechanism import Mechanism
@@ -37,7 +38,6 @@ from optmech.spaces.prior import Distribution, Prior
 
 Gains = list[list[Fraction]]
 """π(s) g(w,s), a row for every guess."""
-_UNIT = 2.0**-53
 _MOST = 1000
 _TYPES, _PRODUCTS = 20_000, 4_000_000
 """Multisets of reports, and terms over all guesses, up to which sums are fractions."""
@@ -356,7 +356,7 @@ class Parallel(_Reports):
         )
         earned = math.fsum(parts)
         # products of terms >= 0 that are off by a unit each, and a sum over secrets, then reports
-        error = 1.01 * (len(one) + other.shape[1] + 12) * _UNIT
+        error = 1.01 * (len(one) + other.shape[1] + 12) * UNIT
         return max(0.0, earned * (1 - error) - _LOST), earned * (1 + error) + _LOST
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.leakage.exactly import eliminated, nonnegative_solution, rational
+from optmech.analysis.leakage.feasibility import eliminated, nonnegative_solution, rational
 from optmech.analysis.leakage.vulnerability import (
     Gain,
     drawn,

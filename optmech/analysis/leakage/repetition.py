@@ -31,11 +31,10 @@ from optmech.exact.exponentials import ball_of, bracket, exp_range
 from optmech.exact.number import Exact, Interval, rounded_down, rounded_up
 from optmech.exact.numerators import dot
 from optmech.exact.ratios.hockey_stick import Dot, atoms_of
-from optmech.exact.rounding import above
+from optmech.exact.rounding import UNIT, above
 
 _TAIL = 1e-22
 """Mass beyond which an end of the grid is cut off, at every convolution."""
-_UNIT = 2.0**-53
 _WIDE = 20.0
 """Sums of k losses stay within this many times sqrt(k) of their mean, but for what is cut off."""
 
@@ -61,7 +60,7 @@ class Weights:
         """The masses of sums: every product, added where the sums are equal."""
         made = tuple(np.convolve(a, b) for a, b in zip(self.parts, other.parts, strict=True))
         terms = min(len(self.parts[0]), len(other.parts[0])) + 1
-        error = self.error + other.error + terms * _UNIT
+        error = self.error + other.error + terms * UNIT
         return Weights(self.start + other.start, made, error, self.lost + other.lost)
 
 
@@ -100,7 +99,7 @@ def _of_many(
     high = above_loss(made, epsilon, step) + rounded_up(many) + made.lost * (1 + 1e-9)
     low = excess(power(lower, k, points, upward=False), epsilon) + rounded_down(few)
     # what underflowed is less than that
-    return max(0.0, low * (1 - 8 * _UNIT) - 1e-280), min(1.0, high * (1 + 4 * _UNIT))
+    return max(0.0, low * (1 - 8 * UNIT) - 1e-280), min(1.0, high * (1 + 4 * UNIT))
 
 
 def _split(atoms: list[tuple[int, int]], losses: list[float], total: int, step: float) -> Weights:
@@ -124,7 +123,7 @@ def _split(atoms: list[tuple[int, int]], losses: list[float], total: int, step: 
             else:
                 # at a point of the grid, as far as can be told: the whole to the next one above
                 out[at + 1 - first + int(not rest >= 0)] += above(p)
-    return Weights(first, (out,), (len(atoms) + 2) * _UNIT)
+    return Weights(first, (out,), (len(atoms) + 2) * UNIT)
 
 
 def _merged(places: list[int], atoms: list[tuple[float, float]]) -> Weights:
@@ -133,7 +132,7 @@ def _merged(places: list[int], atoms: list[tuple[float, float]]) -> Weights:
     masses = np.zeros((2, max(places) - first + 1))
     for at, atom in zip(places, atoms, strict=True):
         masses[:, at - first] += atom
-    return Weights(first, (masses[0], masses[1]), (len(atoms) + 4) * _UNIT)
+    return Weights(first, (masses[0], masses[1]), (len(atoms) + 4) * UNIT)
 
 
 def power(one: Weights, k: int, points: int, *, upward: bool) -> Weights:
@@ -157,7 +156,7 @@ def _cut(found: Weights, points: int, *, upward: bool) -> Weights:
         # wider than was thought of: the ends with the least mass go
         middle = int(np.searchsorted(rising, rising[-1] / 2))
         low, high = max(low, middle - 2 * points), min(high, middle + 2 * points)
-    error = found.error + len(p) * _UNIT
+    error = found.error + len(p) * UNIT
     if high <= low:
         # all of it is next to nothing, as where most reports tell the two apart for sure
         low, high = 0, 0
@@ -183,7 +182,7 @@ def above_loss(found: Weights, epsilon: Exact, step: float) -> float:
             if p and loss * step > epsilon * (1 - 1e-12) - 1e-300:
                 share = 1 - (rate - flint.arb(loss) * step).exp()
                 mass += p * max(0.0, above(share))
-    return mass * (1 + found.error + (len(losses) + 4) * _UNIT)
+    return mass * (1 + found.error + (len(losses) + 4) * UNIT)
 
 
 def excess(found: Weights, epsilon: Exact) -> float:
@@ -192,9 +191,9 @@ def excess(found: Weights, epsilon: Exact) -> float:
     if rate == math.inf:
         return 0.0
     p, q = found.parts
-    spare = p * (1 - found.error - 2 * _UNIT) - rate * q * (1 + found.error + 4 * _UNIT)
+    spare = p * (1 - found.error - 2 * UNIT) - rate * q * (1 + found.error + 4 * UNIT)
     kept = spare[spare > 0]
-    return max(0.0, float(kept.sum()) * (1 - (len(kept) + 4) * _UNIT))
+    return max(0.0, float(kept.sum()) * (1 - (len(kept) + 4) * UNIT))
 
 
 def delta_of_curve(
@@ -212,7 +211,7 @@ def delta_of_curve(
     half = math.ceil(reach / step)
     places = range(-half, half + 1)
     # below e^(place · step), so that a loss rounds up to its place
-    ratios = [math.exp(place * step) * (1 - 8 * _UNIT) for place in places]
+    ratios = [math.exp(place * step) * (1 - 8 * UNIT) for place in places]
     found = [curve(t) for t in ratios]
     one, zero, rest = Fraction(1), Fraction(0), Fraction(never)
     dots = [(zero, one)]
@@ -232,7 +231,7 @@ def delta_of_curve(
         [min(max(round(math.log(corner) / step), -half), half) for corner, _ in atoms],
         [(rounded_down(corner * q), rounded_up(q)) for corner, q in atoms],
     )
-    upper = Weights(-half, (mass,), 4 * _UNIT)
+    upper = Weights(-half, (mass,), 4 * UNIT)
     lost = below_it[-1][1], above_it[-1][1]
     return _of_many(lower, upper, lost, epsilon, step, k=k, points=len(mass))
 
@@ -318,12 +317,12 @@ def nearly_earned(matrix: Floats, weighted: Floats, k: int) -> tuple[float, floa
     told = np.concatenate(complete)
     told[told < _SMALL] = 0.0
     # every factor p^n is off by 2n units, every product and binomial by one
-    error = (2 * k + 3 * seen + secrets + 16) * _UNIT * 1.001
+    error = (2 * k + 3 * seen + secrets + 16) * UNIT * 1.001
     best = [(part @ weighted.T).max(axis=1) for part in np.array_split(told, 1 + len(told) // 4096)]
     earned = math.fsum(np.concatenate(best).tolist())
     summed = np.array([math.fsum(column) for column in told.T.tolist()])
-    missing = np.maximum(0.0, 1 - summed * (1 - error) * (1 - _UNIT)) * (1 + 2 * _UNIT)
-    open_ = math.fsum((missing * weighted.max(axis=0)).tolist()) * (1 + 4 * _UNIT)
+    missing = np.maximum(0.0, 1 - summed * (1 - error) * (1 - UNIT)) * (1 + 2 * UNIT)
+    open_ = math.fsum((missing * weighted.max(axis=0)).tolist()) * (1 + 4 * UNIT)
     return earned * (1 - error), earned * (1 + error) + open_ * (1 + error)
 
 

@@ -22,7 +22,7 @@ from optmech.certificate.families.leakage import (
     Leakage as Leakage,
 )
 from optmech.certificate.families.loss import Bias as Bias, LossLimit as LossLimit
-from optmech.certificate.families.pushed import (
+from optmech.certificate.families.pushforward import (
     Approximate as Approximate,
     ApproximateMultipliers as ApproximateMultipliers,
     LiftedRatio as LiftedRatio,

@@ -15,7 +15,7 @@ from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Fitting, Trusted, trusted
-from optmech.certificate.families.pushed import OfPairs
+from optmech.certificate.families.pushforward import OfPairs
 from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled

@@ -35,11 +35,11 @@ from optmech.exact.checked import require_keys
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_down
 from optmech.exact.numerators import Numerators, integers
+from optmech.exact.rounding import UNIT
 from optmech.spaces.mesh import Mesh, elements
 from optmech.spaces.mesh.covering import covering_flaw
 
-_UNIT = 2.0**-53
-_SAFE = 1 - 16 * _UNIT
+_SAFE = 1 - 16 * UNIT
 """Covers the roundings of a norm, of its bound, and of the products beside them."""
 _NORMAL = 1e-250
 """Below this, products could lose digits to underflow: decided in whole numbers."""
@@ -112,7 +112,7 @@ class Edges(ReadOnly):
 
     @cached_property
     def floats(self) -> tuple[Floats, Floats, Floats]:
-        """The same as the nearest floats: (T, 2), (T, 2) and (T,)."""
+        """Sides and areas of the triangles as the nearest floats: (T, 2), (T, 2) and (T,)."""
         unit = 1 << self.exponent
         flat = [(x / unit, y / unit, u / unit, v / unit) for (x, y), (u, v), _ in self.exact]
         both = np.array(flat)
@@ -174,7 +174,7 @@ def _tightness(values: Floats, degree: int, edges: tuple[Floats, Floats], limit:
     a, b = terms[0] @ values, terms[1] @ values
     sums = [np.abs(part) @ values for part in terms]
     x, y = (a * second[k] - b * first[k] for k in (0, 1))
-    error = 16 * _UNIT * (lengths[1] * sums[0] + lengths[0] * sums[1])
+    error = 16 * UNIT * (lengths[1] * sums[0] + lengths[0] * sums[1])
     allowed = limit[:, None, None] * values
     sure = allowed >= _NORMAL * np.maximum(1.0, lengths[0] + lengths[1])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -220,7 +220,7 @@ class MeshMultipliers:
 
     @classmethod
     def rounded(cls, mesh: Mesh, multipliers: Floats) -> MeshMultipliers:
-        """Those of an engine: (O, T, n, 3), of ε P[α] and of the two components of G[α]; zeros
+        """Multipliers of an engine: (O, T, n, 3), of ε P[α] and the two components of G[α]; zeros
         where they are no numbers."""
         area = Edges(mesh).floats[2]
         found = (multipliers[..., 1:] / area[None, :, None, None]).transpose(1, 0, 2, 3)

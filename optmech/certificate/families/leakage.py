@@ -146,8 +146,8 @@ class Leakage(BestGuess):
 
     @cached_property
     def most(self) -> tuple[Fraction, Fraction | None]:
-        """The same; the least or the largest possible gain where the limit falls short of that by
-        no more than 10^-12 of itself: it was computed in floating point and is meant."""
+        """The limit; the least or the largest possible gain where it falls short of that by no more
+        than 10^-12 of itself: it was computed in floating point and is meant."""
         low = self.stated[0]
         for extreme in (self.blind, values.known_gain(self.gain, self.weights)):
             if low < extreme <= low + abs(low) * values.NEAR:

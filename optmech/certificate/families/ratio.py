@@ -24,13 +24,14 @@ from optmech.certificate.families.base import (
     numbers,
     trusted,
 )
-from optmech.certificate.lagrangian import UNIT, Lagrangian, positive
+from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.exact.exponentials import at_most, exp_above, exp_below, exp_range
 from optmech.exact.number import Exact
+from optmech.exact.rounding import UNIT
 
 SAFE = 1 - 8 * UNIT
 """Covers the roundings of two probabilities, of the factor, and of up to three operations."""
@@ -156,13 +157,13 @@ class PairMultipliers:
 
     @staticmethod
     def none() -> PairMultipliers:
-        """Of no inequality."""
+        """The multipliers of no inequality."""
         nothing = np.zeros(0, dtype=np.int64)
         return PairMultipliers(nothing, nothing, nothing, np.zeros(0))
 
     @staticmethod
     def joined(parts: Iterable[PairMultipliers | None]) -> PairMultipliers | None:
-        """Those of all parts, one after the other; None where no part has any."""
+        """The multipliers of all parts, one after the other; None where no part has any."""
         given = [part for part in parts if part is not None]
         if len(given) < 2:
             return given[0] if given else None

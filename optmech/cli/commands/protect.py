@@ -7,7 +7,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,13 +100,13 @@ ARGUMENTS = {
 def run(args: argparse.Namespace) -> Answer:
     """Reports for all rows; says on standard error what was dropped, moved and left out."""
     from optmech.protection.files import protect_file
-    from optmech.protection.persons import Persons, sentences
+    from optmech.protection.persons import Persons, sentences, summed
     from optmech.protection.reporter import Reporter
 
     require_seed(args.seed)
     claim_outputs(args, [args.design, args.data, args.sticky_key_file])
     asked, columns = _asked(args), _columns_of_persons(args)
-    persons = Persons(columns) if columns else None
+    persons = [Persons(name, args.sticky_by) for name in columns]
     try:
         key = None if args.sticky_key_file is None else _key(args.sticky_key_file)
         mechanism, promise, guess = _released(args)
@@ -137,9 +137,10 @@ def run(args: argparse.Namespace) -> Answer:
         "snap": reporter.snap,
     }
     if promise is not None:
+        sticky = promise.sticky + _anew(set(args.sticky_by) - set(columns))
         values |= promise.plain()
-        said += _promised(promise, draws, guess, promise.sticky if key else promise.repeats)
-    counted = None if persons is None else persons.summary(rate, unit, key is not None)
+        said += _promised(promise, draws, guess, promise.repeats if key is None else sticky)
+    counted = summed(persons, rate, unit, key is not None)
     if args.summary is not None:
         content = json.dumps(plain_values({**values, "persons": counted}), indent=1)
         write_atomically(args.summary, content.encode() + b"\n")
@@ -217,13 +218,21 @@ def _promised(promise: Promise, draws: int, guess: str, repeats: str) -> Iterato
     yield f"repeats: {repeats}"
 
 
-def _columns_of_persons(args: argparse.Namespace) -> tuple[str, ...]:
-    """The columns that tie the reports of one person together: those that reports repeat by, or
-    kept ones that are called so."""
-    from optmech.protection.persons import is_key, is_time
+def _anew(names: Set[str]) -> str:
+    """That a place is drawn anew for other values of these columns."""
+    if not names:
+        return ""
+    listed = ", ".join(sorted(names))
+    return f" A place is drawn anew, and counts anew, for every other value of {listed}."
 
-    keys = tuple(name for name in args.sticky_by or args.keep if is_key(name))
-    return keys or tuple(name for name in args.sticky_by if not is_time(name))
+
+def _columns_of_persons(args: argparse.Namespace) -> tuple[str, ...]:
+    """The columns each of which ties the reports of one person together: those that reports repeat
+    by and kept ones that are called so, else whatever reports repeat by but times."""
+    from optmech.protection.persons import is_epoch, is_key
+
+    keys = tuple(filter(is_key, dict.fromkeys((*args.sticky_by, *args.keep))))
+    return keys or tuple(name for name in args.sticky_by if not is_epoch(name))
 
 
 def _refuse_exchanged(design: str, data: str) -> None:

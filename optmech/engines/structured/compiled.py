@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from optmech.base.arrays import Floats, Ints, begins
 from optmech.engines.structured import blas, factoring, kernels, sparse
-from optmech.engines.structured.backend import RIDGES, Affine, Schur
+from optmech.engines.structured.backend import NOTHING, RIDGES, Affine, Schur
 from optmech.engines.structured.factoring import (
     CouplingEntries,
     Factors,
@@ -20,7 +20,16 @@ from optmech.engines.structured.factoring import (
     Panels,
     Totals,
 )
-from optmech.engines.structured.iterative import Conditioner, part_of, pushed, whole_of
+from optmech.engines.structured.iterative import (
+    Conditioner,
+    Inverse,
+    moved_by,
+    part_of,
+    pushed,
+    require,
+    squares,
+    whole_of,
+)
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, Rows
 from optmech.engines.structured.state import State
@@ -269,15 +278,39 @@ def free_panels(position: Ints, blocks: int) -> Panels:
     return Panels(position, order, number, ends, size)
 
 
+class Field:
+    """The precision matrix of a Markov field, as a preconditioner."""
+
+    updated = True
+    lasting = TUNING.lasting_edges
+
+    def __init__(self, order: Ints, body: sp.csc_array, spread: Floats, P: Floats) -> None:
+        self._order = order
+        self._body = sp.csr_array(body)
+        self._across = sp.csr_array(body.T)
+        self._spread, self._squares = spread, squares(P)
+        self.most = int(TUNING.most_by_field * len(spread))
+
+    def at(self, P: Floats) -> Inverse:
+        """See ``Conditioner``."""
+        scale = moved_by(self._squares, P)
+
+        def inverse(residual: Floats) -> Floats:
+            inner = self._across @ (residual * scale)[self._order]
+            out = np.empty_like(residual)
+            out[self._order] = self._body @ (inner / self._spread)
+            return np.asarray(out * scale, np.float64)
+
+        return inverse
+
+
 class SparseBackend(CompiledBackend):
     """For programs of pairs and row sums alone, whose blocks are large and hold few pairs a
     variable; see ``backend.Backend``."""
 
     parts = True
-    stages = 2  # a part of the matrix, and all of it
+    stages = range(3)  # the field of the pairs at first, a part of the matrix, and all of it
     roughest = TUNING.iterated_to
-    lasting = TUNING.lasting
-    updates = False
     correctors = TUNING.iterated_correctors  # a solve takes several
 
     def _prepare(self, model: Model) -> None:
@@ -287,8 +320,10 @@ class SparseBackend(CompiledBackend):
         """Room for factors in an order of the variables by a graph of them."""
         blocks, m = model.blocks, model.variables
         self._ordered = np.zeros(blocks, dtype=np.int64)
+        self._begun, self._position = 0, least_degree(graph)
+        self._pattern: sparse.SparseFactors | None = None
         self._factors = sparse.SparseFactors(
-            position=np.tile(least_degree(graph), (blocks, 1)),
+            position=np.tile(self._position, (blocks, 1)),
             parent=np.zeros((blocks, m), dtype=np.int32),
             column=np.zeros((blocks, m + 1), dtype=np.int64),
             base=np.zeros(blocks + 1, dtype=np.int64),
@@ -300,6 +335,8 @@ class SparseBackend(CompiledBackend):
         )
 
     def structure(self, rows: Rows, changed: Ints) -> None:
+        if not self._begun:
+            self._begin(rows)
         own = self._factors
         self._each(sparse.pattern, changed, packed(rows), own, False)
         grown = changed[own.column[changed, -1] > _GROWN * self._ordered[changed]]
@@ -314,6 +351,32 @@ class SparseBackend(CompiledBackend):
         row, value = (_room(part, base[-1]) for part in (own.row, own.value))
         self._factors = own._replace(base=base, row=row, value=value)
         self._each(sparse.pattern, np.arange(len(base) - 1), packed(rows), self._factors, True)
+
+    def _begin(self, rows: Rows) -> None:
+        """See whether all blocks begin with the same pairs, so that a field of these is near the
+        sum of the inverses."""
+        self._begun = int(rows.offset[1])
+        ends = np.stack([rows.i, rows.j])
+        even = not np.ptp(np.diff(rows.offset)) and len(self._position) >= TUNING.field_from
+        if not (even and (ends.reshape(2, -1, self._begun) == ends[:, None, : self._begun]).all()):
+            self.stages = range(1, 3)
+
+    def _common(self, rows: Rows) -> sparse.SparseFactors:
+        """The pattern of factors of the rows that all blocks began with, as of the first block."""
+        if self._pattern is None:
+            first, own = np.zeros(1, dtype=np.int64), self._factors
+            found = own._replace(
+                position=np.tile(self._position, (len(own.parent), 1)),
+                parent=own.parent.copy(),
+                column=np.zeros_like(own.column),
+                base=np.zeros_like(own.base),
+            )
+            self._each(sparse.pattern, first, packed(rows), found, False)
+            size = int(found.column[0, -1])
+            room = np.zeros(size, dtype=np.int32), np.zeros(size)
+            self._pattern = found._replace(row=room[0], value=room[1])
+            self._each(sparse.pattern, first, packed(rows), self._pattern, True)
+        return self._pattern
 
     def _graph(self, rows: Rows, o: int) -> sp.csc_array:
         """The pairs that a block holds."""
@@ -339,7 +402,33 @@ class SparseBackend(CompiledBackend):
         self._each(sparse.solve, self._factors, B)
 
     def conditioner(self, state: State, stage: int) -> Conditioner:
-        return whole_of(self, state) if stage else part_of(self, state)
+        if stage:
+            return whole_of(self, state) if stage == 2 else part_of(self, state)
+        require(self.factor(state.rows, NOTHING))
+        rows = self._beginnings(state.rows)
+        return self.field(rows, self._common(rows), state.P)
+
+    def field(self, rows: Rows, factors: sparse.SparseFactors, P: Floats) -> Conditioner:
+        """The Markov field near the sum of the inverses of blocks with these rows, all of which
+        have the first one's pattern of ``factors``."""
+        column = factors.column[0]
+        size = int(column[-1])
+        index, total = factors.row[:size], np.empty((self._each.parts, size))
+        self._each(sparse.covariances, packed(rows), factors, total)
+        weight, spread = np.empty(size), np.empty(len(column) - 1)
+        given = column, index, total.sum(axis=0)
+        self._each(sparse.regressed, self._address, *given, weight, spread)
+        if not np.isfinite(weight).all():
+            raise np.linalg.LinAlgError("the sum of the inverses has no regressions")
+        body = sp.csc_array((weight, index, column), shape=(len(spread), len(spread)))
+        return Field(np.argsort(factors.position[0]), body, spread, P)
+
+    def _beginnings(self, rows: Rows) -> Rows:
+        """The rows that all blocks began with; those that joined come after them."""
+        blocks = len(rows.offset) - 1
+        own = (rows.offset[:-1, None] + np.arange(self._begun)).ravel()
+        fields = (getattr(rows, name)[own] for name in "ijesz")
+        return Rows(np.arange(blocks + 1) * self._begun, *fields)
 
     def summed(self, y: Floats, rough: bool) -> Floats:
         own = pushed(self, y, (len(self._factors.parent), len(y) + 1))

@@ -24,8 +24,8 @@ from optmech.base.edges import Edges
 from optmech.engines.base import EngineResult, Options
 from optmech.engines.structured import sparse
 from optmech.engines.structured.backend import NOTHING, Schur
-from optmech.engines.structured.compiled import SparseBackend, packed
-from optmech.engines.structured.iterative import Conditioner, Inverse, moved_by, require, squares
+from optmech.engines.structured.compiled import SparseBackend
+from optmech.engines.structured.iterative import Conditioner, require
 from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.points import Duals
 from optmech.engines.structured.rows import Rows, make_dense
@@ -50,28 +50,6 @@ class EdgeMonitor(Protocol):
     def report(self, text: str) -> None: ...
 
 
-class Field:
-    """The precision matrix of a Markov field, as a preconditioner."""
-
-    def __init__(self, order: Ints, body: sp.csc_array, spread: Floats, P: Floats) -> None:
-        self._order = order
-        self._body = sp.csr_array(body)
-        self._across = sp.csr_array(body.T)
-        self._spread, self._squares = spread, squares(P)
-
-    def at(self, P: Floats) -> Inverse:
-        """See ``Conditioner``."""
-        scale = moved_by(self._squares, P)
-
-        def inverse(residual: Floats) -> Floats:
-            inner = self._across @ (residual * scale)[self._order]
-            out = np.empty_like(residual)
-            out[self._order] = self._body @ (inner / self._spread)
-            return out * scale
-
-        return inverse
-
-
 @dataclass(eq=False)
 class EdgeCone:
     """The cone of the edges, as far as completing columns needs it."""
@@ -88,10 +66,8 @@ class EdgeCone:
 class EdgeBackend(SparseBackend):
     """See ``backend.Backend``: no pair joins later, and majorants follow the edges."""
 
-    stages = 1
+    stages = range(1)
     roughest = TUNING.iterated_to_edges
-    lasting = TUNING.lasting_edges
-    updates = True
     _cone: EdgeCone  # type: ignore[assignment]
 
     def _prepare(self, model: Model) -> None:
@@ -122,17 +98,8 @@ class EdgeBackend(SparseBackend):
 
     def conditioner(self, state: State, stage: int) -> Conditioner:
         """The Markov field near the sum of the inverses."""
-        rows, column, index = state.rows, self._column, self._index
-        require(self.factor(rows))
-        total = np.empty((self._each.parts, self._size))
-        self._each(sparse.covariances, packed(rows), self._factors, total)
-        weight, spread = np.empty(self._size), np.empty(len(column) - 1)
-        given = column, index, total.sum(axis=0)
-        self._each(sparse.regressed, self._address, *given, weight, spread)
-        if not np.isfinite(weight).all():
-            raise np.linalg.LinAlgError("the sum of the inverses has no regressions")
-        body = sp.csc_array((weight, index, column), shape=self._cone.edges.shape)
-        return Field(self._order, body, spread, state.P)
+        require(self.factor(state.rows))
+        return self.field(state.rows, self._factors, state.P)
 
     def summed(self, y: Floats, rough: bool) -> Floats:
         """Σ_o H_o⁻¹ y, (m,); with ``rough`` by factors of half the digits, which take half the

@@ -58,6 +58,13 @@ Inverse = Callable[[Floats], Floats]
 class Conditioner(Protocol):
     """What was made at one iterate and preconditions there and at others."""
 
+    updated: bool
+    """Whether directions of the iterate before make it better where it was made anew."""
+    most: int
+    """Gradients after which it is given up for a better one ..."""
+    lasting: int
+    """... and up to which it is kept for the next iterate."""
+
     def at(self, P: Floats) -> Inverse:
         """The preconditioner at the iterate of columns P (blocks, m + 1): inverses go with the
         squares of columns."""
@@ -86,6 +93,9 @@ def whole_of(backend: Backend, state: State) -> Conditioner:
 
 class Preconditioner:
     """The Cholesky factor of part of the Schur matrix, for the iterate of columns P and others."""
+
+    updated = False
+    most, lasting = TUNING.most_iterated, TUNING.lasting
 
     def __init__(self, part: Floats, P: Floats, grown: Floats | float, threads: int) -> None:
         """``part`` (m, m) is used up; the matrix has ``grown`` times its diagonal."""
@@ -191,9 +201,10 @@ class Directions:
 
 
 class Earlier(NamedTuple):
-    """What one iterate leaves to the next: its preconditioner, where that will do, and the
-    directions of its gradients."""
+    """What one iterate leaves to the next: the kind of its preconditioner, itself, where that will
+    do, and the directions of its gradients."""
 
+    stage: int
     conditioner: Conditioner | None
     directions: Directions
 
@@ -209,16 +220,11 @@ def pushed(backend: Backend, y: Floats, shape: tuple[int, int]) -> Floats:
 class Parts(Backend, Protocol):
     """A backend whose row sums are iterated on."""
 
-    stages: int
-    """How many preconditioners there are for an iterate, one better than the other."""
+    stages: range
+    """The preconditioners that there are for an iterate, one better than the other; one begins with
+    the last that was needed before, but for the very last of several."""
     roughest: float
     """What residuals fall to at least."""
-    lasting: int
-    """Gradients up to which one is kept for the next iterate."""
-
-    updates: bool
-    """Whether directions of the iterate before make a new preconditioner better, and not only one
-    that was kept."""
 
     def conditioner(self, state: State, stage: int) -> Conditioner:
         """Factor the blocks and make a preconditioner. Raises LinAlgError where that cannot be."""
@@ -238,11 +244,13 @@ class SumsSolver:
         """Factors the blocks. Residuals are to fall to ``goal``, relatively. Raises LinAlgError
         where a block cannot be factored."""
         self._backend, self._state, self._goal = backend, state, goal
-        self._stage, self._gradients = 0, 0
+        self._gradients = 0
         self._before = None if earlier is None else earlier.directions
         self._directions = Directions(state.P)
+        self._stage = backend.stages.start if earlier is None else earlier.stage
+        self._made = earlier is None or earlier.conditioner is None
         if earlier is None or earlier.conditioner is None:
-            self._advance()
+            self._make_again()
         else:
             require(backend.factor(state.rows, NOTHING))
             self._take(earlier.conditioner)
@@ -250,20 +258,24 @@ class SumsSolver:
     @property
     def left(self) -> Earlier:
         """What the next iterate may use."""
-        lasts = self._gradients <= self._backend.lasting
-        return Earlier(self._conditioner if lasts else None, self._directions)
+        lasts = self._gradients <= self._conditioner.lasting
+        return Earlier(self._stage, self._conditioner if lasts else None, self._directions)
 
     def _take(self, conditioner: Conditioner) -> None:
         self._conditioner = conditioner
         self._inverse = conditioner.at(self._state.P)
-        if self._before is not None and (not self._stage or self._backend.updates):
+        if self._before is not None and (conditioner.updated or not self._made):
             self._inverse = self._before.updated(self._inverse, self._state.P)
 
-    def _advance(self) -> None:
-        """Take the next better preconditioner."""
-        conditioner = self._backend.conditioner(self._state, self._stage)
-        self._stage += 1
-        self._take(conditioner)
+    def _make(self) -> None:
+        self._made = True
+        self._take(self._backend.conditioner(self._state, self._stage))
+
+    def _make_again(self) -> None:
+        """Make the kind that was needed last; the best of several was for that iterate only."""
+        stages = self._backend.stages
+        self._stage = min(self._stage, max(stages.start, stages.stop - 2))
+        self._make()
 
     def solve(self, right: Floats) -> tuple[Floats, Floats]:
         """y, and H_o⁻¹ y for every block, (blocks, m + 1)."""
@@ -275,11 +287,15 @@ class SumsSolver:
             towards = self._inverse(residual)
         product, taken = float(residual @ towards), 0
         while product > goal:
-            last = self._stage == self._backend.stages
-            if taken == (TUNING.most_at_last if last else TUNING.most_iterated):
+            last = self._made and self._stage == self._backend.stages.stop - 1
+            if taken == (TUNING.most_at_last if last else self._conditioner.most):
                 if last:
                     break
-                self._advance()
+                if self._made:
+                    self._stage += 1
+                    self._make()
+                else:
+                    self._make_again()
                 taken = 0
                 towards = self._inverse(residual)
                 before, product = product, float(residual @ towards)

@@ -77,6 +77,13 @@ class Tuning:
     """Gradients after which a preconditioner is given up: for a new part of the matrix, and then
     for the whole."""
 
+    field_from: int = 4_000
+    """Variables from which on there is a field of the pairs that all blocks begin with: at 2,000 a
+    part of the matrix takes no longer than the gradients that it saves."""
+    most_by_field: float = 0.03
+    """The same of the field of the pairs that blocks begin with, for each variable: the next better
+    one takes as long as 200 gradients at 5,000 crossings of Rome."""
+
     direction_entries: int = 1 << 24
     """Entries of the directions that are kept of an iterate's gradients, and of their images ..."""
     least_directions: int = 64

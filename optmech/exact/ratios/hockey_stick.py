@@ -103,7 +103,7 @@ def least_log_ratio(p: Floats, q: Floats, delta: float) -> Floats:
 
 
 def _least_exactly(p: Floats, q: Floats, delta: float) -> float:
-    """The same for one row in fractions: below ``_TINY`` terms would underflow."""
+    """The least for one row, in fractions: below ``_TINY`` terms would underflow."""
     spare = Fraction(delta)
     terms = []
     for a, b in zip(p.tolist(), q.tolist(), strict=True):

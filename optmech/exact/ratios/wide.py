@@ -52,12 +52,12 @@ class Wide:
         return Wide(self.mantissa[index], self.exponent[index])
 
     def reshaped(self, *shape: int) -> Wide:
-        """The same numbers in another shape."""
+        """The numbers in another shape."""
         return Wide(self.mantissa.reshape(shape), self.exponent.reshape(shape))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the array."""
+        """The shape of the array."""
         return self.mantissa.shape
 
     @property
@@ -71,7 +71,7 @@ class Wide:
         return self.mantissa > 0
 
     def floats(self) -> Floats:
-        """As float64; positive ones below ``LEAST`` count as ``LEAST``: they do not vanish."""
+        """The numbers as float64; positive ones below ``LEAST`` count as it: none vanishes."""
         out = np.ldexp(self.mantissa, np.clip(self.exponent, -2000, 1024))
         return np.where(self.positive, np.maximum(out, LEAST), 0.0)
 

@@ -82,7 +82,8 @@ class Part(Protocol):
 
 
 class PushedPart(Part):
-    """Of a family over two pushed distributions, λ in the rows of ``left`` and λ' of ``right``."""
+    """The part of a family over two pushed distributions, λ in the rows of ``left`` and λ' in
+    those of ``right``."""
 
     left: Any
     right: Any

@@ -13,6 +13,7 @@ from optmech.base.arrays import Bools, Floats, Indices, slices
 from optmech.base.read_only import record
 from optmech.certificate.families import ApproximateMultipliers, PairMultipliers, Ratio
 from optmech.certificate.families.ratio import reported
+from optmech.exact.rounding import UNIT
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import HeldColumns, PairCone, Point, entries
 from optmech.lp.families.base import LARGEST_LOG, ColumnRows, Part, PushedPart, Reader, excess_ratio
@@ -24,7 +25,6 @@ JOINT = -1
 """Where the multipliers of all ratios without a window are read to, in the place of a family's."""
 TINY = 1e-9
 """Log ratios of points up to this are taken for zero."""
-_UNIT = 2.0**-53
 _NORMAL = 1e-280
 """From here on quotients of probabilities neither overflow nor lose digits."""
 _AT_A_TIME = 2**21
@@ -89,7 +89,7 @@ class Ratios(Part):
             constrained = np.isfinite(log_ratio)
             bounded = np.where(constrained, log_ratio, 0)
             with np.errstate(over="ignore"):
-                factor = np.exp(log_ratio) * (1 - _UNIT * (10 + 4 * bounded))
+                factor = np.exp(log_ratio) * (1 - UNIT * (10 + 4 * bounded))
             factor = np.maximum(factor, 1.0)
             if plain:
                 found = _tightest(np.where(constrained, 1 / factor, 0.0), shown[own], inverse)
@@ -100,7 +100,7 @@ class Ratios(Part):
         return most - 1
 
     def tightened(self, margin: float) -> Ratios:
-        """As it is: repair keeps ratios by a margin of its own."""
+        """Itself: repair keeps ratios by a margin of its own."""
         return self
 
     def without_tiny(self, most: float = 0.0) -> Ratios:
@@ -109,7 +109,7 @@ class Ratios(Part):
 
 @record
 class Window(Ratios):
-    """The same of one family, wherever window[i,o]."""
+    """Ratios of one family, wherever window[i,o]."""
 
     window: Bools = field(kw_only=True)
 

@@ -61,7 +61,7 @@ def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
 
 
 def _family(task: str, order: object, shape: tuple[int, ...], count: int) -> Codec[TargetDesign]:
-    """Of ``count`` inputs, with distances of this shape."""
+    """How a family of ``count`` inputs is written, with distances of this shape."""
     n, m = shape
     coupled = task == "coupling"
     plan: dict[str, Any] = {

@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.exact.number import Number, parse_signed
+from optmech.exact.number import Number
 from optmech.exact.sampler import Bytes, system_bytes
 from optmech.noise.additive.certified import LatticeNoise
 from optmech.noise.additive.loss import NoiseLoss
-from optmech.noise.additive.real_loss import Cells, RealLoss
+from optmech.noise.additive.real_loss import Cells, RealLoss, signed
 
 MOST_CELLS = 50_000
 """Of one sensitivity."""
@@ -144,7 +143,7 @@ class CellNoise(LatticeNoise):
         times: as many bits of the noise are drawn as decide the rounding, so that this is the
         exact sum, rounded. Raises ProblemError for a value that is no finite number, a size or bits
         that are none."""
-        fine, true = whole(bits, "bits", 0, 1000), signed(value)
+        fine, true = whole(bits, "bits", 0, 1000), signed(value, "value")
         return self._each(size, seed, lambda draw: draw.rounded(true, self.step, fine))
 
     def _each(
@@ -187,11 +186,3 @@ class _Draw:
             if first == last or depth >= _DEEP:
                 return Fraction(first, 1 << bits)
             depth *= 2
-
-
-def signed(value: object) -> Fraction:
-    """A finite number of any sign, exactly; raises ProblemError for anything else."""
-    number = parse_signed(value, where="value")
-    if number.log_of is not None:
-        raise ProblemError("is no fraction", where="value", remedy="Give a number such as 5/2")
-    return number.factor

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from optmech.base.arrays import Ints
 from optmech.base.bisection import least_whole
@@ -357,7 +357,8 @@ def _ends(low: int | None, high: int | None) -> tuple[float, float]:
 
 def _numbers(released: int | Sequence[int]) -> list[int]:
     """One or more released numbers; raises ProblemError where they are none."""
-    values = list(released) if isinstance(released, Iterable) else [released]
+    several = isinstance(released, Iterable) and getattr(released, "ndim", 1) > 0
+    values = list(cast("Iterable[int]", released)) if several else [released]
     if not values:
         raise ProblemError("is empty", where="released", remedy="Give at least one number")
     return [whole(value, "released", None) for value in values]

@@ -160,6 +160,8 @@ class NoiseDesign(ApproximateNoise, CertifiedNoise):
 _POLISH = 400
 _STEPS = 60
 _FINE = 160
+_LARGEST = 10_000
+"""Of an ε that is asked about."""
 
 
 @record
@@ -212,6 +214,8 @@ class RealNoise(CellNoise, ApproximateNoise):
         design's own ε or another one; exact but for e^ε, which is rounded. Raises ProblemError for
         a shift above a thousand sensitivities or an ε that is none."""
         rate = self.each if epsilon is None else parse_exact(epsilon, where="epsilon")
+        if rate > _LARGEST:
+            raise ProblemError(f"is above {_LARGEST:,}", where="epsilon", remedy="Give less")
         steps = rational(shift, "shift", positive=False) / self.step
         if steps > 1000 * self.cells:
             raise ProblemError("is far beyond the sensitivity", where="shift")

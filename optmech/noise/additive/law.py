@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
@@ -10,12 +9,13 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import ReadOnly
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
+from optmech.exact.checked import whole
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 from optmech.noise.additive.loss import NoiseLoss, mean_beyond
 
@@ -26,6 +26,23 @@ SLOWEST = 24
 
 
 Places = tuple[int, int]
+
+
+_FARTHEST = 10**7
+"""Places that are looked at one by one."""
+
+
+def _listed(given: object) -> tuple[int, ...]:
+    """Numbers in a row."""
+    if not isinstance(given, tuple | list):
+        raise ProblemError("are no numbers in a row", where="law", remedy="Give a tuple of them")
+    return tuple(given)
+
+
+def _require_whole(*given: object) -> None:
+    """Raise ProblemError for what is no whole number."""
+    if any(type(number) is not int for number in given):
+        raise ProblemError("the numbers of a law are whole", where="law", remedy="Give ints")
 
 
 class Tailed(SameFields):
@@ -93,18 +110,19 @@ class Law(Tailed, ReadOnly):
     """
 
     bits: int
-    window: tuple[int, ...]
-    tails: tuple[int, ...] = ()
+    window: tuple[int, ...] = field(converter=_listed)
+    tails: tuple[int, ...] = field(default=(), converter=_listed)
     ratio: int = 0
     ratio_bits: int = 0
 
     def __attrs_post_init__(self) -> None:
-        whole = 2 * (sum(self.window) + sum(self.tails)) - self.window[0] if self.window else 0
+        _require_whole(self.bits, self.ratio, self.ratio_bits, *self.window, *self.tails)
+        total = 2 * (sum(self.window) + sum(self.tails)) - self.window[0] if self.window else 0
         if not (
             0 < self.bits <= MOST_BITS
             and len(self.window) + len(self.tails) <= MOST_ENTRIES
             and min((*self.window, *self.tails), default=-1) >= 0
-            and whole == 1 << self.bits
+            and total == 1 << self.bits
         ):
             raise ProblemError("the numbers are no probabilities that sum to one", where="law")
         require_falling(self.tails, self.ratio, self.ratio_bits)
@@ -121,7 +139,7 @@ class Law(Tailed, ReadOnly):
 
     def at(self, k: int) -> Fraction:
         """z(k), exactly."""
-        k = abs(operator.index(k))
+        k = abs(whole(k, "k", None))
         beyond = k - self.n - 1
         if beyond < 0:
             return Fraction(self.window[k], 1 << self.bits)
@@ -132,6 +150,7 @@ class Law(Tailed, ReadOnly):
 
     def whole(self, last: int) -> tuple[list[int], int]:
         """z(0), …, z(last) as whole numbers over a power of two, and its exponent."""
+        last = whole(last, "last", 0, _FARTHEST)
         period = len(self.tails)
         blocks = -(-max(0, last - self.n) // period) if period else 0
         width = self.ratio_bits * blocks
@@ -147,6 +166,7 @@ class Law(Tailed, ReadOnly):
         """z(i) and z(i + ``shift``) as whole numbers over a power of two, and its exponent: of all
         places i by themselves, and of the first period of the tails on either side, whose sums
         over all periods are 1/(1 - r) times theirs; shift >= 1."""
+        shift = whole(shift, "shift", 1, _FARTHEST)
         n, period = self.n, len(self.tails)
         values, bits = self.whole(n + 2 * shift + 2 * period)
         inner = range(-n - shift, n + 1)
@@ -164,6 +184,8 @@ class Law(Tailed, ReadOnly):
 
     def expected(self, loss: NoiseLoss) -> Fraction:
         """E c(Z), exactly. The window must reach to where the loss is a polynomial."""
+        if not isinstance(loss, NoiseLoss):
+            raise ProblemError("is no NoiseLoss", where="loss", remedy="Give NoiseLoss.of(…)")
         if self.n < loss.last and self.tails:
             raise ProblemError("the window ends within the table of the loss", where="law")
         inner = sum(loss(k) * value for k, value in enumerate(self.window))
@@ -179,7 +201,7 @@ class Law(Tailed, ReadOnly):
 
     def upper_tail(self, k: int) -> Fraction:
         """P(Z >= k) for k >= 1, exactly."""
-        k = operator.index(k)
+        k = whole(k, "k", 1)
         inner = sum(self.window[k:])
         if not self.tails:
             return Fraction(inner, 1 << self.bits)
@@ -196,7 +218,7 @@ class Law(Tailed, ReadOnly):
     def sample(self, count: int, seed: int | None = None) -> Ints:
         """``count`` draws with exactly these probabilities, from the operating system's entropy
         unless a seed is given, which is unfit for release."""
-        out, source = self._begun(count, seed)
+        out, source = self._begun(whole(count, "count", 0, _FARTHEST), seed)
         out = out - (self.n + len(self.tails))
         outside = np.flatnonzero(np.abs(out) > self.n)
         steps = np.array([self._periods(source) for _ in outside], dtype=np.int64)

@@ -9,7 +9,6 @@ and is looked at up to a million places out for whether it does.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -86,9 +85,9 @@ class NoiseLoss(ReadOnly):
         for anything else, for values that are negative or not finite, for what falls at its end,
         and for a function that grows faster than a parabola or does not go on as it seemed.
         """
+        require_width(loss, width)
         if isinstance(loss, NoiseLoss):
             return loss
-        require_width(loss, width)
         if isinstance(loss, str):
             return cls._named(loss, width)
         if callable(loss):
@@ -195,7 +194,7 @@ class NoiseLoss(ReadOnly):
 
     def __call__(self, k: int) -> Fraction:
         """c(k), exactly."""
-        k = abs(operator.index(k))
+        k = abs(whole(k, "k", None))
         beyond = k - self.last
         if beyond <= 0:
             return self.values[k]

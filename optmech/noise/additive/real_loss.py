@@ -16,11 +16,11 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TypeGuard
 
-from attrs import frozen
+from attrs import field, frozen
 
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError, TooLargeError
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.number import Number, parse_exact, parse_signed
 from optmech.noise.additive.loss import (
     LARGEST,
     NAMED,
@@ -50,6 +50,32 @@ Corners = tuple[tuple[Fraction, Fraction], ...]
 Function = Callable[[float], float]
 
 
+_PARTS: dict[str, tuple[str, ...]] = {
+    "absolute": (),
+    "square": (),
+    "threshold": ("width",),
+    "corners": ("corners",),
+    "convex": ("corners", "most"),
+}
+"""What goes with a loss of this name."""
+
+
+def _as_width(given: Number) -> Fraction:
+    return rational(given, "width", positive=False)
+
+
+def _as_corners(given: object) -> Corners:
+    return () if isinstance(given, tuple) and not given else _corners(given)
+
+
+def _as_most(given: tuple[Number, Number] | None) -> tuple[Fraction, Fraction] | None:
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ProblemError("is no pair", where="most", remedy="Give (slope, bend)")
+    return rational(given[0], "most", positive=False), rational(given[1], "most", positive=False)
+
+
 @frozen
 class RealLoss(ReadOnly):
     """An even loss of real noise x: |x| ("absolute"), x² ("square"), 1 where |x| > ``width`` and 0
@@ -73,14 +99,23 @@ class RealLoss(ReadOnly):
     """
 
     name: str
-    width: Fraction = Fraction(0)
-    corners: Corners = ()
-    most: tuple[Fraction, Fraction] | None = None
+    width: Fraction = field(default=Fraction(0), converter=_as_width)
+    corners: Corners = field(default=(), converter=_as_corners)
+    most: tuple[Fraction, Fraction] | None = field(default=None, converter=_as_most)
 
     def __attrs_post_init__(self) -> None:
+        if not isinstance(self.name, str) or self.name not in _PARTS:
+            raise ProblemError(f"{str(self.name)[:60]!r} is no loss of noise", where="loss",
+                               remedy=_REMEDY)  # fmt: skip
+        own = _PARTS[self.name]
+        parts = {"width": self.width, "corners": self.corners, "most": self.most}
+        if other := next((part for part in parts if parts[part] and part not in own), None):
+            raise ProblemError(f"does not go with {self.name!r}", where=other, remedy=_REMEDY)
         if self.name == "corners":
             require_corners(self.corners)
         if self.name == "convex":
+            if self.most is None:
+                raise ProblemError("is missing", where="most", remedy="Call RealLoss.convex")
             require_convex(self.corners, self.most)
 
     @classmethod
@@ -89,9 +124,9 @@ class RealLoss(ReadOnly):
     ) -> RealLoss:
         """A loss from its name, from its corners, or from a convex function of |x|, of which
         ``spread`` says where it matters; raises ProblemError for anything else."""
+        require_width(loss, width)
         if isinstance(loss, RealLoss):
             return loss
-        require_width(loss, width)
         if is_function(loss):
             return _asked(loss, spread or Spread())
         if not isinstance(loss, str):
@@ -112,12 +147,12 @@ class RealLoss(ReadOnly):
         made = _corners(points)
         if most is None:
             return cls("convex", corners=made, most=(_slopes(made)[-1], Fraction(0)))
-        slope, bend = (rational(value, "most", positive=False) for value in most)
-        return cls("convex", corners=made, most=(slope, bend))
+        return cls("convex", corners=made, most=_as_most(most))
 
     def __call__(self, x: Fraction | int | str) -> Fraction:
-        """c(x), exactly; of a convex loss the most that it may be."""
-        x = abs(Fraction(x))
+        """c(x), exactly; of a convex loss the most that it may be. Raises ProblemError for what is
+        no finite number."""
+        x = abs(signed(x, "x"))
         if self.name == "absolute":
             return x
         if self.name == "square":
@@ -158,7 +193,9 @@ class RealLoss(ReadOnly):
         return self._most if self.most is None else beneath(self.corners)
 
     def on(self, step: Fraction) -> Cells:
-        """What the loss is on a lattice of this step; raises TooLargeError where it is too long."""
+        """What the loss is on a lattice of this step, above 0; raises TooLargeError where it is too
+        long."""
+        step = rational(step, "step")
         zero, one, quarter = Fraction(0), Fraction(1), Fraction(1, 4)
         if self.name == "absolute":
             above = NoiseLoss("table", (quarter, one), one, zero)
@@ -267,14 +304,13 @@ class Straight:
         return (self._integral((k + half) * step) - self._integral((k - half) * step)) / step
 
     def excess(self, low: Fraction, high: Fraction) -> Fraction:
-        """By how much a chord is above the function, at most: where it has a corner."""
+        """By how much a chord is above the function, at most: where it has a corner, or nowhere."""
         start, end = self(low), self(high)
         inner = range(bisect_right(self.places, low), bisect_left(self.places, high))
         slope = (end - start) / (high - low)
-        return max(
-            (start + slope * (self.places[i] - low) - self.values[i] for i in inner),
-            default=Fraction(0),
-        )
+        above = (start + slope * (self.places[i] - low) - self.values[i] for i in inner)
+        # at the ends of the chord it is 0: a function that is above it elsewhere gains nothing
+        return max(Fraction(0), max(above, default=Fraction(0)))
 
 
 def beneath(corners: Corners) -> Straight:
@@ -444,6 +480,17 @@ def rational(value: Number, where: str, *, positive: bool = True) -> Fraction:
         raise ProblemError("is no fraction", where=where, remedy="Give a number such as 5/2")
     if not number.factor < LARGEST:
         raise ProblemError("is above 2^60", where=where, remedy="Count in larger units")
+    return number.factor
+
+
+def signed(value: object, where: str) -> Fraction:
+    """A finite number of any sign, exactly; raises ProblemError for anything else."""
+    try:
+        number = parse_signed(value, where=where)
+    except ArithmeticError as error:  # a Decimal that is no number
+        raise ProblemError(f"{value!r} is not finite", where=where) from error
+    if number.log_of is not None:
+        raise ProblemError("is no fraction", where=where, remedy="Give a number such as 5/2")
     return number.factor
 
 

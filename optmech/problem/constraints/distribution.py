@@ -311,7 +311,7 @@ class Pufferfish(Constraint):
 
     @property
     def _laws(self) -> DistributionPrivacy:
-        """The same of the laws of the answer."""
+        """The promise about the laws of the answer."""
         return DistributionPrivacy(self.epsilon, self.pairs, self.delta)
 
     def families(self, index: int, space: Space) -> Iterator[LiftedRatio | Approximate]:

@@ -73,7 +73,7 @@ class RenyiPrivacy(Constraint):
         return "kl" if order == 1 else name_of(order)
 
     def _of_points(self, space: Space) -> DistributionPrivacy | None:
-        """The same of distributions that are points; None for one secret."""
+        """The promise as one about distributions that are points; None for one secret."""
         count = len(space.secrets)
         unit = np.eye(count)
         i, j = np.triu_indices(count, 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -25,7 +26,7 @@ from optmech.base.edges import Edges
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import ball_of, bracket
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, float_of
 from optmech.exact.rounding import below
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Coordinates, Domain, great_circle
@@ -67,7 +68,8 @@ class Network(Mesh):
     labels:
         Names of the vertices; their numbers by default.
     unit, coordinates:
-        As of a ``Domain``.
+        As of a ``Domain``. Longitudes count on beyond 180 degrees where a step crosses that
+        meridian, as ``Mesh.roads`` makes them: from 179.9 to 180.1, and not to -179.9.
 
     Raises
     ------
@@ -293,7 +295,8 @@ class Network(Mesh):
         if self.is_line:
             value = point
             if not isinstance(point, int | float | Fraction | np.number):
-                value = point[0] if len(point) == 1 else point
+                with suppress(TypeError, KeyError):  # what has no length is no number either
+                    value = point[0] if len(point) == 1 else point
             return self._on_road(0, making.rational(value) - Fraction(self.vertices[0, 0]))
         road, forward, given = self._road_of(point)
         share = making.rational(given)
@@ -308,7 +311,7 @@ class Network(Mesh):
             known = self._between[tuple(ends)] if len(ends) == 2 else (int(*ends), True)
             if not 0 <= known[0] < len(self.ways) or (len(ends) == 1 and ends[0] != known[0]):
                 raise KeyError(point)
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
             raise ProblemError(
                 f"{point!r} is no point of a road",
                 where="point",
@@ -391,7 +394,7 @@ class Network(Mesh):
         if within is not None:
             feet, globe = self.border.feet(places), self.coordinates == "lonlat"
             far = great_circle(places, feet) if globe else np.hypot(*(places - feet).T)
-            beyond = np.flatnonzero(far > within)
+            beyond = np.flatnonzero(far > float_of(within, "within"))
             if len(beyond):
                 raise ProblemError(
                     f"is {far[beyond[0]]:.4g} from the nearest road",
@@ -419,7 +422,8 @@ class Network(Mesh):
         of:
             "crossings" for the ends of roads, all as likely; "length" for a point of all roads
             chosen at random, half of each segment counted at either end; or positions, such as
-            ``match`` returns, each counted at the ends of its segment by its weights there.
+            ``match`` returns, or an array (k, 2) of coordinates, which are matched, each counted at
+            the ends of its segment by its weights there.
 
         Examples
         --------
@@ -430,13 +434,14 @@ class Network(Mesh):
         from optmech.spaces.prior import Prior
 
         mass = np.zeros(len(self))
-        if of == "crossings":
+        named = of if isinstance(of, str) else None
+        if named == "crossings":
             mass[[end for road in self.ways for end in (road[0], road[-1])]] = 1.0
-        elif of == "length":
+        elif named == "length":
             np.add.at(mass, self.segments.T, np.broadcast_to(self.widths, (2, len(self.segments))))
-        elif isinstance(of, str):
+        elif named is not None:
             raise ProblemError(
-                f"{of!r} is unknown", where="of", remedy='Use "crossings", "length" or positions'
+                f"{named!r} is unknown", where="of", remedy='Use "crossings", "length" or positions'
             )
         else:
             mass += np.asarray(self.interpolation(of).sum(axis=0)).ravel()
@@ -467,7 +472,7 @@ class Network(Mesh):
         if isinstance(points, np.ndarray) and not self.is_line and points.dtype.kind in "fi":
             return self.match(points)
         try:
-            found = points.tolist() if isinstance(points, np.ndarray) else list(points)
+            found = list(points.tolist() if isinstance(points, np.ndarray) else points)
         except TypeError:
             found = [points]
         alone = len(found) in (2, 3) and not self.is_line and not isinstance(found[0], tuple | list)

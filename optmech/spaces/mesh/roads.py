@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,7 @@ Places = dict[Hashable, Sequence[float]]
 Given = tuple[Hashable, Hashable, float | None, Line | None]
 Read = tuple[Places, list[Given]]
 Measure = Callable[[Floats, Floats], Floats]
-_LINE = re.compile(r"LINESTRING\s*\(([^()]*)\)", re.IGNORECASE)
+_LINE = re.compile(r"LINESTRING\s*(?:ZM?|M)?\s*\(([^()]*)\)", re.IGNORECASE)
 
 
 @record
@@ -88,18 +88,23 @@ def build(
 ) -> Network:
     """What ``Mesh.roads`` makes."""
     places, roads = _read(source, length)
-    measure: Measure = (
-        great_circle
-        if coordinates == "lonlat"
-        else lambda p, q: np.asarray(np.linalg.norm(p - q, axis=-1))
-    )
+    measure = _measure(coordinates)
     scale = 1 / _PER_KM if metres else 1.0
     made = [_measured(road, places, measure, scale) for road in roads]
-    _require_lengths(made, measure)
+    _require_lengths(made, places, measure)
     kept = _single(made)
     kept = _connected(kept, places, largest)
+    if coordinates == "lonlat":
+        kept, places = _counted_on(kept, places)
     step = None if divide is None else float_of(divide, "divide", positive=True)
     return _divided(kept, places, step, unit, coordinates)
+
+
+def _measure(coordinates: Coordinates) -> Measure:
+    """Straight lines between points: of the plane, or in km on the globe."""
+    if coordinates == "lonlat":
+        return great_circle
+    return lambda p, q: np.asarray(np.linalg.norm(p - q, axis=-1))
 
 
 def _measured(road: Given, places: Places, measure: Measure, scale: float) -> Road:
@@ -121,11 +126,14 @@ def _measured(road: Given, places: Places, measure: Measure, scale: float) -> Ro
     return Road(start, end, given, shape)
 
 
-def _require_lengths(roads: Sequence[Road], measure: Measure) -> None:
+def _require_lengths(roads: Sequence[Road], places: Places, measure: Measure) -> None:
     if not roads:
         raise ProblemError("there are no roads", where="edges", remedy="Give at least one")
-    ends = np.array([road.line[[0, -1]] for road in roads])
-    straight, given = measure(ends[:, 0], ends[:, 1]), np.array([road.length for road in roads])
+    given = np.array([road.length for road in roads])
+    # a line need not begin and end at the crossings
+    drawn = np.array([road.line[[0, -1]] for road in roads])
+    joined = np.array([[places[road.start], places[road.end]] for road in roads])
+    straight = np.maximum(*(measure(ends[:, 0], ends[:, 1]) for ends in (drawn, joined)))
     some = straight > 0
     if some.any() and np.median(given[some] / straight[some]) > _LONG:
         raise ProblemError(
@@ -197,11 +205,12 @@ def _divided(
         # no two segments join the same vertices
         parts = 3 if road.start == road.end else 1 + (before > 0)
         if step is not None:
-            parts = max(parts, math.ceil(road.length / step * (1 - 1e-12)))
+            wanted = min(road.length / step * (1 - 1e-12), making.MOST + 1.0)
+            parts = max(parts, math.ceil(wanted))
         making.refuse_more(len(vertices) + parts)
         inner = range(len(vertices), len(vertices) + parts - 1)
         shares = np.arange(1, parts) / parts
-        vertices += _along(road.line, shares).tolist()
+        vertices += _along(road.line, shares, _measure(coordinates)).tolist()
         more = (before,) if before else ()
         labels += [(road.start, road.end, f"{j}/{parts}", *more) for j in range(1, parts)]
         chains.append([number[road.start], *inner, number[road.end]])
@@ -211,10 +220,38 @@ def _divided(
     )
 
 
-def _along(line: Floats, shares: Floats) -> Floats:
+def _along(line: Floats, shares: Floats, measure: Measure) -> Floats:
     """The points at these shares of the way along a line, about."""
-    at = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+    at = np.concatenate([[0.0], np.cumsum(measure(line[:-1], line[1:]))])
     return np.column_stack([np.interp(shares * at[-1], at, column) for column in line.T])
+
+
+def _counted_on(roads: list[Road], places: Places) -> tuple[list[Road], Places]:
+    """Longitudes counted on beyond 180 degrees, or from -180, where roads cross that meridian or
+    that of 0 degrees."""
+    corners = np.concatenate([road.line for road in roads])
+    turned: Sequence[Callable[[Floats], Floats]] = (
+        lambda x: x,
+        lambda x: x + 360 * (x < 0),
+        lambda x: x - 360 * (x > 180),
+    )
+    turn = min(turned, key=lambda way: float(np.ptp(way(corners[:, 0]))))
+    if np.ptp(corners[:, 0]) > 180:
+        known = np.array(list(places.values()))
+        around = np.column_stack([turn(known[:, 0]), known[:, 1]]).tolist()
+        places = dict(zip(places, around, strict=True))
+        lines = [np.column_stack([turn(road.line[:, 0]), road.line[:, 1]]) for road in roads]
+        pairs = zip(roads, lines, strict=True)
+        roads = [Road(road.start, road.end, road.length, line) for road, line in pairs]
+    for road in roads:
+        if (np.abs(np.diff(road.line[:, 0])) > 180).any():
+            raise ProblemError(
+                f"the road from {label_text(road.start)} to {label_text(road.end)} goes around "
+                "more than half of the globe",
+                where="edges",
+                remedy="Count longitudes on beyond 180 degrees where roads cross that meridian",
+            )
+    return roads, places
 
 
 # -- where they come from ------------------------------------------------------------------------
@@ -279,12 +316,16 @@ def _of_lines(lines: list[list[tuple[float, float]]]) -> Read:
 def _from_graph(graph: nx.Graph[Any], length: str) -> Read:
     places: Places = {}
     for node, found in graph.nodes(data=True):
-        pair = found.get("pos") or (_first(found, _ACROSS), _first(found, _ALONG))
-        if None in pair:
+        pair = found.get("pos")
+        if pair is None:
+            pair = _first(found, _ACROSS), _first(found, _ALONG)
+        # layouts of networkx are arrays
+        pair = list(pair) if isinstance(pair, np.ndarray) and pair.ndim == 1 else pair
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or any(v is None for v in pair):
             raise ProblemError(
                 f"crossing {label_text(node)} has no coordinates",
                 where="nodes",
-                remedy='Give nodes x and y, or "pos"; of degrees x is the longitude',
+                remedy='Give nodes x and y, or "pos", two numbers; of degrees x is the longitude',
             )
         places[node] = [_number(v) for v in pair]
     roads: list[Given] = []
@@ -305,14 +346,16 @@ def _line_of(geometry: Any, start: Sequence[float]) -> Line | None:
     """The corners of a shapely line or of one in words (WKT), from the end that ``start`` is."""
     if geometry is None:
         return None
-    if hasattr(geometry, "coords"):
-        corners = [tuple(map(float, point[:2])) for point in geometry.coords]
-    else:
-        found = _LINE.search(str(geometry))
-        with translated("edges", "have a geometry that is no line", "Give LINESTRING (…)"):
+    with translated("edges", "have a geometry that is no line", "Give LINESTRING (…)"):
+        if hasattr(geometry, "geom_type"):
+            corners = [tuple(map(float, point[:2])) for point in geometry.coords]
+        else:
+            found = _LINE.search(str(geometry))
             if found is None:
                 raise ValueError(geometry)
             corners = [tuple(map(float, p.split()[:2])) for p in found[1].split(",")]
+        if len(corners) < 2 or any(len(corner) != 2 for corner in corners):
+            raise ValueError(geometry)
     near = [math.dist(corner, start) for corner in (corners[0], corners[-1])]
     return corners if near[0] <= near[1] else corners[::-1]
 
@@ -322,11 +365,13 @@ def _from_tables(nodes: Any, edges: Any, length: str) -> Read:
     named = _first(known, _NODE)
     across, along = _require(known, _ACROSS, "nodes"), _require(known, _ALONG, "nodes")
     labels = range(len(across)) if named is None else named
+    _require_names(labels, "nodes")
     points = zip(map(_number, across), map(_number, along), strict=True)
     places: Places = dict(zip(labels, points, strict=True))
     if len(places) != len(across):
         raise ProblemError("two crossings have one name", where="nodes")
     starts, ends = _require(ways, _FROM, "edges"), _require(ways, _TO, "edges")
+    _require_names([*starts, *ends], "edges")
     given = ways.get(length, _first(ways, _LENGTH))
     found = [None] * len(starts) if given is None else list(map(_number, given))
     return places, [(u, v, d, None) for u, v, d in zip(starts, ends, found, strict=True)]
@@ -336,7 +381,7 @@ def _columns(table: Any, where: str) -> dict[str, list[Any]]:
     """A DataFrame, or a mapping of columns, as lists."""
     try:
         names = list(table.columns) if hasattr(table, "columns") else list(table.keys())
-        out = {str(name): np.asarray(table[name]).tolist() for name in names}
+        out = {str(name): _listed(table[name]) for name in names}
     except (AttributeError, TypeError, ValueError) as error:
         raise ProblemError(
             f"{type(table).__name__} is no table", where=where, remedy="Give columns by name"
@@ -344,6 +389,27 @@ def _columns(table: Any, where: str) -> dict[str, list[Any]]:
     if len({len(column) for column in out.values()}) > 1:
         raise ProblemError("has columns of different lengths", where=where)
     return out
+
+
+def _listed(column: Any) -> list[Any]:
+    """The entries of a column as they are: tuples, and texts beside numbers, are names, too."""
+    if hasattr(column, "tolist"):
+        return list(column.tolist())
+    if hasattr(column, "__array__"):
+        return list(np.asarray(column).tolist())
+    return [v.item() if isinstance(v, np.generic) else v for v in column]
+
+
+def _require_names(labels: Iterable[Any], where: str) -> None:
+    for label in labels:
+        try:
+            hash(label)
+        except TypeError as error:
+            raise ProblemError(
+                f"{str(label)[:60]} is no name of a crossing",
+                where=where,
+                remedy="Use texts, numbers, or tuples of them",
+            ) from error
 
 
 def _first(found: Mapping[str, Any], names: Sequence[str]) -> Any:

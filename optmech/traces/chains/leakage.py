@@ -19,13 +19,12 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.ratios.wide import Wide, log_ratio, log_values, product
+from optmech.exact.rounding import UNIT
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.traces.chains.markov import MarkovPrior
 from optmech.traces.chains.policy import State, require_cells
 from optmech.transport.gains import Logs, gains
-
-_UNIT = 2.0**-53
 
 
 @record
@@ -112,7 +111,7 @@ def leakage_about(
             attained, bound, seen = _worst_ratios(kernels, emissions, pairs, most)
             lower, upper = lower + attained, upper + bound
             size = max(size, seen)
-    unit = 8 * (len(listed) + 1) ** 2 * (len(prior) + 8) * _UNIT
+    unit = 8 * (len(listed) + 1) ** 2 * (len(prior) + 8) * UNIT
     # inf is exact: zeros are true zeros
     low, high = (
         unit * (1 + size + np.where(np.isfinite(ends), np.abs(ends), 0.0))

@@ -71,7 +71,7 @@ class ChainAnswer:
 
     @cached_property
     def repeated(self) -> AdversaryReport | None:
-        """The same against the optimal mechanism for a single location drawn from P(X_0), at every
+        """Attacks on the optimal mechanism for a single location drawn from P(X_0), used at every
         time; None where there is none, and where the constraints are all about other times."""
         designer = self.task.designer
         if designer.constraints and not self.task.single:

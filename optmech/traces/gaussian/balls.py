@@ -20,6 +20,7 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
 from optmech.errors import VerificationError
+from optmech.exact.rounding import UNIT
 
 Ball = Any
 BallMatrix = Any
@@ -135,7 +136,6 @@ def _float(end: Ball, towards: float) -> float:
 EXACT_SIZE = 24
 """Coordinates up to which every vertex of the box is tried."""
 _BITS = 128
-_UNIT = 2.0**-53
 
 
 @record
@@ -212,7 +212,7 @@ def _exact(mid: Floats) -> tuple[Floats, flint.arb]:
     point, value = best_vertex(mid)
     size = len(mid)
     # a sum of size² terms, in whatever order, errs by less than size² units of their moduli
-    error = (size * size + 8) * flint.arb(_UNIT) * _sum(np.abs(mid))
+    error = (size * size + 8) * flint.arb(UNIT) * _sum(np.abs(mid))
     return point, flint.arb(value) + error
 
 

@@ -132,7 +132,7 @@ class _Matern(Stationary):
 
 @dataclass(frozen=True)
 class _Flat(Stationary):
-    """The same everywhere, or at lag 0 only."""
+    """A variance that is the same everywhere, or at lag 0 only."""
 
     variance: Parameter
     everywhere: bool

@@ -309,7 +309,7 @@ class _Search:
 
 
 def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
-    """As ``_in_ball``, for the box."""
+    """Noise for the box: what ``_in_ball`` is for the ball."""
     priors, sets = asked.priors, asked.sets
     axes = priors[0].dimensions
     # axes that are independent and alike share the loss, and the best noise, equally

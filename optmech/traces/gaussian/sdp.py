@@ -223,7 +223,7 @@ def narrow(matrix: BallMatrix) -> Enclosure | None:
 
 @record
 class Hypotheses(ReadOnly):
-    """Those about one secret set under one prior: ΔᵀMΔ <= κ for all |Δ_i| <= 1."""
+    """Hypotheses about one secret set under one prior: ΔᵀMΔ <= κ for all |Δ_i| <= 1."""
 
     group: Axes
     steps: Ints

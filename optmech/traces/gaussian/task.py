@@ -140,7 +140,7 @@ class GaussianAnswer(ReadOnly):
 
     @cached_property
     def worst(self) -> TraceLoss:
-        """Of the set that is worst protected."""
+        """The loss of the set that is worst protected."""
         return max(self.losses, key=lambda loss: loss.upper)
 
     @cached_property

@@ -52,7 +52,7 @@ def _cost(statement: Statement, matrix: Floats, rows: Ints) -> float:
 
 
 def _movable(given: Inequalities) -> Ints:
-    """Those that take part in ratios, windows and the support only; limits on the losses of single
+    """Secrets that take part in ratios, windows and the support only; limits on losses of single
     secrets are left to the check."""
     involved = np.zeros(given.statement.secrets)
     for part in given.parts:

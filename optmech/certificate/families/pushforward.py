@@ -20,12 +20,13 @@ from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Fitting, Trusted, trusted
 from optmech.certificate.families.ratio import SAFE, Scan
-from optmech.certificate.lagrangian import UNIT, Lagrangian, positive
+from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, bracket, exp_lower, exp_range
 from optmech.exact.number import Exact
 from optmech.exact.numerators import integers
+from optmech.exact.rounding import UNIT
 
 
 class OfPairs(ReadOnly, Trusted):
@@ -49,7 +50,7 @@ class OfPairs(ReadOnly, Trusted):
 
 
 class Pushed(OfPairs):
-    """Those of them that limit ratios."""
+    """Inequalities of pairs of distributions that limit ratios."""
 
     @cached_property
     def factors(self) -> tuple[Floats, Floats]:

@@ -368,7 +368,7 @@ def test_systems_have_a_solution_or_a_reason_why_not(
     rows: list[list[int]], wanted: list[int], likely: list[int]
 ) -> None:
     """x >= 0 with A x = b, or y with yA <= 0 < yb (Farkas): never both, never neither."""
-    from optmech.analysis.leakage.exactly import nonnegative_solution
+    from optmech.analysis.leakage.feasibility import nonnegative_solution
 
     a = [[F(v, 3) for v in row] for row in rows]
     b = [F(v, 2) for v in wanted[: len(rows)]]

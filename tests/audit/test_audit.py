@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 from conformance.problems import KINDS, Make
+from forgery import reseal
 
 import optmech as om
 from optmech import audit
 from optmech.audit import inequalities, statements
 from optmech.certificate import lower_bound
-from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 
@@ -87,13 +87,6 @@ def test_no_chapter_gives_the_name_of_another_to_something_else(audit_file: Path
     assert len(set(named)) == len(named)
 
 
-def forge(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    body = json.loads(path.read_text())
-    body.pop("digest")
-    change(body)
-    path.write_bytes(seal(json.dumps(body).encode()))
-
-
 def _set(*keys: Any, value: Any) -> Callable[[dict[str, Any]], None]:
     def change(body: dict[str, Any]) -> None:
         place: Any = body
@@ -138,7 +131,7 @@ FORGERIES = {
 
 @pytest.mark.parametrize("name", [n for n in FORGERIES if n != "nested"])
 def test_forgeries_with_a_good_digest_are_refused_by_both(saved: Path, name: str) -> None:
-    forge(saved, FORGERIES[name])
+    reseal(saved, FORGERIES[name])
     with pytest.raises(audit.Fault):
         audit.audit(str(saved))
     with pytest.raises((om.VerificationError, om.ProblemError)):
@@ -146,7 +139,7 @@ def test_forgeries_with_a_good_digest_are_refused_by_both(saved: Path, name: str
 
 
 def test_a_title_that_is_no_text_is_refused(saved: Path) -> None:
-    forge(saved, FORGERIES["nested"])
+    reseal(saved, FORGERIES["nested"])
     with pytest.raises(om.VerificationError):
         om.Design.load(saved)
 
@@ -225,7 +218,7 @@ def test_what_it_does_not_know_is_refused_by_name(
     saved: Path, change: Callable[[dict[str, Any]], None], named: str
 ) -> None:
     """By the check as well: nothing is passed over."""
-    forge(saved, change)
+    reseal(saved, change)
     with pytest.raises(audit.Fault, match=named):
         audit.audit(str(saved))
     with pytest.raises((om.VerificationError, om.ProblemError)):
@@ -237,7 +230,7 @@ def test_an_unknown_divergence_is_refused_and_not_evaluated(tmp_path: Path) -> N
     pairs = [([1.0, 0.0], [0.0, 1.0])]
     constraint = om.DistributionPrivacy(0.1, pairs, divergence="kl")
     om.solve(om.Problem(line, H, constraints=[constraint])).save(tmp_path / "d.json")
-    forge(tmp_path / "d.json", _set("problem", "constraints", 0, "divergence", value="renyi"))
+    reseal(tmp_path / "d.json", _set("problem", "constraints", 0, "divergence", value="renyi"))
     with pytest.raises(audit.Fault, match=r"constraints\[0\].*divergence 'renyi'"):
         audit.audit(str(tmp_path / "d.json"))
     with pytest.raises(audit.Fault, match="'tv'"):

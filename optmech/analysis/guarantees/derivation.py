@@ -21,7 +21,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, product_up, rounded_up, sum_up
-from optmech.exact.rounding import exp_up, up
+from optmech.exact.rounding import UNIT, exp_up, up
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
@@ -293,11 +293,8 @@ def _chained(delta: float, steps: Sequence[float]) -> float:
         return 1.0
     total = math.fsum(map(math.exp, reached))
     # of every exponent the sums, of every power one unit
-    room = 4 * (len(steps) + 1) * (1 + reached[-1]) * 2.0**-53
+    room = 4 * (len(steps) + 1) * (1 + reached[-1]) * UNIT
     return min(1.0, product_up(delta, total * (1 + room)))
-
-
-_UNIT = 2.0**-53
 
 
 @checked_arguments
@@ -375,7 +372,7 @@ def estimated_pair(
     epsilon = math.inf if worst == math.inf else math.log(worst) if worst > 1 else 0.0
     if 0 < epsilon < math.inf:
         # a logarithm errs by far less
-        epsilon = float(up(np.array(epsilon * (1 + 4 * _UNIT) + 2 * _UNIT)))
+        epsilon = float(up(np.array(epsilon * (1 + 4 * UNIT) + 2 * UNIT)))
     return Guarantee(
         epsilon,
         0.0,

@@ -97,7 +97,7 @@ def test_one_sort_is_not_read_as_another(sorts: dict[str, Proved], tmp_path: Pat
 
 def test_the_page_of_promises_lists_every_format_and_python() -> None:
     """What stands in the source, and what packed files and pyproject say."""
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     page = root / "docs" / "promises.md"
     if not page.is_file():
         pytest.skip("not a checkout")

@@ -25,7 +25,7 @@ from optmech.base.storage import (
 from optmech.cli.main import main
 from optmech.errors import ProblemError
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, parse_exact, parse_signed
 
 
 @pytest.mark.parametrize(
@@ -106,3 +106,12 @@ def test_zero_only_where_it_is_allowed(zero):
     assert parse_exact(zero, where="x") == 0
     with pytest.raises(ProblemError, match="above 0"):
         parse_exact(zero, where="x", positive=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Decimal("NaN"), Decimal("sNaN"), Decimal("-Infinity"), math.nan, -math.inf, -(10**400)],
+)
+def test_what_is_no_finite_number_of_any_sign_is_refused(value: object) -> None:
+    with pytest.raises(ProblemError, match="finite|too large"):
+        parse_signed(value, where="x")

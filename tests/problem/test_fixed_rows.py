@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forgery import resealed
 from scipy.optimize import linprog
 
 import optmech as om
@@ -20,7 +21,6 @@ from optmech.certificate.families import PairMultipliers
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.certificate.statement import Held
 from optmech.exact.numerators import Numerators
-from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 STAIRS = {0: ["1/2", "1/4", "1/8", "1/16", "1/16"], 4: ["1/16", "1/16", "1/8", "1/4", "1/2"]}
@@ -303,10 +303,7 @@ def test_terms_beyond_floats_prove_nothing() -> None:
 
 
 def altered(design: om.Design, change: Any, path: Path) -> None:
-    body = json.loads(design.document())
-    del body["digest"]
-    change(body)
-    path.write_bytes(seal(json.dumps(body).encode()))
+    path.write_bytes(resealed(design.document(), change))
 
 
 def test_altered_files_are_refused(tmp_path: Path) -> None:
