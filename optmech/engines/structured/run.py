@@ -81,8 +81,8 @@ class AllColumns(Bounds):
     def due(self, iteration: int, now: Residuals) -> bool:
         """When the gap has fallen a lot, and often once it is as small as asked."""
         since, latest = iteration - self.last_due, TUNING.bounds_at_latest
-        far = TUNING.far_large if self.backend.parts else 1.0
-        if self.model.pairs_only and now.gap >= far and since < latest:
+        far, long = (TUNING.far_large, 2) if self.backend.parts else (1.0, 1)
+        if self.model.pairs_only and now.gap >= far and since < long * latest:
             return False  # the bound is below zero still, where losses start, or hardly above
         share = TUNING.fallen_quick if self.quick else TUNING.fallen
         early = iteration in (1, 4) and not self.quick

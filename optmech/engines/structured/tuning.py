@@ -80,7 +80,7 @@ class Tuning:
     field_from: int = 4_000
     """Variables from which on there is a field of the pairs that all blocks begin with: at 2,000 a
     part of the matrix takes no longer than the gradients that it saves."""
-    most_by_field: float = 0.03
+    most_by_field: float = 0.012
     """The same of the field of the pairs that blocks begin with, for each variable: the next better
     one takes as long as 200 gradients at 5,000 crossings of Rome."""
 
