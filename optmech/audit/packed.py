@@ -366,7 +366,8 @@ def same_words(
         outside = [moved, *([REFUSED] if refused else nearest)]
     seen, blind = math.fsum(map(max, zip(*masses, strict=True))), float(max(stated.prior))
     # the last of three digits, where sums of machines differ
-    guesses = [guess_said(v, blind) for v in (seen, seen * (1 - SAME), seen * (1 + SAME))]
+    same = (seen, seen * (1 - SAME), seen * (1 + SAME))
+    guesses = [guess_said(v, blind, stated.n) for v in same]
     against = [cbor([*TIMES[:3], guess, TIMES[3], *outside]) for guess in guesses]
     need(cbor(head["does not promise"]) in against, "does not promise is not that of the design")
     require_same(head, "region", region)

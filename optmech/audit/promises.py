@@ -193,9 +193,9 @@ def odds_said(constraints: list[Body], places: Places | None, snap: float) -> li
     return [f"in odds: a report from {who} " + "; ".join(said)]
 
 
-def guess_said(seen: float, blind: float) -> str:
-    return (f"The best guess from one report is right in {100 * seen:.3g} % of cases, that without "
-            f"a report in {100 * blind:.3g} %.")  # fmt: skip
+def guess_said(seen: float, blind: float, among: int) -> str:
+    return (f"The best guess from one report, one of {among:,}, is right in {100 * seen:.3g} % of "
+            f"cases, that without a report in {100 * blind:.3g} %.")  # fmt: skip
 
 
 PROMISES: dict[str, Callable[[Body, Statement], str]] = {

@@ -153,11 +153,12 @@ class Promise(Shown):
 
 
 def guess_words(mechanism: Mechanism, prior: Prior) -> str:
-    """How often the best guess of a place is right, from one report and from none."""
+    """How often the best guess of a place is right, from one report and from none, and among how
+    many places."""
     seen, _, blind = guess_shares(mechanism, prior).partition(", without a report ")
     return (
-        f"The best guess from one report is right in {seen} of cases, that without a report in "
-        f"{blind}."
+        f"The best guess from one report, one of {len(prior.domain):,}, is right in {seen} of "
+        f"cases, that without a report in {blind}."
     )
 
 

@@ -212,7 +212,9 @@ LINES: list[Any] = [
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
-@pytest.mark.parametrize("thing", [*THINGS, *LINES], ids=lambda thing: repr(thing)[:40])
+@pytest.mark.parametrize(
+    "thing", [*THINGS, *LINES], ids=lambda thing: re.sub(r" at 0x\w+", "", repr(thing))[:40]
+)
 def test_what_is_no_road_or_position_is_refused_in_words(thing: Any) -> None:
     """Everything ends in an answer or a ProblemError."""
     roads, line = plane(pair(length=1.5), divide=0.5), om.Mesh.line(0, 1, 4)
