@@ -159,11 +159,15 @@ def _mismatch(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) 
     )
 
 
-def few(labels: Iterable[Hashable]) -> str:
-    """The first labels, for a message; all of them where the others would be one or two."""
+COLUMNS = 20
+"""Names of columns that are shown: whoever has to name one looks for it among them."""
+
+
+def few(labels: Iterable[Hashable], most: int = 5) -> str:
+    """Up to ``most`` labels, for a message; of more the first, and how many there are."""
     listed = list(labels)
-    shown = ", ".join(map(repr, listed if len(listed) <= 5 else listed[:3]))
-    return shown if len(listed) <= 5 else f"{shown}, ... ({len(listed)} in all)"
+    shown = ", ".join(map(repr, listed if len(listed) <= most else listed[: most - 2]))
+    return shown if len(listed) <= most else f"{shown}, ... ({len(listed)} in all)"
 
 
 def coordinate_names(

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints, finite_array
-from optmech.base.labelled import few, is_degrees
+from optmech.base.labelled import COLUMNS, few, is_degrees
 from optmech.designs.promise import at_most
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
@@ -366,7 +366,7 @@ def _labels(wanted: Wanted, file: str) -> tuple[str, list[str]]:
         raise ProblemError(
             "coordinates or labels have to say where a row is",
             where="x",
-            remedy=f"Name x and y, or label; the columns are {few(_columns(wanted))}",
+            remedy=f"Name x and y, or label; the columns are {few(_columns(wanted), COLUMNS)}",
         )
     found = Counter(read_text_columns(wanted.data, [wanted.label])[wanted.label])
     found.pop("", None)
@@ -513,5 +513,5 @@ def refuse_unknown(wanted: Wanted, known: list[str]) -> None:
             raise ProblemError(
                 f"there is no column {name!r}",
                 where=wanted.data,
-                remedy=f"The columns are {few(known)}",
+                remedy=f"The columns are {few(known, COLUMNS)}",
             )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.labelled import few
+from optmech.base.labelled import COLUMNS, few
 from optmech.errors import ProblemError
 from optmech.protection.persons import is_place, stands_still, tells_place
 from optmech.protection.places import Centres
@@ -34,7 +34,7 @@ class Chosen:
                 if label is None and y is None
                 else "coordinates or labels have to say where a row is, and not both",
                 where="label" if label is not None else "x",
-                remedy=f"Name x and y, or label; the columns are {few(known)}",
+                remedy=f"Name x and y, or label; the columns are {few(known, COLUMNS)}",
             )
         if label is not None:
             names: tuple[Hashable, ...] = (label,)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.labelled import few
+from optmech.base.labelled import COLUMNS, few
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.sampler import LEAST_KEY
@@ -96,7 +96,7 @@ def crossings(
             raise ProblemError(
                 several or "no columns are called like coordinates of the design",
                 where=source,
-                remedy=f"Name x and y; the columns are {few(table.known)}",
+                remedy=f"Name x and y; the columns are {few(table.known, COLUMNS)}",
             )
         chosen = chosen_of(table, asked, source)
         key = next((name for name in table.known if is_key(name)), None)

@@ -134,16 +134,25 @@ def _of_packed(path: str | Path) -> Described:
 def _within(found: PackedMechanism | Earth) -> list[tuple[str, str]]:
     """How much one report tells who knows the prior, where a file says that."""
     stated, guess = found.header.accuracy, found.header.guess
-    if stated is not None and isinstance(found, Earth):
-        near = f"{100 * stated.quantile:g} % of reports lie within {stated.radius[0]:.4g} m"
-        return [("best guess", f"The report itself, as no prior is known: {near} of the place.")]
     if stated is None:
         return [("best guess", guess)] if guess else []
-    low, high = min(stated.radius), max(stated.radius)
-    share = f"{100 * stated.quantile:g} %"
-    told = f"{guess} Under the prior the place lies within {low:.4g} of a report with {share}"
-    more = f", of the vaguest report within {high:.4g} (metres for degrees)."
-    return [("best guess", f"{told}{more}".strip())]
+    if isinstance(found, Earth):
+        near = f"{100 * stated.quantile:g} % of reports lie within {stated.radius[0]:.4g} m"
+        return [("best guess", f"The report itself, as no prior is known: {near} of the place.")]
+    low, high = (_length(found, radius) for radius in (min(stated.radius), max(stated.radius)))
+    told = (
+        f"{guess} Who knows the prior expects the place with {100 * stated.quantile:g} % within "
+        f"{low} of the most telling report, and within {high} of the vaguest."
+    )
+    return [("best guess", told.strip())]
+
+
+def _length(found: PackedMechanism, radius: float) -> str:
+    """A radius of a packed file: metres where its reports are degrees, else in their unit."""
+    places = found.observables
+    if places.coordinates == "lonlat" or getattr(places, "bounds", None) is not None:
+        return f"{radius / 1000:.3g} km" if radius >= 1000 else f"{radius:.3g} m"
+    return f"{radius:.4g} {places.unit or ''}".strip()
 
 
 def _of_document(path: str | Path) -> Described:

@@ -679,3 +679,15 @@ def test_a_single_report_is_said_to_tell_where_rows_are(
     assert "whose middle is the only report" in capsys.readouterr().err
     assert main([*argv, "--uniform"]) == 0
     assert "only report" not in capsys.readouterr().err
+
+
+def test_columns_that_one_may_name_are_all_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"field_{k}" for k in range(14)]
+    table = tmp_path / "t.csv"
+    table.write_text(",".join(names) + "\n" + "\n".join([",".join(["a"] * 14)] * 5) + "\n")
+    capsys.readouterr()
+    assert main(["init", str(table), "-o", str(tmp_path / "p.toml")]) == 2
+    said = capsys.readouterr().err
+    assert all(repr(name) in said for name in names)

@@ -246,3 +246,43 @@ def test_what_was_not_looked_for_is_not_said_to_be_the_best(
     assert main(["protect", "d.json", "other.csv", "-o", "q.csv"]) == 2
     said = capsys.readouterr().err
     assert "and not both" not in said
+
+
+@pytest.mark.parametrize("degrees", [True, False])
+def test_lengths_of_packed_files_have_their_unit(
+    degrees: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The least and the largest distance within which a place is with the stated probability,
+    counted again from the draws' probabilities."""
+    if degrees:
+        where = [[7.0, 47.0], [7.002, 47.001], [7.3, 47.3]]
+        places = om.Domain("abc", where, coordinates="lonlat")
+        km = om.distances.haversine()
+    else:
+        places = om.Domain("abc", [[0.0, 0.0], [0.2, 0.1], [30.0, 40.0]], unit="years")
+        km = om.distances.euclidean()
+    prior = om.Prior(places, [0.5, 0.25, 0.25])
+    design = om.solve(om.Problem(prior, km, constraints=[om.MetricPrivacy("1/20", km)]))
+    design.save(tmp_path / "d.json")
+    assert main(["pack", str(tmp_path / "d.json"), "-o", str(tmp_path / "d.omm")]) == 0
+    mechanism = om.load_packed(tmp_path / "d.omm")
+    share = mechanism.header.accuracy
+    assert share is not None
+    distance = np.asarray(km(places, places))
+    radii = []
+    for o in np.flatnonzero(design.mechanism.matrix.sum(axis=0) > 0).tolist():
+        mass = prior.weights * design.mechanism.matrix[:, o]
+        order = np.argsort(distance[:, o])
+        enough = np.cumsum(mass[order]) >= share.quantile * mass.sum()
+        radii.append(float(distance[order[enough.argmax()], o]))
+
+    def said(radius: float) -> str:
+        if not degrees:
+            return f"{radius:.4g} years"
+        return f"{radius:.3g} km" if radius >= 1 else f"{1000 * radius:.3g} m"
+
+    capsys.readouterr()
+    assert main(["show", str(tmp_path / "d.omm")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"within {said(min(radii))} of the most telling" in told
+    assert f"within {said(max(radii))} of the vaguest" in told

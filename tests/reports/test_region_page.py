@@ -57,7 +57,7 @@ def test_figures_and_bounds_are_the_designs(design: om.Design, show: Show) -> No
         assert page.value(name) == getattr(design, name)
     assert page.text("h1") == "Twelve places"
     # what is promised stands first: ln 2 per km, so 2^(1/10), 2 and 2^10, rounded up
-    promise = page.text("#promise")
+    promise = page.text("#promise").replace("\N{NO-BREAK SPACE}", " ")
     assert promise.strip().startswith("What is promised")
     odds = re.findall(r"apart([\d,.]+)times as likely, at most", page.text("#promise-odds"))
     assert odds == ["1.08", "2", "1,030"]

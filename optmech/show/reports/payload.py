@@ -148,10 +148,12 @@ def about_points(design: Design) -> Plain:
     if design.exact is None:
         return None
     promise = design.promise
+    guess = guess_words(design.mechanism, design.problem.prior)
     return {
         "sentence": promise.sentence,
         "odds": [[length_words(metres), times(factor)] for metres, factor in promise.odds.items()],
-        "guess": guess_words(design.mechanism, design.problem.prior),
+        # a figure and its sign stay on one line
+        "guess": guess.replace(" %", "\N{NO-BREAK SPACE}%"),
         "repeats": promise.repeats,
     }
 
