@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.engines.structured import engine, iterative
+from optmech.engines.structured import compiled, engine, iterative
 from optmech.engines.structured.compiled import SparseBackend
 from optmech.engines.structured.model import build
 from optmech.engines.structured.newton import factored
@@ -157,13 +157,33 @@ def test_a_preconditioner_of_another_iterate_does_as_well(small: None, change: f
     model, backend, state = state_of(problem(7, 8, 8, 0.7, 2))
     system = factored(model, backend, state)
     solved(backend, model, system)
-    left = iterative.Earlier(system._sums._conditioner, system.left.directions)
+    left = system.left._replace(conditioner=system._sums._conditioner)
     rng = np.random.default_rng(5)
     state.P[:, :-1] *= rng.uniform(1 / change, change, state.P[:, :-1].shape)
     state.rows.s *= rng.uniform(1 / change, change, len(state.rows))
     system = factored(model, backend, state, left)
     solved(backend, model, system)
     assert change > 2 or system._sums._conditioner is left.conditioner
+
+
+def test_the_field_of_the_first_pairs_preconditions(
+    small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many variables it comes first, and solves the same equations; it is exact, one gradient,
+    where all columns are alike and no pair has joined."""
+    monkeypatch.setattr(compiled, "TUNING", replace(TUNING, field_from=1, most_by_field=1.0))
+    model, backend, state = state_of(problem(7, 8, 8, 0.7, 2))
+    system = factored(model, backend, state)
+    assert isinstance(system._sums._conditioner, compiled.Field)
+    solved(backend, model, system)
+    blocks = len(state.P)
+    state.P[:, :-1] = state.P[:, :-1].mean()
+    for name in "sz":
+        own = getattr(state.rows, name)
+        own[:] = np.tile(own[: len(own) // blocks], blocks)
+    solver = factored(model, backend, state)._sums
+    solver.solve(np.random.default_rng(4).standard_normal(model.variables))
+    assert len(solver._directions) <= 2
 
 
 def test_a_right_hand_side_that_comes_again_costs_nothing(small: None) -> None:
