@@ -284,12 +284,14 @@ class Field:
     updated = True
     lasting = TUNING.lasting_edges
 
-    def __init__(self, order: Ints, body: sp.csc_array, spread: Floats, P: Floats) -> None:
+    def __init__(
+        self, order: Ints, body: sp.csc_array, spread: Floats, P: Floats, most: int
+    ) -> None:
         self._order = order
         self._body = sp.csr_array(body)
         self._across = sp.csr_array(body.T)
         self._spread, self._squares = spread, squares(P)
-        self.most = int(TUNING.most_by_field * len(spread))
+        self.most = most
 
     def at(self, P: Floats) -> Inverse:
         """See ``Conditioner``."""
@@ -406,11 +408,12 @@ class SparseBackend(CompiledBackend):
             return whole_of(self, state) if stage == 2 else part_of(self, state)
         require(self.factor(state.rows, NOTHING))
         rows = self._beginnings(state.rows)
-        return self.field(rows, self._common(rows), state.P)
+        most = int(TUNING.most_by_field * len(self._position))
+        return self.field(rows, self._common(rows), state.P, most)
 
-    def field(self, rows: Rows, factors: sparse.SparseFactors, P: Floats) -> Conditioner:
+    def field(self, rows: Rows, factors: sparse.SparseFactors, P: Floats, most: int) -> Conditioner:
         """The Markov field near the sum of the inverses of blocks with these rows, all of which
-        have the first one's pattern of ``factors``."""
+        have the first one's pattern of ``factors``; given up after ``most`` gradients."""
         column = factors.column[0]
         size = int(column[-1])
         index, total = factors.row[:size], np.empty((self._each.parts, size))
@@ -421,7 +424,7 @@ class SparseBackend(CompiledBackend):
         if not np.isfinite(weight).all():
             raise np.linalg.LinAlgError("the sum of the inverses has no regressions")
         body = sp.csc_array((weight, index, column), shape=(len(spread), len(spread)))
-        return Field(np.argsort(factors.position[0]), body, spread, P)
+        return Field(np.argsort(factors.position[0]), body, spread, P, most)
 
     def _beginnings(self, rows: Rows) -> Rows:
         """The rows that all blocks began with; those that joined come after them."""

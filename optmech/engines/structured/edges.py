@@ -99,7 +99,7 @@ class EdgeBackend(SparseBackend):
     def conditioner(self, state: State, stage: int) -> Conditioner:
         """The Markov field near the sum of the inverses."""
         require(self.factor(state.rows))
-        return self.field(state.rows, self._factors, state.P)
+        return self.field(state.rows, self._factors, state.P, TUNING.most_iterated)
 
     def summed(self, y: Floats, rough: bool) -> Floats:
         """Σ_o H_o⁻¹ y, (m,); with ``rough`` by factors of half the digits, which take half the
