@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from collections import defaultdict
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
@@ -116,11 +117,12 @@ def test_no_heading_stands_twice_on_a_page(name: str) -> None:
 
 # ---------------------------------------------------------------- what refers to something
 def places(text: str) -> set[str]:
-    """The anchors of a page's headings."""
+    """The anchors of a page's headings, as the site writes them: without accents."""
     found = set()
     for heading in re.findall(r"^#+ (.*)$", _CODE.sub("", text), re.M):
         plain = re.sub(r"[^\w\s-]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading))
-        found.add(re.sub(r"[-\s]+", "-", plain.strip().lower()))
+        ascii = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
+        found.add(re.sub(r"[-\s]+", "-", ascii.strip().lower()))
     return found | set(re.findall(r'(?:id|name)="([^"]+)"', text))
 
 
