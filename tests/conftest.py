@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -38,6 +39,10 @@ SKIPS = (
 install, and what a machine or an installation lacks. Any other skip fails the run."""
 
 _skipped: Counter[str] = Counter()
+
+# hundreds of tests start processes, each of which would compile the package again
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # a shell in the background, or nohup, leaves these ignored, here and in every child
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -17,7 +17,7 @@ _LARGE = 1_500
 """Secrets up to which a program is begun however little time there is."""
 _HOPELESS = 8.0
 """Estimated processor seconds for each second there is, from which on it is not."""
-_LONG = 1_800.0
+_LONG = 3_000.0
 """Estimated processor seconds from which on cells come first: they take a few hundred."""
 
 
@@ -32,8 +32,8 @@ def resolution_for(problem: Problem, profile: Profile, *, asked: bool) -> tuple[
     statement = problem.statement
     why, instead = too_large(statement, profile), "instead"
     if not why and statement.secrets >= _LARGE:
-        seconds = whole_seconds(statement.secrets, statement.observables)
-        if seconds >= _LONG:
+        seconds, limit = whole_seconds(statement.secrets, statement.observables), profile.time_limit
+        if seconds >= _LONG or (limit is not None and seconds > limit):
             why, instead = (
                 f"the whole program takes about {seconds:,.0f} processor seconds",
                 "first",
@@ -64,9 +64,9 @@ def too_large(statement: Statement, profile: Profile) -> str:
 
 
 def whole_seconds(secrets: int, observables: int) -> float:
-    """Processor seconds to a gap of 1e-3, within a factor of two or so of what was measured: 8.5
-    for 500 secrets and 100 observables, 93 for 2,000 and 100, 900 for 1,024 of both."""
-    return 2e-7 * observables * math.pow(secrets, 2.1)
+    """Processor seconds to a gap of 1e-3, within a factor of two or so of what was measured: 19
+    for 1,000 secrets and 100 observables, 556 for 5,000 and 100, 424 for 1,024 of both."""
+    return 1e-7 * observables * math.pow(secrets, 2.1)
 
 
 def whole_bytes(statement: Statement) -> float:

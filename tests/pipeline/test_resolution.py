@@ -260,6 +260,18 @@ def test_what_takes_too_long_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> No
     assert om.solve(grid_problem(5, 0.5), time_limit=30).engine != "resolution"
 
 
+def test_cells_come_first_where_time_may_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "_LARGE", 30)
+    monkeypatch.setattr(sizes, "CELLS", 9)
+    monkeypatch.setattr(sizes, "whole_seconds", lambda *_: 100.0)
+    problem = grid_problem(6, 0.5)
+    short = om.solve(problem, time_limit=60)
+    assert "about 100 processor seconds: 9 cells first" in short.engine_reason
+    assert short.gap <= 1e-6
+    for limit in (None, 100):
+        assert "cells" not in om.solve(problem, time_limit=limit, gap=1e-2).engine_reason
+
+
 def test_too_many_cells_are_refused_with_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("optmech.base.memory.available_bytes", lambda: 2**20)
     with pytest.raises(om.TooLargeError, match=r"9 cells of 36 secrets .* MiB are available"):

@@ -165,10 +165,13 @@ def majorants(model: Model, backend: Backend, state: State, mu: float, system: S
 
 
 def mechanism(
-    model: Model, backend: Backend, cone: Cone, state: State, mu: float, system: System
+    model: Model, backend: Backend, cone: Cone, state: State, mu: float, system: System | None
 ) -> tuple[Floats, float]:
-    """A mechanism near the state's and its cost, for programs without rows beyond the pairs."""
+    """A mechanism near the state's and its cost, for programs without rows beyond the pairs; a
+    rough one without a system."""
     plain = _completed(model, cone, backend.majorant(np.maximum(state.P, 0.0)))
+    if system is None:
+        return plain
     better = _completed(model, cone, majorants(model, backend, state, mu, system))
     return min(plain, better, key=lambda pair: pair[1])
 

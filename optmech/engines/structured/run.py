@@ -95,7 +95,7 @@ class AllColumns(Bounds):
             due = since >= latest * (1 if now.gap > TUNING.nearly_closed * self.options.gap else 2)
         else:
             fallen = now.gap < share * self.gap_then
-            due = fallen or since >= latest or early
+            due = fallen or since >= long * latest or early
         if due:
             self.last_due, self.gap_then = iteration, now.gap
         return due
@@ -107,7 +107,9 @@ class AllColumns(Bounds):
         self.lower = max(self.lower, duals.bound)
         P, upper = state.P, np.inf
         if model.pairs_only:
-            P, upper = mechanism(model, self.backend, self.cone, state, now.mu, system)
+            rough = self.backend.parts and not last and now.gap > TUNING.rough * self.options.gap
+            used = None if rough else system
+            P, upper = mechanism(model, self.backend, self.cone, state, now.mu, used)
             gap = (min(self.upper, upper) - self.lower) / max(abs(upper), 1e-300)
             if not last and gap > 0.5 * self._own_gap and gap > self.options.gap:
                 return
