@@ -19,7 +19,6 @@ from optmech.base.arrays import Floats
 from optmech.certificate import Bound, check_exact, lower_bound
 from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.check import CheckReport
-from optmech.certificate.families import Gradient
 from optmech.certificate.objective import Figures, figures_of, relative_gap
 from optmech.certificate.proved import Claim, bounded, report_on
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of, unit_after
@@ -113,9 +112,8 @@ def _is_bounded_by_itself(problem: Problem) -> bool:
     """Whether every mechanism that is private at every point solves the problem at the places."""
     from optmech.designs.outer import is_large, outer_network
 
-    if is_large(problem):
-        return False
-    return isinstance(problem.mesh, Network) and outer_network(problem) is None
+    of_vertices = isinstance(problem.mesh, Network) and not is_large(problem)
+    return of_vertices and outer_network(problem) is None
 
 
 def _examine_infeasible(design: Design, path: str) -> CheckReport:
@@ -240,29 +238,18 @@ def _given(problem: Problem) -> tuple[str, ...]:
 def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
     """The proof of a bound by a coarser problem: cells, and multipliers of the problem over them,
     with what proves its numbers where the file has that."""
-    from optmech.designs.outer import (
-        has_outer,
-        is_large,
-        outer_network,
-        outer_problem,
-        over_segments,
-        problem_of_cells,
-        refusal,
-    )
+    from optmech.designs import outer
 
-    gradient = next(iter(problem.statement.of_kind(Gradient)), None)
-    count = len(problem.secrets)
+    network, count = isinstance(problem.mesh, Network), len(problem.secrets)
     cells, witness, more = plain["cells"], None, _WITNESS & plain.keys()
     require_keys(plain, {"cells", "multipliers"} | (_WITNESS if more else set()), _OUTER)
-    if isinstance(problem.mesh, Network):
-        reason = "proves numbers of cells that there are not" if more or cells is not None else ""
-    elif gradient is None:
-        reason = refusal(problem.statement) or ("has no cells" if cells is None else "")
-    elif cells is None:
-        reason = "proves numbers of cells that there are not" if more else ""
-    else:
-        small = has_outer(problem, gradient)
-        reason = "" if small else "so many places in degrees have no bound by cells"
+    reason = ""
+    if not network and problem.statement.spread is None:
+        reason = outer.refusal(problem.statement) or ("has no cells" if cells is None else "")
+    elif (network and cells is not None) or (more and cells is None):
+        reason = "proves numbers of cells that there are not"
+    elif cells is not None and not outer.has_outer(problem):
+        reason = "so many places in degrees have no bound by cells"
     if reason:
         raise ProblemError(reason, where=_OUTER)
     if cells is not None:
@@ -271,14 +258,13 @@ def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
             from optmech.reductions.witness import read_witness
 
             witness = read_witness(plain, problem.prior, cells, len(problem.observables))
-    if is_large(problem):
-        statement = over_segments(problem)
-    elif isinstance(problem.mesh, Network):
-        statement = (outer_network(problem) or problem).statement
-    elif gradient is None:
-        statement = problem_of_cells(problem, cells, witness).statement
+        statement = outer.Coarsening.of(problem).over(cells, witness).statement
+    elif outer.is_large(problem):
+        statement = outer.over_segments(problem)
+    elif network:
+        statement = (outer.outer_network(problem) or problem).statement
     else:
-        statement = outer_problem(problem, gradient, cells, witness).statement
+        statement = outer.over_places(problem).statement
     return OuterProof(
         cells, statement, decode_multipliers(plain["multipliers"], statement), witness
     )

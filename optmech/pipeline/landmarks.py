@@ -12,7 +12,7 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints, slices
 from optmech.base.read_only import record
-from optmech.designs.outer import limits_of
+from optmech.designs.outer import Coarsening
 from optmech.engines import cones
 from optmech.lp.gradients import row_costs
 from optmech.problem import MetricPrivacy, Problem
@@ -105,15 +105,15 @@ class Places:
     def __init__(self, problem: Problem) -> None:
         self.problem, self._loss = problem, problem.statement.loss
         self.plane = _plane(problem.secrets)
-        self.stated = limits_of(problem.statement)
-        """Floats not below the stated log ratios."""
+        self.coarse = Coarsening.of(problem)
+        """What cells of them make of the problem, and the stated log ratios."""
 
     def __len__(self) -> int:
         return len(self.plane)
 
     def limits(self, i: Ints, j: Ints) -> Floats:
         """The log ratios less a hair, which are distances where the stated ones are."""
-        return self.stated(i, j) * (1 - _SHARE)
+        return self.coarse.limits(i, j) * (1 - _SHARE)
 
     def cells(self, weights: Floats, count: int) -> Ints:
         """A cell for every secret, at most ``count`` of them."""

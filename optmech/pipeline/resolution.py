@@ -16,7 +16,7 @@ from optmech.base.arrays import Floats
 from optmech.certificate import Bound
 from optmech.certificate.values import objective
 from optmech.designs.design import Design, OuterProof
-from optmech.designs.outer import problem_of_cells, refusal, witnessed_by
+from optmech.designs.outer import refusal
 from optmech.engines import cones
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.number import rounded_up
@@ -179,18 +179,11 @@ class _Resolved(Incumbent):
         own = self._places.cells(self.problem.prior.weights, count)
         if not self._is_new("cells", len(np.unique(own))):
             return
-        smaller = problem_of_cells(self.problem, own)
+        smaller = self._places.coarse.over(own)
         found = self._solved(smaller, _BOUNDED[stage], _PROVING[stage])
         if found.exact is not None:
             self._used = smaller.prior.weights @ found.exact.matrix
-        proof, proved = witnessed_by(
-            lambda witness: problem_of_cells(self.problem, own, witness),
-            self.problem,
-            self._places.stated,
-            own,
-            found.certificate.multipliers,
-            boxes=True,
-        )
+        proof, proved = self._places.coarse.proof(own, found.certificate.multipliers)
         if proved > self.bound.value:
             self.bound, self._proof = Bound(proved, 0.0, proved), proof
         self._report(f"bound from {len(smaller.secrets)} cells")

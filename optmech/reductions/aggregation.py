@@ -102,8 +102,13 @@ def partition(points: Floats, mass: Floats, count: int, members: int = MEMBERS) 
     """Cells of ``points`` (n, 2) with weights ``mass``, shape (n,): ``count`` of them, or more
     where one would have more than ``members`` places. They are halved where mass times squared size
     is largest, which the error of the bound follows."""
+
+    def error(group: Ints) -> float:
+        size = float((np.ptp(points[group], axis=0) ** 2).sum())
+        return np.inf if len(group) > members and size > 0 else float(mass[group].sum()) * size
+
     groups = [np.arange(len(points))]
-    errors = [_error(points, mass, groups[0], members)]
+    errors = [error(groups[0])]
     while True:
         k = int(np.argmax(errors))
         if errors[k] <= 0 or (len(groups) >= count and errors[k] < np.inf):
@@ -115,17 +120,12 @@ def partition(points: Floats, mass: Floats, count: int, members: int = MEMBERS) 
         half = int(np.clip(np.searchsorted(points[order, wide], middle), 1, len(order) - 1))
         groups[k], later = order[:half], order[half:]
         groups.append(later)
-        errors[k] = _error(points, mass, groups[k], members)
-        errors.append(_error(points, mass, later, members))
+        errors[k] = error(groups[k])
+        errors.append(error(later))
     cells = np.empty(len(points), dtype=np.int64)
     for k, group in enumerate(groups):
         cells[group] = k
     return cells
-
-
-def _error(points: Floats, mass: Floats, group: Ints, most: int) -> float:
-    size = float((np.ptp(points[group], axis=0) ** 2).sum())
-    return np.inf if len(group) > most and size > 0 else float(mass[group].sum()) * size
 
 
 @record

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Indices, Ints
 from optmech.base.read_only import record
-from optmech.lp.blocks import BlockLP, LinkRows, Point, averages
+from optmech.lp.blocks import BlockLP, LinkRows, Point, averages, entries
 from optmech.reductions.base import Reduced
 
 _LEAST = 8_000
@@ -95,7 +95,7 @@ class _Folding:
     def unfolded(self, point: Point) -> Point:
         """A point of the target as one of the source."""
         z = np.zeros((self.secrets.shape[1], self.observables.shape[1]))
-        column, row, block, value = point.cone.tocoo(), [], [], []
+        column, images = point.cone.tocoo(), []
         pair, own = column.coords
         taken = np.zeros(z.shape[1], dtype=np.bool_)
         for secret, observable in zip(self.secrets, self.observables, strict=True):
@@ -104,13 +104,11 @@ class _Folding:
             new = ~taken[image]
             taken[image] = True
             used = new[own]
-            row.append(self.number[secret[self.i[pair[used]]], secret[self.j[pair[used]]]])
-            block.append(image[own[used]])
-            value.append(column.data[used])
-        shape = (len(self.i), z.shape[1])
-        entries = np.concatenate(value), (np.concatenate(row), np.concatenate(block))
+            row = self.number[secret[self.i[pair[used]]], secret[self.j[pair[used]]]]
+            images.append((column.data[used], row, image[own[used]]))
+        cone = entries((len(self.i), z.shape[1]), *images)
         price = (point.links[0] / np.bincount(self.orbit))[self.orbit]
-        return replace(point, z=z, cone=sp.coo_array(entries, shape=shape), links=(price,))
+        return replace(point, z=z, cone=cone, links=(price,))
 
 
 def _numbers(lp: BlockLP) -> Ints:

@@ -31,7 +31,7 @@ from optmech.reductions.aggregation import (
     boxed_costs,
 )
 from optmech.spaces.prior import Prior
-from optmech.transport.gains import Arcs, gains, proved_by
+from optmech.transport.gains import Arcs, Logs, gains, proved_by
 
 Plain = Any
 _GRAIN = 2**20 - 1
@@ -89,11 +89,8 @@ class Witness:
     def plain(self) -> dict[str, object]:
         """The entries of a design file."""
         pairs = {"first": self.first.tolist(), "second": self.second.tolist()}
-        costs: dict[str, object]
-        if isinstance(self.costs, Plans):
-            costs = {**self.costs.plain()}
-        else:
-            costs = {"radii": self.costs.tolist()}
+        own = self.costs
+        costs = own.plain() if isinstance(own, Plans) else {"radii": own.tolist()}
         return {"plans": pairs | self.plans.plain(), "costs": costs}
 
 
@@ -141,21 +138,15 @@ def witness_of(
     plans; ``limits`` as of ``aggregated``."""
     members = Members.of(prior, cells, len(cost))
     first, second = pairs
-    found: list[tuple[Ints, Arcs]] = []
-    for part, ratio, a, b in members.between(first, second, limits):
-        found.append((part, rounded(gains(ratio, a, b).arcs, ratio.shape[1])))
     counts = members.counts
-    plans = _listed(found, counts[first])
+    plans = _listed(members.between(first, second, limits), counts[first])
     if boxes:
         radii = np.zeros(len(cost))
         for group, own in zip(members.groups, box_radii(members, limits), strict=True):
             radii[group] = own
         return Witness(first, second, plans, radii)
-    found = [
-        (part, rounded(gains(ratio, a, b).arcs, ratio.shape[1]))
-        for part, _, ratio, a, b in members.within(cost, limits)
-    ]
-    return Witness(first, second, plans, _listed(found, np.repeat(counts, cost.shape[1])))
+    inside = ((part, ratio, a, b) for part, _, ratio, a, b in members.within(cost, limits))
+    return Witness(first, second, plans, _listed(inside, np.repeat(counts, cost.shape[1])))
 
 
 def witnessed(prior: Prior, cost: Floats, limits: Limits, cells: Ints, witness: Witness) -> Coarse:
@@ -204,11 +195,12 @@ def rounded(arcs: Arcs, sources: int) -> Arcs:
     return Arcs(arcs.source, arcs.target, np.maximum(whole, 0.0))
 
 
-def _listed(found: Iterable[tuple[Ints, Arcs]], sources: Ints) -> Plans:
-    """One list of the plans, which are numbered; so many sources each."""
+def _listed(asked: Iterable[tuple[Ints, Floats, Logs, Logs]], sources: Ints) -> Plans:
+    """One list of the best plans, which are numbered; so many sources each."""
     starts = begins(sources)
     place, target, share = [], [], []
-    for plans, arcs in found:
+    for plans, ratio, a, b in asked:
+        arcs = rounded(gains(ratio, a, b).arcs, ratio.shape[1])
         used = arcs.share > 0
         place.append((starts[plans][:, None] + arcs.source)[used])
         target.append(arcs.target[used])
