@@ -59,6 +59,18 @@ class Lagrangian:
         self.magnitude += magnitude
         self.roundings += roundings + 2.0
 
+    def add_errors(self, weighted: Floats, strategy: Floats, price: float = 1.0) -> None:
+        """-ν Σ_o min_t Σ_s weighted[t,s] P[s,o] at least, for weights >= 0 and any attack."""
+        part = price * (attack(strategy) @ weighted).T
+        self.add(-part, part, weighted.shape[1] + 5.0)
+
+    def add_gains(self, weighted: Floats, strategy: Floats, price: float = 1.0) -> None:
+        """ν Σ_o max_w Σ_s weighted[w,s] P[s,o] at least, for weights of any sign and any strategy
+        q(w|o)."""
+        shares, roundings = mixture(strategy)
+        part, size = (price * (shares @ part).T for part in (weighted, np.abs(weighted)))
+        self.add(part, size, roundings + 3.0)
+
     def add_sums(
         self, left: Floats | sp.csr_array, right: Floats | sp.csr_array, factor: Floats, value: Any
     ) -> None:
@@ -116,7 +128,7 @@ class Lagrangian:
         return value, off + 2.0**-1000 * (size + around).sum(axis=1) + _TINY
 
     def _value(self, low: Floats) -> float:
-        if not np.isfinite(low).all():
+        if not (np.isfinite(low).all() and self.weight > 0):
             return -math.inf
         total = Fraction(math.nextafter(math.fsum(low.tolist()), -math.inf)) + self.constant
         return values.rounded_down(total / self.weight)

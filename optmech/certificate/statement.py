@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 import numpy as np
 
 from optmech.base.arrays import Bools, Floats, Ints
-from optmech.base.read_only import ReadOnly, locked, read_only, record
+from optmech.base.read_only import ReadOnly, read_only, record
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
 
@@ -71,7 +71,7 @@ class Held(ReadOnly):
         """Which of so many secrets have fixed rows."""
         out = np.zeros(secrets, dtype=bool)
         out[self.secrets] = True
-        return locked(out)
+        return out
 
     @cached_property
     def rows(self) -> Mapping[int, tuple[int, ...]]:
@@ -181,13 +181,13 @@ class Statement(ReadOnly):
     @cached_property
     def cost(self) -> Floats:
         """π(s) c(s,o), rounded, shape (S, O)."""
-        return locked(self.prior[:, None] * self.loss)
+        return self.prior[:, None] * self.loss
 
     @cached_property
     def target(self) -> Floats | None:
         """π(s) d(t,s) or π(s) g(w,s), rounded, shape (estimates, S), where there are factors."""
         factors = self.target_factors
-        return None if factors is None else locked(factors[0] * factors[1])
+        return None if factors is None else factors[0] * factors[1]
 
     @property
     def sign(self) -> int:
@@ -208,7 +208,7 @@ class Statement(ReadOnly):
         out = np.ones(self.loss.shape, dtype=bool)
         for family in self.families:
             out &= ~family.forced_zeros(none)
-        return locked(out)
+        return out
 
     @cached_property
     def log_ratio(self) -> Floats:
@@ -220,7 +220,7 @@ class Statement(ReadOnly):
         out = np.full((self.secrets, self.secrets), np.inf)
         for own in limits:
             np.minimum(out, own, out=out)
-        return locked(out)
+        return out
 
     @cached_property
     def held(self) -> Held | None:

@@ -8,7 +8,6 @@ All float64 data (prior, distances, losses) count as the binary fractions that t
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property
@@ -22,7 +21,7 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, record
 from optmech.certificate.statement import Spread, Statement
 from optmech.exact.number import rounded_down as rounded_down, rounded_up as rounded_up
-from optmech.exact.numerators import Numerators, integers
+from optmech.exact.numerators import Numerators, dot, integers
 
 NEAR = Fraction(1, 10**12)
 """A limit that misses the attainable extreme by this much, relatively, means the extreme."""
@@ -95,7 +94,7 @@ def _sums(numbers: Floats, rows: Iterable[WholeRow], bits: int) -> list[Fraction
         # of thousands of observables few are reported
         used = list(compress(range(len(row)), row))
         (whole,), exponent = integers(own[None, used])
-        top = sum(v * row[o] for v, o in zip(whole, used, strict=True))
+        top = dot(whole, compress(row, row))
         found.append(Fraction(top, total << (exponent + bits)))
     return found
 
@@ -127,7 +126,7 @@ def means(numbers: Floats, released: Scaled) -> list[Fraction]:
 
 def expected(weights: Floats, values: list[Fraction]) -> Fraction:
     """Σ_s π(s) v_s."""
-    return sum((Fraction(w) * v for w, v in zip(weights.tolist(), values, strict=True)), Fraction())
+    return Fraction(dot(map(Fraction, weights.tolist()), values))
 
 
 def objective(statement: Statement, released: Numerators) -> tuple[Fraction, Fraction]:
@@ -216,7 +215,7 @@ def at_places(spread: Spread, released: Numerators) -> tuple[Enclosed, Enclosed]
     low, high, shares = [], [], []
     for control, own in spread.weights:
         rows, total = [released.rows[k] for k in control], sum(own)
-        share = [sum(map(operator.mul, own, column)) for column in zip(*rows, strict=True)]
+        share = [dot(own, column) for column in zip(*rows, strict=True)]
         parts = [divmod(value << _FINER, total) for value in share]
         low.append(tuple(whole for whole, _ in parts))
         high.append(tuple(whole + (rest > 0) for whole, rest in parts))
@@ -244,8 +243,8 @@ def expected_loss(
     low = high = 0
     for (control, own), unit, paid in zip(spread.weights, mass, cost, strict=True):
         # Σ_α B_α Σ_o c_o N[α, o], the values B_α over their sum
-        terms = [sum(map(operator.mul, paid, released.rows[k])) for k in control]
-        top = unit * sum(map(operator.mul, own, terms)) << _SHARE_BITS
+        terms = [dot(paid, released.rows[k]) for k in control]
+        top = unit * dot(own, terms) << _SHARE_BITS
         share, rest = divmod(top, sum(own))
         low, high = low + share, high + share + (rest > 0)
     total = 1 << (released.bits + mass_bits + cost_bits + _SHARE_BITS)

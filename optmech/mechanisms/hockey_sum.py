@@ -44,19 +44,20 @@ def positive_part(values: Floats, weights: Floats, copies: int, nodes: int) -> I
     noise = (32 + 4 * copies + 2 * len(values)) * UNIT * copies * size
     if values.min() >= 0 or values.max() <= 0:
         mean = copies * size if values.min() >= 0 else 0.0
-        return _widened(mean, mean, noise)
+        return widened(mean, mean, noise)
     values, weights = _merged(values, weights)
     half = (copies + 1) // 2
     listed = math.comb(len(values) + half - 1, half)
     if half <= _MOST_FACTORS and listed <= _MOST_MULTISETS:
         exact = _halves(values, weights, copies)
         units = 2 * suffix_depth(listed) + 2 * depth(listed) + 8
-        return _widened(exact, exact, noise + units * UNIT * copies * size)
+        return widened(exact, exact, noise + units * UNIT * copies * size)
     found = _Lattice(values, weights, copies, nodes).bounds()
-    return _widened(found.lower, found.upper, noise)
+    return widened(found.lower, found.upper, noise)
 
 
-def _widened(lower: float, upper: float, by: float) -> Interval:
+def widened(lower: float, upper: float, by: float) -> Interval:
+    """An interval of numbers >= 0 whose ends may be off by so much."""
     return Interval(max(0.0, lower - by), upper + by)
 
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, ClassVar, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.edges import Edges
 from optmech.certificate.check import Check
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.certificate.statement import Family, Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import require_keys
+from optmech.exact.number import Exact
 
 Plain = Any
 WHERE = "multipliers"
@@ -148,9 +151,7 @@ def _joins(segments: Ints, statement: Statement) -> bool:
     """Whether they are pairs of secrets, of a statement about the worst loss."""
     return (
         statement.objective == "worst_loss"
-        and segments.ndim == 2
-        and segments.shape[1] == 2
-        and segments.dtype == np.int64
+        and is_array(segments, np.int64, (len(segments), 2))
         and bool(((segments >= 0) & (segments < statement.secrets)).all())
     )
 
@@ -232,3 +233,56 @@ def dense(plain: Plain, expected: tuple[int, int]) -> Floats:
         raise ProblemError("an entry is missing or given twice", where=WHERE)
     out[row, column] = values
     return out
+
+
+# a field that is no number >= 0 could pass for a pair without a limit, or for one of equal rows
+
+
+def is_array(values: object, kind: type, shape: tuple[int, ...]) -> TypeGuard[NDArray[Any]]:
+    """An array of numbers of this kind and shape."""
+    return type(values) is np.ndarray and values.dtype == kind and values.shape == shape
+
+
+def is_exact(value: object, *, signed: bool = False) -> bool:
+    """A number >= 0 with its exact value; where ``signed``, a rational one may be below."""
+    if type(value) is not Exact or (value.log_of is not None and value.log_of < 1):
+        return False
+    return value.factor >= 0 or (signed and value.log_of is None)
+
+
+def is_table(values: object, shape: tuple[int, ...], *, unlimited: bool = False) -> bool:
+    """Floats >= 0 of this shape: finite ones, or also inf where ``unlimited``."""
+    if not is_array(values, np.float64, shape) or not (values >= 0).all():
+        return False
+    return unlimited or bool(np.isfinite(values).all())
+
+
+def are_edges(values: object, shape: tuple[int, int]) -> bool:
+    """Edges of so many points with finite numbers >= 0, in order, each given once."""
+    if type(values) is not Edges or (values.count, values.count) != shape:
+        return False
+    i, j, count, size = values.i, values.j, values.count, (len(values),)
+    if not all(is_array(part, np.int64, size) for part in (i, j)):
+        return False
+    inside = all(bool(((part >= 0) & (part < count)).all()) for part in (i, j))
+    rising = bool((np.diff(i * count + j) > 0).all())
+    return inside and rising and is_table(values.value, size)
+
+
+def is_finite(values: object, shape: tuple[int, ...]) -> bool:
+    """Finite floats of any sign, of this shape."""
+    return is_array(values, np.float64, shape) and bool(np.isfinite(values).all())
+
+
+def is_mask(values: object, shape: tuple[int, ...]) -> bool:
+    """Truth values of this shape."""
+    return is_array(values, np.bool_, shape)
+
+
+def are_weights(rows: object, shape: tuple[int, int]) -> bool:
+    """Rows of finite floats >= 0, none of them zero; dense, or sparse with sorted entries that are
+    given once."""
+    if not isinstance(rows, sp.csr_array):
+        return is_table(rows, shape) and bool(np.asarray(rows).any(axis=1).all())
+    sound = rows.shape == shape and rows.has_canonical_format and is_table(rows.data, (rows.nnz,))
+    return sound and bool((np.asarray(rows.sum(axis=1)) > 0).all())

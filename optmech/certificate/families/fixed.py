@@ -11,8 +11,7 @@ import numpy as np
 from optmech.base.arrays import Bools, Ints
 from optmech.base.read_only import ReadOnly, record
 from optmech.certificate.check import Check
-from optmech.certificate.families import fits
-from optmech.certificate.families.base import Fitting, Trusted, trusted
+from optmech.certificate.families.base import Fitting, Trusted, is_array, is_mask, trusted
 from optmech.certificate.families.ratio import SAFE, Ratio, Scan
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.certificate.statement import Held, Statement
@@ -48,7 +47,7 @@ class Support(Given):
     allowed: Bools
 
     def fits(self, statement: Statement) -> Fitting:
-        return {"allowed": fits.mask(self.allowed, statement.loss.shape)}
+        return {"allowed": is_mask(self.allowed, statement.loss.shape)}
 
     def forced_zeros(self, zero: Bools) -> Bools:
         return zero | ~self.allowed
@@ -82,7 +81,7 @@ class Fixed(Given):
 
     def fits(self, statement: Statement) -> Fitting:
         rows = self.secrets
-        sound = type(rows) is np.ndarray and rows.dtype == np.int64 and rows.ndim == 1
+        sound = is_array(rows, np.int64, (len(rows),))
         proper = sound and bool((np.diff(rows) > 0).all() and rows[0] >= 0)
         whole = type(self.exact) is Numerators
         return {

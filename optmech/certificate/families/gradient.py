@@ -25,8 +25,15 @@ from optmech.base.arrays import Bools, Floats, slices
 from optmech.base.read_only import ReadOnly, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
-from optmech.certificate.families import fits
-from optmech.certificate.families.base import WHERE, Fitting, Plain, Trusted, trusted
+from optmech.certificate.families.base import (
+    WHERE,
+    Fitting,
+    Plain,
+    Trusted,
+    is_exact,
+    is_finite,
+    trusted,
+)
 from optmech.certificate.lagrangian import Bound, Lagrangian
 from optmech.certificate.statement import Spread, Statement
 from optmech.certificate.values import Scaled
@@ -253,9 +260,9 @@ class Gradient(ReadOnly, Trusted):
     def fits(self, statement: Statement) -> Fitting:
         spread = statement.spread
         return {
-            "epsilon": fits.exact(self.epsilon) and self.epsilon > 0,
+            "epsilon": is_exact(self.epsilon) and self.epsilon > 0,
             "mesh": type(self.mesh) is Mesh,
-            "places": fits.finite(self.places, (statement.secrets, 2)),
+            "places": is_finite(self.places, (statement.secrets, 2)),
             "mesh, a second time": spread is not None and spread.mesh is self.mesh,
             "objective": statement.objective == "expected_loss",
         }

@@ -14,13 +14,16 @@ from optmech.base.edges import Edges
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
-from optmech.certificate.families import fits
 from optmech.certificate.families.base import (
     WHERE,
     Fitting,
     Plain,
     Trusted,
+    are_edges,
     indices,
+    is_exact,
+    is_mask,
+    is_table,
     numbers,
     trusted,
 )
@@ -204,7 +207,7 @@ class Ratio(ReadOnly, Trusted):
     @cached_property
     def log_ratio(self) -> Floats:
         """ε · distance, rounded, (S, S)."""
-        return locked(rounded_product(self.epsilon, self.table))
+        return rounded_product(self.epsilon, self.table)
 
     @cached_property
     def factors(self) -> tuple[Floats, Floats]:
@@ -240,12 +243,12 @@ class Ratio(ReadOnly, Trusted):
         shape, given = (statement.secrets,) * 2, self.distance
         edges = self.edges is not None
         return {
-            "epsilon": fits.exact(self.epsilon),
-            "distance": fits.edges(given, shape)
+            "epsilon": is_exact(self.epsilon),
+            "distance": are_edges(given, shape)
             if edges
-            else fits.table(given, shape, unlimited=True),
+            else is_table(given, shape, unlimited=True),
             "window": self.window is None
-            or (not edges and fits.mask(self.window, statement.loss.shape)),
+            or (not edges and is_mask(self.window, statement.loss.shape)),
         }
 
     def forced_zeros(self, zero: Bools) -> Bools:

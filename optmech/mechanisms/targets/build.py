@@ -245,14 +245,13 @@ def _optimal(
     blank = frame.blank
     asked = Outputs(tuple(frame.inputs), frame.distance, blank.weights, rate, spare)
     found, arcs = asked.optimum(arcs)
-    seconds = time.perf_counter() - started
     design = replace(
         blank,
         plans=found.plans,
         epsilon=rate,
         delta=spare,
         multipliers=found.multipliers,
-        seconds=seconds,
+        seconds=time.perf_counter() - started,
     )
     return design, arcs
 
@@ -403,23 +402,18 @@ def target_problem(
             where="inputs",
             remedy="Give at least two; a single one is best reported as it is",
         )
-    rows: list[tuple[int, int]] = []
-    shares: list[Fraction] = []
-    for t, (share, lam) in enumerate(
-        zip(family.blank.weights.fractions, family.inputs, strict=True)
-    ):
-        rows += [(t, x) for x in lam.support]
-        shares += [share * lam.fractions[x] for x in lam.support]
-    count, used = len(rows), np.array(rows)
-    labels = family.blank.secrets.labels
-    pairs = Domain([(family.blank.names[t], labels[x]) for t, x in rows])
-    laws = np.zeros((len(family.inputs), count))
-    for t, lam in enumerate(family.inputs):
-        laws[t, used[:, 0] == t] = lam.weights[list(lam.support)]
+    inputs, blank = family.inputs, family.blank
+    rows = [(t, x) for t, lam in enumerate(inputs) for x in lam.support]
+    shares = [float(blank.weights[t] * inputs[t][x]) for t, x in rows]
+    pairs = Domain([(blank.names[t], blank.secrets.labels[x]) for t, x in rows])
+    first, second = np.array(rows).T
+    laws = np.zeros((len(inputs), len(rows)))
+    for t, lam in enumerate(inputs):
+        laws[t, first == t] = lam.weights[lam.support]
     return Problem(
-        Prior(pairs, [float(share) for share in shares]),
-        family.distance[used[:, 1]],
-        family.blank.observables,
+        Prior(pairs, shares),
+        family.distance[second],
+        blank.observables,
         constraints=[
             DistributionPrivacy(
                 epsilon,
