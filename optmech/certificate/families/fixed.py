@@ -16,7 +16,7 @@ from optmech.certificate.families.ratio import SAFE, Ratio, Scan
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.certificate.statement import Held, Statement
 from optmech.certificate.values import Scaled
-from optmech.exact.exponentials import at_most, exp_lower
+from optmech.exact.exponentials import at_most, exp_lower, exp_range
 from optmech.exact.numerators import Numerators
 
 
@@ -151,7 +151,8 @@ class Fixed(Given):
         observable, and by how much."""
         rows, scan = self.exact.rows, Scan(self.exact.matrix)
         among = np.ix_(self.secrets, self.secrets)
-        limited, factor = np.isfinite(ratio.table[among]), ratio.factors[0][among] * SAFE
+        distance = ratio.table[among]
+        limited, factor = np.isfinite(distance), exp_range(ratio.epsilon, distance)[0] * SAFE
         for k, s in enumerate(self.secrets.tolist()):
             others = [j for j in np.flatnonzero(limited[k]).tolist() if rows[j] != rows[k]]
             window = None if ratio.window is None else np.flatnonzero(ratio.window[s])

@@ -39,6 +39,7 @@ from optmech.certificate.statement import Spread, Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
+from optmech.exact.codec import placed
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_down
 from optmech.exact.numerators import Numerators, integers
@@ -112,8 +113,7 @@ class Edges(ReadOnly):
         out = []
         for (a, b, c), (kx, ky) in zip(self.mesh.corners, units, strict=True):
             x, y = places[a]
-            first = kx * (places[b][0] - x), ky * (places[b][1] - y)
-            second = kx * (places[c][0] - x), ky * (places[c][1] - y)
+            first, second = ((kx * (places[k][0] - x), ky * (places[k][1] - y)) for k in (b, c))
             out.append((first, second, first[0] * second[1] - first[1] * second[0]))
         return out
 
@@ -121,9 +121,8 @@ class Edges(ReadOnly):
     def floats(self) -> tuple[Floats, Floats, Floats]:
         """Sides and areas of the triangles as the nearest floats: (T, 2), (T, 2) and (T,)."""
         unit = 1 << self.exponent
-        flat = [(x / unit, y / unit, u / unit, v / unit) for (x, y), (u, v), _ in self.exact]
-        both = np.array(flat)
-        return both[:, :2], both[:, 2:], np.array([area / unit**2 for _, _, area in self.exact])
+        sides = np.array([[[c / unit for c in side] for side in sides] for *sides, _ in self.exact])
+        return sides[:, 0], sides[:, 1], np.array([area / unit**2 for *_, area in self.exact])
 
     def holds(self, rate: Fraction, released: Numerators, t: int, o: int) -> bool:
         """‖a d₂ − b d₁‖² <= ε² D² P[α]² at every control point α, in whole numbers: a, b the rises
@@ -175,7 +174,7 @@ def _scan(
 def _tightness(values: Floats, degree: int, edges: tuple[Floats, Floats], limit: Floats) -> Floats:
     """The largest ‖a d₂ − b d₁‖ over its limit, at least, (t, O), for values (t, n, O) at the
     control points; inf where digits may be lost."""
-    first, second = ([edge[:, 0, None, None], edge[:, 1, None, None]] for edge in edges)
+    first, second = (edge.T[:, :, None, None] for edge in edges)
     lengths = [np.hypot(*edge) for edge in (first, second)]
     terms = elements.rises(degree).astype(np.float64)
     a, b = terms[0] @ values, terms[1] @ values
@@ -218,12 +217,9 @@ class MeshMultipliers:
     def sizes(self, mesh: Mesh) -> Floats:
         """|w| D of every vector w, D twice the area of its triangle, (T, O, n): what ε p(o) at its
         control point counts for in the bound."""
-        unit, area = 1 << self.bits, Edges(mesh).floats[2]
-        found = [
-            [[_size(x, y, unit) for x, y in zip(w[::2], w[1::2], strict=True)] for w in part]
-            for part in self.vectors
-        ]
-        return np.array(found) * area[:, None, None]
+        vectors, area = np.array(self.vectors, dtype=np.float64), Edges(mesh).floats[2]
+        sizes = np.hypot(vectors[..., ::2], vectors[..., 1::2])
+        return np.ldexp(sizes, -self.bits) * area[:, None, None]
 
     @classmethod
     def rounded(cls, mesh: Mesh, multipliers: Floats) -> MeshMultipliers:
@@ -350,15 +346,15 @@ class Gradient(ReadOnly, Trusted):
         triangles, each = self.mesh.control.shape
         if type(bits) is not int or not 0 <= bits < _MOST_BITS or len(parts) != triangles:
             raise ProblemError("are not those of the mesh", where=WHERE)
-        dense = (_dense(part, 2 * each, statement.observables) for part in parts)
-        return MeshMultipliers(bits, tuple(dense))
 
+        def read(vector: Plain) -> tuple[int, ...] | None:
+            sound = len(vector) == 2 * each and any(vector)
+            sound = sound and all(type(v) is int and abs(v) < _MOST for v in vector)
+            return tuple(vector) if sound else None
 
-def _size(x: int, y: int, unit: int) -> float:
-    try:
-        return math.isqrt(x * x + y * y) / unit
-    except OverflowError:
-        return math.inf
+        empty = [(0,) * (2 * each)] * statement.observables
+        vectors = (placed(part, empty, read, WHERE, "are no vectors") for part in parts)
+        return MeshMultipliers(bits, tuple(vectors))
 
 
 def _row_costs(spread: Spread, costs: Floats) -> list[list[int]]:
@@ -396,17 +392,3 @@ def _charge(
                 rows[k][o] -= count * along
             for k, count in other[i]:
                 rows[k][o] += count * back
-
-
-def _dense(plain: Plain, numbers: int, reports: int) -> tuple[tuple[int, ...], ...]:
-    kept, vectors = plain
-    out = [(0,) * numbers] * reports
-    before = -1
-    if len(kept) != len(vectors):
-        raise ProblemError("lists of different lengths", where=WHERE)
-    for o, vector in zip(kept, vectors, strict=True):
-        whole = len(vector) == numbers and all(type(v) is int and abs(v) < _MOST for v in vector)
-        if type(o) is not int or not before < o < reports or not whole or not any(vector):
-            raise ProblemError(f"{o!r}: {vector!r} are no vectors", where=WHERE)
-        out[o], before = tuple(vector), o
-    return tuple(out)

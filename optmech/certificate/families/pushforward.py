@@ -102,10 +102,8 @@ class LiftedRatio(Pushed):
             for rows, totals in ((both[:count], sums[count:]), (both[count:], sums[:count]))
         )
         sides = (np.array([[v / unit for v in row] for row in rows]) for rows in (left, right))
-        scan = Scan(*sides)
-        factor = self.factors[0] * SAFE
-        for k in range(count):
-            scan.row(k, np.array([k]), factor[[k]], None)
+        scan, every = Scan(*sides), np.arange(count)
+        scan.ends(every, every, self.factors[0] * SAFE)
 
         def holds(k: int, _: int, o: int) -> bool:
             far = float(self.scale[k])
@@ -117,7 +115,8 @@ class LiftedRatio(Pushed):
             return at_most(*exactly, self.epsilon, far)
 
         words = "largest (λP)(o) / (e^r (λ'P)(o)) = {0:.15g}, inequality {1}, o={3}"
-        return scan.verdict("distribution privacy", self.index, holds, words)
+        size = scan.left.size
+        return scan.verdict("distribution privacy", self.index, size, holds, words)
 
     def charge(self, statement: Statement, lagrangian: Lagrangian, given: Floats) -> None:
         lagrangian.add_sums(self.left, self.right, self.factors[1], positive(given))
