@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from optmech.base import memory
-from optmech.base.arrays import Floats, Ints, slices
+from optmech.base.arrays import Floats, Ints, ends_of, normalised_rows, slices
 from optmech.base.read_only import record
 from optmech.designs.outer import Coarsening
 from optmech.engines import cones
@@ -173,7 +173,7 @@ class Places:
     ) -> Carried | None:
         """A mechanism that is private at every point of the plane, at ``rate`` for each unit of
         distance, on a mesh of about so many control points."""
-        low, high = self.plane.min(axis=0), self.plane.max(axis=0)
+        low, high = ends_of(self.plane)
         # a little more, so that rounding leaves no place outside
         more = 1e-9 * float((high - low).max()) + 8 * float(np.spacing(np.abs(self.plane).max()))
         wide = np.maximum(high - low, 1e-2 * float((high - low).max())) + more
@@ -227,10 +227,8 @@ class Places:
         best = ((weights[:, None] * columns).T @ self._loss).argmin(axis=1)
         reports, place = np.unique(best, return_inverse=True)
         merged = np.zeros((len(self), len(reports)))
-        for k, at in enumerate(place.tolist()):
-            merged[:, at] += columns[:, k]
-        merged /= merged.sum(axis=1, keepdims=True)
-        return Carried(merged, reports, given.source)
+        np.add.at(merged.T, place, columns.T)
+        return Carried(normalised_rows(merged), reports, given.source)
 
 
 def _plane(domain: Domain) -> Floats:

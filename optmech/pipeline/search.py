@@ -100,7 +100,8 @@ def over_secrets(
         from optmech.engines.structured.arrays import open_device
 
         open_device(chosen.device)
-    neighbour = None if start is None else require_fit(problem, start)
+    if start is not None:
+        require_fit(problem, start)
     statement = problem.statement
     session = Session(chosen.time_limit, progress, statement=statement, gap_asked=chosen.gap)
     reason = support_reason(statement) or closed_form_reason(statement)
@@ -108,11 +109,11 @@ def over_secrets(
         return make_design(problem, session, "closed form", "no search was needed", reason)
     if session.gap <= chosen.gap and session.release():
         return make_design(problem, session, "closed form", "the ratios are so large that it fits")
-    if neighbour is not None:
-        offer(session, neighbour)
+    if start is not None:
+        offer(session, start)
         if session.gap <= chosen.gap and session.release():
             return make_design(problem, session, "start", "the start is optimal here as well")
-    search = _Search(session, chosen, None if neighbour is None else hint(neighbour))
+    search = _Search(session, chosen, None if start is None else hint(start))
     with session.interruptible():
         reason = search.kept(search.whole, "")
         if session.matrix is not None and not session.release() and not session.interrupted:
@@ -410,9 +411,9 @@ def _chained(outer: Reduced, inner: Reduced) -> Reduced:
     )
 
 
-def require_fit(problem: Problem, start: Design) -> Design:
-    """``start``, whose matrix has the problem's shape. Raises ProblemError where it is one over
-    other numbers of secrets or observables, or for every point of a region."""
+def require_fit(problem: Problem, start: Design) -> None:
+    """Raise ProblemError where a start is one over other numbers of secrets or observables, or for
+    every point of a region."""
     if start.mesh is not None and start.mesh.is_region:
         raise ProblemError(
             "is a design for every point of a region, whose rows are not those of secrets",
@@ -427,7 +428,6 @@ def require_fit(problem: Problem, start: Design) -> Design:
             where="start",
             remedy="Start from a design over the same secrets and observables, or from none",
         )
-    return start
 
 
 def offer(session: Session, start: Design) -> None:
@@ -460,7 +460,6 @@ def _fitting(multipliers: Multipliers, old: Statement, new: Statement) -> Multip
         given.setdefault(family.signature(), []).append(part)
     fitting = [given.get(family.signature(), []) for family in new.families]
     families = tuple(parts.pop(0) if parts else None for parts in fitting)
-    shapes = [None if stated.target is None else stated.target.shape for stated in (old, new)]
-    same = old.objective == new.objective and shapes[0] == shapes[1]
-    same = same and old.loss_terms == new.loss_terms
+    same = old.objective == new.objective and old.loss_terms == new.loss_terms
+    same = same and np.shape(old.target) == np.shape(new.target)
     return Multipliers(families, multipliers.objective if same else None)

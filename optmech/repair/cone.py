@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optmech.base.arrays import Bools, Floats, Ints, slices
+from optmech.base.arrays import Bools, Floats, Ints, normalised_rows, slices
 from optmech.base.minplus import max_times, open_by, shortest_paths
 from optmech.base.read_only import record
 from optmech.certificate.bound import forced_zeros
@@ -142,7 +142,7 @@ class Cone:
             if filled is None:
                 return None
             out[members] = filled
-        return np.asarray(out / out.sum(axis=1, keepdims=True))
+        return normalised_rows(out)
 
     def _complete_component(self, part: Floats, members: Ints, cost: Floats) -> Floats | None:
         sums = part.sum(axis=1)

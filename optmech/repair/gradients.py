@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, normalised_rows
 from optmech.base.bisection import bisected
 from optmech.certificate.check import Check
 from optmech.certificate.families.gradient import check_gradients
@@ -27,8 +27,7 @@ _HALVINGS = 45
 def inside(mesh: Mesh, epsilon: float, matrix: Floats, margin: float = _MARGINS[0]) -> Floats:
     """Near ``matrix`` (rows, O), whose rows sum to one up to rounding: entries >= 0, rows with sum
     one, and ‖G_o[α]‖ <= (1 − margin) ε P[α,o] in every triangle, up to rounding."""
-    raised = np.maximum(matrix, 0.0)
-    raised = raised / raised.sum(axis=1, keepdims=True)
+    raised = normalised_rows(np.maximum(matrix, 0.0))
     constant = _missing(mesh, (1 - margin) * epsilon, raised)
     return np.asarray((raised + constant) / (1 + constant.sum()))
 

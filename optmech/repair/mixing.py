@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, normalised_rows
 from optmech.base.bisection import bisected
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers
@@ -56,8 +56,7 @@ def mix(given: Inequalities, matrix: Floats, anchor: Floats) -> Floats | None:
     """The point nearest to ``matrix`` on the segment to ``anchor`` that is feasible, or None."""
 
     def at(theta: float) -> Floats:
-        mixed = (1 - theta) * matrix + theta * anchor
-        return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+        return normalised_rows((1 - theta) * matrix + theta * anchor)
 
     if given.violation(anchor) > 0:
         return None
