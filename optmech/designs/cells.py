@@ -130,8 +130,7 @@ def write_geojson(
     4
     """
     found = features(design, report, reports=reports)
-    content = {"type": "FeatureCollection", "features": found}
-    write_atomically(path, json.dumps(content, allow_nan=False).encode())
+    write_atomically(path, json.dumps(_collection(found), allow_nan=False).encode())
     return len(found)
 
 
@@ -190,7 +189,7 @@ def explore(
         return {"fillColor": shade, "fillOpacity": 0.75, "color": "#55606e", "weight": 0.6}
 
     shown = folium.GeoJson(
-        {"type": "FeatureCollection", "features": found},
+        _collection(found),
         style_function=style,
         tooltip=folium.GeoJsonTooltip(fields=list(found[0]["properties"])[:8]),
     )
@@ -227,12 +226,14 @@ def _reports(design: Design, degrees: bool) -> Iterator[Feature]:
     joint = problem.prior.weights[:, None] * rows
     reported, paid = joint.sum(axis=0), (joint * problem.loss_matrix).sum(axis=0)
     for o, shape in enumerate(geometries(problem.observables, degrees=degrees)):
-        properties = {
-            "label": _label(problem.observables, o),
-            "reported": float(reported[o]),
-            "loss": float(paid[o] / reported[o]) if reported[o] > 0 else 0.0,
-        }
-        yield _feature(properties, shape)
+        share = float(reported[o])
+        loss = float(paid[o]) / share if share else 0.0
+        label = _label(problem.observables, o)
+        yield _feature({"label": label, "reported": share, "loss": loss}, shape)
+
+
+def _collection(features: list[Feature]) -> Feature:
+    return {"type": "FeatureCollection", "features": features}
 
 
 def _feature(properties: dict[str, Any], geometry: Any) -> Feature:

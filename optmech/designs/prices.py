@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -167,20 +167,17 @@ def of_pairs(design: Design, count: int = 10) -> tuple[PairPrice, ...]:
     problem, out = design.problem, []
     secrets, observables = problem.secrets.labels, problem.observables.labels
     for place in ranked[total[ranked] > 0].tolist():
-        own = np.flatnonzero(key == place)
-        best = own[found.value[own].argmax()]
         i, j = divmod(place, size)
-        allowed = float(design.problem.statement.log_ratio[i, j])
-        rate = float(-rates.sign * total[place])
-        o = int(found.o[best])
+        o = int(found.o[np.where(key == place, found.value, -np.inf).argmax()])
+        allowed = float(problem.statement.log_ratio[i, j])
         labels = (secrets[i], secrets[j], observables[o])
-        out.append(PairPrice(*labels, (i, j, o), allowed, rate))
+        out.append(PairPrice(*labels, (i, j, o), allowed, float(-rates.sign * total[place])))
     return tuple(out)
 
 
 def _parameters(constraint: Constraint) -> list[tuple[Parameter, float]]:
-    found = [(name, getattr(constraint, name, None)) for name in get_args(Parameter)]
-    return [(n, float(v)) for n, v in found if v is not None and not (n == "delta" and v == 0)]
+    found = ((name, getattr(constraint, name, None)) for name in get_args(Parameter))
+    return [(n, float(v)) for n, v in found if v is not None and (n, v) != ("delta", 0)]
 
 
 def _equality(constraint: Constraint) -> bool:
@@ -189,7 +186,7 @@ def _equality(constraint: Constraint) -> bool:
         return False
     scale = getattr(constraint, "scale", None)
     moves = scale is None or any(scale)
-    return moves and float(getattr(constraint, "epsilon", 1.0)) == 0
+    return moves and getattr(constraint, "epsilon", 1.0) == 0
 
 
 class _Rates:
@@ -206,16 +203,14 @@ class _Rates:
         self.scale = _objective_weight(self.statement, multipliers)
         self.found: dict[tuple[int, Parameter], float] = defaultdict(float)
         self.unknown = {
-            (index, "epsilon")
-            for index, constraint in enumerate(design.problem.constraints)
-            if _equality(constraint)
+            (index, "epsilon") for index, stated in enumerate(self.constraints) if _equality(stated)
         }
         self.pairs: PairMultipliers | None = None
         """Multipliers times e^r p(o|j): the derivative in r."""
         rates = list(self._ratios(pairs_of(self.statement, multipliers)))
         for family, given in multipliers.of(self.statement):
             if given is not None:
-                stated = design.problem.constraints[family.index]
+                stated = self.constraints[family.index]
                 rates += ((family.index, rate) for rate in self._charges(family, given, stated))
         for index, (parameter, rate) in rates:
             self.found[index, parameter] += rate / self.scale
@@ -276,7 +271,7 @@ class _Rates:
         if not plain or given is None:
             return
         pairs = self._charged(given, self.statement.log_ratio)
-        self.pairs = PairMultipliers(pairs.i, pairs.j, pairs.o, pairs.value / self.scale)
+        self.pairs = replace(pairs, value=pairs.value / self.scale)
         binding = np.argmin([part.log_ratio[pairs.i, pairs.j] for part in plain], axis=0)
         for k, part in enumerate(plain):
             own = pairs.take(binding == k)
@@ -284,11 +279,11 @@ class _Rates:
 
     def _charged(self, pairs: PairMultipliers, log_ratio: Floats) -> PairMultipliers:
         """z e^r p(o|j) in place of z, through logarithms as e^r alone may overflow."""
-        allowed = log_ratio[pairs.i, pairs.j]
-        right = self.matrix[pairs.j, pairs.o]
-        used = pairs.take(np.isfinite(allowed) & (pairs.value > 0) & (right > 0))
-        power = log_ratio[used.i, used.j] + np.log(self.matrix[used.j, used.o])
-        return PairMultipliers(used.i, used.j, used.o, np.exp(power + np.log(used.value)))
+        allowed, right = log_ratio[pairs.i, pairs.j], self.matrix[pairs.j, pairs.o]
+        used = np.isfinite(allowed) & (pairs.value > 0) & (right > 0)
+        kept = pairs.take(used)
+        power = allowed[used] + np.log(right[used]) + np.log(kept.value)
+        return replace(kept, value=np.exp(power))
 
     def _sums(self, part: LiftedRatio | Approximate, weight: Floats) -> float:
         """Σ_k scale_k e^{r_k} Σ_o weight_ko (right_k P)[o]."""
@@ -311,5 +306,4 @@ def _objective_weight(statement: Statement, multipliers: Multipliers) -> float:
     """What the bound divides by: worst-case losses enter with weights that need not sum to 1."""
     if statement.objective != "worst_loss" or multipliers.objective is None:
         return 1.0
-    total = float(np.maximum(multipliers.objective, 0.0).sum())
-    return total if total > 0 else 1.0
+    return float(np.maximum(multipliers.objective, 0.0).sum()) or 1.0

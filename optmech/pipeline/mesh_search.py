@@ -20,8 +20,8 @@ from optmech.exact.numerators import Numerators
 from optmech.lp.place_rows import PlaceRows
 from optmech.pipeline.session import Clock
 from optmech.problem.regions import gradient_in, over_places
-from optmech.repair.gradients import inside, released_inside, toward
-from optmech.repair.mixing import always_cheapest
+from optmech.repair.gradients import inside, released_inside
+from optmech.repair.mixing import always_cheapest, mix
 
 _ROUNDS = 12
 _ROOM = 0.05
@@ -274,8 +274,13 @@ class _Search:
         of the cheapest that always reports the same, or of the start."""
         mesh, rate = self.promise.mesh, float(self.promise.epsilon)
         own = inside(mesh, rate, matrix)
-        others = always_cheapest(self.costs), start
-        found = (toward(own, other, self.rows.excess, margin) for other in others)
+
+        def holds(near: Floats) -> bool:
+            return self.rows.excess(near) <= -margin
+
+        if holds(own):
+            return own
+        found = (mix(own, other, holds) for other in (always_cheapest(self.costs), start))
         return min((m for m in found if m is not None), key=self._value, default=start)
 
     def release(self, matrix: Floats) -> Numerators:

@@ -136,8 +136,7 @@ class Cone:
         """
         usable = np.asarray(self.allowed.all(axis=0))
         out = np.array(self.lifted.raised(matrix, usable))
-        for c in range(int(self.component.max()) + 1):
-            members = np.flatnonzero(self.component == c)
+        for members in members_of(self.component):
             filled = self._complete_component(out[members], members, cost[members])
             if filled is None:
                 return None
@@ -224,3 +223,8 @@ def components(tied: Bools) -> Ints:
     from scipy.sparse.csgraph import connected_components
 
     return np.asarray(connected_components(tied, directed=False)[1], np.int64)
+
+
+def members_of(component: Ints) -> list[Ints]:
+    """The secrets of every component."""
+    return [np.flatnonzero(component == c) for c in range(int(component.max()) + 1)]

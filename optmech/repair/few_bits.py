@@ -17,7 +17,7 @@ from optmech.base.read_only import record
 from optmech.certificate.statement import Statement
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
-from optmech.repair.cone import Cone
+from optmech.repair.cone import Cone, members_of
 from optmech.repair.equalities import Implied
 from optmech.repair.fixed_rows import HeldRows
 from optmech.repair.mixing import constant_anchors
@@ -136,8 +136,7 @@ def _rounded(statement: Statement, whole: WholeCone, matrix: Floats) -> Floats |
         out += np.ceil(cone.lifted.raised(out, usable) - out)
         missing = total - out.sum(axis=1)
         short = np.zeros(len(matrix))
-        for part in range(int(cone.component.max()) + 1):
-            members = np.flatnonzero(cone.component == part)
+        for members in members_of(cone.component):
             own = missing[members]
             if not own.any():
                 continue

@@ -4,12 +4,9 @@ Constants have no gradient: added to a column they raise what its gradient may b
 still have one sum (theory: "Privacy at every point").
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints, normalised_rows
-from optmech.base.bisection import bisected
 from optmech.certificate.check import Check
 from optmech.certificate.families.gradient import check_gradients
 from optmech.errors import VerificationError
@@ -21,7 +18,6 @@ from optmech.spaces.mesh import Mesh
 _MARGINS = (1e-10, 1e-8, 1e-6, 1e-4)
 _TRIES = 40
 """Of constants: every one makes some column's rounding sufficient."""
-_HALVINGS = 45
 
 
 def inside(mesh: Mesh, epsilon: float, matrix: Floats, margin: float = _MARGINS[0]) -> Floats:
@@ -102,19 +98,3 @@ def _rounded_rows(matrix: Floats, total: int) -> Ints:
     # rows whose floats do not sum to one exactly
     out[np.arange(len(out)), scaled.argmax(axis=1)] += total - out.sum(axis=1)
     return out
-
-
-def toward(
-    matrix: Floats, other: Floats, excess: Callable[[Floats], float], margin: float
-) -> Floats | None:
-    """The matrix with as little of ``other`` mixed in as leaves it inside convex constraints,
-    ``excess`` <= −margin, in floating point; None where that of ``other`` is larger."""
-    if excess(matrix) <= -margin:
-        return matrix
-    if excess(other) > -margin:
-        return None
-
-    def mixed(share: float) -> Floats:
-        return (1 - share) * matrix + share * other
-
-    return mixed(bisected(lambda share: excess(mixed(share)) <= -margin, 0.0, 1.0, _HALVINGS)[1])

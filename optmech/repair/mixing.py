@@ -5,7 +5,8 @@ Every constraint beyond the ratio cone is g(P) <= 0 with g convex, so on the seg
 feasible anchor A the feasible part is an interval that ends in A.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -52,35 +53,37 @@ def always_cheapest(cost: Floats) -> Floats:
     return matrix
 
 
-def mix(given: Inequalities, matrix: Floats, anchor: Floats) -> Floats | None:
-    """The point nearest to ``matrix`` on the segment to ``anchor`` that is feasible, or None."""
+def mix(matrix: Floats, anchor: Floats, holds: Callable[[Floats], bool]) -> Floats | None:
+    """The point nearest to ``matrix`` on the segment to ``anchor`` of which convex constraints
+    hold, in floating point; None where they do not hold of the anchor."""
 
     def at(theta: float) -> Floats:
         return normalised_rows((1 - theta) * matrix + theta * anchor)
 
-    if given.violation(anchor) > 0:
+    if not holds(anchor):
         return None
     low, high = 0.0, 1.0
     # violations are tiny: find the scale first, then bisect
     for exponent in range(-15, 0):
         theta = 10.0**exponent
-        if given.violation(at(theta)) <= 0:
+        if holds(at(theta)):
             high = theta
             break
         low = theta
-    return at(bisected(lambda theta: given.violation(at(theta)) <= 0, low, high, _STEPS, 1e-3)[1])
+    return at(bisected(lambda theta: holds(at(theta)), low, high, _STEPS, 1e-3)[1])
 
 
 def best_mixture(given: Inequalities, matrix: Floats, anchors: Iterable[Floats]) -> Floats | None:
     """The cheapest feasible mixture of ``matrix`` with one of the anchors."""
-    if given.violation(matrix) <= 0:
+
+    def holds(near: Floats) -> bool:
+        return given.violation(near) <= 0
+
+    if holds(matrix):
         return matrix
-    best, least = None, np.inf
-    for anchor in anchors:
-        mixed = mix(given, matrix, anchor)
-        if mixed is not None and (value := objective_value(given.statement, mixed)) < least:
-            best, least = mixed, value
-    return best
+    found = (mix(matrix, anchor, holds) for anchor in anchors)
+    mixed = (near for near in found if near is not None)
+    return min(mixed, key=partial(objective_value, given.statement), default=None)
 
 
 def first_matrix(statement: Statement, cone: Cone) -> Floats:

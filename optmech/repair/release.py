@@ -23,7 +23,7 @@ from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, enough_bits, integers
 from optmech.lp.flatten import Interior
 from optmech.lp.inequalities import Inequalities
-from optmech.repair.cone import components
+from optmech.repair.cone import components, members_of
 from optmech.repair.equalities import Implied
 
 _SHIFTS = tuple(range(48, 8, -4))
@@ -231,16 +231,14 @@ class _Equations:
         secrets = len(self.zero)
         used = np.array([[value != 0 for value in row] for row in self.common], dtype=float)
         used = used.reshape(len(self.common), secrets)
-        component = components(used.T @ used > 0)
         out = np.zeros(secrets, dtype=np.int64)
-        for c in range(int(component.max()) + 1):
-            rows = np.flatnonzero(component == c)
+        for rows in members_of(components(used.T @ used > 0)):
             size = np.where(self.zero[rows], 0.0, self.inside[rows]).min(axis=0)
             for o, equations in enumerate(self.more):
                 if any(equation[s] for equation in equations for s in rows.tolist()):
                     size[o] = 0.0
             out[rows] = int(size.argmax()) if size.max() > 0 else -1
-        return [int(o) for o in out]
+        return out.tolist()
 
 
 _Solver = tuple[list[list[int]], int, list[int]]
