@@ -222,46 +222,39 @@ class _Rates:
 
     def _charges(self, family: Trusted, given: Any, stated: Constraint) -> Iterator[_Rate]:
         """What the multipliers of one family say of its numbers."""
+        if isinstance(family, Ratio):
+            if family.window is not None:
+                inside = given.take(family.window[given.i, given.o])
+                pairs = self._charged(inside, family.log_ratio)
+                yield "epsilon", -_spent(pairs, family, stated)
+            return
+        if isinstance(family, Gradient):
+            near = self.rows[family.mesh.control]
+            yield "epsilon", -float(np.einsum("ton,tno->", given.sizes(family.mesh), near))
+            return
+        weight = np.maximum(getattr(given, "weight", given), 0.0)
+        spent = float(weight.sum())
         match family:
-            case Ratio():
-                if family.window is not None:
-                    inside = given.take(family.window[given.i, given.o])
-                    pairs = self._charged(inside, family.log_ratio)
-                    yield "epsilon", -_spent(pairs, family, stated)
             case LiftedRatio():
                 # else pairs of scale 0, whatever ε is
                 if getattr(stated, "divergence", "max") == "max":
-                    yield "epsilon", -self._sums(family, np.maximum(given, 0.0))
+                    yield "epsilon", -self._sums(family, weight)
             case Approximate():
-                weight = np.maximum(given.weight, 0.0)
                 if isinstance(stated, DistributionPrivacy) and stated.divergence == "tv":
                     # δ = ε · scale
-                    yield "epsilon", -float(weight.sum()) * family.delta / stated.epsilon
+                    yield "epsilon", -spent * family.delta / stated.epsilon
                     return
                 each = weight[:, None] * np.clip(given.test, 0.0, 1.0)
                 yield "epsilon", -self._sums(family, each)
-                yield "delta", -float(weight.sum())
+                yield "delta", -spent
             case Divergence():
-                yield "epsilon", -float(np.maximum(given.weight, 0) @ family.growth)
+                yield "epsilon", -float(weight @ family.growth)
             case Distortion():
-                yield "minimum", max(float(given.weight), 0.0)
-            case Leakage():
-                rate = max(float(given.weight), 0.0)
-                if family.natural:
-                    rate *= float(np.exp(min(float(family.maximum), 700.0)))
-                yield "maximum", -rate
-            case LossLimit():
-                spent = np.maximum(np.atleast_1d(given), 0.0)
-                yield "maximum", -float(spent[: None if family.per_secret else 1].sum())
-            case Information():
-                yield "maximum", -max(float(given.weight[0]), 0.0)
-            case Gradient():
-                paid = np.einsum(
-                    "ton,tno->", given.sizes(family.mesh), self.rows[family.mesh.control]
-                )
-                yield "epsilon", -float(paid)
-            case Bias():
-                yield "maximum", -float(np.maximum(given, 0.0).sum())
+                yield "minimum", spent
+            case Leakage() if family.natural:
+                yield "maximum", -spent * float(np.exp(min(float(family.maximum), 700.0)))
+            case Leakage() | LossLimit() | Information() | Bias():
+                yield "maximum", -spent
             case _:
                 raise ProblemError(f"{family.kind!r} has no price", where="prices")
 

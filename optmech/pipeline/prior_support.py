@@ -73,8 +73,7 @@ class _Bounds:
 
     def added(self, matrix: Floats, rows: Ints, loss: Floats) -> Floats:
         """The rows as if added one by one, nearest first; ``matrix`` where some cannot be."""
-        present = np.ones(len(matrix), dtype=bool)
-        present[rows] = False
+        present = ~np.isin(np.arange(len(matrix)), rows)
         out = np.array(matrix)
         near = self.cone.log_ratio[np.ix_(rows, np.flatnonzero(present))].min(
             axis=1, initial=np.inf
@@ -107,16 +106,14 @@ class _Bounds:
     def _best(self, matrix: Floats, s: int, present: np.ndarray, cost: Floats) -> Floats | None:
         """The cheapest row s within the ratios to the rows present: from its lower limits, filled
         up in the order of cost. None where there is no such row."""
-        others = np.flatnonzero(present)
-        others = others[others != s]
+        others = np.flatnonzero(present & (np.arange(len(present)) != s))
         low = np.zeros(matrix.shape[1])
         high = np.where(self.cone.allowed[s], 1.0, 0.0)
         rows = matrix[others]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for factor, window in [(self.factor, None), *self.windows]:
-                above = np.where(
-                    factor[s, others][:, None] > 0, rows / factor[s, others][:, None], 1.0
-                )
+                share = factor[s, others][:, None]
+                above = np.where(share > 0, rows / share, 1.0)
                 below = factor[others, s][:, None] * rows
                 if window is not None:
                     above = np.where(window[s], above, 1.0)
@@ -134,10 +131,8 @@ class _Bounds:
             return None
         order = np.argsort(np.where(high > 0, cost, np.inf), kind="stable")
         room = (high - low)[order]
-        filled = np.minimum(room, np.maximum(rest - (np.cumsum(room) - room), 0.0))
-        out = np.array(low)
-        out[order] += filled
-        return out
+        low[order] += np.minimum(room, np.maximum(rest - (np.cumsum(room) - room), 0.0))
+        return low
 
 
 def _exact(released: Numerators, matrix: Floats, moved: np.ndarray) -> Numerators:
