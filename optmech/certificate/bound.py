@@ -101,7 +101,7 @@ def _add_objective(lagrangian: Lagrangian, statement: Statement, multipliers: Mu
             for rows, costs in (statement.segments.T, statement.segments.T[::-1]):
                 np.add.at(part, rows, halves * statement.loss[costs])
             most = np.bincount(statement.segments.ravel()).max()
-            lagrangian.add(part, part, float(most) + 2.0)
+            lagrangian.add(part, part, most + 2.0)
     else:
         assert statement.target is not None
         played = multipliers.objective

@@ -181,10 +181,10 @@ def explore(
             f"there is no {name!r}", where="column", remedy=f"Use one of {', '.join(known)}"
         )
     values = np.array([feature["properties"][name] for feature in found])
-    top = float(values.max()) or 1.0
+    top = values.max() or 1.0
 
     def style(feature: Feature) -> dict[str, Any]:
-        share = float(np.sqrt(max(feature["properties"][name], 0.0) / top))
+        share = np.sqrt(max(feature["properties"][name], 0.0) / top)
         shade = _SHADES[min(int(share * len(_SHADES)), len(_SHADES) - 1)]
         return {"fillColor": shade, "fillOpacity": 0.75, "color": "#55606e", "weight": 0.6}
 
@@ -273,7 +273,7 @@ def _triangles(design: Design, report: Hashable | None, degrees: bool) -> Iterat
             remedy="Name one of them",
         )
     for t, (ring, row) in enumerate(zip(corners, values, strict=True)):
-        best = int(row.argmax())
+        best = row.argmax()
         properties = {
             "triangle" if mesh.is_region else "segment": t,
             "likeliest": names[best],

@@ -214,7 +214,7 @@ class Coarsening:
         # there are none where one report is the best everywhere
         for given in multipliers.families:
             if isinstance(given, PairMultipliers):
-                room = _LEFT_OUT * float(np.maximum(given.value, 0.0).sum())
+                room = _LEFT_OUT * np.maximum(given.value, 0.0).sum()
                 kept = few_digits(given, room, _BITS)
         first, second = np.unique(np.stack([kept.i, kept.j]), axis=1)
         witness = witness_of(*self._given, cells, (first, second), boxes=self.boxes)

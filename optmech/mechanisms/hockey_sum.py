@@ -92,6 +92,11 @@ def _multisets(values: Floats, weights: Floats, size: int) -> tuple[Floats, Floa
     return values[picks].sum(axis=1), weights[picks].prod(axis=1) * orders
 
 
+def _norm(values: Floats) -> float:
+    """The 2-norm."""
+    return float(np.sqrt((values**2).sum()))
+
+
 def fourier_error(size: int, power: int, norm: float, result: float) -> float:
     """Bounds the 2-norm of the error of an inverse transform of a product of ``power`` transforms
     of laws of 2-norm at most ``norm``; ``result`` is the 2-norm of what came out.
@@ -145,11 +150,11 @@ class CyclicSums:
 
         n, size = self.copies, self.nodes
         law = np.bincount(self.atoms % size, weights=self.mass, minlength=size)
-        norm = float(np.sqrt((law**2).sum()))
+        norm = _norm(law)
         power = irfft(rfft(law) ** n, size)
         places: Floats = (self.first + np.arange(size, dtype=np.float64)) * self.step
         cyclic = np.maximum(np.roll(power, -(self.first % size)), 0.0)
-        return places, cyclic, fourier_error(size, n, norm, float(np.sqrt((power**2).sum())))
+        return places, cyclic, fourier_error(size, n, norm, _norm(power))
 
     @cached_property
     def outside(self) -> tuple[float, float]:
@@ -175,7 +180,7 @@ class _Lattice(CyclicSums):
         """The interval; see the module's docstring for why it holds."""
         places, cyclic, fourier = self.law
         positive = np.maximum(places, 0.0)
-        blur = fourier * float(np.sqrt((positive**2).sum()))
+        blur = fourier * _norm(positive)
         outside, beyond = self.outside
         mean = float(total(cyclic * positive))
         rounding = 2 * depth(self.nodes) * UNIT * mean
@@ -235,7 +240,7 @@ def _rates(values: Floats) -> list[float]:
 def _log_moment(values: Floats, weights: Floats, rate: float) -> float:
     """ln E e^{rate Y}, rounded up a little."""
     shift = rate * float(values.max())
-    return shift + math.log(float(weights @ np.exp(rate * values - shift))) + 1e-12
+    return shift + math.log(weights @ np.exp(rate * values - shift)) + 1e-12
 
 
 def expected_log(
@@ -258,25 +263,25 @@ def expected_log(
     step = terms * float(values.max()) / (nodes - 2 * terms - 2)
     one, many = (np.bincount(*spread(values / step, p), nodes) for p in (first, others))
     law = np.maximum(irfft(rfft(one) * rfft(many) ** copies, nodes), 0.0)
-    norms = [float(np.sqrt((part**2).sum())) for part in (one, many, law)]
+    norms = [*map(_norm, (one, many, law))]
     blur_unit = fourier_error(nodes, terms, max(norms[:2]), norms[2])
     least = float(values[(values > 0) & (first + others > 0)].min())
     sums = np.arange(nodes) * step
     logs = np.log(np.maximum(sums, least)) + np.minimum(sums - least, 0.0) / least
     # the law has mass one: a constant may be taken off before errors are multiplied
-    centre = math.log(max(float(total(law * sums)), least))
+    centre = math.log(max(total(law * sums), least))
     centred = law * (logs - centre)
-    blur = blur_unit * float(np.sqrt(((logs - centre) ** 2).sum()))
+    blur = blur_unit * _norm(logs - centre)
     blur += 2 * depth(nodes) * UNIT * float(np.abs(centred).sum())
     # no sum is outside these: probabilities that are a little off move the mean by no more
-    low, high = math.log(least), math.log(terms * float(values.max()))
+    low, high = math.log(least), math.log(terms * values.max())
     off = terms * (units + 2 * len(values)) + 16
     blur += off * UNIT * (1 + abs(centre) + max(abs(low), abs(high)))
     reach, chance = spread_reach(terms, step)
     with np.errstate(over="ignore", invalid="ignore"):
         curvature = (reach / np.maximum(sums - reach, least)) ** 2 / 2
         lost = float(total(law * curvature)) * (1 + 2.0**-40)
-        lost += blur_unit * float(np.sqrt((curvature**2).sum()))
+        lost += blur_unit * _norm(curvature)
     if chance:
         farthest = terms * step / least
         lost += chance * farthest * farthest / 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import secrets as entropy
 from collections.abc import Callable, Hashable
+from functools import partial
 
 import numpy as np
 
@@ -163,11 +164,7 @@ class Tupling(Shown):
             noise = 0.0 if value == math.inf else UNIT * (self._units() + 8 * value)
             return widened(value, value, noise)
         p, q = self._outputs(lam0, lam1)
-
-        def curve(epsilon: float, nodes: int) -> Interval:
-            return self._both_ways(p, q, epsilon, nodes)
-
-        return _invert(curve, budget)
+        return _invert(partial(self._both_ways, p, q), budget)
 
     def repeated_delta(
         self,
@@ -198,10 +195,7 @@ class Tupling(Shown):
         reach = min(self.epsilon(lam0, lam1, 0).upper, _REACH)
         low = high = 0.0
         for a, b, unseen in ((p, q, ~wide[1].positive), (q, p, ~wide[0].positive)):
-
-            def curve(factor: float, a: Floats = a, b: Floats = b) -> Interval:
-                return self._one_way(a, b, factor, places)
-
+            curve = partial(self._one_way, a, b, nodes=places)
             never = self._never(a, unseen)
             bounds = delta_of_curve(curve, reach, rate, k=count, knots=fine, never=never)
             low, high = max(low, bounds[0]), max(high, bounds[1])

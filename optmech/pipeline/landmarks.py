@@ -66,11 +66,11 @@ class Landmarks:
         order = np.argsort(cells, kind="stable")
         for group in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
             mass = prior[group]
-            total = float(mass.sum())
+            total = mass.sum()
             share = mass / total if total > 0 else np.full(len(group), 1 / len(group))
             middle = points[group].mean(axis=0)
             away = ((points[group] - middle) ** 2).sum(axis=1)
-            chosen.append(int(group[away.argmin()]))
+            chosen.append(group[away.argmin()])
             weight.append(total)
             mean.append(share @ cost[group])
         return cls(np.array(chosen), np.array(weight), np.array(mean))
@@ -175,10 +175,11 @@ class Places:
         distance, on a mesh of about so many control points."""
         low, high = ends_of(self.plane)
         # a little more, so that rounding leaves no place outside
-        more = 1e-9 * float((high - low).max()) + 8 * float(np.spacing(np.abs(self.plane).max()))
-        wide = np.maximum(high - low, 1e-2 * float((high - low).max())) + more
+        size = (high - low).max()
+        more = 1e-9 * size + 8 * np.spacing(np.abs(self.plane).max())
+        wide = np.maximum(high - low, 1e-2 * size) + more
         low, high = 0.5 * (low + high - wide), 0.5 * (low + high + wide)
-        width = math.sqrt(float(np.prod(wide)) * _DEGREE**2 / rows)
+        width = math.sqrt(np.prod(wide) * _DEGREE**2 / rows)
         mesh = Mesh.grid((*low.tolist(), *high.tolist()), width, degree=_DEGREE)
         program = cones.ConeProgram.of(mesh, rate)
         memory.require(
@@ -221,7 +222,7 @@ class Places:
         index = np.arange(len(self))
         total = least_level(sums, lambda part: self.limits(part[:, None], index))
         missing = total - sums
-        cheapest = int(((weights * missing) @ self._loss[:, given.reports]).argmin())
+        cheapest = ((weights * missing) @ self._loss[:, given.reports]).argmin()
         columns = columns / total
         columns[:, cheapest] += missing / total
         best = ((weights[:, None] * columns).T @ self._loss).argmin(axis=1)

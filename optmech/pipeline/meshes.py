@@ -199,7 +199,7 @@ def _on_mesh(
     if len(statement.families) > 1:
         return solve_beside(statement, cone_program, costs, gap, stop, threads), ()
     # a report that is always made is private everywhere, and no loss of 0 is private otherwise
-    cheapest = int(costs.sum(axis=0).argmin())
+    cheapest = costs.sum(axis=0).argmin()
     matrix, found = always_cheapest(costs), None
     notes: tuple[str, ...] = ()
     if costs[:, cheapest].any():

@@ -91,13 +91,13 @@ class _Bounds:
         out = np.array(matrix)
         present = np.ones(len(matrix), dtype=bool)
         finite = np.where(np.isfinite(loss), loss, 0.0)
-        value = float((finite[rows] * out[rows]).sum())
+        value = (finite[rows] * out[rows]).sum()
         for _ in range(_SWEEPS):
             for s in rows.tolist():
                 best = self._best(out, s, present, loss[s])
                 if best is not None and finite[s] @ best < finite[s] @ out[s]:
                     out[s] = best
-            now = float((finite[rows] * out[rows]).sum())
+            now = (finite[rows] * out[rows]).sum()
             if now >= value * (1 - _PROGRESS):
                 break
             value = now

@@ -104,20 +104,20 @@ def partition(points: Floats, mass: Floats, count: int, members: int = MEMBERS) 
     is largest, which the error of the bound follows."""
 
     def error(group: Ints) -> float:
-        size = float((np.ptp(points[group], axis=0) ** 2).sum())
+        size = (np.ptp(points[group], axis=0) ** 2).sum()
         return np.inf if len(group) > members and size > 0 else float(mass[group].sum()) * size
 
     groups = [np.arange(len(points))]
     errors = [error(groups[0])]
     while True:
-        k = int(np.argmax(errors))
+        k = np.argmax(errors)
         if errors[k] <= 0 or (len(groups) >= count and errors[k] < np.inf):
             break
         group = groups[k]
-        wide = int(np.argmax(np.ptp(points[group], axis=0)))
+        wide = np.argmax(np.ptp(points[group], axis=0))
         order = group[np.argsort(points[group, wide], kind="stable")]
         middle = 0.5 * (points[order[0], wide] + points[order[-1], wide])
-        half = int(np.clip(np.searchsorted(points[order, wide], middle), 1, len(order) - 1))
+        half = np.clip(np.searchsorted(points[order, wide], middle), 1, len(order) - 1)
         groups[k], later = order[:half], order[half:]
         groups.append(later)
         errors[k] = error(groups[k])
@@ -275,12 +275,12 @@ def radii(ratio: Floats) -> Floats:
     then within factors e^{±f_s} of one level."""
     both = np.maximum(ratio, ratio.T)
     np.fill_diagonal(both, 0.0)
-    f = np.full(len(both), 0.5 * float(both.max(initial=0.0)))
+    f = np.full(len(both), 0.5 * both.max(initial=0.0))
     for _ in range(_SWEEPS):
         f = np.maximum(0.5 * (f + (both - f).max(axis=1)), 0.0)
-    missing = float((both - f[:, None] - f).max(initial=0.0))
+    missing = (both - f[:, None] - f).max(initial=0.0)
     # two roundings in the sums above, and two in whoever adds these, of such numbers
-    return up(f + max(0.5 * missing, 0.0) + 16 * UNIT * float(both.max(initial=0.0)))
+    return up(f + 0.5 * missing + 16 * UNIT * both.max(initial=0.0))
 
 
 def box_radii(members: Members, limits: Limits) -> list[Floats]:

@@ -178,7 +178,7 @@ def _anchors(pair: Ints, kinds: Ints) -> tuple[int, ...] | None:
     for _ in range(_MOST_ANCHORS):
         tried = [(*anchors, a) for a in rare]
         apart = [_kinds(_seen_from(pair, kinds, some)).max() + 1 for some in tried]
-        anchors = tried[int(np.argmax(apart))]
+        anchors = tried[np.argmax(apart)]
         if max(apart) == len(kinds):
             return anchors
     return None

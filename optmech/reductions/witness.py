@@ -63,10 +63,10 @@ class Plans:
         """The inverse, for plans between so many members each. Raises ProblemError where the lists
         do not fit."""
         body = _object(plain, {"arcs", "target", "share"})
-        arcs, each = _whole(body["arcs"], int(sources.sum())), np.repeat(targets, sources)
+        arcs, each = _whole(body["arcs"], sources.sum()), np.repeat(targets, sources)
         if (arcs > each).any():
             raise ProblemError("has more arcs than places that they lead to", where=_WHERE)
-        count = int(arcs.sum())
+        count = arcs.sum()
         found = cls(arcs, _whole(body["target"], count), _whole(body["share"], count))
         if (found.target >= np.repeat(each, arcs)).any() or (found.share == 0).any():
             raise ProblemError("has arcs that lead nowhere", where=_WHERE)
@@ -100,7 +100,7 @@ def read_witness(plain: dict[str, Plain], prior: Prior, cells: Ints, observables
     members = Members.of(prior, cells, len(cells))
     counts = members.counts
     require(
-        100.0 * float(counts.max()) ** 2,
+        100.0 * counts.max() ** 2,
         what=f"a cell of {counts.max():,} places",
         where=_WHERE,
         remedy="Use smaller cells",
@@ -210,7 +210,7 @@ def _listed(asked: Iterable[tuple[Ints, Floats, Logs, Logs]], sources: Ints) -> 
         return Plans(nothing, nothing, nothing)
     where = np.concatenate(place)
     order = np.argsort(where, kind="stable")
-    arcs_each = np.bincount(where, minlength=int(starts[-1]))
+    arcs_each = np.bincount(where, minlength=starts[-1])
     return Plans(arcs_each, np.concatenate(target)[order], np.concatenate(share)[order])
 
 
@@ -225,13 +225,13 @@ class _Places:
         bounds = begins(self.plans.arcs)
         ends = np.cumsum(self.sources)
         self._begin, self._end = bounds[ends - self.sources], bounds[ends]
-        within = np.arange(int(self.sources.sum())) - np.repeat(ends - self.sources, self.sources)
+        within = np.arange(self.sources.sum()) - np.repeat(ends - self.sources, self.sources)
         self._source = np.repeat(within, self.plans.arcs)
 
     def arcs(self, part: Ints) -> Arcs:
         """Some of the plans, padded with shares of 0."""
         begin, length = self._begin[part], (self._end - self._begin)[part]
-        step = np.arange(int(length.max(initial=1)))
+        step = np.arange(length.max(initial=1))
         used = step < length[:, None]
         if not used.any():
             nothing = np.zeros(used.shape, dtype=np.int64)

@@ -157,7 +157,7 @@ class Cone:
             total, part, sums = 1.0, np.zeros_like(part), np.zeros_like(sums)
         missing = np.maximum(total - sums, 0.0)
         missing = max_times(ratios, missing[:, None])[:, 0]
-        cheapest = usable[int((missing @ cost[:, usable]).argmin())]
+        cheapest = usable[(missing @ cost[:, usable]).argmin()]
         out = part / total
         out[:, cheapest] += missing / total
         return out
@@ -202,7 +202,7 @@ def _shrunk(log_ratio: Floats, loose: float) -> Floats:
     distances again: the margin is relative."""
     some = log_ratio[(log_ratio > 2 * MARGIN) & np.isfinite(log_ratio)]
     room = MARGIN + 2 * loose
-    share = float(np.clip(room / some.min(initial=1.0), _LEAST_SHARE, _MOST_SHARE))
+    share = np.clip(room / some.min(initial=1.0), _LEAST_SHARE, _MOST_SHARE)
     with np.errstate(invalid="ignore"):
         tight = _clamped(log_ratio * (1 - share), log_ratio)
     np.fill_diagonal(tight, np.inf)

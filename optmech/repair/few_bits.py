@@ -113,7 +113,7 @@ def _candidates(
             for merged in _merged(statement, whole, matrix)
             if (rounded := _rounded(statement, whole, merged)) is not None
         ]
-        yield from sorted(found, key=lambda n: float((statement.cost * n.matrix).sum()))
+        yield from sorted(found, key=lambda n: (statement.cost * n.matrix).sum())
         return
     for share in _MIXTURES:
         for anchor in others if share else (matrix,):
@@ -150,7 +150,7 @@ def _rounded(statement: Statement, whole: WholeCone, matrix: Floats) -> Floats |
             if least > 0 or not whole.holds(vector):
                 short[members] = max(1.0, np.ceil(1.05 * least))
                 continue
-            cheapest = free[int((own @ statement.cost[np.ix_(members, free)]).argmin())]
+            cheapest = free[(own @ statement.cost[np.ix_(members, free)]).argmin()]
             out[members, cheapest] += own
         if not short.any():
             return out
@@ -184,7 +184,7 @@ def _merged(statement: Statement, whole: WholeCone, matrix: Floats) -> Iterator[
     before = len(used)
     for share in _SHARES:
         kept = leaving > share * keeping
-        kept[int(columns.sum(axis=0).argmax())] = True
+        kept[columns.sum(axis=0).argmax()] = True
         if kept.sum() == before:
             continue
         before = int(kept.sum())

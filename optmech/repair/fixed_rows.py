@@ -108,7 +108,7 @@ class HeldRows:
         sums, least = out[free].sum(axis=1), low[free].sum(axis=1)
         over = sums > 1
         if over.any() and (least[over] < 1).all():
-            share = float(((sums - 1)[over] / (sums - least)[over]).max())
+            share = ((sums - 1)[over] / (sums - least)[over]).max()
             out = (1 - share) * out + share * low
         out[self.held.secrets] = self.held.matrix
         return out

@@ -73,7 +73,7 @@ def few_bits_inside(
     own = inside(mesh, float(epsilon), matrix)
     constant = np.zeros(own.shape[1], dtype=np.int64)
     for _ in range(_TRIES):
-        left = total - int(constant.sum())
+        left = total - constant.sum()
         if left <= 0:
             return None
         whole = _rounded_rows(own, left) + constant

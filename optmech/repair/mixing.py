@@ -37,7 +37,7 @@ def constant_anchors(statement: Statement, matrix: Floats) -> Iterator[Floats]:
         return
     costs = np.where(usable, statement.prior @ statement.loss, np.inf)
     cheapest = np.zeros(statement.observables)
-    cheapest[int(costs.argmin())] = 1.0
+    cheapest[costs.argmin()] = 1.0
     marginal = np.where(usable, matrix.mean(axis=0), 0.0)
     uniform = usable / usable.sum()
     for row in (marginal, cheapest, uniform):

@@ -172,7 +172,7 @@ class _Equations:
         zero = given.log_ratio == 0
         same = components(zero & zero.T)
         first = np.unique(same, return_index=True)[1][same]
-        self.common = [_tie(secrets, int(i), s) for s, i in enumerate(first) if i != s]
+        self.common = [_tie(secrets, i, s) for s, i in enumerate(first) if i != s]
         self.common += map(tuple, differences(given))
         self.more: list[list[Equation]] = [[] for _ in range(observables)]
         for i, j, o in _tied_entries(inside):
@@ -237,7 +237,7 @@ class _Equations:
             for o, equations in enumerate(self.more):
                 if any(equation[s] for equation in equations for s in rows.tolist()):
                     size[o] = 0.0
-            out[rows] = int(size.argmax()) if size.max() > 0 else -1
+            out[rows] = size.argmax() if size.max() > 0 else -1
         return out.tolist()
 
 
@@ -256,7 +256,7 @@ def _solution(values: Floats, solver: _Solver, bits: int, free: Ints) -> list[in
     for s, step in zip(free.tolist(), steps, strict=True):
         out[s] = step * den
     for row, k in zip(table, pivots, strict=True):
-        out[int(free[k])] = -sum(v * step for v, step in zip(row, steps, strict=True))
+        out[free[k]] = -sum(v * step for v, step in zip(row, steps, strict=True))
     return out
 
 

@@ -61,7 +61,7 @@ class LossLimit(ReadOnly, Trusted):
             cheapest = np.where(statement.allowed, self.loss, np.inf).min(axis=1)
             cheapest = np.where(np.isfinite(cheapest), cheapest, 0.0)
             if self.per_secret:
-                return Fraction(float(cheapest.max()))
+                return Fraction(cheapest.max())
             return values.expected(statement.prior, [Fraction(v) for v in cheapest.tolist()])
 
         return statement.once(self, compute)

@@ -166,7 +166,7 @@ class Approximate(Pushed):
         allowed = bracket(self.delta)[0]
         # cut, so that no digit lost to underflow is blown up; a lower factor is safe
         factor = np.minimum(self.factors[0], 2.0**100)
-        widest = int(max(np.diff(self.left.indptr).max(), np.diff(self.right.indptr).max()))
+        widest = max(np.diff(side.indptr).max() for side in (self.left, self.right))
         slack = (2 * widest + 16) * UNIT
         worst, undecided = 0.0, []
         for part in slices(len(factor), ends[0].size, 2**22):
@@ -219,7 +219,7 @@ class Approximate(Pushed):
 
 def _combined(side: sp.csr_array, k: int, released: Scaled) -> tuple[Sequence[int], int]:
     """Row k of a sparse matrix of distributions times N, and its sum, on one scale."""
-    chosen = slice(int(side.indptr[k]), int(side.indptr[k + 1]))
+    chosen = slice(*side.indptr[k : k + 2])
     weights, secrets = side.data[chosen], side.indices[chosen].tolist()
     if len(secrets) == 1:
         return released.rows[secrets[0]], 1

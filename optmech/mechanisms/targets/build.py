@@ -459,7 +459,7 @@ def target_mechanisms(design: Design, secrets: Domain | None = None) -> dict[str
             remedy="Give one of om.solve(om.mechanisms.target_problem(...))",
         )
     matrix = design.mechanism.matrix
-    laws = {pairs[int(law.argmax())][0]: law for pair in stated.pairs for law in pair}
+    laws = {pairs[law.argmax()][0]: law for pair in stated.pairs for law in pair}
     found: dict[str, Mechanism] = {}
     for name, law in laws.items():
         own = {label: row for (t, label), row in zip(pairs, matrix, strict=True) if t == name}

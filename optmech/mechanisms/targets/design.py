@@ -362,7 +362,7 @@ def conditional(plan: RationalPlan, distance: Floats, outside: Outside) -> Ratio
         elif outside == "target":
             rows[x] = list(plan.second.units)
         else:
-            rows[x][support[int(distance[x, support].argmin())]] = 1
+            rows[x][support[distance[x, support].argmin()]] = 1
     return RationalRows(tuple(map(tuple, rows)))
 
 
