@@ -89,7 +89,7 @@ class Lagrangian:
     def below(self) -> tuple[Floats, Floats]:
         """Numbers that the exact L is not below, (S, O): what this machine's arithmetic proves, and
         what is to be reported (``Bound``)."""
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             # the difference is rounded, too
             proved, value = (self.terms - k * self.error for k in (1, _MARGINS))
             return np.nextafter(proved, -np.inf), np.nextafter(value, -np.inf)
@@ -99,7 +99,7 @@ class Lagrangian:
         ``held`` its value there, the only one that it has."""
         if self.spread is not None:
             return self.spread(self, allowed)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             error = self.error
             low = [
                 np.where(allowed, self.terms - k * error, np.inf).min(axis=1) for k in (1, _MARGINS)
@@ -161,7 +161,7 @@ def mixture(strategy: Floats) -> tuple[Floats, float]:
 
 def _shares(guesses: Floats) -> Floats:
     """Rows divided by their sums; equal shares where the sum is no number to divide by."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         totals = guesses.sum(axis=1, keepdims=True)
     usable = np.isfinite(totals) & (totals > 2.0**-900)
     equal = 1.0 / guesses.shape[1]

@@ -278,7 +278,7 @@ def expected_log(
     off = terms * (units + 2 * len(values)) + 16
     blur += off * UNIT * (1 + abs(centre) + max(abs(low), abs(high)))
     reach, chance = spread_reach(terms, step)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         curvature = (reach / np.maximum(sums - reach, least)) ** 2 / 2
         lost = float(total(law * curvature)) * (1 + 2.0**-40)
         lost += blur_unit * _norm(curvature)

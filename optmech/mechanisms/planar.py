@@ -177,7 +177,7 @@ def _integrate(boxes: Floats, rule: Rule) -> Floats:
         angles = np.sort(np.concatenate(corners, axis=1), axis=1)
         low, high = angles[:, :-1], angles[:, 1:]
         theta = low + (high - low) * share_of_range
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             cosine, sine = np.cos(theta), np.sin(theta)
             near = np.maximum(x0 / cosine, y0 / sine)
             far = np.minimum(x1 / cosine, y1 / sine)
@@ -209,7 +209,7 @@ def _angle(y: Floats, x: Floats) -> Floats:
 
 def _between(near: Floats, far: Floats) -> Floats:
     """(1 + a) e^{-a} - (1 + b) e^{-b} for a <= b, without cancellation where b - a is small."""
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(all="ignore"):
         width = far - near
         # (1 + b)(1 - e^{-w}) - w, in two terms of which the second is at most half the first
         inner = -far * np.expm1(-width) - _above_tangent(width)

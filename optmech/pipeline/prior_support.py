@@ -110,7 +110,7 @@ class _Bounds:
         low = np.zeros(matrix.shape[1])
         high = np.where(self.cone.allowed[s], 1.0, 0.0)
         rows = matrix[others]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(all="ignore"):
             for factor, window in [(self.factor, None), *self.windows]:
                 share = factor[s, others][:, None]
                 above = np.where(share > 0, rows / share, 1.0)

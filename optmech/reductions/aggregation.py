@@ -305,7 +305,7 @@ def boxed_costs(members: Members, cost: Floats, boxes: list[Floats]) -> Floats:
             own = cost[group, part]
             order = np.argsort(own, axis=0)
             own = np.take_along_axis(own, order, axis=0)
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            with np.errstate(all="ignore"):
                 over = _cheapest_high(own * high[order], own * low[order])
                 under = _cheapest_high(high[order], low[order])
                 found = over / under

@@ -183,7 +183,7 @@ def rounded(arcs: Arcs, sources: int) -> Arcs:
     count = len(arcs.share)
     source = np.arange(count)[:, None] * sources + arcs.source
     sent = np.bincount(source.ravel(), arcs.share.ravel(), count * sources)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         exact = np.where(arcs.share > 0, arcs.share / sent[source] * _GRAIN, 0.0)
     whole = np.floor(exact)
     left = _GRAIN - np.bincount(source.ravel(), whole.ravel(), count * sources)

@@ -176,7 +176,7 @@ def least_level(sums: Floats, ratios: Callable[[Ints], Floats]) -> float:
     total, index = float(sums.max()), np.arange(len(sums))
     for part in (index[own] for own in slices(len(sums), len(sums), _AT_A_TIME)):
         own = ratios(part)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             # t - q lies in the cone iff t >= q_j + (q_j - q_i) / (e^r - 1) for all pairs
             need = sums + (sums - sums[part, None]) / np.expm1(own)
         need = np.where(np.isfinite(own) & (own > 0), need, 0.0)

@@ -99,7 +99,7 @@ class HeldRows:
         known[self.held.secrets] = self.held.matrix
         low = self._cone.closure(known)
         out, free = np.array(known), self.held.free(secrets)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             for s in free.tolist():
                 room = np.exp(self._cone.always[s, self.held.secrets])[:, None] * self.held.matrix
                 high = np.where(np.isnan(room), np.inf, room).min(axis=0)
@@ -193,7 +193,7 @@ class HeldRows:
         """Observables and the secrets ``beside`` whose limits may be the tightest there."""
         if not len(beside):
             return []
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(all="ignore"):
             limit = (1 if above else -1) * np.log(shown[beside]) + logs[:, None]
         inside = np.ones(limit.shape, dtype=bool)
         if ratio.window is not None:

@@ -183,7 +183,7 @@ def _tightness(values: Floats, degree: int, edges: tuple[Floats, Floats], limit:
     error = 16 * UNIT * (lengths[1] * sums[0] + lengths[0] * sums[1])
     allowed = limit[:, None, None] * values
     sure = allowed >= _NORMAL * np.maximum(1.0, lengths[0] + lengths[1])
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         found = np.where(sure, (np.hypot(x, y) + error) / allowed, np.inf).max(axis=1)
     # what no control point reports is constant
     return np.asarray(np.where(values.max(axis=1) == 0, 0.0, found))

@@ -87,7 +87,7 @@ class Scan:
         left, right = self.left[first][:, columns], self.right[second][:, columns]
         if not right.size:
             return
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             tightness = np.where(left > 0, left / (right * factor[:, None]), 0.0)
         undecided = (tightness > 1) | self.tiny_left[first][:, columns]
         if self.tiny_right.any():
@@ -133,7 +133,7 @@ _AT_A_TIME = 2**18
 
 def rounded_product(epsilon: Exact, distance: Floats) -> Floats:
     """ε·d, rounded; inf only where the distance is."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         product = np.multiply(distance, float(epsilon))
     np.minimum(product, _LARGEST_LOG, out=product)
     product[~np.isfinite(distance)] = np.inf
