@@ -16,7 +16,7 @@ from optmech.designs.outer import Coarsening
 from optmech.engines import cones
 from optmech.lp.gradients import row_costs
 from optmech.problem import MetricPrivacy, Problem
-from optmech.reductions.aggregation import Limits, partition
+from optmech.reductions.aggregation import Limits, grouped, partition
 from optmech.repair.cone import least_level
 from optmech.spaces import distances
 from optmech.spaces.domain import Domain
@@ -63,8 +63,7 @@ class Landmarks:
     def of(cls, points: Floats, prior: Floats, cost: Floats, cells: Ints) -> Landmarks:
         """The secret nearest to the middle of every cell; ``points`` (n, 2)."""
         chosen, weight, mean = [], [], []
-        order = np.argsort(cells, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
+        for group in grouped(cells, np.arange(len(cells)))[1]:
             mass = prior[group]
             total = mass.sum()
             share = mass / total if total > 0 else np.full(len(group), 1 / len(group))
@@ -83,19 +82,22 @@ def lifted(columns: Floats, limits: Limits, chosen: Ints, count: int) -> Floats:
     the landmarks: each is in the cone, and so is their mean. Secrets are worked on in parts.
     """
     out = np.empty((count, columns.shape[1]))
-    inverse = np.where(columns > 0, 1 / np.where(columns > 0, columns, 1.0), 0.0)
+    inverse = np.divide(1, columns, out=np.zeros_like(columns), where=columns > 0)
     every = np.arange(count)
     for part in (every[own] for own in slices(count, 8 * columns.shape[1], _LIFTED)):
-        to = np.exp(-limits(part[:, None], chosen[None, :]))
-        back = np.exp(-limits(chosen[None, :], part[:, None]))
-        low, high = np.zeros((len(part), columns.shape[1])), np.zeros_like(out[part])
-        product = np.empty_like(low)
-        for k in range(len(chosen)):
-            np.multiply(back[:, k, None], columns[k], out=product)
-            np.maximum(low, product, out=low)
-            np.multiply(to[:, k, None], inverse[k], out=product)
-            np.maximum(high, product, out=high)
+        low = _largest(limits(chosen, part[:, None]), columns)
+        high = _largest(limits(part[:, None], chosen), inverse)
         out[part] = np.sqrt(low / np.where(high > 0, high, np.inf))
+    return out
+
+
+def _largest(log_ratio: Floats, rows: Floats) -> Floats:
+    """max_k e^-log_ratio[i, k] rows[k, o], for rows >= 0."""
+    out = np.zeros((len(log_ratio), rows.shape[1]))
+    product = np.empty_like(out)
+    for factor, row in zip(np.exp(-log_ratio).T, rows, strict=True):
+        np.multiply(factor[:, None], row, out=product)
+        np.maximum(out, product, out=out)
     return out
 
 
@@ -119,9 +121,10 @@ class Places:
         """A cell for every secret, at most ``count`` of them."""
         return partition(self.plane, weights, count, len(self))
 
-    @property
-    def _near(self) -> Floats:
-        return 0.5 * self.problem.prior.weights + 0.5 / len(self)
+    def _marks(self, count: int, cost: Floats) -> Landmarks:
+        prior = self.problem.prior.weights
+        cells = self.cells(0.5 * prior + 0.5 / len(self), count)
+        return Landmarks.of(self.plane, prior, cost, cells)
 
     def reports(self, count: int, used: Floats | None = None) -> Ints:
         """At most so many observables: the likeliest in parts of the plane of about the same
@@ -137,18 +140,14 @@ class Places:
             order = np.lexsort((-weight, groups))
             first = np.unique(groups[order], return_index=True)[1]
             return np.sort(some[order[first]])
-        cells = self.cells(self._near, count)
-        marks = Landmarks.of(self.plane, self.problem.prior.weights, self._loss, cells)
-        return np.unique(marks.cost.argmin(axis=1))
+        return np.unique(self._marks(count, self._loss).cost.argmin(axis=1))
 
     def from_landmarks(
         self, count: int, reports: Ints, solved: Callable[[Problem], Floats]
     ) -> Carried:
         """A mechanism from so many landmarks; ``solved`` finds the matrix of a problem over them
         and the ``reports``."""
-        cells = self.cells(self._near, count)
-        cost = self._loss[:, reports]
-        marks = Landmarks.of(self.plane, self.problem.prior.weights, cost, cells)
+        marks = self._marks(count, self._loss[:, reports])
         apart = self.limits(marks.chosen[:, None], marks.chosen[None, :])
         matrix = solved(
             Problem(

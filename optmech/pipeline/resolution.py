@@ -266,12 +266,9 @@ class _Resolved(Incumbent):
         if found.lower_bound > bound:
             self.bound, self._proof = found.certificate.bound, None
             self.multipliers = found.certificate.multipliers
-        better = {
-            "the mechanism": self.value < value,
-            "the lower bound": found.lower_bound > bound,
-        }
-        words = " and ".join(word for word, is_better in better.items() if is_better)
-        self._after = f"{words or 'nothing'} of the whole program is better"
+        better = ["the mechanism"] * (self.value < value)
+        better += ["the lower bound"] * (found.lower_bound > bound)
+        self._after = f"{' and '.join(better) or 'nothing'} of the whole program is better"
         self._report("the whole program ended")
 
     def _made(self) -> Design:
@@ -283,7 +280,6 @@ class _Resolved(Incumbent):
             coarse = f"the lower bound is that of {count:,} cells of the secrets"
         elif self.bound.value > 0:
             coarse = "the lower bound is that of the whole program"
-        after = filter(None, [self._after])
         return feasible_design(
             problem,
             released,
@@ -293,7 +289,7 @@ class _Resolved(Incumbent):
             gap=self.gap_asked,
             message=self._message or "cells and landmarks are no finer",
             outer=(self._proof, None),
-            notes=(f"{coarse} ({self.why})", *after),
+            notes=tuple(filter(None, (f"{coarse} ({self.why})", self._after))),
             engine="resolution",
             engine_reason="; ".join(filter(None, [self.why, self._after])),
         )

@@ -128,6 +128,13 @@ def partition(points: Floats, mass: Floats, count: int, members: int = MEMBERS) 
     return cells
 
 
+def grouped(cells: Ints, some: Ints) -> tuple[Ints, list[Ints]]:
+    """The cells that some places lie in, and those in each."""
+    order = some[np.argsort(cells[some], kind="stable")]
+    labels, starts = np.unique(cells[order], return_index=True)
+    return labels, np.split(order, starts[1:])
+
+
 @record
 class Members:
     """The places with mass of every cell with mass."""
@@ -145,10 +152,8 @@ class Members:
                 where="cells",
                 remedy=f"Give {count} whole numbers",
             )
-        some = np.flatnonzero(prior.weights)
-        order = some[np.argsort(cells[some], kind="stable")]
-        labels, starts = np.unique(cells[order], return_index=True)
-        return cls(prior.weights, np.split(order, starts[1:]), labels)
+        labels, groups = grouped(cells, np.flatnonzero(prior.weights))
+        return cls(prior.weights, groups, labels)
 
     @property
     def counts(self) -> Ints:
