@@ -228,19 +228,18 @@ class _Search:
         anchors = constant_anchors(statement, uniform)
         if any(given.violation(anchor) <= 0 for anchor in anchors):
             return
-        inside = self._inside()
-        if inside is not None:
+        if (inside := self._inside()) is not None:
             session.interior.append(inside.matrix)
             self._offer_near(inside.matrix, inside)
 
     def _offer_near(self, matrix: Floats, inside: Interior) -> None:
-        held = self.session.held
-        if held is not None:
-            found = held.near(matrix, (inside.matrix,))
+        session = self.session
+        if session.held is not None:
+            found = session.held.near(matrix, (inside.matrix,))
         else:
-            found = released_near(self.session.implied, matrix, inside)
+            found = released_near(session.implied, matrix, inside)
         if found is not None:
-            self.session.offer_exact(found)
+            session.offer_exact(found)
 
     def _inside(self) -> Interior | None:
         """What ``interior`` finds for the session's inequalities; looked for once."""
@@ -261,9 +260,9 @@ class _Search:
         session = self.session
         given = session.implied.given
         for margin in _INNER_MARGINS:
-            if not (given.convex or session.held) or session.unrepaired is None:
-                return
             failed = session.unrepaired
+            if not (given.convex or session.held) or failed is None:
+                return
             inner = given.tightened(margin)
             if session.held is not None:
                 inner = inner.with_ratios(given.log_ratio * (1 - margin))
@@ -286,8 +285,7 @@ class _Search:
         """Words for a checked proof of infeasibility, or nothing."""
         session = self.session
         session.refuted = ""
-        given = session.implied.given
-        self._programs(given, WitnessChannel, named=False, elastic=True)
+        self._programs(session.implied.given, WitnessChannel, named=False, elastic=True)
         return session.refuted
 
     def _mechanisms(self, given: Inequalities) -> None:

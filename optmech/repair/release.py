@@ -157,7 +157,7 @@ def released_near(implied: Implied, matrix: Floats, inside: Interior) -> Release
         found = mixed(shift)
         if found is not None:
             less = (mixed(k) for k in range(shift + _STEP - 1, shift, -1))
-            return next((better for better in less if better is not None), found)
+            return next(filter(None, less), found)
     return None
 
 
