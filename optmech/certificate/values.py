@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property
 from itertools import compress
-from typing import Any, Protocol
+from typing import Protocol
 
 import flint
 import numpy as np
@@ -21,7 +21,7 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, record
 from optmech.certificate.statement import Spread, Statement
 from optmech.exact.number import rounded_down as rounded_down, rounded_up as rounded_up
-from optmech.exact.numerators import Numerators, dot, integers
+from optmech.exact.numerators import Numerators, Wholes, dot, integers, wholes
 
 NEAR = Fraction(1, 10**12)
 """A limit that misses the attainable extreme by this much, relatively, means the extreme."""
@@ -47,11 +47,11 @@ class Scaled(Protocol):
     def common(self) -> tuple[Scaled, int] | None: ...
 
 
-def product(left: Floats, released: Scaled) -> tuple[list[list[Any]], int]:
+def product(left: Floats, released: Scaled) -> tuple[Wholes, int]:
     """left N as whole numbers over 2^e, for weights of shape (m, S): the rows, and e."""
     whole, exponent = integers(left)
     out = flint.fmpz_mat(whole) * flint.fmpz_mat([list(row) for row in released.rows])
-    return out.table(), exponent + released.bits
+    return wholes([list(map(int, row)) for row in out.table()]), exponent + released.bits
 
 
 def distortion(distance: Floats, prior: Floats, released: Scaled) -> Fraction:
@@ -213,14 +213,13 @@ def at_places(spread: Spread, released: Numerators) -> tuple[Enclosed, Enclosed]
         On a place outside of the region.
     """
     low, high, shares = [], [], []
+    rows = wholes(released.rows)
     for control, own in spread.weights:
-        rows, total = [released.rows[k] for k in control], sum(own)
-        share = [dot(own, column) for column in zip(*rows, strict=True)]
-        parts = [divmod(value << _FINER, total) for value in share]
-        low.append(tuple(whole for whole, _ in parts))
-        high.append(tuple(whole + (rest > 0) for whole, rest in parts))
+        share, total = wholes(own) @ rows[list(control)], sum(own)
+        low.append(tuple((share << _FINER) // total))
+        high.append(tuple(-(-(share << _FINER) // total)))
         common = math.gcd(total, *share)
-        shares.append((tuple(value // common for value in share), total // common))
+        shares.append((tuple(share // common), total // common))
     bits, exact = released.bits + _FINER, tuple(shares)
     below, above = (Enclosed(bits, tuple(rows), exact, released.bits) for rows in (low, high))
     return below, above
@@ -240,11 +239,10 @@ def expected_loss(
     """
     (mass,), mass_bits = integers(weights[None, :])
     cost, cost_bits = integers(costs)
-    low = high = 0
-    for (control, own), unit, paid in zip(spread.weights, mass, cost, strict=True):
+    rows, low, high = wholes(released.rows), 0, 0
+    for (control, own), unit, paid in zip(spread.weights, mass, wholes(cost), strict=True):
         # Σ_α B_α Σ_o c_o N[α, o], the values B_α over their sum
-        terms = [dot(paid, released.rows[k]) for k in control]
-        top = unit * dot(own, terms) << _SHARE_BITS
+        top = unit * (wholes(own) @ (rows[list(control)] @ paid)) << _SHARE_BITS
         share, rest = divmod(top, sum(own))
         low, high = low + share, high + share + (rest > 0)
     total = 1 << (released.bits + mass_bits + cost_bits + _SHARE_BITS)

@@ -14,14 +14,13 @@ least entry of each. Nothing about the vectors is trusted.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Bools, Floats, slices
+from optmech.base.arrays import Bools, Floats, Ints, slices
 from optmech.base.read_only import ReadOnly, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
@@ -42,7 +41,7 @@ from optmech.exact.checked import require_keys
 from optmech.exact.codec import placed
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_down
-from optmech.exact.numerators import Numerators, integers
+from optmech.exact.numerators import Numerators, Wholes, integers, wholes
 from optmech.exact.rounding import UNIT
 from optmech.spaces.mesh import Mesh, elements
 from optmech.spaces.mesh.covering import covering_flaw
@@ -128,28 +127,11 @@ class Edges(ReadOnly):
         """‖a d₂ − b d₁‖² <= ε² D² P[α]² at every control point α, in whole numbers: a, b the rises
         along the edges d₁, d₂ and D their cross product. The left side is ‖G[α]‖² D²."""
         first, second, area = self.exact[t]
-        values = [released.rows[k][o] for k in self.mesh.control[t].tolist()]
+        own = wholes([released.rows[k][o] for k in self.mesh.control[t].tolist()])
+        a, b = wholes(elements.rises(self.mesh.degree)) @ own
+        x, y = (a * second[k] - b * first[k] for k in (0, 1))
         unit = (rate.denominator << self.exponent) ** 2
-        for own, one, other in zip(values, *rise_terms(self.mesh.degree), strict=True):
-            a, b = (sum(c * values[k] for k, c in terms) for terms in (one, other))
-            x, y = a * second[0] - b * first[0], a * second[1] - b * first[1]
-            if unit * (x * x + y * y) > (rate.numerator * area * own) ** 2:
-                return False
-        return True
-
-
-Terms = tuple[tuple[int, int], ...]
-
-
-@cache
-def rise_terms(degree: int) -> tuple[tuple[Terms, ...], tuple[Terms, ...]]:
-    """The rises a and b at every control point: the numbers of control points, and what they count
-    for."""
-    one, other = (
-        tuple(tuple((k, c) for k, c in enumerate(row) if c) for row in part)
-        for part in elements.rises(degree).tolist()
-    )
-    return one, other
+        return bool((unit * (x * x + y * y) <= (rate.numerator * area * own) ** 2).all())
 
 
 def _scan(
@@ -288,11 +270,11 @@ class Gradient(ReadOnly, Trusted):
     ) -> Bound:
         """What every mechanism on the mesh pays at least. What is private at every point and never
         reported from one place is not reported from any."""
-        columns = np.flatnonzero(allowed.all(axis=0)).tolist()
+        columns = np.flatnonzero(allowed.all(axis=0))
         spread, found = statement.spread, []
         assert spread is not None
         for costs in lagrangian.below():
-            if not np.isfinite(costs).all() or not columns:
+            if not np.isfinite(costs).all() or not len(columns):
                 return Bound(-math.inf, 0.0)
             # lower still, so that whole numbers stay short
             low = np.where(np.abs(costs) < _LEAST, -_LEAST, costs)
@@ -300,31 +282,27 @@ class Gradient(ReadOnly, Trusted):
             found.append(values.rounded_down((least + lagrangian.constant) / lagrangian.weight))
         return Bound(found[1], abs(found[0] - found[1]), found[0])
 
-    def _least(
-        self, costs: list[list[int]], given: MeshMultipliers, columns: Sequence[int]
-    ) -> Fraction:
+    def _least(self, costs: Wholes, given: MeshMultipliers, columns: Ints) -> Fraction:
         """Σ_α min_o of costs over 2^320 without the terms of the vectors."""
-        reports, (triangles, each) = len(costs[0]), self.mesh.control.shape
-        if len(given.vectors) != triangles or any(
-            len(part) != reports or any(len(vectors) != 2 * each for vectors in part)
-            for part in given.vectors
-        ):
+        triangles, each = self.mesh.control.shape
+        vectors = wholes(given.vectors)
+        if vectors.shape != (triangles, costs.shape[1], 2 * each):
             raise ProblemError("are not those of the mesh and the reports", where=WHERE)
-        edges = Edges(self.mesh)
-        rate = bracket(self.epsilon)[1]
+        edges, rate = Edges(self.mesh), bracket(self.epsilon)[1]
         # everything over rate.denominator · 2^(whole + _BITS)
         scale = rate.denominator << (2 * edges.exponent + given.bits)
-        left = [[scale * c for c in row] for row in costs]
+        plain = rate.denominator << (edges.exponent + _BITS)
+        left, (one, other) = scale * costs, wholes(elements.rises(self.mesh.degree))
         for control, (first, second, area), part in zip(
-            self.mesh.control.tolist(), edges.exact, given.vectors, strict=True
+            self.mesh.control, edges.exact, vectors, strict=True
         ):
-            rows = [left[k] for k in control]
+            used = np.flatnonzero(part.any(axis=1))
+            x, y = part[used, ::2], part[used, 1::2]
             steep = (rate.numerator * area) << _BITS
-            plain = rate.denominator << (edges.exponent + _BITS)
-            for o, vectors in enumerate(part):
-                if any(vectors):
-                    _charge(rows, o, vectors, (first, second), (steep, plain), self.mesh.degree)
-        return Fraction(sum(min(row[o] for o in columns) for row in left), scale << _BITS)
+            along, back = second[1] * x - second[0] * y, first[1] * x - first[0] * y
+            terms = steep * _roots_up(x * x + y * y) + plain * (along @ one - back @ other)
+            left[np.ix_(control, used)] -= terms.T
+        return Fraction(left[:, columns].min(axis=1).sum(), scale << _BITS)
 
     def in_words(self, given: Any) -> str:
         return "privacy at every point"
@@ -357,38 +335,16 @@ class Gradient(ReadOnly, Trusted):
         return MeshMultipliers(bits, tuple(vectors))
 
 
-def _row_costs(spread: Spread, costs: Floats) -> list[list[int]]:
+_roots_up = np.frompyfunc(lambda square: math.isqrt(square - 1) + 1 if square else 0, 1, 1)
+"""Whole numbers not below the roots of such."""
+
+
+def _row_costs(spread: Spread, costs: Floats) -> Wholes:
     """At most 2^320 Σ_x B_α(x) c(x, o) for every control point α, (rows, O)."""
     cost, cost_bits = integers(costs)
-    out = [[0] * costs.shape[1] for _ in range(spread.rows)]
-    for (control, own), paid in zip(spread.weights, cost, strict=True):
+    out = np.full((spread.rows, costs.shape[1]), 0, dtype=object)
+    for (control, own), paid in zip(spread.weights, wholes(cost), strict=True):
         unit = sum(own) << cost_bits
         for k, share in zip(control, own, strict=True):
-            factor = share << _BITS
-            if factor:
-                row = out[k]
-                for o, c in enumerate(paid):
-                    row[o] += factor * c // unit
+            out[k] += (share << _BITS) * paid // unit
     return out
-
-
-def _charge(
-    rows: list[list[int]],
-    o: int,
-    vectors: Sequence[int],
-    edges: tuple[Vector, Vector],
-    units: tuple[int, int],
-    degree: int,
-) -> None:
-    """Take the terms of one triangle off the costs of a report at its control points."""
-    (first, second), (steep, plain) = edges, units
-    one, other = rise_terms(degree)
-    for i, (x, y) in enumerate(zip(vectors[::2], vectors[1::2], strict=True)):
-        if x or y:
-            rows[i][o] -= steep * (math.isqrt(x * x + y * y - 1) + 1)
-            along = plain * (second[1] * x - second[0] * y)
-            back = plain * (first[1] * x - first[0] * y)
-            for k, count in one[i]:
-                rows[k][o] -= count * along
-            for k, count in other[i]:
-                rows[k][o] += count * back

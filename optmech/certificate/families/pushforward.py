@@ -31,7 +31,7 @@ from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, bracket, exp_lower, exp_range
 from optmech.exact.number import Exact
-from optmech.exact.numerators import dot, integers
+from optmech.exact.numerators import dot, integers, wholes
 from optmech.exact.ratios.enclosures import average_at_most, intercepts_below
 from optmech.exact.ratios.generators import generator, is_smooth
 from optmech.exact.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
@@ -94,20 +94,17 @@ class LiftedRatio(Pushed):
         weights, count = np.vstack([self.left, self.right]), len(self.left)
         both, scale = values.product(weights, high)
         if low is not high:
-            both = both[:count] + values.product(weights, low)[0][count:]
-        sums = [sum(row) for row in integers(weights)[0]]
+            both[count:] = values.product(weights, low)[0][count:]
+        sums = wholes(integers(weights)[0]).sum(axis=1, keepdims=True)
         unit = 1 << (2 * scale - high.bits)
-        left, right = (
-            [[int(v) * total for v in row] for row, total in zip(rows, totals, strict=True)]
-            for rows, totals in ((both[:count], sums[count:]), (both[count:], sums[:count]))
-        )
-        sides = (np.array([[v / unit for v in row] for row in rows]) for rows in (left, right))
+        left, right = both[:count] * sums[count:], both[count:] * sums[:count]
+        sides = ((side / unit).astype(np.float64) for side in (left, right))
         scan, every = Scan(*sides), np.arange(count)
         scan.ends(every, every, self.factors[0] * SAFE)
 
         def holds(k: int, _: int, o: int) -> bool:
             far = float(self.scale[k])
-            kept = at_most(left[k][o], right[k][o], self.epsilon, far)
+            kept = at_most(left[k, o], right[k, o], self.epsilon, far)
             if kept or low is high:
                 return kept
             # bounds may differ where the sums do not
@@ -288,8 +285,7 @@ class Divergence(OfPairs):
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         """By enclosures of the divergence of growing precision."""
         chosen, limits = generator(self.name), self.limits
-        both, _ = values.product(np.vstack([self.left, self.right]), low)
-        rows = [[int(v) for v in row] for row in both]
+        rows = values.product(np.vstack([self.left, self.right]), low)[0].tolist()
         pairs = zip(rows[: len(limits)], rows[len(limits) :], limits, strict=True)
         verdicts = [
             average_at_most(chosen, [(Fraction(1), p, q)], limit) for p, q, (limit, _) in pairs
@@ -364,8 +360,7 @@ class Information(ReadOnly, Trusted):
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         """By enclosures of growing precision."""
-        ((pushed,), _) = values.product(self.prior[None, :], low)
-        marginal = [int(value) for value in pushed]
+        (marginal,) = values.product(self.prior[None, :], low)[0].tolist()
         used = [s for s, share in enumerate(self.shares) if share]
         parts = [(self.shares[s], low.rows[s], marginal) for s in used]
         holds, top = average_at_most(generator("kl"), parts, bracket(self.maximum)[0])
