@@ -92,6 +92,11 @@ class Numerators(WholeRows):
         return f"Numerators({self.shape[0]} x {self.shape[1]}, over 2^{self.bits})"
 
     @classmethod
+    def of(cls, bits: int, rows: NDArray[Any]) -> Numerators:
+        """Those in an array of whole numbers, (S, O)."""
+        return cls(bits, tuple(map(tuple, rows.tolist())))
+
+    @classmethod
     def rounded(cls, matrix: Floats) -> Numerators:
         """A float matrix divided by its exact row sums and rounded down to multiples of 2^-bits.
 

@@ -228,7 +228,7 @@ def subset_selection(secrets: Domain, epsilon: Number, *, size: int | None = Non
     count = len(secrets)
     if count < 2:
         raise ProblemError("there is one secret, and nothing to hide", where="secrets")
-    lie = _weight(rate)
+    lie = float(_weight(rate))
     best = max(1, round(count * lie / (1 + lie)))
     chosen = whole(best if size is None else size, "size", least=1, most=count - 1)
     number = comb(count, chosen)

@@ -92,7 +92,7 @@ def _multisets(values: Floats, weights: Floats, size: int) -> tuple[Floats, Floa
     return values[picks].sum(axis=1), weights[picks].prod(axis=1) * orders
 
 
-def _norm(values: Floats) -> float:
+def _norm(values: np.ndarray) -> float:
     """The 2-norm."""
     return float(np.sqrt((values**2).sum()))
 
@@ -269,7 +269,7 @@ def expected_log(
     sums = np.arange(nodes) * step
     logs = np.log(np.maximum(sums, least)) + np.minimum(sums - least, 0.0) / least
     # the law has mass one: a constant may be taken off before errors are multiplied
-    centre = math.log(max(total(law * sums), least))
+    centre = math.log(max(float(total(law * sums)), least))
     centred = law * (logs - centre)
     blur = blur_unit * _norm(logs - centre)
     blur += 2 * depth(nodes) * UNIT * float(np.abs(centred).sum())

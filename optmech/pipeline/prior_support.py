@@ -14,7 +14,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.certificate.statement import Statement
 from optmech.designs.notes import weightless
 from optmech.errors import ProblemError
-from optmech.exact.numerators import MAX_BITS, Numerators
+from optmech.exact.numerators import MAX_BITS, Numerators, wholes
 from optmech.lp.inequalities import Inequalities
 from optmech.repair import Cone
 from optmech.repair.release import Released, floored
@@ -139,10 +139,9 @@ def _exact(released: Numerators, matrix: Floats, moved: np.ndarray) -> Numerator
     """The released entries as they are, on a finer scale, and those that ``moved`` rounded: the
     largest of these makes up for it."""
     bits = released.bits + _BITS
-    out = [[value << _BITS for value in row] for row in released.rows]
+    out = wholes(released.rows) << _BITS
     for s in np.flatnonzero(moved.any(axis=1)).tolist():
-        entries = np.flatnonzero(moved[s]).tolist()
-        for o in entries:
-            out[s][o] = floored(float(matrix[s, o]), bits)
-        out[s][max(entries, key=out[s].__getitem__)] += (1 << bits) - sum(out[s])
-    return Numerators(bits, tuple(map(tuple, out)))
+        entries = np.flatnonzero(moved[s])
+        out[s, entries] = floored(matrix[s, entries], bits)
+        out[s, entries[out[s, entries].argmax()]] += (1 << bits) - out[s].sum()
+    return Numerators.of(bits, out)

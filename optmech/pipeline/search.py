@@ -458,6 +458,8 @@ def _fitting(multipliers: Multipliers, old: Statement, new: Statement) -> Multip
         given.setdefault(family.signature(), []).append(part)
     fitting = [given.get(family.signature(), []) for family in new.families]
     families = tuple(parts.pop(0) if parts else None for parts in fitting)
-    same = old.objective == new.objective and old.loss_terms == new.loss_terms
-    same = same and np.shape(old.target) == np.shape(new.target)
-    return Multipliers(families, multipliers.objective if same else None)
+    first, second = (
+        (stated.objective, stated.loss_terms, getattr(stated.target, "shape", None))
+        for stated in (old, new)
+    )
+    return Multipliers(families, multipliers.objective if first == second else None)

@@ -123,8 +123,8 @@ def partition(points: Floats, mass: Floats, count: int, members: int = MEMBERS) 
         errors[k] = error(groups[k])
         errors.append(error(later))
     cells = np.empty(len(points), dtype=np.int64)
-    for k, group in enumerate(groups):
-        cells[group] = k
+    for cell, group in enumerate(groups):
+        cells[group] = cell
     return cells
 
 

@@ -69,7 +69,8 @@ def _kept(rows: LocalRows, secrets: int) -> Bools:
     if not _bound_one(rows, secrets):
         return np.ones(count, dtype=bool)
     # the row says x - w v <= 0: the smaller w, the stronger
-    return dominators(-rows.matrix.toarray()) == np.arange(count)
+    kept: Bools = dominators(-rows.matrix.toarray()) == np.arange(count)
+    return kept
 
 
 def _bound_one(rows: LocalRows, secrets: int) -> bool:

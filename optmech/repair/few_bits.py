@@ -123,7 +123,7 @@ def _candidates(
 
 
 def _numerators(rounded: Floats, bits: int) -> Numerators:
-    return Numerators(bits, tuple(map(tuple, rounded.astype(np.int64).tolist())))
+    return Numerators.of(bits, rounded.astype(np.int64))
 
 
 def _rounded(statement: Statement, whole: WholeCone, matrix: Floats) -> Floats | None:

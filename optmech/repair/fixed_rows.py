@@ -20,7 +20,7 @@ from optmech.certificate.families import Ratio
 from optmech.certificate.statement import Held
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import exp_lower
-from optmech.exact.numerators import MAX_BITS, Numerators, enough_bits
+from optmech.exact.numerators import MAX_BITS, Numerators, Wholes, enough_bits, wholes
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone
 from optmech.repair.release import Released, floored
@@ -153,8 +153,8 @@ class HeldRows:
             row = _between(near[s], low, high, bits)
             if row is None:
                 return None
-            rows[s] = row
-            shown[s] = [value / (1 << bits) for value in row]
+            rows[s] = tuple(row)
+            shown[s] = row / (1 << bits)
         return Numerators(bits, tuple(rows[s] for s in range(secrets)))
 
     def _bits(self, near: Floats) -> int:
@@ -167,10 +167,10 @@ class HeldRows:
 
     def _room(
         self, s: int, rows: dict[int, tuple[int, ...]], shown: Floats, bits: int
-    ) -> tuple[list[int], list[int]]:
+    ) -> tuple[Wholes, Wholes]:
         """The least and the largest whole numbers that the ratios to ``rows`` leave row s."""
-        allowed = self.given.allowed[s].tolist()
-        low, high = [0] * len(allowed), [(1 << bits) if ok else 0 for ok in allowed]
+        high = wholes(self.given.allowed[s].astype(np.int64)) << bits
+        low = 0 * high
         others = np.array(sorted(rows), dtype=np.int64)
         for ratio in self._limits:
             for above, table in ((True, ratio.table), (False, ratio.table.T)):
@@ -209,29 +209,21 @@ class HeldRows:
         return list(zip(o.tolist(), beside[k].tolist(), strict=True))
 
 
-def _between(near: Floats, low: list[int], high: list[int], bits: int) -> tuple[int, ...] | None:
+def _between(near: Floats, low: Wholes, high: Wholes, bits: int) -> Wholes | None:
     """Whole numbers of sum 2^bits between ``low`` and ``high``, nearest to a row of floats: what is
     missing or too much is shared out by the room that is left. None where there are none."""
     total = 1 << bits
-    if sum(low) > total or sum(high) < total or any(a > b for a, b in zip(low, high, strict=True)):
+    if low.sum() > total or high.sum() < total or (low > high).any():
         return None
-    wanted = (floored(value, bits) for value in near.tolist())
-    row = [min(max(v, a), b) for v, a, b in zip(wanted, low, high, strict=True)]
-    missing = total - sum(row)
-    ends = high if missing > 0 else low
-    room = [end - value for end, value in zip(ends, row, strict=True)]
-    left = sum(room)
-    if missing:
-        moves = [part * missing // left if left else 0 for part in room]
-        row = [value + move for value, move in zip(row, moves, strict=True)]
-        rest = total - sum(row)
-        # roundings downwards: a unit each, where there is room
-        for o in sorted(range(len(row)), key=lambda o: -abs(room[o])):
-            if not rest:
-                break
-            step = max(min(rest, high[o] - row[o]), low[o] - row[o])
-            row[o] += step
-            rest -= step
-        if rest:
-            return None
-    return tuple(row)
+    row = np.minimum(np.maximum(floored(near, bits), low), high)
+    missing = total - row.sum()
+    room = (high if missing > 0 else low) - row
+    if missing and room.any():
+        row += room * missing // room.sum()
+    rest = total - row.sum()
+    # roundings downwards: a unit each, where there is room
+    for o in np.argsort(-abs(room), kind="stable").tolist():
+        step = max(min(rest, high[o] - row[o]), low[o] - row[o])
+        row[o] += step
+        rest -= step
+    return None if rest else row

@@ -79,7 +79,7 @@ def few_bits_inside(
         whole = _rounded_rows(own, left) + constant
         needed = _missing(mesh, (1 - _MARGINS[0]) * float(epsilon), whole.astype(np.float64))
         if not needed.any():
-            released = Numerators(bits, tuple(map(tuple, whole.tolist())))
+            released = Numerators.of(bits, whole)
             if check_gradients(mesh, epsilon, released, index).passed:
                 return released
             needed[:] = 1.0

@@ -261,7 +261,7 @@ class Ratio(ReadOnly, Trusted):
             scan, limits = self._scan(low, high), np.isfinite(self.table).sum(axis=1)
         else:
             scan, limits = self._scan_edges(edges, low, high), np.diff(edges.start)
-        each = statement.observables if self.window is None else self.window.sum(axis=1)
+        each = high.matrix.shape[1] if self.window is None else self.window.sum(axis=1)
         count = int((limits * each).sum())
 
         def holds(i: int, j: int, o: int) -> bool:
@@ -309,7 +309,10 @@ class Ratio(ReadOnly, Trusted):
         size, first = secrets * observables, np.asarray(pairs.o, dtype=np.int64) * secrets
         left, right = first + pairs.i, first + pairs.j
         # one observable after the other, as large multipliers come: neighbours in memory
-        plus, minus = np.bincount(left, value, size), np.bincount(right, back, size)
+        plus, minus = (
+            np.asarray(np.bincount(*part, size), dtype=np.float64)
+            for part in ((left, value), (right, back))
+        )
         count = np.bincount(left, minlength=size) + np.bincount(right, minlength=size)
         with np.errstate(invalid="ignore"):
             parts = (plus - minus, plus + minus, count.astype(np.float64) + 2.0)

@@ -402,13 +402,13 @@ def target_problem(
             where="inputs",
             remedy="Give at least two; a single one is best reported as it is",
         )
-    inputs, blank = family.inputs, family.blank
-    rows = [(t, x) for t, lam in enumerate(inputs) for x in lam.support]
-    shares = [float(blank.weights[t] * inputs[t][x]) for t, x in rows]
+    given, blank = family.inputs, family.blank
+    rows = [(t, x) for t, lam in enumerate(given) for x in lam.support]
+    shares = [float(blank.weights[t] * given[t][x]) for t, x in rows]
     pairs = Domain([(blank.names[t], blank.secrets.labels[x]) for t, x in rows])
     first, second = np.array(rows).T
-    laws = np.zeros((len(inputs), len(rows)))
-    for t, lam in enumerate(inputs):
+    laws = np.zeros((len(given), len(rows)))
+    for t, lam in enumerate(given):
         laws[t, first == t] = lam.weights[lam.support]
     return Problem(
         Prior(pairs, shares),
