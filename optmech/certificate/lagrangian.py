@@ -84,7 +84,7 @@ class Lagrangian:
     def error(self) -> Floats:
         """What rounding can have added to the terms."""
         # 1.01: the magnitudes themselves, and the terms of higher order
-        return np.asarray(1.01 * UNIT * self.roundings * self.magnitude + _TINY)
+        return 1.01 * UNIT * self.roundings * self.magnitude + _TINY
 
     def below(self) -> tuple[Floats, Floats]:
         """Numbers that the exact L is not below, (S, O): what this machine's arithmetic proves, and
@@ -165,4 +165,4 @@ def _shares(guesses: Floats) -> Floats:
         totals = guesses.sum(axis=1, keepdims=True)
     usable = np.isfinite(totals) & (totals > 2.0**-900)
     equal = 1.0 / guesses.shape[1]
-    return np.asarray(np.where(usable, guesses / np.where(usable, totals, 1.0), equal))
+    return np.where(usable, guesses / np.where(usable, totals, 1.0), equal)

@@ -79,7 +79,7 @@ def middles_of(problem: Problem, cells: Ints) -> Floats:
     which = np.unique(cells[some], return_inverse=True)[1]
     points = _plane(problem)[some]
     sums = np.column_stack([np.bincount(which, column) for column in points.T])
-    return np.asarray(sums / np.bincount(which)[:, None])
+    return sums / np.bincount(which)[:, None]
 
 
 def has_outer(problem: Problem) -> bool:
@@ -301,4 +301,4 @@ def _apart_up(problem: Problem) -> Floats:
 
 def _plane(problem: Problem) -> Floats:
     points = problem.secrets.require_points("aggregate")
-    return np.asarray(points * gradient_in(problem.statement).mesh.scale)
+    return points * gradient_in(problem.statement).mesh.scale

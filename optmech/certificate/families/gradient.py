@@ -168,7 +168,7 @@ def _tightness(values: Floats, degree: int, edges: tuple[Floats, Floats], limit:
     with np.errstate(all="ignore"):
         found = np.where(sure, (np.hypot(x, y) + error) / allowed, np.inf).max(axis=1)
     # what no control point reports is constant
-    return np.asarray(np.where(values.max(axis=1) == 0, 0.0, found))
+    return np.where(values.max(axis=1) == 0, 0.0, found)
 
 
 _BITS = 320

@@ -28,6 +28,7 @@ from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, bracket, exp_bracket
 from optmech.exact.number import Exact
+from optmech.exact.numerators import dot, wholes
 
 
 @trusted
@@ -174,10 +175,9 @@ class Bias(ReadOnly, Trusted):
             (above + below)[:, None] * np.abs(self.reported),
             4.0,
         )
-        most = bracket(self.maximum)[1]
-        for a, b, v in zip(above.tolist(), below.tolist(), self.meant.tolist(), strict=True):
-            first, second = Fraction(a), Fraction(b)
-            lagrangian.constant -= (first - second) * Fraction(v) + (first + second) * most
+        a, b, meant = (list(map(Fraction, part.tolist())) for part in (above, below, self.meant))
+        spent = bracket(self.maximum)[1] * (sum(a) + sum(b))
+        lagrangian.constant -= dot(a, meant) - dot(b, meant) + spent
 
     def impossible(self, statement: Statement) -> str:
         allowed = statement.allowed.any(axis=1)
@@ -348,8 +348,8 @@ class Leakage(BestGuess):
         least = value = gained(low)
         if low is not high:
             most = values.blind_gain(np.abs(self.gain), self.weights)
-            columns = zip(zip(*low.rows, strict=True), zip(*high.rows, strict=True), strict=True)
-            off = most * sum(below != above for below, above in columns) / (1 << low.bits)
+            apart = (wholes(low.rows) != wholes(high.rows)).any(axis=0)
+            off = most * int(apart.sum()) / (1 << low.bits)
             value = least + off
             if least - off <= self.most[0] < value:
                 value = values.exactly(gained, low, value)

@@ -217,7 +217,7 @@ class Ratio(ReadOnly, Trusted):
         if self.edges is None:
             if self.table.size > _LARGE and "factors" not in self.__dict__:
                 return exp_above(self.epsilon, self.table[i, j])
-            return np.asarray(self.factors[1][i, j])
+            return self.factors[1][i, j]
         return self.edges.with_values(self.factors[1]).at(i, j)
 
     def _least_factors(self) -> Iterator[Floats]:

@@ -31,7 +31,7 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
-from optmech.spaces.rationals import RationalRows, Shares
+from optmech.spaces.rationals import RationalRows, Shares, lowest_terms
 from optmech.spaces.tabulated import NAMED, misnamed
 from optmech.transport.joint import Multipliers
 from optmech.transport.outputs import (
@@ -355,15 +355,12 @@ def conditional(plan: RationalPlan, distance: Floats, outside: Outside) -> Ratio
     for (x, y), flow in plan.flows.items():
         rows[x][y] = flow
     support = plan.second.support
-    for x in range(n):
-        if plan.first.units[x]:
-            divisor = math.gcd(*rows[x])
-            rows[x] = [value // divisor for value in rows[x]]
-        elif outside == "target":
+    for x, row in enumerate(rows):
+        if not plan.first.units[x] and outside == "target":
             rows[x] = list(plan.second.units)
-        else:
-            rows[x][support[distance[x, support].argmin()]] = 1
-    return RationalRows(tuple(map(tuple, rows)))
+        elif not plan.first.units[x]:
+            row[support[distance[x, support].argmin()]] = 1
+    return RationalRows(tuple(map(tuple, lowest_terms(rows))))
 
 
 def _closeness(design: TargetDesign) -> Check:
