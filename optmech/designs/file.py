@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats
 from optmech.certificate import Bound, check_exact, lower_bound
 from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.check import CheckReport
@@ -169,14 +168,19 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
     require_keys(body, _KEYS, "file", optional=_OUTER)
     problem = decode_problem(body["problem"])
     statement = problem.statement
-    exact = None
-    if body["mechanism"] is not None:
-        exact = decode_numerators(body["mechanism"], statement)
+    written = body["mechanism"]
+    exact = None if written is None else decode_numerators(written, statement)
     stated = decode_result(body["result"], exact is not None)
     multipliers = decode_multipliers(body["multipliers"], statement)
-    checks = () if exact is None else check_exact(statement, exact)
-    reason = _marked(stated.reason)
-    if exact is None:  # proved here, or empty
+    if exact is not None:
+        matrix = mechanism_of(problem, exact).matrix
+        checks, reason = check_exact(statement, exact), _marked(stated.reason)
+        notes = design_notes(problem, matrix)
+        approximations = measure_approximations(problem, matrix)
+        gap = relative_gap(statement.sign * stated.objective, statement.sign * stated.bound)
+    else:
+        checks, notes, approximations, gap = (), problem.notes, (), math.nan
+        # proved here, or empty
         reason = (
             closed_form_reason(statement)
             or support_reason(statement)
@@ -187,11 +191,8 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
         outer = _decode_outer(body[_OUTER], problem)
         if problem.mesh is None and outer.bound.proved > bound.value:
             bound = Bound(outer.bound.proved, 0.0, outer.bound.proved)
-    sign = statement.sign
-    matrix = None if exact is None else mechanism_of(problem, exact).matrix
-    gap = math.nan
-    if exact is not None:
-        gap = relative_gap(sign * stated.objective, sign * stated.bound)
+    # what follows from the file's problem, and what else the file says, marked as that
+    others = (_marked(note) for note in stated.notes if note not in notes)
     design = Design(
         problem=problem,
         exact=exact,
@@ -201,18 +202,11 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
         engine_reason=stated.engine_reason,
         seconds=stated.seconds,
         reason=reason,
-        notes=_notes(problem, matrix, stated.notes),
-        approximations=() if matrix is None else measure_approximations(problem, matrix),
+        notes=(*notes, *others),
+        approximations=approximations,
         rounding_cost=stated.rounding_cost,
     )
     return design, _examine(design, stated, where)
-
-
-def _notes(problem: Problem, matrix: Floats | None, stated: tuple[str, ...]) -> tuple[str, ...]:
-    """What follows from the file's problem, and what else the file says, marked as that."""
-    found = problem.notes if matrix is None else design_notes(problem, matrix)
-    others = (note for note in stated if note not in found)
-    return found + tuple(map(_marked, others))
 
 
 def _marked(text: str) -> str:

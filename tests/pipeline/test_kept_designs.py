@@ -56,7 +56,8 @@ def judge(design: om.Design, words: str, path: Path) -> None:
     "where",
     [
         "optmech.pipeline.meshes.counts_of",
-        "optmech.pipeline.meshes.outer_problem",
+        "optmech.pipeline.meshes.over_places",
+        "optmech.designs.outer.Coarsening.over",
         "optmech.pipeline.meshes.solve",
         "optmech.pipeline.meshes.bound_by_cells",
         "optmech.pipeline.meshes.cells_of",
