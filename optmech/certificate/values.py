@@ -164,8 +164,7 @@ def _weighted(distance: Floats, prior: Floats) -> tuple[list[list[int]], int]:
     """π(s) d(t,s) as whole numbers over a power of two."""
     whole, first = integers(distance)
     weights, second = integers(prior[None, :])
-    rows = [[d * w for d, w in zip(row, weights[0], strict=True)] for row in whole]
-    return rows, first + second
+    return (wholes(whole) * wholes(weights)).tolist(), first + second
 
 
 _FINER = 64

@@ -226,20 +226,16 @@ class _Places:
         ends = np.cumsum(self.sources)
         self._begin, self._end = bounds[ends - self.sources], bounds[ends]
         within = np.arange(self.sources.sum()) - np.repeat(ends - self.sources, self.sources)
-        self._source = np.repeat(within, self.plans.arcs)
+        columns = np.repeat(within, self.plans.arcs), self.plans.target, self.plans.share
+        # the last stands for none
+        self._source, self._target, self._share = (np.append(column, 0) for column in columns)
 
     def arcs(self, part: Ints) -> Arcs:
         """Some of the plans, padded with shares of 0."""
         begin, length = self._begin[part], (self._end - self._begin)[part]
         step = np.arange(length.max(initial=1))
-        used = step < length[:, None]
-        if not used.any():
-            nothing = np.zeros(used.shape, dtype=np.int64)
-            return Arcs(nothing, nothing, np.zeros(used.shape))
-        place = np.where(used, begin[:, None] + step, 0)
-        share = np.where(used, self.plans.share[place], 0).astype(np.float64)
-        source = np.where(used, self._source[place], 0)
-        return Arcs(source, np.where(used, self.plans.target[place], 0), share)
+        place = np.where(step < length[:, None], begin[:, None] + step, -1)
+        return Arcs(self._source[place], self._target[place], self._share[place].astype(np.float64))
 
 
 def _object(plain: Plain, names: set[str]) -> dict[str, Plain]:

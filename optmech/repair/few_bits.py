@@ -92,14 +92,13 @@ def few_bits(
         if given.convex and (deepest := inside()) is not None:
             yield [deepest]
 
-    for others in anchors():
-        for snap in (_SNAP, 0.0):
-            whole = WholeCone(cone, bits, snap)
-            for candidate in _candidates(given, whole, matrix, others):
-                found = Released.of(statement, candidate)
-                if found is not None:
-                    return found
-    return None
+    found = (
+        Released.of(statement, candidate)
+        for others in anchors()
+        for snap in (_SNAP, 0.0)
+        for candidate in _candidates(given, WholeCone(cone, bits, snap), matrix, others)
+    )
+    return next(filter(None, found), None)
 
 
 def _candidates(
@@ -164,9 +163,8 @@ def _merged(statement: Statement, whole: WholeCone, matrix: Floats) -> Iterator[
     """The matrix with none, and with more and more, of its reports merged into others: a function
     of the report, so that every promise is kept."""
     yield matrix
-    if statement.objective != "expected_loss" or not statement.allowed.all():
-        return
-    if whole.cone.windows:
+    expected = statement.objective == "expected_loss"
+    if not expected or not statement.allowed.all() or whole.cone.windows:
         return
     total, cost = 2.0**whole.bits, statement.cost
     used = np.flatnonzero(matrix.any(axis=0))

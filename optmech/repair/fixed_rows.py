@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import product, starmap
 
 import numpy as np
 
@@ -58,27 +59,19 @@ class HeldRows:
         and one of the ``anchors``; None where there was no such."""
         if not np.isfinite(matrix).all():
             return None
-        for near, order in self._variants(matrix):
-            found = self._released(near, order)
-            if found is not None:
-                return found
-        others = list(anchors)
-        for shift in _SHARES:
-            share = 2.0**-shift
-            for other in others:
-                found = self._released((1 - share) * matrix + share * other, self._free)
-                if found is not None:
-                    return found
-        return None
+        found = starmap(self._released, self._variants(matrix, list(anchors)))
+        return next(filter(None, found), None)
 
-    def _variants(self, matrix: Floats) -> Iterator[tuple[Floats, Ints]]:
+    def _variants(self, matrix: Floats, anchors: list[Floats]) -> Iterator[tuple[Floats, Ints]]:
         """The matrix, then with entries made equal to held ones; few free rows in several orders,
-        as the first ones take room from the last."""
+        as the first ones take room from the last. Then mixtures."""
         free = self._free
         turns = range(min(4, len(free))) if len(free) <= _FEW else range(1)
         orders = [*(np.roll(free, k * len(free) // 4) for k in turns), free[::-1]]
         for near in (matrix, self._snapped(matrix), self._levelled(matrix)):
             yield from ((near, order) for order in (orders if len(free) > 1 else orders[:1]))
+        for shift, other in product(_SHARES, anchors):
+            yield matrix + 2.0**-shift * (other - matrix), free
 
     def _released(self, matrix: Floats, order: Ints) -> Released | None:
         try:

@@ -17,7 +17,7 @@ from optmech.certificate.lagrangian import Lagrangian
 from optmech.certificate.statement import Held, Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, exp_lower, exp_range
-from optmech.exact.numerators import Numerators
+from optmech.exact.numerators import Numerators, wholes
 
 
 class Given(ReadOnly, Trusted):
@@ -177,4 +177,4 @@ def _words(size: Fraction) -> str:
 def _equal(row: tuple[int, ...], bits: int, other: tuple[int, ...], more: int) -> bool:
     """Whether row / 2^bits = other / 2^more."""
     left, right = max(more - bits, 0), max(bits - more, 0)
-    return all(a << left == b << right for a, b in zip(row, other, strict=True))
+    return bool((wholes(row) << left == wholes(other) << right).all())
