@@ -13,8 +13,6 @@ sums of products of floats, whose rounding has the a-priori bound (number of rou
 (sum of absolute values).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """The verdict on one family of inequalities, and on a file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,8 +1,6 @@
 """The Lagrangian of a statement, summed up with a bound of its rounding (theory: "The Lagrangian
 bound")."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Self-contained (distances are written as matrices), inspectable, and loaded with
 anything. Floats are written so that they read back bit by bit.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -12,8 +12,6 @@ Two ways to the first, of which the first is taken where it is small enough:
   nothing to speak of; the error of the transform is bounded by its norm.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cached_property
 from itertools import combinations_with_replacement

@@ -1,8 +1,6 @@
 """The program of a mesh with constraints beside the promise at every point: rows of the adversary's
 guesses and of single losses are added until a repaired matrix is as good as the bound asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Protocol

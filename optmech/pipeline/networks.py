@@ -1,8 +1,6 @@
 """Solving large problems whose constraints are edges of a graph: those of privacy at every point of
 a network, and policy graphs. Nothing is made for all pairs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One block for all observables that symmetries of the program carry into each other."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import product
 

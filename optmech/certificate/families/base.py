@@ -4,8 +4,6 @@ A class is registered by ``trusted``, which refuses one that lacks a method. The
 on ``known(statement)`` only: a statement with anything else is refused as a whole.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar, cast

@@ -1,7 +1,5 @@
 """Entries that are given: zeros outside a support, and rows that are held fixed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain

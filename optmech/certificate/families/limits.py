@@ -2,8 +2,6 @@
 reported value misses the secret's value by; and what the best guess misses at least (Shokri, PETS
 2015, eq. 7), or gains from a report at most (g-leakage)."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cached_property, partial

@@ -2,8 +2,6 @@
 which are hockey sticks of two outputs, and f-divergences D_f(λP ‖ λ'P) <= ε d; and the average of
 these under one limit, mutual information."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction
