@@ -48,7 +48,7 @@ def encode_numerators(released: Numerators) -> Plain:
 
 
 def decode_numerators(plain: Plain, statement: Statement) -> Numerators:
-    """The inverse; raises ProblemError unless these are the rows of a mechanism of a statement."""
+    """Read ``encode_numerators``; raises ProblemError unless they are the rows of a mechanism."""
     require_keys(plain, {"bits", "rows"}, "mechanism")
     if type(plain["bits"]) is not int or len(plain["rows"]) != statement.rows:
         raise ProblemError(f"needs whole bits and {statement.rows} rows", where="mechanism")
@@ -80,7 +80,7 @@ def encode_problem(problem: Problem) -> Plain:
 
 
 def decode_problem(plain: Plain) -> Problem:
-    """The inverse of ``encode_problem``; raises ProblemError or KeyError on anything else.
+    """Read what ``encode_problem`` wrote; raises ProblemError or KeyError on anything else.
 
     What ``encode_problem`` would write differently is refused: every reader of the file then
     sees the same numbers.
@@ -210,7 +210,7 @@ def encode_outer(outer: OuterProof) -> Plain:
 
 
 def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
-    """The inverse; indices and shapes are checked against the statement."""
+    """Read what ``encode_multipliers`` wrote; indices and shapes are checked against the statement."""
     # the divergences are absent from files written before there were any
     names = {_JOINT, *_lists(statement), "objective"} - {"divergence"}
     require_keys(plain, names, WHERE, optional="divergence")
@@ -266,7 +266,7 @@ class StatedResult(NamedTuple):
 
     @property
     def figures(self) -> tuple[float, float, float, float]:
-        """As of ``Figures`` but for the gap."""
+        """All of ``Figures`` but for the gap."""
         return self.objective, self.bound, self.loss, self.lower_bound
 
 

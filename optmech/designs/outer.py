@@ -36,7 +36,7 @@ LARGE = 1_000
 FEW = 150
 """Places up to which the problem is that of the places themselves."""
 FEW_BESIDE = 400
-"""The same where constraints stand beside the promise, which cells leave out."""
+"""Such places where constraints stand beside the promise, which cells leave out."""
 _CELLS, _MOST_CELLS = 300, 3_000
 _MEMBERS = 16
 """Places in a cell on average, between these numbers of cells."""
@@ -174,12 +174,13 @@ class Coarsening:
     limits: Limits
     """Floats not below the log ratios between secrets."""
     neighbours: int | None
-    """As of ``aggregated``, and ``boxes`` as well."""
+    """For how many nearest cells of each the exact ratios are found; None for all."""
     boxes: bool
+    """Whether costs are those in closed form."""
 
     @classmethod
     def of(cls, problem: Problem) -> Coarsening:
-        """Of the places where the promise is one for every point of a region, else of secrets."""
+        """Cells of places where the promise is one for every point of a region, else of secrets."""
         if problem.statement.spread is None:
             return cls(problem, limits_of(problem.statement), _CLOSE, boxes=True)
         return cls(problem, limits_in(problem), _NEIGHBOURS if _is_plane(problem) else None, False)

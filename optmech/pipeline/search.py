@@ -54,7 +54,7 @@ class NoMechanismError(SolverError):
     """No verified mechanism was found, and no proof that there is none."""
 
     multipliers = Multipliers()
-    """Those that prove the best lower bound that was found."""
+    """Multipliers that prove the best lower bound that was found."""
 
 
 def solve(
@@ -93,8 +93,8 @@ def over_secrets(
     start: Design | None = None,
     device: str | None = None,
 ) -> Design:
-    """The same also where a line or network is promised something at every point, but for the
-    lower bound, which is one about its own mechanisms."""
+    """The design of a problem over finitely many secrets, also where a line or network is promised
+    something at every point: the lower bound is then one about its own mechanisms."""
     chosen = profile.on_device(device)
     if chosen.device:
         from optmech.engines.structured.arrays import open_device
@@ -146,6 +146,11 @@ class _Search:
     looked: Inequalities | None = None
     inside: Interior | None = None
 
+    @property
+    def given(self) -> Inequalities:
+        """What is searched within."""
+        return self.session.implied.given
+
     def whole(self) -> str:
         """Search with what the statement implies, and where tiny ratios were taken for zero in
         vain with these as they are; returns words for a proof that nothing is feasible."""
@@ -167,7 +172,7 @@ class _Search:
             return
         session.report("small ratios are hard to tell from one: solving with ones")
         session.work_on(Implied.of(stricter, tiny=False))
-        self._mechanisms(session.implied.given)
+        self._mechanisms(self.given)
         session.work_on(before)
 
     def kept(self, work: Callable[[], T], otherwise: T) -> T:
@@ -199,8 +204,7 @@ class _Search:
     def run(self) -> EngineResult:
         """Solve the stated program; a large one first without its distortion constraints, which
         often hold by themselves and then only make it harder."""
-        session = self.session
-        given = session.implied.given
+        session, given = self.session, self.given
         if _may_be_slack(given):
             relaxed = given.without(lambda part: part.may_be_slack)
             left_out = given.without(lambda part: not part.may_be_slack)
@@ -220,8 +224,7 @@ class _Search:
 
     def prepare(self) -> None:
         """Where no mechanism that ignores the secret is feasible, have one inside to mix with."""
-        session = self.session
-        given, statement = session.implied.given, session.statement
+        session, given, statement = self.session, self.given, self.session.statement
         if not given.convex:
             return
         uniform = np.full(statement.loss.shape, 1 / statement.observables)
@@ -257,8 +260,7 @@ class _Search:
         The program is solved again with its convex constraints tightened by a hair; its repaired
         point is feasible for the statement, and the failed proposal is mixed with it.
         """
-        session = self.session
-        given = session.implied.given
+        session, given = self.session, self.given
         for margin in _INNER_MARGINS:
             failed = session.unrepaired
             if not (given.convex or session.held) or failed is None:
@@ -273,19 +275,18 @@ class _Search:
     def anchor(self) -> None:
         """Where rounding broke a constraint and no constant mechanism has room to spare: look for
         a matrix strictly inside, to mix with."""
-        given = self.session.implied.given
-        if not given.convex:
+        if not self.given.convex:
             return
         self.session.anchoring = True
         for margin in _INNER_MARGINS:
-            self._mechanisms(given.tightened(margin))
+            self._mechanisms(self.given.tightened(margin))
         self.session.anchoring = False
 
     def infeasible(self) -> str:
         """Words for a checked proof of infeasibility, or nothing."""
         session = self.session
         session.refuted = ""
-        self._programs(session.implied.given, WitnessChannel, named=False, elastic=True)
+        self._programs(self.given, WitnessChannel, named=False, elastic=True)
         return session.refuted
 
     def _mechanisms(self, given: Inequalities) -> None:
@@ -311,8 +312,6 @@ class _Search:
         compiled = compile_lp(given, elastic=elastic)
         result = EngineResult(Outcome.FAILED, "nothing was run")
         late = EngineResult(Outcome.STOPPED, "the time was over before the search began")
-        if self._is_late():
-            return late
         for reduced in self._reduced(compiled):
             if self._is_late():
                 return late

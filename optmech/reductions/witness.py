@@ -60,7 +60,7 @@ class Plans:
 
     @classmethod
     def read(cls, plain: Plain, sources: Ints, targets: Ints) -> Plans:
-        """The inverse, for plans between so many members each. Raises ProblemError where the lists
+        """Read ``plain``, for plans between so many members each. Raises ProblemError where the lists
         do not fit."""
         body = _object(plain, {"arcs", "target", "share"})
         arcs, each = _whole(body["arcs"], sources.sum()), np.repeat(targets, sources)
@@ -95,7 +95,7 @@ class Witness:
 
 
 def read_witness(plain: dict[str, Plain], prior: Prior, cells: Ints, observables: int) -> Witness:
-    """The inverse of ``Witness.plain`` for a problem's cells. Raises ProblemError where it does not
+    """Read ``Witness.plain`` for a problem's cells. Raises ProblemError where it does not
     fit."""
     members = Members.of(prior, cells, len(cells))
     counts = members.counts

@@ -84,7 +84,7 @@ class Cone:
     log_ratio: Floats
     """All ratio constraints together, closed: r_ik <= r_ij + r_jk; inf between components."""
     always: Floats
-    """The same without the windowed constraints."""
+    """All but the windowed constraints, closed."""
     windows: tuple[tuple[Floats, Bools], ...]
     component: Ints
     allowed: Bools

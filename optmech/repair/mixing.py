@@ -7,6 +7,7 @@ feasible anchor A the feasible part is an interval that ends in A.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from optmech.repair.cone import Cone
 
 _STEPS = 60
 _SWEEPS = 4
+_PRICE = 1e-8
+"""What room below the limits may cost, relatively."""
 _SLACK = 1e-8
 """Keeps the lowered entries this far above the charge, out of reach of cancellation."""
 
@@ -84,6 +87,41 @@ def best_mixture(given: Inequalities, matrix: Floats, anchors: Iterable[Floats])
     found = (mix(matrix, anchor, holds) for anchor in anchors)
     mixed = (near for near in found if near is not None)
     return min(mixed, key=partial(objective_value, given.statement), default=None)
+
+
+def repair(
+    given: Inequalities,
+    cone: Cone,
+    matrix: Floats,
+    anchors: tuple[Floats, ...] = (),
+    spared: Inequalities | None = None,
+) -> Floats | None:
+    """A matrix near ``matrix`` that is meant to satisfy every inequality given, or None.
+
+    ``anchors`` are known feasible matrices to mix with, beside the constant mechanisms. With
+    ``spared``, the same with a little room below the limits, these are satisfied
+    instead where that costs next to nothing. The result is still to be checked: this function
+    promises nothing.
+    """
+    if not np.isfinite(matrix).all():
+        return None
+    statement = given.statement
+    completed = cone.complete(cone.closure(matrix), statement.cost)
+    if completed is None or not given.convex:
+        return completed
+
+    def mixed(limits: Inequalities) -> Floats | None:
+        others = chain(constant_anchors(statement, completed), anchors)
+        return best_mixture(limits, completed, others)
+
+    roomy = None if spared is None else mixed(spared)
+    if roomy is completed:
+        return roomy
+    exact = mixed(given)
+    if roomy is None or exact is None:
+        return exact if roomy is None else roomy
+    least, value = objective_value(statement, exact), objective_value(statement, roomy)
+    return exact if value - least > _PRICE * abs(least) else roomy
 
 
 def first_matrix(statement: Statement, cone: Cone) -> Floats:

@@ -87,7 +87,7 @@ class Trusted(Family, Protocol):
         return encoded(self.zeros(statement) if given is None else given)
 
     def decode(self, plain: Plain, statement: Statement) -> Any:
-        """The inverse. Raises ProblemError where types, indices or shapes do not fit."""
+        """Read what ``encode`` wrote. Raises ProblemError where types, indices or shapes do not fit."""
         return decoded(plain, self.zeros(statement))
 
 
@@ -177,7 +177,7 @@ def encoded(given: Any) -> Plain:
 
 
 def decoded(plain: Plain, like: Any) -> Any:
-    """The inverse, of the kind and shapes of ``like``; ProblemError where they do not fit."""
+    """Read ``encoded``, of the kind and shapes of ``like``; ProblemError where they do not fit."""
     if is_dataclass(like) and not isinstance(like, type):
         names = [field.name for field in fields(like)]
         require_keys(plain, set(names), WHERE)
@@ -220,7 +220,7 @@ def indices(values: Plain, size: int) -> Ints:
 
 
 def dense(plain: Plain, expected: tuple[int, int]) -> Floats:
-    """The inverse of ``sparse``. Raises ProblemError where the shape is another one."""
+    """Read what ``sparse`` wrote. Raises ProblemError where the shape is another one."""
     require_keys(plain, {"shape", "row", "column", "value"}, WHERE)
     if plain["shape"] != list(expected) or any(type(size) is not int for size in plain["shape"]):
         raise ProblemError(f"shape {plain['shape']} is not {expected}", where=WHERE)
