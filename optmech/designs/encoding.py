@@ -210,7 +210,7 @@ def encode_outer(outer: OuterProof) -> Plain:
 
 
 def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
-    """Read what ``encode_multipliers`` wrote; indices and shapes are checked against the statement."""
+    """Read ``encode_multipliers``; indices and shapes are checked against the statement."""
     # the divergences are absent from files written before there were any
     names = {_JOINT, *_lists(statement), "objective"} - {"divergence"}
     require_keys(plain, names, WHERE, optional="divergence")

@@ -212,8 +212,8 @@ def promise_of(problem: Problem, mechanism: Mechanism | None = None) -> Promise:
 def at_every_point(
     epsilon: float, rate: str, unit: str, slack: float = 0.0, mesh: Mesh | None = None
 ) -> Promise:
-    """What holds of a region, a line or roads, ε in words being the ``rate``; ``slack`` counts on top of
-    a distance."""
+    """What holds of a region, a line or roads, ε in words being the ``rate``; ``slack`` counts on
+    top of a distance."""
     more = f" + {slack:.2g}{f' {unit}' if unit else ''}" if slack else ""
     where, apart = "the region", "d apart"
     if mesh is not None and not mesh.is_region:

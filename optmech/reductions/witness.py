@@ -60,8 +60,8 @@ class Plans:
 
     @classmethod
     def read(cls, plain: Plain, sources: Ints, targets: Ints) -> Plans:
-        """Read ``plain``, for plans between so many members each. Raises ProblemError where the lists
-        do not fit."""
+        """Read ``plain``, for plans between so many members each. Raises ProblemError where the
+        lists do not fit."""
         body = _object(plain, {"arcs", "target", "share"})
         arcs, each = _whole(body["arcs"], sources.sum()), np.repeat(targets, sources)
         if (arcs > each).any():

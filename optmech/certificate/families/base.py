@@ -87,7 +87,7 @@ class Trusted(Family, Protocol):
         return encoded(self.zeros(statement) if given is None else given)
 
     def decode(self, plain: Plain, statement: Statement) -> Any:
-        """Read what ``encode`` wrote. Raises ProblemError where types, indices or shapes do not fit."""
+        """Read what ``encode`` wrote. Raises ProblemError where types or shapes do not fit."""
         return decoded(plain, self.zeros(statement))
 
 
