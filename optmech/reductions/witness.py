@@ -180,19 +180,17 @@ def witnessed(prior: Prior, cost: Floats, limits: Limits, cells: Ints, witness: 
 def rounded(arcs: Arcs, sources: int) -> Arcs:
     """The plans with shares in whole numbers: all are rounded down, as little mass may be much
     where it arrives, and what is left goes the way that most goes."""
-    count = len(arcs.share)
-    source = np.arange(count)[:, None] * sources + arcs.source
-    sent = np.bincount(source.ravel(), arcs.share.ravel(), count * sources)
+    count, share = len(arcs.share), arcs.share.ravel()
+    source = (np.arange(count)[:, None] * sources + arcs.source).ravel()
+    sent = np.bincount(source, share, count * sources)
     with np.errstate(all="ignore"):
-        exact = np.where(arcs.share > 0, arcs.share / sent[source] * _GRAIN, 0.0)
-    whole = np.floor(exact)
-    left = _GRAIN - np.bincount(source.ravel(), whole.ravel(), count * sources)
-    order = np.lexsort((-arcs.share.ravel(), source.ravel()))
-    _, starts = np.unique(source.ravel()[order], return_index=True)
-    largest = order[starts]
-    largest = largest[arcs.share.ravel()[largest] > 0]
-    whole.ravel()[largest] += left[source.ravel()[largest]]
-    return Arcs(arcs.source, arcs.target, np.maximum(whole, 0.0))
+        whole = np.floor(np.where(share > 0, share / sent[source] * _GRAIN, 0.0))
+    left = _GRAIN - np.bincount(source, whole, count * sources)
+    order = np.lexsort((-share, source))
+    largest = order[np.unique(source[order], return_index=True)[1]]
+    largest = largest[share[largest] > 0]
+    whole[largest] += left[source[largest]]
+    return Arcs(arcs.source, arcs.target, np.maximum(whole, 0.0).reshape(arcs.share.shape))
 
 
 def _listed(asked: Iterable[tuple[Ints, Floats, Logs, Logs]], sources: Ints) -> Plans:
