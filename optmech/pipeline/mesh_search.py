@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import record
 from optmech.certificate import Check, Multipliers, check_exact, infeasibility_margin
 from optmech.certificate.families import MeshMultipliers
 from optmech.certificate.statement import Statement
@@ -53,12 +52,8 @@ class Infeasible(Exception):  # noqa: N818
         self.multipliers = multipliers
 
 
-@record
-class Found:
-    """A released matrix and multipliers, of all reports."""
-
-    released: Numerators
-    multipliers: Multipliers
+Found = tuple[Numerators, Multipliers]
+"""A released matrix and multipliers, of all reports."""
 
 
 def with_vectors(statement: Statement, joint: Multipliers, vectors: MeshMultipliers) -> Multipliers:
@@ -96,11 +91,11 @@ def solve_beside(
         # what costs nothing at any place may do alone
         with suppress(OptmechError):
             search = _Search(statement, cone_program, costs, stop, threads, free)
-            return Found(search.release(search.start()), Multipliers())
+            return search.release(search.start()), Multipliers()
     search = _Search(statement, cone_program, costs, stop, threads, kept)
     try:
         matrix, multipliers = search.best(gap)
-        return Found(search.release(matrix), multipliers)
+        return search.release(matrix), multipliers
     except (SolverError, VerificationError):
         kept_to = search.on_the_border(gap)
         if kept_to is None:
@@ -235,7 +230,7 @@ class _Search:
         for matrix in (point.matrix, *(np.tile(r, (len(self.costs), 1)) for r in constant)):
             released, failed = self._released(matrix)
             if not failed:
-                return Found(released, multipliers)
+                return released, multipliers
         return None
 
     def _nearly_constant(self) -> Iterator[Floats]:

@@ -150,14 +150,13 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
         return infeasible_design(problem, Multipliers(), reason, "closed form", why, clock.seconds)
     clock.share = MESH_TIME
     try:
-        found, notes = _on_mesh(problem, cone_program, profile, stop)
+        (released, multipliers), notes = _on_mesh(problem, cone_program, profile, stop)
     except Infeasible as proof:
         reason = multiplier_reason(statement, proof.multipliers)
         return infeasible_design(
             problem, proof.multipliers, reason, "cones", _why(profile), clock.seconds
         )
     clock.share = 1.0
-    released, multipliers = found.released, found.multipliers
     checks = check_exact(statement, released)
     bound, unproved = attempted(
         lambda: lower_bound(statement, multipliers), "the bound on this mesh"
@@ -213,7 +212,7 @@ def _on_mesh(
         if found.value < costs[:, cheapest].sum():
             matrix = found.matrix
     released, _ = released_inside(mesh, promise.epsilon, matrix, promise.index)
-    return Found(released, multipliers), notes
+    return (released, multipliers), notes
 
 
 def _outer(problem: Problem, profile: Profile, clock: Clock) -> Bounded:

@@ -20,8 +20,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats
-from optmech.base.read_only import record
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import float_or_nan, one_of, probability
@@ -132,21 +130,23 @@ def coupling_design(
     optimal 0.25
     """
     started = time.perf_counter()
-    frame = read_family(inputs, distance, weights, outside, names, secrets, observables, target)
+    given, blank = read_family(
+        inputs, distance, weights, outside, names, secrets, observables, target
+    )
     goal = Shares.of(target, "target")
-    if len(goal) != frame.distance.shape[1]:
+    if len(goal) != blank.distance.shape[1]:
         raise ProblemError(
-            f"{len(goal)} weights for {frame.distance.shape[1]} columns of distances",
+            f"{len(goal)} weights for {blank.distance.shape[1]} columns of distances",
             where="target",
         )
     order = _read_order(p)
     crowded: tuple[tuple[int, ...], ...] = ()
     if order == 1:
-        plans = [cheapest_plan(lam, goal, frame.distance) for lam in frame.inputs]
+        plans = [cheapest_plan(lam, goal, blank.distance) for lam in given]
     else:
-        found = [worst_case_plan(lam, goal, frame.distance) for lam in frame.inputs]
+        found = [worst_case_plan(lam, goal, blank.distance) for lam in given]
         plans, crowded = [one.plan for one in found], tuple(one.sources for one in found)
-    design = replace(frame.blank, task="coupling", plans=tuple(plans), order=order, crowded=crowded)
+    design = replace(blank, task="coupling", plans=tuple(plans), order=order, crowded=crowded)
     for plan, cost in zip(design.plans, design.exact_losses, strict=True):
         if dual_value(plan) != cost:
             raise SolverError("a plan is not optimal", where="coupling")
@@ -197,8 +197,8 @@ def optimal_target(
     >>> print(round(near.loss, 4))  # (3/4 - x) = 2 (1/4 + x)
     0.0833
     """
-    frame = read_family(inputs, distance, weights, outside, names, secrets, observables)
-    return _optimal(frame, *_read_budget(epsilon, delta), None)[0]
+    given, blank = read_family(inputs, distance, weights, outside, names, secrets, observables)
+    return _optimal(given, blank, *_read_budget(epsilon, delta), None)[0]
 
 
 @checked_arguments
@@ -228,22 +228,21 @@ def target_frontier(
     >>> [round(design.loss, 4) for design in designs]
     [0.25, 0.0833, 0.0]
     """
-    frame = read_family(inputs, distance, weights, outside, names, secrets, observables)
+    given, blank = read_family(inputs, distance, weights, outside, names, secrets, observables)
     budgets = [_read_budget(epsilon, delta, f"epsilons[{k}]") for k, epsilon in enumerate(epsilons)]
     designs: list[TargetDesign] = []
     arcs: Arcs | None = None
     for rate, spare in budgets:
-        design, arcs = _optimal(frame, rate, spare, arcs)
+        design, arcs = _optimal(given, blank, rate, spare, arcs)
         designs.append(design)
     return designs
 
 
 def _optimal(
-    frame: Family, rate: Exact, spare: Exact, arcs: Arcs | None
+    given: list[Shares], blank: TargetDesign, rate: Exact, spare: Exact, arcs: Arcs | None
 ) -> tuple[TargetDesign, Arcs | None]:
     started = time.perf_counter()
-    blank = frame.blank
-    asked = Outputs(tuple(frame.inputs), frame.distance, blank.weights, rate, spare)
+    asked = Outputs(tuple(given), blank.distance, blank.weights, rate, spare)
     found, arcs = asked.optimum(arcs)
     design = replace(
         blank,
@@ -256,19 +255,6 @@ def _optimal(
     return design, arcs
 
 
-@record
-class Family:
-    """What all tasks are given, read and checked."""
-
-    inputs: list[Shares]
-    blank: TargetDesign
-    """The design, of equal outputs and order 1, without plans and time."""
-
-    @property
-    def distance(self) -> Floats:
-        return self.blank.distance
-
-
 def read_family(
     inputs: Sequence[Distribution],
     distance: DistanceLike,
@@ -278,8 +264,9 @@ def read_family(
     secrets: Domain | None,
     observables: Domain | None,
     target: Distribution | None = None,
-) -> Family:
-    """Distributions, distances, weights, names and domains, read and checked."""
+) -> tuple[list[Shares], TargetDesign]:
+    """What all tasks are given, read and checked: the inputs, and the design, of equal outputs and
+    order 1, without plans and time."""
     to = observables or (None if target is None else domain_of(target))
     read, values, shares = read_joint(
         inputs, distance, weights, where="inputs", secrets=secrets, observables=to
@@ -306,7 +293,7 @@ def read_family(
         outside=outside,
         multipliers=None,
     )
-    return Family(read, blank)
+    return read, blank
 
 
 def _read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
@@ -395,14 +382,13 @@ def target_problem(
     >>> print(round(om.solve(problem).loss, 4))  # outputs 1/4 apart, of inputs 1/2 apart
     0.125
     """
-    family = read_family(inputs, distance, weights, "target", names, secrets, observables)
-    if len(family.inputs) < 2:
+    given, blank = read_family(inputs, distance, weights, "target", names, secrets, observables)
+    if len(given) < 2:
         raise ProblemError(
             "one input has no other to be close to",
             where="inputs",
             remedy="Give at least two; a single one is best reported as it is",
         )
-    given, blank = family.inputs, family.blank
     rows = [(t, x) for t, lam in enumerate(given) for x in lam.support]
     shares = [float(blank.weights[t] * given[t][x]) for t, x in rows]
     pairs = Domain([(blank.names[t], blank.secrets.labels[x]) for t, x in rows])
@@ -412,7 +398,7 @@ def target_problem(
         laws[t, first == t] = lam.weights[lam.support]
     return Problem(
         Prior(pairs, shares),
-        family.distance[second],
+        blank.distance[second],
         blank.observables,
         constraints=[
             DistributionPrivacy(
