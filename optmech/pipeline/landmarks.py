@@ -48,33 +48,6 @@ class Carried:
     """What they are carried over from, in words."""
 
 
-@record
-class Landmarks:
-    """Some of the secrets, each for those around it."""
-
-    chosen: Ints
-    """(K,): their numbers."""
-    weight: Floats
-    """(K,): the prior of those around."""
-    cost: Floats
-    """(K, O): the mean costs of those around, by prior."""
-
-    @classmethod
-    def of(cls, points: Floats, prior: Floats, cost: Floats, cells: Ints) -> Landmarks:
-        """The secret nearest to the middle of every cell; ``points`` (n, 2)."""
-        chosen, weight, mean = [], [], []
-        for group in grouped(cells, np.arange(len(cells)))[1]:
-            mass = prior[group]
-            total = mass.sum()
-            share = mass / total if total > 0 else np.full(len(group), 1 / len(group))
-            middle = points[group].mean(axis=0)
-            away = ((points[group] - middle) ** 2).sum(axis=1)
-            chosen.append(group[away.argmin()])
-            weight.append(total)
-            mean.append(share @ cost[group])
-        return cls(np.array(chosen), np.array(weight), np.array(mean))
-
-
 def lifted(columns: Floats, limits: Limits, chosen: Ints, count: int) -> Floats:
     """Columns for all ``count`` secrets from those of the ``chosen`` ones (K, O), in the cone.
 
@@ -121,10 +94,21 @@ class Places:
         """A cell for every secret, at most ``count`` of them."""
         return partition(self.plane, weights, count, len(self))
 
-    def _marks(self, count: int, cost: Floats) -> Landmarks:
+    def _marks(self, count: int, cost: Floats) -> tuple[Ints, Floats, Floats]:
+        """Some of the secrets, each for those around it: the number of the one nearest to the
+        middle of every cell, the prior of those in it, and the mean of their costs by prior."""
         prior = self.problem.prior.weights
         cells = self.cells(0.5 * prior + 0.5 / len(self), count)
-        return Landmarks.of(self.plane, prior, cost, cells)
+        chosen, weight, mean = [], [], []
+        for group in grouped(cells, np.arange(len(self)))[1]:
+            mass, points = prior[group], self.plane[group]
+            total = mass.sum()
+            share = mass / total if total > 0 else np.full(len(group), 1 / len(group))
+            away = ((points - points.mean(axis=0)) ** 2).sum(axis=1)
+            chosen.append(group[away.argmin()])
+            weight.append(total)
+            mean.append(share @ cost[group])
+        return np.array(chosen), np.array(weight), np.array(mean)
 
     def reports(self, count: int, used: Floats | None = None) -> Ints:
         """At most so many observables: the likeliest in parts of the plane of about the same
@@ -140,26 +124,26 @@ class Places:
             order = np.lexsort((-weight, groups))
             first = np.unique(groups[order], return_index=True)[1]
             return np.sort(some[order[first]])
-        return np.unique(self._marks(count, self._loss).cost.argmin(axis=1))
+        return np.unique(self._marks(count, self._loss)[2].argmin(axis=1))
 
     def from_landmarks(
         self, count: int, reports: Ints, solved: Callable[[Problem], Floats]
     ) -> Carried:
         """A mechanism from so many landmarks; ``solved`` finds the matrix of a problem over them
         and the ``reports``."""
-        marks = self._marks(count, self._loss[:, reports])
-        apart = self.limits(marks.chosen[:, None], marks.chosen[None, :])
+        chosen, weight, cost = self._marks(count, self._loss[:, reports])
+        apart = self.limits(chosen[:, None], chosen)
         matrix = solved(
             Problem(
-                Prior(Domain(range(len(marks.chosen))), marks.weight),
-                np.ascontiguousarray(marks.cost),
+                Prior(Domain(range(len(chosen))), weight),
+                np.ascontiguousarray(cost),
                 Domain(reports.tolist()),
                 constraints=[MetricPrivacy(1, distances.matrix(apart))],
             )
         )
         used = np.flatnonzero(matrix.any(axis=0))
-        columns = lifted(matrix[:, used], self.limits, marks.chosen, len(self))
-        return Carried(columns, reports[used], f"{len(marks.chosen):,} landmarks")
+        columns = lifted(matrix[:, used], self.limits, chosen, len(self))
+        return Carried(columns, reports[used], f"{len(chosen):,} landmarks")
 
     def on_mesh(
         self,
