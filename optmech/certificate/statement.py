@@ -12,7 +12,7 @@ import numpy as np
 from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import ReadOnly, read_only, record
 from optmech.errors import ProblemError
-from optmech.exact.numerators import Numerators
+from optmech.exact.numerators import Numerators, wholes
 
 if TYPE_CHECKING:
     from optmech.spaces.mesh import Mesh
@@ -83,16 +83,12 @@ def joined(parts: Iterable[Held]) -> Held | None:
     """The rows that all parts fix, over one power of two; of a secret that two fix, the row of the
     first. None where nothing is fixed."""
     given = list(parts)
-    if len(given) < 2:
-        return given[0] if given else None
+    if not given:
+        return None
     bits = max(part.exact.bits for part in given)
-    rows: dict[int, tuple[int, ...]] = {}
-    for part in given:
-        shift = bits - part.exact.bits
-        for s, row in part.rows.items():
-            rows.setdefault(s, tuple(value << shift for value in row))
-    order = sorted(rows)
-    return Held(np.array(order), Numerators(bits, tuple(rows[s] for s in order)))
+    rows = [wholes(part.exact.rows) << (bits - part.exact.bits) for part in given]
+    secrets, first = np.unique([s for part in given for s in part.secrets], return_index=True)
+    return Held(secrets, Numerators.of(bits, np.vstack(rows)[first]))
 
 
 Objective = Literal["expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage"]

@@ -123,32 +123,25 @@ class HeldRows:
         near = self.given.log_ratio[np.ix_(free, self.held.secrets)].min(axis=1, initial=np.inf)
         return free[np.argsort(near, kind="stable")]
 
-    @cached_property
-    def _limits(self) -> list[Ratio]:
-        return list(self.given.statement.of_kind(Ratio))
-
     def placed(self, matrix: Floats, order: Ints) -> Numerators | None:
         """Whole numbers near a matrix within all ratios, the free rows placed in this order; None
         where one of them has no room."""
-        secrets, observables = self.given.statement.loss.shape
         near = np.where(self.given.allowed, np.maximum(matrix, 0.0), 0.0)
         bits = self._bits(near)
         shift = bits - self.held.exact.bits
         if shift < 0:
             return None
-        rows: dict[int, tuple[int, ...]] = {
-            s: tuple(value << shift for value in row) for s, row in self.held.rows.items()
-        }
-        shown = np.zeros((secrets, observables))
+        shown = np.zeros(near.shape)
         shown[self.held.secrets] = self.held.matrix
+        rows = wholes(np.zeros(near.shape, dtype=np.int64))
+        rows[self.held.secrets] = wholes(self.held.exact.rows) << shift
         for s in order.tolist():
             low, high = self._room(s, rows, shown, bits)
             row = _between(near[s], low, high, bits)
             if row is None:
                 return None
-            rows[s] = tuple(row)
-            shown[s] = row / (1 << bits)
-        return Numerators(bits, tuple(rows[s] for s in range(secrets)))
+            rows[s], shown[s] = row, row / (1 << bits)
+        return Numerators.of(bits, rows)
 
     def _bits(self, near: Floats) -> int:
         """Enough for the least entries of free rows, as far as floats show them."""
@@ -158,14 +151,13 @@ class HeldRows:
         needed = enough_bits(entries[None, :]) if len(entries) else 0
         return min(MAX_BITS, max(self.held.exact.bits + _SPARE, needed))
 
-    def _room(
-        self, s: int, rows: dict[int, tuple[int, ...]], shown: Floats, bits: int
-    ) -> tuple[Wholes, Wholes]:
-        """The least and the largest whole numbers that the ratios to ``rows`` leave row s."""
+    def _room(self, s: int, rows: Wholes, shown: Floats, bits: int) -> tuple[Wholes, Wholes]:
+        """The least and the largest whole numbers that the ratios to those ``rows`` that have some
+        leave row s."""
         high = wholes(self.given.allowed[s].astype(np.int64)) << bits
         low = 0 * high
-        others = np.array(sorted(rows), dtype=np.int64)
-        for ratio in self._limits:
+        others = np.flatnonzero(shown.any(axis=1))
+        for ratio in self.given.statement.of_kind(Ratio):
             for above, table in ((True, ratio.table), (False, ratio.table.T)):
                 distance = table[s, others]
                 beside = others[np.isfinite(distance)]
@@ -173,10 +165,10 @@ class HeldRows:
                 for o, j in self._tightest(ratio, s, beside, logs, shown, above):
                     factor = exp_lower(ratio.epsilon, float(table[s, j]), _FACTOR_BITS)
                     if above:
-                        most = rows[j][o] * factor.numerator // factor.denominator
+                        most = rows[j, o] * factor.numerator // factor.denominator
                         high[o] = min(high[o], most)
                     else:
-                        least = -(-rows[j][o] * factor.denominator // factor.numerator)
+                        least = -(-rows[j, o] * factor.denominator // factor.numerator)
                         low[o] = max(low[o], least)
         return low, high
 
