@@ -111,12 +111,12 @@ class Fixed(Given):
 
     def _conflicts(self, statement: Statement) -> Iterator[str]:
         """Why rows that are fixed cannot be kept together, whatever the others are."""
-        place = f"constraints[{self.index}]"
+        place, rows = f"constraints[{self.index}]", self.held_rows().rows
         names = dict(zip(self.secrets.tolist(), self.names, strict=True))
         for other in statement.of_kind(Fixed):
             if other.index < self.index:
                 theirs = other.held_rows().rows
-                for s, row in self.held_rows().rows.items():
+                for s, row in rows.items():
                     if s in theirs and not _equal(
                         row, self.exact.bits, theirs[s], other.exact.bits
                     ):
@@ -125,7 +125,7 @@ class Fixed(Given):
                             f"constraints[{other.index}]. Fix it once"
                         )
         for support in statement.of_kind(Support):
-            for s, row in self.held_rows().rows.items():
+            for s, row in rows.items():
                 outside = [o for o in np.flatnonzero(~support.allowed[s]).tolist() if row[o]]
                 if outside:
                     yield (
@@ -174,5 +174,4 @@ def _words(size: Fraction) -> str:
 
 def _equal(row: tuple[int, ...], bits: int, other: tuple[int, ...], more: int) -> bool:
     """Whether row / 2^bits = other / 2^more."""
-    left, right = max(more - bits, 0), max(bits - more, 0)
-    return bool((wholes(row) << left == wholes(other) << right).all())
+    return bool((wholes(row) << more == wholes(other) << bits).all())
