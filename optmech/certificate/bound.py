@@ -56,7 +56,7 @@ def pairs_of(statement: Statement, multipliers: Multipliers) -> PairMultipliers 
 def lower_bound(statement: Statement, multipliers: Multipliers) -> Bound:
     """A number that no feasible mechanism's objective can go below, whatever the multipliers."""
     lagrangian = lagrangian_of(statement, multipliers)
-    return lagrangian.minimum(statement.allowed, statement.held)
+    return lagrangian.minimum()
 
 
 def lagrangian_of(
@@ -64,14 +64,14 @@ def lagrangian_of(
 ) -> Lagrangian:
     """L and the constant, also without the objective."""
     families = tuple(multipliers.of(statement))
-    lagrangian = Lagrangian(statement.loss.shape)
+    lagrangian = Lagrangian(statement)
     if objective:
-        _add_objective(lagrangian, statement, multipliers)
+        _add_objective(lagrangian, multipliers.objective)
     for family, given in families:
         if given is None and family.spread() is not None:
             given = family.zeros(statement)
         if given is not None:
-            family.charge(statement, lagrangian, given)
+            family.charge(lagrangian, given)
     return lagrangian
 
 
@@ -79,16 +79,17 @@ def infeasibility_margin(statement: Statement, multipliers: Multipliers) -> floa
     """Positive only if no feasible mechanism exists (a Farkas certificate): the same evaluation
     without an objective bounds zero from below."""
     lagrangian = lagrangian_of(statement, multipliers, objective=False)
-    return lagrangian.minimum(statement.allowed, statement.held).value
+    return lagrangian.minimum().value
 
 
-def _add_objective(lagrangian: Lagrangian, statement: Statement, multipliers: Multipliers) -> None:
+def _add_objective(lagrangian: Lagrangian, given: Floats | None) -> None:
+    statement = lagrangian.statement
     if statement.objective == "expected_loss":
         lagrangian.add(statement.cost, statement.cost, 1.0)
     elif statement.objective == "worst_loss":
         weights = np.full(statement.loss_terms, 1.0 / statement.loss_terms)
-        if multipliers.objective is not None:
-            weights = positive(multipliers.objective)
+        if given is not None:
+            weights = positive(given)
         # Σ ω · max_s ℓ_s >= Σ_s ω_s ℓ_s, whatever the weights sum to
         lagrangian.weight = sum(map(Fraction, weights.tolist()), Fraction())
         part = weights[: statement.secrets, None] * statement.loss
@@ -102,12 +103,11 @@ def _add_objective(lagrangian: Lagrangian, statement: Statement, multipliers: Mu
             lagrangian.add(part, part, most + 2.0)
     else:
         assert statement.target is not None
-        played = multipliers.objective
-        if played is None:
-            played = np.ones((statement.observables, len(statement.target)))
+        if given is None:
+            given = np.ones((statement.observables, len(statement.target)))
         is_gain = statement.objective == "minimize_leakage"
         add = lagrangian.add_gains if is_gain else lagrangian.add_errors
-        add(statement.target, played)
+        add(statement.target, given)
 
 
 def closed_form_reason(statement: Statement) -> str:

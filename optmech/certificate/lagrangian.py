@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.base.arrays import Bools, Floats
+from optmech.base.arrays import Floats
 from optmech.certificate import values
-from optmech.certificate.statement import Held
+from optmech.certificate.statement import Held, Statement
 from optmech.exact.rounding import UNIT
 
 LARGEST = 2.0**100
@@ -41,14 +41,15 @@ class Bound:
 class Lagrangian:
     """L[s,o], the constant, and the same with absolute values, for the rounding bound."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
-        self.terms = np.zeros(shape)
-        self.magnitude = np.zeros(shape)
-        self.roundings = np.full(shape, 8.0)
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+        self.terms = np.zeros(statement.loss.shape)
+        self.magnitude = np.zeros(statement.loss.shape)
+        self.roundings = np.full(statement.loss.shape, 8.0)
         self.constant = Fraction(0)
         self.weight = Fraction(1)
         """What the objective was multiplied with."""
-        self.spread: Callable[[Lagrangian, Bools], Bound] | None = None
+        self.spread: Callable[[], Bound] | None = None
         """The minimum over rows of control points, where these are what is released."""
 
     def add(self, part: Floats, magnitude: Floats, roundings: Floats | float) -> None:
@@ -92,11 +93,12 @@ class Lagrangian:
             proved, value = (self.terms - k * self.error for k in (1, _MARGINS))
             return np.nextafter(proved, -np.inf), np.nextafter(value, -np.inf)
 
-    def minimum(self, allowed: Bools, held: Held | None = None) -> Bound:
+    def minimum(self) -> Bound:
         """The constant and the least of every row over the allowed observables; for a row that is
-        ``held`` its value there, the only one that it has."""
+        held its value there, the only one that it has."""
         if self.spread is not None:
-            return self.spread(self, allowed)
+            return self.spread()
+        allowed, held = self.statement.allowed, self.statement.held
         with np.errstate(all="ignore"):
             error = self.error
             low = [

@@ -61,7 +61,7 @@ class Trusted(Family, Protocol):
         one."""
 
     @abstractmethod
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: Any) -> None:
+    def charge(self, lagrangian: Lagrangian, given: Any) -> None:
         """Add multipliers times (left side - right side), or something smaller."""
 
     def impossible(self, statement: Statement) -> str:

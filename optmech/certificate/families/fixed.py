@@ -25,7 +25,7 @@ class Given(ReadOnly, Trusted):
     def written(self) -> str:
         return ""
 
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: object) -> None:
+    def charge(self, lagrangian: Lagrangian, given: object) -> None:
         """Nothing."""
 
     def zeros(self, statement: Statement) -> None:

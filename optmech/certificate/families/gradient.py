@@ -256,22 +256,16 @@ class Gradient(ReadOnly, Trusted):
         assert isinstance(low, Numerators)
         return check_gradients(self.mesh, self.epsilon, low, self.index)
 
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: MeshMultipliers) -> None:
+    def charge(self, lagrangian: Lagrangian, given: MeshMultipliers) -> None:
         """What remains of the costs at the places is spread over the control points, where these
         terms are taken off in whole numbers."""
-        lagrangian.spread = lambda whole, allowed: self._minimum(statement, whole, allowed, given)
+        lagrangian.spread = lambda: self._minimum(lagrangian, given)
 
-    def _minimum(
-        self,
-        statement: Statement,
-        lagrangian: Lagrangian,
-        allowed: Bools,
-        given: MeshMultipliers,
-    ) -> Bound:
+    def _minimum(self, lagrangian: Lagrangian, given: MeshMultipliers) -> Bound:
         """What every mechanism on the mesh pays at least. What is private at every point and never
         reported from one place is not reported from any."""
-        columns = np.flatnonzero(allowed.all(axis=0))
-        spread, found = statement.spread, []
+        columns = np.flatnonzero(lagrangian.statement.allowed.all(axis=0))
+        spread, found = lagrangian.statement.spread, []
         assert spread is not None
         for costs in lagrangian.below():
             if not np.isfinite(costs).all() or not len(columns):

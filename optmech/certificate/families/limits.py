@@ -98,14 +98,14 @@ class LossLimit(ReadOnly, Trusted):
     def _mean(self, statement: Statement, released: Scaled) -> Fraction:
         return values.expected(statement.prior, values.losses(self.loss, released))
 
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: Floats) -> None:
+    def charge(self, lagrangian: Lagrangian, given: Floats) -> None:
         prices = positive(np.atleast_1d(given))
-        value = np.broadcast_to(prices if self.per_secret else prices[:1], (statement.secrets,))
+        value = np.broadcast_to(prices if self.per_secret else prices[:1], len(self.loss))
         part = value[:, None] * self.weighted
         lagrangian.add(part, part, 2.0)
         spent = value if self.per_secret else value[:1]
         total = math.nextafter(math.fsum(spent.tolist()), math.inf) if spent.any() else 0.0
-        lagrangian.constant -= Fraction(total) * self.most(statement)[1]
+        lagrangian.constant -= Fraction(total) * self.most(lagrangian.statement)[1]
 
     def impossible(self, statement: Statement) -> str:
         maximum, cheapest = self.most(statement)[1], self.least(statement)
@@ -165,7 +165,7 @@ class Bias(ReadOnly, Trusted):
         passed = max(off) <= bracket(self.maximum)[0]
         return Check("bias", self.index, 2 * len(off), passed, top, detail)
 
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: Floats) -> None:
+    def charge(self, lagrangian: Lagrangian, given: Floats) -> None:
         """a_s (mean - meant - η) <= 0 and b_s (meant - mean - η) <= 0."""
         above, below = positive(given)
         lagrangian.add(
@@ -261,9 +261,7 @@ class Distortion(BestGuess):
         detail = f"distortion {float(value):.12g}, required {float(self.minimum):.12g}"
         return Check("distortion", self.index, 1, passed, float(value), detail)
 
-    def charge(
-        self, statement: Statement, lagrangian: Lagrangian, given: AttackMultipliers
-    ) -> None:
+    def charge(self, lagrangian: Lagrangian, given: AttackMultipliers) -> None:
         price = float(positive(given.weight))
         lagrangian.add_errors(self.weighted, given.strategy, price)
         lagrangian.constant += Fraction(price) * self.least[0]
@@ -358,9 +356,7 @@ class Leakage(BestGuess):
         detail = f"gain of the best guess {float(value):.12g}, allowed {limit}"
         return Check("leakage", self.index, 1, passed, float(value), detail)
 
-    def charge(
-        self, statement: Statement, lagrangian: Lagrangian, given: AttackMultipliers
-    ) -> None:
+    def charge(self, lagrangian: Lagrangian, given: AttackMultipliers) -> None:
         """ν (Σ_w q(w|o) Σ_s weighted[w,s] P[s,o] - limit) <= 0 for any strategy q."""
         high = self.most[1]
         if high is None:

@@ -113,7 +113,7 @@ class LiftedRatio(Pushed):
         size = scan.left.size
         return scan.verdict("distribution privacy", self.index, size, holds, words)
 
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: Floats) -> None:
+    def charge(self, lagrangian: Lagrangian, given: Floats) -> None:
         lagrangian.add_sums(self.left, self.right, self.factors[1], positive(given))
 
     def zeros(self, statement: Statement) -> Floats:
@@ -195,16 +195,14 @@ class Approximate(Pushed):
         spent = sum(max(0, a * p - b * q) for p, q in zip(left, right, strict=True))
         return bool(spent <= allowed * (factor.denominator * first * second << high.bits))
 
-    def charge(
-        self, statement: Statement, lagrangian: Lagrangian, given: ApproximateMultipliers
-    ) -> None:
+    def charge(self, lagrangian: Lagrangian, given: ApproximateMultipliers) -> None:
         factor = self.factors[1]
         weight = np.where(np.isfinite(factor), positive(given.weight), 0.0)
         tests = weight[:, None] * np.clip(given.test, 0.0, 1.0)
         lagrangian.add_sums(self.left, self.right, factor, tests)
         # δ times the sum of the left distribution, which is 1 up to rounding
         sums = np.asarray(self.left.sum(axis=1)).reshape(-1)
-        total = math.fsum((weight * sums).tolist()) * (1 + (2 * statement.secrets + 8) * UNIT)
+        total = math.fsum((weight * sums).tolist()) * (1 + (2 * self.left.shape[1] + 8) * UNIT)
         lagrangian.constant -= Fraction(total) * bracket(self.delta)[1]
 
     def zeros(self, statement: Statement) -> ApproximateMultipliers:
@@ -297,9 +295,7 @@ class Divergence(OfPairs):
         )
         return Check("divergence", self.index, len(limits), passed, spent[k], detail)
 
-    def charge(
-        self, statement: Statement, lagrangian: Lagrangian, given: DivergenceMultipliers
-    ) -> None:
+    def charge(self, lagrangian: Lagrangian, given: DivergenceMultipliers) -> None:
         """y (Σ_o α_o (aP)_o + β_o (bP)_o - limit) <= 0 for any floats β <= -f*(α)."""
         chosen = generator(self.name)
         weight = positive(given.weight)
@@ -365,9 +361,7 @@ class Information(ReadOnly, Trusted):
         detail = f"mutual information {top:.12g}, allowed {float(self.maximum):.12g}"
         return Check("mutual information", self.index, 1, holds, top, detail)
 
-    def charge(
-        self, statement: Statement, lagrangian: Lagrangian, given: DivergenceMultipliers
-    ) -> None:
+    def charge(self, lagrangian: Lagrangian, given: DivergenceMultipliers) -> None:
         """y (Σ_s π(s) Σ_o (α_so P[s,o] + β_so (πP)_o) - limit) <= 0 for any floats
         β <= -f*(α)."""
         chosen = generator("kl")

@@ -295,7 +295,7 @@ class Ratio(ReadOnly, Trusted):
             scan.ends(edges.i[own], edges.j[own], self.factors[0][own] * SAFE)
         return scan
 
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: PairMultipliers) -> None:
+    def charge(self, lagrangian: Lagrangian, given: PairMultipliers) -> None:
         """z (P[i,o] - f P[j,o]) <= 0 for any f >= e^{r_ij}."""
         pairs = given if self.window is None else given.take(self.window[given.i, given.o])
         ratio = self.most_factors(pairs.i, pairs.j)
