@@ -305,7 +305,7 @@ class Ratio(ReadOnly, Trusted):
         value = positive(pairs.value)
         with np.errstate(over="ignore"):
             back = value * ratio
-        secrets, observables = lagrangian.terms.shape
+        secrets, observables = lagrangian.statement.loss.shape
         size, first = secrets * observables, np.asarray(pairs.o, dtype=np.int64) * secrets
         left, right = first + pairs.i, first + pairs.j
         # one observable after the other, as large multipliers come: neighbours in memory
