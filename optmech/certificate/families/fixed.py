@@ -21,9 +21,7 @@ from optmech.exact.numerators import Numerators, wholes
 class Given(ReadOnly, Trusted):
     """Families without multipliers: ``Lagrangian.minimum`` keeps them as they are."""
 
-    @property
-    def written(self) -> str:
-        return ""
+    written = ""
 
     def charge(self, lagrangian: Lagrangian, given: object) -> None:
         """Nothing."""

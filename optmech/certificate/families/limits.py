@@ -39,6 +39,7 @@ class LossLimit(ReadOnly, Trusted):
     """
 
     kind = "loss"
+    written = "loss_limits"
     named = "loss <= {.maximum:.9g}"
     agree = "per_secret loss"
     index: int
@@ -46,10 +47,6 @@ class LossLimit(ReadOnly, Trusted):
     maximum: float
     per_secret: bool
     loss: Floats
-
-    @property
-    def written(self) -> str:
-        return "loss_limits"
 
     def least(self, statement: Statement) -> Fraction:
         """What the best allowed observables cost: no mechanism stays below. A secret that the

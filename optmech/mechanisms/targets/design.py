@@ -106,6 +106,7 @@ class TargetDesign(ProvedLoss):
 
     formats = (FAMILY,)
     heading = "Coupling mechanisms"
+    measured = "average loss"
     claimed = fields(
         dict,
         "claims",
@@ -239,11 +240,6 @@ class TargetDesign(ProvedLoss):
         if self.is_common:
             return f"equal {among}"
         return f"(ε, δ) = ({self.epsilon.words}, {self.delta.words}) between {among}"
-
-    @property
-    def measured(self) -> str:
-        """The loss in words."""
-        return "average loss"
 
     @property
     def checks(self) -> Iterator[Check]:
