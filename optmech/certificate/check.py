@@ -19,11 +19,6 @@ class Check:
     """Whether ``worst`` is a likelihood ratio as a share of what is allowed."""
 
 
-def tightest(checks: tuple[Check, ...]) -> Check | None:
-    """The check whose likelihood ratios come closest to their limit, if there is one."""
-    return max((c for c in checks if c.ratios), key=lambda c: c.worst, default=None)
-
-
 @dataclass(frozen=True)
 class CheckReport:
     """What ``check`` found in a design file.
@@ -70,7 +65,7 @@ class CheckReport:
     @property
     def tightest(self) -> Check | None:
         """The check whose likelihood ratios come closest to their limit, if there is one."""
-        return tightest(self.checks)
+        return max((c for c in self.checks if c.ratios), key=lambda c: c.worst, default=None)
 
     @property
     def passed(self) -> bool:

@@ -241,14 +241,10 @@ def refusal(statement: Statement) -> str:
     ratios = [family for family in statement.of_kind(Ratio) if family.window is None]
     if not ratios or len(ratios) != len(statement.families):
         return "only ratios of all pairs of secrets can be taken from cells"
-    if not all(_limits_all(family.table) for family in ratios):
+    tables = [family.table for family in ratios]
+    if not all((np.isfinite(t) | np.eye(len(t), dtype=bool)).all() for t in tables):
         return "some pairs of secrets are not limited"
     return ""
-
-
-def _limits_all(distance: Floats) -> bool:
-    unlimited = np.count_nonzero(~np.isfinite(distance))
-    return bool(unlimited == np.count_nonzero(~np.isfinite(distance.diagonal())))
 
 
 def limits_of(statement: Statement) -> Limits:

@@ -12,7 +12,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.certificate import Multipliers
 from optmech.certificate.bound import pairs_of
 from optmech.certificate.families import (
     Approximate,
@@ -28,7 +27,6 @@ from optmech.certificate.families import (
     Ratio,
     Trusted,
 )
-from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.problem import Constraint, DistributionPrivacy, MetricPrivacy
@@ -198,7 +196,10 @@ class _Rates:
         self.constraints = design.problem.constraints
         multipliers = design.certificate.multipliers
         self.sign = self.statement.sign
-        self.scale = _objective_weight(self.statement, multipliers)
+        self.scale = 1.0
+        if self.statement.objective == "worst_loss" and multipliers.objective is not None:
+            # losses enter with weights that need not sum to 1, which the bound divides by
+            self.scale = float(np.maximum(multipliers.objective, 0.0).sum()) or 1.0
         self.found: dict[tuple[int, Parameter], float] = defaultdict(float)
         self.unknown = {
             (index, "epsilon") for index, stated in enumerate(self.constraints) if _equality(stated)
@@ -291,10 +292,3 @@ def _spent(pairs: PairMultipliers, part: Ratio, stated: Constraint) -> float:
         # the derivative of ln(1 + εℓ), which is what stands there
         growth = -np.expm1(-growth) / float(stated.epsilon)
     return float(pairs.value @ growth)
-
-
-def _objective_weight(statement: Statement, multipliers: Multipliers) -> float:
-    """What the bound divides by: worst-case losses enter with weights that need not sum to 1."""
-    if statement.objective != "worst_loss" or multipliers.objective is None:
-        return 1.0
-    return float(np.maximum(multipliers.objective, 0.0).sum()) or 1.0

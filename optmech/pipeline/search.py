@@ -205,7 +205,9 @@ class _Search:
         """Solve the stated program; a large one first without its distortion constraints, which
         often hold by themselves and then only make it harder."""
         session, given = self.session, self.given
-        if _may_be_slack(given):
+        slack = [part.may_be_slack for part in given.convex]
+        rows = given.pairs * given.statement.observables
+        if slack and all(slack) and rows >= _SLACK_FIRST_ROWS:
             relaxed = given.without(lambda part: part.may_be_slack)
             left_out = given.without(lambda part: not part.may_be_slack)
             channel = partial(RelaxedChannel, left_out=left_out)
@@ -311,10 +313,15 @@ class _Search:
         )
         compiled = compile_lp(given, elastic=elastic)
         result = EngineResult(Outcome.FAILED, "nothing was run")
-        late = EngineResult(Outcome.STOPPED, "the time was over before the search began")
-        for reduced in self._reduced(compiled):
-            if self._is_late():
-                return late
+        programs = [Reduced(compiled.lp)]
+        for reduction in self.profile.parsed_reductions():
+            programs = [
+                _chained(outer, inner) for outer in programs for inner in reduction.apply(outer.lp)
+            ]
+        for reduced in programs:
+            # with nothing there is, the engine is started
+            if self.session.matrix is not None and self.session.remaining() <= 0:
+                return EngineResult(Outcome.STOPPED, "the time was over before the search began")
             channel = connect(self.session, _recovering(compiled, self.session.implied, reduced))
             channel.primal &= reduced.primal
             channel.dual &= reduced.dual
@@ -331,10 +338,6 @@ class _Search:
                 why = f"{name} ended at a gap of {self.session.gap:.1e}: {why}"
                 result = self._engine(reduced, channel, other, why, named)
         return result
-
-    def _is_late(self) -> bool:
-        """Whether to be content with what there is; with nothing, the engine is started."""
-        return self.session.matrix is not None and self.session.remaining() <= 0
 
     def _choice(self, lp: BlockLP) -> tuple[str, str]:
         """The engine for a program, and why."""
@@ -365,14 +368,6 @@ class _Search:
         self.session.report(result.message)
         return result
 
-    def _reduced(self, compiled: Compiled) -> list[Reduced]:
-        programs = [Reduced(compiled.lp)]
-        for reduction in self.profile.parsed_reductions():
-            programs = [
-                _chained(outer, inner) for outer in programs for inner in reduction.apply(outer.lp)
-            ]
-        return programs
-
 
 def strictly_inside(statement: Statement) -> Floats | None:
     """A matrix (S, O) as far inside all inequalities of a statement as there are; None where none
@@ -390,12 +385,6 @@ def _recovering(compiled: Compiled, implied: Implied, reduced: Reduced) -> Recov
         return matrix, implied.recover(multipliers)
 
     return recover
-
-
-def _may_be_slack(given: Inequalities) -> bool:
-    rows = given.pairs * given.statement.observables
-    slack = [part.may_be_slack for part in given.convex]
-    return bool(slack) and all(slack) and rows >= _SLACK_FIRST_ROWS
 
 
 def _chained(outer: Reduced, inner: Reduced) -> Reduced:

@@ -162,12 +162,9 @@ class Fixed(Given):
             if not right:
                 return i, j, o, "more than any multiple of"
             size = Fraction(left, right) / exp_lower(ratio.epsilon, d, 64)
-            return i, j, o, f"{_words(size)} times"
+            words = f"{float(size):.9g}" if size < 10**300 else "more than 1e+300"
+            return i, j, o, f"{words} times"
         return None
-
-
-def _words(size: Fraction) -> str:
-    return f"{float(size):.9g}" if size < 10**300 else "more than 1e+300"
 
 
 def _equal(row: tuple[int, ...], bits: int, other: tuple[int, ...], more: int) -> bool:

@@ -82,7 +82,10 @@ class LossLimit(ReadOnly, Trusted):
         if self.per_secret:
             spent = values.means(self.loss, high)
         else:
-            mean = partial(self._mean, statement)
+
+            def mean(released: Scaled) -> Fraction:
+                return values.expected(statement.prior, values.losses(self.loss, released))
+
             value = mean(high)
             if low is not high and mean(low) <= self.most(statement)[0] < value:
                 value = values.exactly(mean, high, value)
@@ -91,9 +94,6 @@ class LossLimit(ReadOnly, Trusted):
         detail = f"largest {top:.12g}, allowed {float(self.maximum):.12g}"
         passed = max(spent) <= self.most(statement)[0]
         return Check("loss bound", self.index, len(spent), passed, top, detail)
-
-    def _mean(self, statement: Statement, released: Scaled) -> Fraction:
-        return values.expected(statement.prior, values.losses(self.loss, released))
 
     def charge(self, lagrangian: Lagrangian, given: Floats) -> None:
         prices = positive(np.atleast_1d(given))

@@ -260,7 +260,9 @@ class Ratio(ReadOnly, Trusted):
         if edges is None:
             scan, limits = self._scan(low, high), np.isfinite(self.table).sum(axis=1)
         else:
-            scan, limits = self._scan_edges(edges, low, high), np.diff(edges.start)
+            scan, limits = Scan(high.matrix, low.matrix), np.diff(edges.start)
+            for own in slices(len(edges), high.matrix.shape[1], _AT_A_TIME):
+                scan.ends(edges.i[own], edges.j[own], self.factors[0][own] * SAFE)
         each = high.matrix.shape[1] if self.window is None else self.window.sum(axis=1)
         count = int((limits * each).sum())
 
@@ -286,13 +288,6 @@ class Ratio(ReadOnly, Trusted):
             others = np.flatnonzero(constrained[i] & (same != same[i]))
             window = None if self.window is None else np.flatnonzero(self.window[i])
             scan.row(i, others, least[others] * SAFE, window)
-        return scan
-
-    def _scan_edges(self, edges: Edges, low: Scaled, high: Scaled) -> Scan:
-        matrix = high.matrix
-        scan = Scan(matrix, None if low is high else low.matrix)
-        for own in slices(len(edges), matrix.shape[1], _AT_A_TIME):
-            scan.ends(edges.i[own], edges.j[own], self.factors[0][own] * SAFE)
         return scan
 
     def charge(self, lagrangian: Lagrangian, given: PairMultipliers) -> None:

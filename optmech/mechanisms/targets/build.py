@@ -139,7 +139,13 @@ def coupling_design(
             f"{len(goal)} weights for {blank.distance.shape[1]} columns of distances",
             where="target",
         )
-    order = _read_order(p)
+    order = float_or_nan(p)
+    if order not in (1.0, math.inf):
+        raise ProblemError(
+            f"{p!r} is neither 1 nor inf",
+            where="p",
+            remedy="Use 1 (least mean move) or math.inf (least longest move)",
+        )
     crowded: tuple[tuple[int, ...], ...] = ()
     if order == 1:
         plans = [cheapest_plan(lam, goal, blank.distance) for lam in given]
@@ -314,18 +320,6 @@ def _read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
 def _read_budget(epsilon: Number, delta: Number, where: str = "epsilon") -> tuple[Exact, Exact]:
     """ε and δ <= 1."""
     return parse_exact(epsilon, where=where), probability(delta)
-
-
-def _read_order(p: float | str) -> float:
-    """1 or inf."""
-    order = float_or_nan(p)
-    if order not in (1.0, math.inf):
-        raise ProblemError(
-            f"{p!r} is neither 1 nor inf",
-            where="p",
-            remedy="Use 1 (least mean move) or math.inf (least longest move)",
-        )
-    return order
 
 
 @checked_arguments
