@@ -134,17 +134,13 @@ def objective(statement: Statement, released: Numerators) -> tuple[Fraction, Fra
     rows that are spread over the secrets."""
     if statement.spread is not None:
         return expected_loss(statement.spread, statement.prior, statement.loss, released)
-    value = _value(statement, released)
-    return value, value
-
-
-def _value(statement: Statement, released: Scaled) -> Fraction:
     if statement.regrets is not None:
-        return -distortion(*statement.regrets, released)
-    found = losses(statement.loss, released)
-    if statement.objective != "worst_loss":
-        return expected(statement.prior, found)
-    return max([*found, *between(statement, released)])
+        value = -distortion(*statement.regrets, released)
+    elif statement.objective == "worst_loss":
+        value = max([*losses(statement.loss, released), *between(statement, released)])
+    else:
+        value = expected(statement.prior, losses(statement.loss, released))
+    return value, value
 
 
 def between(statement: Statement, released: Scaled) -> list[Fraction]:

@@ -105,14 +105,6 @@ def read_with_digest(path: str | Path) -> tuple[Design, str]:
     return Design.of_body(body, str(path)), str(body["digest"])
 
 
-def _is_bounded_by_itself(problem: Problem) -> bool:
-    """Whether every mechanism that is private at every point solves the problem at the places."""
-    from optmech.designs.outer import is_large, outer_network
-
-    of_vertices = isinstance(problem.mesh, Network) and not is_large(problem)
-    return of_vertices and outer_network(problem) is None
-
-
 def _examine_infeasible(design: Design, path: str) -> CheckReport:
     nan = math.nan
     unproved = "the file says that the problem is infeasible and has no proof of it"
@@ -131,10 +123,16 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
     bound = design.certificate.bound
     best = replace(bound, value=bound.proved)
     found = figures_of(statement, design.exact, best, design.certificate.multipliers)
-    whole = design.problem.mesh is None
-    if not whole and not _is_bounded_by_itself(design.problem):
-        outer = design.certificate.outer
-        found = found._replace(lower_bound=0.0 if outer is None else outer.bound.proved)
+    problem = design.problem
+    whole = problem.mesh is None
+    if not whole:
+        from optmech.designs.outer import is_large, outer_network
+
+        # else every mechanism that is private at every point solves the problem at the vertices
+        of_vertices = isinstance(problem.mesh, Network) and not is_large(problem)
+        if not of_vertices or outer_network(problem) is not None:
+            outer = design.certificate.outer
+            found = found._replace(lower_bound=0.0 if outer is None else outer.bound.proved)
     sign = float(statement.sign)
     approximations = stated.approximations, design.approximations
     one = statement.target_factors is None and whole

@@ -82,17 +82,14 @@ class EdgeSession(Incumbent):
             value = float((self.statement.cost * columns.T).sum())
             if np.isfinite(columns).all() and value < self.value:
                 self.matrix, self.value = np.ascontiguousarray(columns.T), value
-        self.offer_bound(self._netted(multipliers))
-        return self.gap
-
-    def _netted(self, given: Floats) -> Multipliers:
-        """Multipliers (blocks, edges) as the certificate takes them. Where both of two opposite
-        edges have some, both lose the smaller one: that leaves more at either end."""
-        net = np.maximum(given, 0.0)
+        net = np.maximum(multipliers, 0.0)
+        # where both of two opposite edges have some, both lose the smaller one: that leaves more at
+        # either end
         net = net - np.where(self._back < 0, 0.0, np.minimum(net, net[:, self._back]))
         block, edge = np.nonzero(net)
-        value = net[block, edge]
-        return Multipliers((PairMultipliers(self.edges.i[edge], self.edges.j[edge], block, value),))
+        i, j = self.edges.i[edge], self.edges.j[edge]
+        self.offer_bound(Multipliers((PairMultipliers(i, j, block, net[block, edge]),)))
+        return self.gap
 
     def few(self) -> None:
         """Multipliers in few digits and without the least, where that costs next to nothing."""

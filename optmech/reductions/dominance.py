@@ -65,27 +65,22 @@ class DominatedEstimates:
 
 
 def _kept(rows: LocalRows, secrets: int) -> Bools:
-    count = rows.matrix.shape[0]
-    if not _bound_one(rows, secrets):
+    count, coo = rows.matrix.shape[0], rows.matrix.tocoo()
+    row, column = coo.coords
+    own = column >= secrets
+    x = column[own]
+    # whether all rows limit the same auxiliary variable x by what is nowhere negative
+    if (
+        rows.equal
+        or (np.bincount(row[own], minlength=count) != 1).any()
+        or (x != x[:1]).any()
+        or (coo.data[own] != 1).any()
+        or (coo.data[~own] > 0).any()
+    ):
         return np.ones(count, dtype=bool)
     # the row says x - w v <= 0: the smaller w, the stronger
     kept: Bools = dominators(-rows.matrix.toarray()) == np.arange(count)
     return kept
-
-
-def _bound_one(rows: LocalRows, secrets: int) -> bool:
-    """Whether all rows limit the same auxiliary variable x by what is nowhere negative."""
-    coo = rows.matrix.tocoo()
-    row, column = coo.coords
-    own = column >= secrets
-    x = column[own]
-    return bool(
-        not rows.equal
-        and (np.bincount(row[own], minlength=rows.matrix.shape[0]) == 1).all()
-        and (x == x[:1]).all()
-        and (coo.data[own] == 1).all()
-        and (coo.data[~own] <= 0).all()
-    )
 
 
 def _spread(multipliers: Floats, kept: Bools) -> Floats:

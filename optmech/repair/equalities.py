@@ -36,7 +36,12 @@ class Implied:
     def of(cls, source: Inequalities, *, tiny: bool = True) -> Implied:
         """Without ``tiny``, no ratio is taken for zero that is not."""
         rounded = given = source.without_tiny() if tiny else source
-        zero = _covered(given)
+        # where P[i,o] <= P[j,o] in every column, by ratios of one or the support
+        zero: Bools = np.array(given.log_ratio == 0)
+        for part in given.windows:
+            whole = np.asarray((part.window | ~given.allowed).all(axis=1))
+            zero |= (part.log_ratio == 0) & whole[:, None]
+        np.fill_diagonal(zero, False)
         one_way = zero & ~(zero.T & (given.log_ratio == 0) & (given.log_ratio.T == 0))
         one_way &= ~(one_way & one_way.T & np.tri(len(zero), k=-1, dtype=bool))
         i, j = np.nonzero(one_way)
@@ -77,13 +82,3 @@ class Implied:
         """Weights (pairs, O) on P[first] <= P[second]."""
         k, o = np.nonzero(value)
         return PairMultipliers(self.first[k], self.second[k], o, value[k, o])
-
-
-def _covered(given: Inequalities) -> Bools:
-    """(S, S): whether P[i,o] <= P[j,o] in every column, by ratios of one or the support."""
-    zero: Bools = np.array(given.log_ratio == 0)
-    for part in given.windows:
-        whole = np.asarray((part.window | ~given.allowed).all(axis=1))
-        zero |= (part.log_ratio == 0) & whole[:, None]
-    np.fill_diagonal(zero, False)
-    return zero

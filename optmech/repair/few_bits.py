@@ -48,7 +48,10 @@ class WholeCone:
         # a step upwards may start others: whole numbers end that
         while len(moving):
             before = out[:, moving]
-            after = self._raised(before, moving)
+            after = np.maximum(before, self._up(max_times(self.cone.always, before)))
+            for ratios, window in self.cone.windows:
+                inside = np.where(window[:, moving], after, 0.0)
+                after = np.maximum(after, self._up(max_times(ratios, inside)))
             out[:, moving] = after
             moving = moving[(after != before).any(axis=0)]
         return out
@@ -59,13 +62,6 @@ class WholeCone:
             return False
         least = self._up(max_times(self.cone.log_ratio, column[:, None])[:, 0])
         return bool((least <= column).all())
-
-    def _raised(self, columns: Floats, places: Ints) -> Floats:
-        out = np.maximum(columns, self._up(max_times(self.cone.always, columns)))
-        for ratios, window in self.cone.windows:
-            inside = np.where(window[:, places], out, 0.0)
-            out = np.maximum(out, self._up(max_times(ratios, inside)))
-        return out
 
     def _up(self, values: Floats) -> Floats:
         return np.ceil(np.where(values < _SMALL, values * (1 - self.snap), values))

@@ -127,7 +127,12 @@ def _known(statement: Statement) -> tuple[Trusted, ...]:
     if statement.objective not in _OBJECTIVES:
         unknown.append(f"objective: {statement.objective!r}")
     segments = statement.segments
-    if segments is not None and not _joins(segments, statement):
+    # pairs of secrets, of a statement about the worst loss
+    if segments is not None and not (
+        statement.objective == "worst_loss"
+        and is_array(segments, np.int64, (len(segments), 2))
+        and bool(((segments >= 0) & (segments < statement.secrets)).all())
+    ):
         unknown.append("segments")
     if unknown:
         raise _unknown(unknown)
@@ -143,15 +148,6 @@ def _known(statement: Statement) -> tuple[Trusted, ...]:
                 remedy="Give its fields the types, shapes and ranges that its class describes",
             )
     return families
-
-
-def _joins(segments: Ints, statement: Statement) -> bool:
-    """Whether they are pairs of secrets, of a statement about the worst loss."""
-    return (
-        statement.objective == "worst_loss"
-        and is_array(segments, np.int64, (len(segments), 2))
-        and bool(((segments >= 0) & (segments < statement.secrets)).all())
-    )
 
 
 def _fitting(family: Trusted, statement: Statement) -> Fitting:
