@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats
 from optmech.base.minplus import max_times
 from optmech.base.read_only import record
 from optmech.certificate.statement import Statement
