@@ -31,7 +31,15 @@ _PROGRESS = 1e-3
 def improved(given: Inequalities, cone: Cone, released: Released) -> Released | None:
     """The released numerators with less loss in rows without prior weight, if there are such
     rows and the result passes the exact check; else None."""
-    statement, rows = given.statement, _movable(given)
+    statement = given.statement
+    # limits on losses of single secrets are left to the check
+    involved = np.zeros(statement.secrets)
+    for part in given.parts:
+        involved += part.weights()
+    if statement.held is not None:
+        involved[statement.held.secrets] = 1
+    rows = weightless(statement)
+    rows = rows[involved[rows] == 0]
     if not len(rows) or released.exact.bits + _BITS > MAX_BITS:
         return None
     before = released.exact.matrix
@@ -49,18 +57,6 @@ def improved(given: Inequalities, cone: Cone, released: Released) -> Released | 
 
 def _cost(statement: Statement, matrix: Floats, rows: Ints) -> float:
     return float((statement.loss[rows] * matrix[rows]).sum())
-
-
-def _movable(given: Inequalities) -> Ints:
-    """Secrets that take part in ratios, windows and the support only; limits on losses of single
-    secrets are left to the check."""
-    involved = np.zeros(given.statement.secrets)
-    for part in given.parts:
-        involved += part.weights()
-    rows = weightless(given.statement)
-    if given.statement.held is not None:
-        involved[given.statement.held.secrets] = 1
-    return np.asarray(rows[involved[rows] == 0])
 
 
 class _Bounds:

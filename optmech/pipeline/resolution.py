@@ -70,7 +70,18 @@ def solve_at_resolution(
     reason = refusal(problem.statement)
     if reason:
         raise ProblemError(reason, where="resolution", remedy="Solve the whole program")
-    _require_memory(problem, profile.resolution)
+    cells, secrets = profile.resolution, float(len(problem.secrets))
+    observables, marks = float(len(problem.observables)), min(LANDMARKS * cells, secrets)
+    # tables between secrets, the mechanism, and the smaller problems: at least what was measured,
+    # 4.1 GiB for 247 cells of 4,900 secrets and observables, 11.1 for 256 of 10,000
+    tables = 2 * 8 * secrets**2 + 36 * secrets * observables
+    smaller = max(cells * observables, marks * min(observables, cells)) * 2_700
+    memory.require(
+        tables + smaller + 300 * marks**2,
+        what=f"{cells:,} cells of {secrets:,.0f} secrets and {observables:,.0f} observables",
+        where="resolution",
+        remedy="Use fewer cells, a coarser domain or fewer observables",
+    )
     resolved = _Resolved(
         profile.time_limit,
         progress,
@@ -293,19 +304,3 @@ class _Resolved(Incumbent):
             engine="resolution",
             engine_reason="; ".join(filter(None, [self.why, self._after])),
         )
-
-
-def _require_memory(problem: Problem, cells: int) -> None:
-    """Tables between secrets, the mechanism, and the smaller problems: at least what was measured,
-    4.1 GiB for 247 cells of 4,900 secrets and observables, 11.1 for 256 of 10,000."""
-    secrets, observables = float(len(problem.secrets)), float(len(problem.observables))
-    marks = min(LANDMARKS * cells, secrets)
-    tables = 2 * 8 * secrets**2 + 36 * secrets * observables
-    smaller = max(cells * observables, marks * min(observables, cells)) * 2_700
-    memory.require(
-        tables + smaller + 300 * marks**2,
-        what=f"{cells:,} cells of {len(problem.secrets):,} secrets and "
-        f"{len(problem.observables):,} observables",
-        where="resolution",
-        remedy="Use fewer cells, a coarser domain or fewer observables",
-    )

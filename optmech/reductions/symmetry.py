@@ -46,7 +46,12 @@ class Symmetry:
         images = _symmetries(lp) if _applies(lp) else None
         if images is None:
             return (Reduced(lp),)
-        folding = _Folding(lp.cone.i, lp.cone.j, _numbers(lp), *images)
+        cone = lp.cone
+        # of every pair the shortest row
+        number = np.full((lp.secrets, lp.secrets), -1, dtype=np.int64)
+        order = np.argsort(-cone.log_ratio, kind="stable")
+        number[cone.i[order], cone.j[order]] = order
+        folding = _Folding(cone.i, cone.j, number, *images)
         if len(folding.kept) > _WORTH * lp.blocks:
             return (Reduced(lp),)
         return (Reduced(folding.folded(lp), folding.unfolded),)
@@ -107,15 +112,6 @@ class _Folding:
         cone = entries((len(self.i), z.shape[1]), *images)
         price = (point.links[0] / np.bincount(self.orbit))[self.orbit]
         return replace(point, z=z, cone=cone, links=(price,))
-
-
-def _numbers(lp: BlockLP) -> Ints:
-    """(S, S): the number of the shortest row of every pair."""
-    cone = lp.cone
-    number = np.full((lp.secrets, lp.secrets), -1, dtype=np.int64)
-    order = np.argsort(-cone.log_ratio, kind="stable")
-    number[cone.i[order], cone.j[order]] = order
-    return number
 
 
 def _symmetries(lp: BlockLP) -> tuple[Ints, Ints] | None:

@@ -5,7 +5,7 @@ Every constraint beyond the ratio cone is g(P) <= 0 with g convex, so on the seg
 feasible anchor A the feasible part is an interval that ends in A.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 
@@ -76,19 +76,6 @@ def mix(matrix: Floats, anchor: Floats, holds: Callable[[Floats], bool]) -> Floa
     return at(bisected(lambda theta: holds(at(theta)), low, high, _STEPS, 1e-3)[1])
 
 
-def best_mixture(given: Inequalities, matrix: Floats, anchors: Iterable[Floats]) -> Floats | None:
-    """The cheapest feasible mixture of ``matrix`` with one of the anchors."""
-
-    def holds(near: Floats) -> bool:
-        return given.violation(near) <= 0
-
-    if holds(matrix):
-        return matrix
-    found = (mix(matrix, anchor, holds) for anchor in anchors)
-    mixed = (near for near in found if near is not None)
-    return min(mixed, key=partial(objective_value, given.statement), default=None)
-
-
 def repair(
     given: Inequalities,
     cone: Cone,
@@ -111,8 +98,17 @@ def repair(
         return completed
 
     def mixed(limits: Inequalities) -> Floats | None:
+        """The cheapest feasible mixture with one of the anchors."""
+
+        def holds(near: Floats) -> bool:
+            return limits.violation(near) <= 0
+
+        if holds(completed):
+            return completed
         others = chain(constant_anchors(statement, completed), anchors)
-        return best_mixture(limits, completed, others)
+        found = (mix(completed, anchor, holds) for anchor in others)
+        feasible = (near for near in found if near is not None)
+        return min(feasible, key=partial(objective_value, statement), default=None)
 
     roomy = None if spared is None else mixed(spared)
     if roomy is completed:
