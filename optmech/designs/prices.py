@@ -4,6 +4,8 @@ Every constraint has a number that its owner chose: ε, δ, d_m or q. Its price 
 the optimal objective in that number, read off the multipliers and the released matrix.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace

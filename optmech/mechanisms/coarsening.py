@@ -5,6 +5,8 @@ None of these was made to be private in the sense of a ratio, and most are funct
 kind, so that losses and attacks compare with those of other mechanisms. Places are their points.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -7,6 +7,8 @@ positive one would be no privacy at all, and -min(x, 700) changes no faster than
 ``om.estimate.frequencies`` and ``from_supports`` are the unbiased estimators of local randomisers.
 """
 
+from __future__ import annotations
+
 from itertools import combinations, product
 from math import comb
 

@@ -12,6 +12,8 @@ integrand is smooth, and Gauss–Legendre nodes are doubled until no mass change
 that reaches to infinity all changes near the end of a range; a rule that is dense there takes over.
 """
 
+from __future__ import annotations
+
 import math
 from itertools import chain, product
 

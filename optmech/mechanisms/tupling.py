@@ -2,6 +2,8 @@
 Murakami, ESORICS 2019, §6).
 """
 
+from __future__ import annotations
+
 import math
 import secrets as entropy
 from collections.abc import Callable, Hashable

@@ -2,6 +2,8 @@
 really gives away when it was made for λ̂_t and is used on λ_t (Kawamoto and Murakami, Allerton
 2019, Theorem 3)."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Hashable, Iterator, Sequence
