@@ -68,9 +68,14 @@ def planar_laplace(cells: Grid | Regions, epsilon: Number) -> Mechanism:
     0.628
     """
     rate = float_of(epsilon, "epsilon", positive=True)
-    offsets, where = _distinct(*_extended(cells))
-    masses = np.maximum(_laplace(rate * offsets), _NEGLIGIBLE)[where].reshape(len(cells), -1)
-    return Mechanism(cells, cells, normalised_rows(masses))
+    boxes, points = _extended(cells)
+    offsets = (boxes - np.tile(points, 2)[:, None, :]).reshape(-1, 4)
+    # those that differ by 10⁻¹² of the extent are rounding of the same offset on a grid
+    unit = (np.abs(offsets[np.isfinite(offsets)]).max(initial=0.0) or 1.0) * 1e-12
+    keys = np.rint(offsets / unit)
+    _, first, where = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    masses = np.maximum(_laplace(rate * offsets[first]), _NEGLIGIBLE)[where.ravel()]
+    return Mechanism(cells, cells, normalised_rows(masses.reshape(len(cells), -1)))
 
 
 def planar_gaussian(cells: Grid | Regions, sigma: float) -> Mechanism:
@@ -118,20 +123,6 @@ def _extended(cells: Grid | Regions) -> tuple[Floats, Floats]:
         span = np.ptp(column) or 1.0
         column[np.abs(column - border) <= 1e-9 * span] = outwards
     return boxes, cells.require_points("add planar noise")
-
-
-def _distinct(boxes: Floats, points: Floats) -> tuple[Floats, np.ndarray]:
-    """Boxes relative to points, shape (k, 4), equal ones once, and where each pair finds its own.
-
-    Offsets that differ by 10⁻¹² of the extent are rounding of the same offset on a grid.
-    """
-    relative = boxes[None, :, :] - np.tile(points, 2)[:, None, :]
-    flat = relative.reshape(-1, 4)
-    finite = flat[np.isfinite(flat)]
-    unit = (np.abs(finite).max(initial=0.0) or 1.0) * 1e-12
-    keys = np.rint(flat / unit)
-    _, first, where = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return flat[first], where.ravel()
 
 
 def _laplace(boxes: Floats) -> Floats:

@@ -48,11 +48,18 @@ def improved(given: Inequalities, cone: Cone, released: Released) -> Released | 
     after = bounds.swept(bounds.added(np.array(before), rows, loss), rows, loss)
     if not _cost(statement, after, rows) < _cost(statement, before, rows):
         return None
+    # the released entries as they are, on a finer scale, and those that moved rounded: the largest
+    # of these makes up for it
+    bits, moved = released.exact.bits + _BITS, after != before
+    out = wholes(released.exact.rows) << _BITS
+    for s in np.flatnonzero(moved.any(axis=1)).tolist():
+        entries = np.flatnonzero(moved[s])
+        out[s, entries] = floored(after[s, entries], bits)
+        out[s, entries[out[s, entries].argmax()]] += (1 << bits) - out[s].sum()
     try:
-        candidate = _exact(released.exact, after, after != before)
+        return Released.of(statement, Numerators.of(bits, out))
     except ProblemError:
         return None
-    return Released.of(statement, candidate)
 
 
 def _cost(statement: Statement, matrix: Floats, rows: Ints) -> float:
@@ -129,15 +136,3 @@ class _Bounds:
         room = (high - low)[order]
         low[order] += np.minimum(room, np.maximum(rest - (np.cumsum(room) - room), 0.0))
         return low
-
-
-def _exact(released: Numerators, matrix: Floats, moved: np.ndarray) -> Numerators:
-    """The released entries as they are, on a finer scale, and those that ``moved`` rounded: the
-    largest of these makes up for it."""
-    bits = released.bits + _BITS
-    out = wholes(released.rows) << _BITS
-    for s in np.flatnonzero(moved.any(axis=1)).tolist():
-        entries = np.flatnonzero(moved[s])
-        out[s, entries] = floored(matrix[s, entries], bits)
-        out[s, entries[out[s, entries].argmax()]] += (1 << bits) - out[s].sum()
-    return Numerators.of(bits, out)

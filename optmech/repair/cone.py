@@ -100,10 +100,8 @@ class Cone:
         else:
             always = _closed(_tightened(given.log_ratio))
         joint = always
-        for ratios, _ in windows:
-            joint = np.minimum(joint, ratios)
         if windows:
-            joint = _closed(joint)
+            joint = _closed(np.min([always, *(ratios for ratios, _ in windows)], axis=0))
         component = components(np.isfinite(joint))
         allowed = ~forced_zeros(given.statement)
         rows = LiftedRows.of(given)

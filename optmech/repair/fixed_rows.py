@@ -127,7 +127,13 @@ class HeldRows:
         """Whole numbers near a matrix within all ratios, the free rows placed in this order; None
         where one of them has no room."""
         near = np.where(self.given.allowed, np.maximum(matrix, 0.0), 0.0)
-        bits = self._bits(near)
+        bits = self.bits
+        if bits is None:
+            # enough for the least entries of free rows, as far as floats show them
+            some = [part[part > _TINY] for part in (near, self.held.matrix)]
+            entries = np.concatenate(some)
+            needed = enough_bits(entries[None, :]) if len(entries) else 0
+            bits = min(MAX_BITS, max(self.held.exact.bits + _SPARE, needed))
         shift = bits - self.held.exact.bits
         if shift < 0:
             return None
@@ -142,14 +148,6 @@ class HeldRows:
                 return None
             rows[s], shown[s] = row, row / (1 << bits)
         return Numerators.of(bits, rows)
-
-    def _bits(self, near: Floats) -> int:
-        """Enough for the least entries of free rows, as far as floats show them."""
-        if self.bits is not None:
-            return self.bits
-        entries = np.concatenate([near[near > _TINY], self.held.matrix[self.held.matrix > _TINY]])
-        needed = enough_bits(entries[None, :]) if len(entries) else 0
-        return min(MAX_BITS, max(self.held.exact.bits + _SPARE, needed))
 
     def _room(self, s: int, rows: Wholes, shown: Floats, bits: int) -> tuple[Wholes, Wholes]:
         """The least and the largest whole numbers that the ratios to those ``rows`` that have some
