@@ -102,30 +102,37 @@ def partition(points: Floats, mass: Floats, count: int, members: int = MEMBERS) 
     """Cells of ``points`` (n, 2) with weights ``mass``, shape (n,): ``count`` of them, or more
     where one would have more than ``members`` places. They are halved where mass times squared size
     is largest, which the error of the bound follows."""
+
+    def error(group: Ints) -> float:
+        size = (np.ptp(points[group], axis=0) ** 2).sum()
+        return np.inf if len(group) > members and size > 0 else float(mass[group].sum()) * size
+
     groups = [np.arange(len(points))]
-    errors = [_error(points, mass, groups[0], members)]
+    errors = [error(groups[0])]
     while True:
-        k = int(np.argmax(errors))
+        k = np.argmax(errors)
         if errors[k] <= 0 or (len(groups) >= count and errors[k] < np.inf):
             break
         group = groups[k]
-        wide = int(np.argmax(np.ptp(points[group], axis=0)))
+        wide = np.argmax(np.ptp(points[group], axis=0))
         order = group[np.argsort(points[group, wide], kind="stable")]
         middle = 0.5 * (points[order[0], wide] + points[order[-1], wide])
-        half = int(np.clip(np.searchsorted(points[order, wide], middle), 1, len(order) - 1))
+        half = np.clip(np.searchsorted(points[order, wide], middle), 1, len(order) - 1)
         groups[k], later = order[:half], order[half:]
         groups.append(later)
-        errors[k] = _error(points, mass, groups[k], members)
-        errors.append(_error(points, mass, later, members))
+        errors[k] = error(groups[k])
+        errors.append(error(later))
     cells = np.empty(len(points), dtype=np.int64)
-    for k, group in enumerate(groups):
-        cells[group] = k
+    for cell, group in enumerate(groups):
+        cells[group] = cell
     return cells
 
 
-def _error(points: Floats, mass: Floats, group: Ints, most: int) -> float:
-    size = float((np.ptp(points[group], axis=0) ** 2).sum())
-    return np.inf if len(group) > most and size > 0 else float(mass[group].sum()) * size
+def grouped(cells: Ints, some: Ints) -> tuple[Ints, list[Ints]]:
+    """The cells that some places lie in, and those in each."""
+    order = some[np.argsort(cells[some], kind="stable")]
+    labels, starts = np.unique(cells[order], return_index=True)
+    return labels, np.split(order, starts[1:])
 
 
 @record
@@ -145,10 +152,8 @@ class Members:
                 where="cells",
                 remedy=f"Give {count} whole numbers",
             )
-        some = np.flatnonzero(prior.weights)
-        order = some[np.argsort(cells[some], kind="stable")]
-        labels, starts = np.unique(cells[order], return_index=True)
-        return cls(prior.weights, np.split(order, starts[1:]), labels)
+        labels, groups = grouped(cells, np.flatnonzero(prior.weights))
+        return cls(prior.weights, groups, labels)
 
     @property
     def counts(self) -> Ints:
@@ -275,12 +280,12 @@ def radii(ratio: Floats) -> Floats:
     then within factors e^{±f_s} of one level."""
     both = np.maximum(ratio, ratio.T)
     np.fill_diagonal(both, 0.0)
-    f = np.full(len(both), 0.5 * float(both.max(initial=0.0)))
+    f = np.full(len(both), 0.5 * both.max(initial=0.0))
     for _ in range(_SWEEPS):
         f = np.maximum(0.5 * (f + (both - f).max(axis=1)), 0.0)
-    missing = float((both - f[:, None] - f).max(initial=0.0))
+    missing = (both - f[:, None] - f).max(initial=0.0)
     # two roundings in the sums above, and two in whoever adds these, of such numbers
-    return up(f + max(0.5 * missing, 0.0) + 16 * UNIT * float(both.max(initial=0.0)))
+    return up(f + 0.5 * missing + 16 * UNIT * both.max(initial=0.0))
 
 
 def box_radii(members: Members, limits: Limits) -> list[Floats]:
@@ -305,7 +310,7 @@ def boxed_costs(members: Members, cost: Floats, boxes: list[Floats]) -> Floats:
             own = cost[group, part]
             order = np.argsort(own, axis=0)
             own = np.take_along_axis(own, order, axis=0)
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            with np.errstate(all="ignore"):
                 over = _cheapest_high(own * high[order], own * low[order])
                 under = _cheapest_high(high[order], low[order])
                 found = over / under
