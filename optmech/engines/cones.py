@@ -271,13 +271,13 @@ class _State:
 
     def cones(self, p: Floats) -> Floats:
         """A p: (O, T, m, 3)."""
-        found = p[:, self.control].transpose(1, 0, 2) @ self._flat.transpose(0, 2, 1)
+        found = p[:, self.control].transpose(1, 0, 2) @ self._flat.mT
         return found.reshape(*found.shape[:2], -1, 3).transpose(1, 0, 2, 3).copy()
 
     def columns(self, z: Floats) -> Floats:
         """Aᵀ z: (O, N)."""
         flat = z.reshape(*z.shape[:2], -1).transpose(1, 0, 2)
-        at = (flat @ self._flat).transpose(0, 2, 1)
+        at = (flat @ self._flat).mT
         return np.asarray(self._spread @ at.reshape(-1, len(z))).T.copy()
 
     def point(self, iterations: int, scale: float) -> ConePoint:
@@ -298,7 +298,7 @@ class _State:
     def factored(self, inner: Floats, pivots: Ints, threads: int) -> _Solver:
         """The equations with the cones' ``inner`` (O, T, m, 3, 3)."""
         weighted = (inner @ self.rows).reshape(*inner.shape[:2], *self._flat.shape[1:])
-        local = self._flat.transpose(0, 2, 1) @ weighted
+        local = self._flat.mT @ weighted
         if isinstance(self.equations, Fronts):
             return self.equations.factor(local, pivots)
         return Summed(self.equations.factor(local, threads), self.equations.order, threads)

@@ -271,12 +271,12 @@ class Levels:
                 -1, width, width
             )
             if previous is not None:
-                diagonal = diagonal - previous @ previous.transpose(0, 2, 1)
+                diagonal = diagonal - previous @ previous.mT
             inverse = np.linalg.inv(np.linalg.cholesky(diagonal))
             inverses.append(inverse)
             if k + 1 < len(size):
                 part = flat[:, self._begin[2 * k + 1] : self._begin[2 * k + 2]]
-                previous = part.reshape(-1, int(size[k + 1]), width) @ inverse.transpose(0, 2, 1)
+                previous = part.reshape(-1, int(size[k + 1]), width) @ inverse.mT
                 below.append(previous)
         return inverses, below
 
@@ -298,8 +298,8 @@ class LevelFactor:
             parts[k] = inverse @ parts[k]
         for k in range(len(parts) - 1, -1, -1):
             if k + 1 < len(parts):
-                parts[k] = parts[k] - self._below[k].transpose(0, 2, 1) @ parts[k + 1]
-            parts[k] = self._inverses[k].transpose(0, 2, 1) @ parts[k]
+                parts[k] = parts[k] - self._below[k].mT @ parts[k + 1]
+            parts[k] = self._inverses[k].mT @ parts[k]
         out = np.empty(rows.shape)
         out[:, levels.order] = np.concatenate(parts, axis=1)
         return out.reshape(right.shape)

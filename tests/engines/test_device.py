@@ -30,7 +30,7 @@ pytest.importorskip("array_api_compat")
 if importlib.util.find_spec("numba") is None:
     pytest.skip("numba is not installed", allow_module_level=True)
 
-from optmech.engines.structured.compiled import CompiledBackend
+from optmech.engines.structured.numba_backend import CompiledBackend
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 Call = Callable[[Backend, Rows], object]

@@ -7,8 +7,8 @@ is copied back after every step. What differs between rows changes in ``structur
 only, so nothing else has to be looked at.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,12 +45,9 @@ class Inverses:
 
     def __init__(self, arrays: Arrays, blocks: int, size: int) -> None:
         self._arrays, self._size = arrays, size
-        self._ends = [*range(_PANEL, size, _PANEL), size]
-        self._starts = [0, *self._ends[:-1]]
-        self._panels = [
-            arrays.zeros(blocks, end - start, end)
-            for start, end in zip(self._starts, self._ends, strict=True)
-        ]
+        starts = range(0, size, _PANEL)
+        sides = [(start, min(start + _PANEL, size)) for start in starts]
+        self._panels = [(*own, arrays.zeros(blocks, own[1] - own[0], own[1])) for own in sides]
 
     def factor(self, first: int, entries: Array, scale: Array) -> bool:
         """Factor the blocks from ``first`` on; False where one cannot be.
@@ -67,7 +64,7 @@ class Inverses:
             self._invert(X, 0, size)
             failed = ~xp.isfinite(xp.sum(xp.linalg.diagonal(X), axis=1, keepdims=True))
             if not bool(xp.any(failed)):
-                for start, end, panel in zip(self._starts, self._ends, self._panels, strict=True):
+                for start, end, panel in self._panels:
                     panel[first : first + count, ...] = X[:, start:end, :end] * scale[:, None, :end]
                 return True
             ridge = xp.where(failed, ridge * 100.0, ridge)
@@ -94,7 +91,7 @@ class Inverses:
         """H_o⁻¹ B[o, q] for all q, (blocks, q, m)."""
         xp = self._arrays.xp
         out = xp.zeros_like(B)
-        for end, X in zip(self._ends, self._panels, strict=True):
+        for _, end, X in self._panels:
             out[:, :, :end] += (B[:, :, :end] @ xp.matrix_transpose(X)) @ X
         return out
 
@@ -104,7 +101,7 @@ class Inverses:
         arrays, xp, count = self._arrays, self._arrays.xp, len(variable)
         sums = arrays.zeros(self._size, self._size)
         mixed, coupling = arrays.zeros(count, self._size), arrays.zeros(count, count)
-        for end, X in zip(self._ends, self._panels, strict=True):
+        for _, end, X in self._panels:
             stacked = xp.reshape(X, (-1, end))
             sums[:end, :end] += xp.matrix_transpose(stacked) @ stacked
             if count:
@@ -134,11 +131,13 @@ class _Held:
     e: Array
     s: Array
     z: Array
-    per_s: Array
-    ds: Array
-    dz: Array
-    ds2: Array
-    dz2: Array
+    ds: Array = None
+    dz: Array = None
+    ds2: Array = None
+    dz2: Array = None
+
+    def __post_init__(self) -> None:
+        self.per_s = 1 / self.s
 
 
 class ArrayBackend:
@@ -163,14 +162,9 @@ class ArrayBackend:
         up, m, first = self._arrays.from_host, self._m, rows.block * (self._m + 1)
         low = np.minimum(rows.i, rows.j)
         high = np.where(rows.i < m, np.maximum(rows.i, rows.j), rows.j)
-        self._held = self._made(
-            rows, up(first + rows.i), up(first + rows.j), up((rows.block * m + high) * m + low)
-        )
-
-    def _made(self, rows: Rows, i: Array, j: Array, cell: Array) -> _Held:
-        up, none = self._arrays.from_host, self._arrays.zeros(0)
-        s = up(rows.s)
-        return _Held(rows, i, j, cell, up(rows.e), s, up(rows.z), 1 / s, none, none, none, none)
+        cell = (rows.block * m + high) * m + low
+        own = first + rows.i, first + rows.j, cell, rows.e, rows.s, rows.z
+        self._held = _Held(rows, *map(up, own))
 
     def _on(self, rows: Rows) -> _Held:
         """The rows on the device: those of ``structure``, or these pairs with other values."""
@@ -179,7 +173,8 @@ class ArrayBackend:
         if rows is held.rows:
             return held
         assert len(rows) == len(held.rows)
-        return self._made(rows, held.i, held.j, held.cell)
+        up = self._arrays.from_host
+        return replace(held, rows=rows, s=up(rows.s), z=up(rows.z))
 
     def _gather(self, values: Array, index: Array) -> Array:
         return self._xp.take(values, index, axis=0)
@@ -204,12 +199,6 @@ class ArrayBackend:
     def _pull(self, held: _Held, q: Array) -> Floats:
         """Gᵀq on the host."""
         return self._arrays.to_host(self._spread(held, -q, held.e * q))
-
-    def _most(self, ratios: Iterable[Array]) -> Floats:
-        """The largest of every array's entries and 0."""
-        none = self._arrays.zeros()
-        most = [self._xp.max(ratio) if ratio.shape[0] else none for ratio in ratios]
-        return np.asarray(np.maximum(0.0, self._arrays.to_host(self._xp.stack(most))))
 
     def _chunks(self) -> Iterator[tuple[int, int]]:
         for first in range(0, self._blocks, self._step):
@@ -266,8 +255,10 @@ class ArrayBackend:
         held.dz = dz = -z - z * ds * held.per_s
         sums = xp.stack([xp.sum(a * b) for a, b in ((s, z), (s, dz), (ds, z), (ds, dz))])
         sz, sdz, dsz, dd = self._arrays.to_host(sums).tolist()
-        primal, dual = self._most([-ds * held.per_s, -dz / z]).tolist()
-        return Affine(primal, dual, (sz, sdz, dsz, dd))
+        if not len(rows):
+            return Affine(0.0, 0.0, (sz, sdz, dsz, dd))
+        most = (float(xp.max(ratio)) for ratio in (-ds * held.per_s, -dz / z))
+        return Affine(*np.maximum(0.0, list(most)).tolist(), (sz, sdz, dsz, dd))
 
     def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         held = self._on(rows)
@@ -328,8 +319,7 @@ class ArrayBackend:
     def _taken(self, rows: Rows, first: int, last: int) -> NDArray[np.bool_]:
         """Which pairs of some blocks are among the rows, (last - first)·m·m."""
         m, own = self._m, self._own(rows, first, last)
-        block = np.repeat(np.arange(last - first), np.diff(rows.offset[first : last + 1]))
-        i, j = rows.i[own], rows.j[own]
+        block, i, j = rows.block[own] - first, rows.i[own], rows.j[own]
         taken = np.zeros((last - first) * m * m, dtype=np.bool_)
         taken[((block * m + i) * m + j)[i < m]] = True
         return taken

@@ -17,14 +17,14 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats, Ints, begins
 from optmech.engines.base import Monitor, Options
 from optmech.engines.structured import blas, factoring, kernels
-from optmech.engines.structured.compiled import (
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.numba_backend import (
     CompiledBackend,
     Workers,
     candidates,
     free_panels,
     packed,
 )
-from optmech.engines.structured.model import Model
 from optmech.engines.structured.points import Duals, coupling, mechanism, pair_entries, restored
 from optmech.engines.structured.rows import Cone, Rows, add_rows, bare, first_rows, worst
 from optmech.engines.structured.run import Bounds
@@ -147,14 +147,13 @@ def taken(rows: Rows, blocks: Ints) -> Rows:
     count = np.diff(rows.offset)[blocks]
     offset = begins(count)
     own = np.repeat(rows.offset[blocks] - offset[:-1], count) + np.arange(offset[-1])
-    return Rows(offset, rows.i[own], rows.j[own], rows.e[own], rows.s[own], rows.z[own])
+    return rows.pick(offset, own)
 
 
 def joined(first: Rows, second: Rows) -> Rows:
     """Rows of blocks, those of ``second`` after the others."""
     offset = np.concatenate([first.offset, second.offset[1:] + len(first)])
-    fields = (np.concatenate([getattr(rows, name) for rows in (first, second)]) for name in "ijesz")
-    return Rows(offset, *fields)
+    return Rows(offset, *map(np.concatenate, zip(first.fields, second.fields, strict=True)))
 
 
 def suits(model: Model, cone: Cone) -> bool:

@@ -21,12 +21,12 @@ from threadpoolctl import threadpool_limits
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.edges import Edges
-from optmech.engines.base import EngineResult, Options
+from optmech.engines.base import EngineResult, Options, Progress
 from optmech.engines.structured import sparse
 from optmech.engines.structured.backend import NOTHING, Schur
-from optmech.engines.structured.compiled import SparseBackend
 from optmech.engines.structured.iterative import Conditioner, require
 from optmech.engines.structured.model import Model, build
+from optmech.engines.structured.numba_backend import SparseBackend
 from optmech.engines.structured.points import Duals
 from optmech.engines.structured.rows import Rows, make_dense
 from optmech.engines.structured.run import AllColumns, Run
@@ -38,16 +38,12 @@ _RIDGE = 1e-2
 """Of the system that the first multipliers solve, as bipartite graphs have a singular one."""
 
 
-class EdgeMonitor(Protocol):
+class EdgeMonitor(Progress, Protocol):
     """What the search tells: columns (blocks, m) of a mechanism with their cost, or none, and
     multipliers of all edges, block after block, (blocks, edges)."""
 
     def take(self, columns: Floats | None, multipliers: Floats) -> float:
         """Returns the best relative gap so far."""
-
-    def should_stop(self) -> bool: ...
-    def remaining(self) -> float: ...
-    def report(self, text: str) -> None: ...
 
 
 @dataclass(eq=False)

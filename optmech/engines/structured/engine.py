@@ -47,10 +47,10 @@ def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
     """The compiled backend, or NumPy's where there is no numba or nothing to gain."""
     if compiles(model):
         if model.pairs_only and not model.folded and iterates(model.variables, model.blocks):
-            from optmech.engines.structured.compiled import SparseBackend
+            from optmech.engines.structured.numba_backend import SparseBackend
 
             return SparseBackend(model, cone, threads)
-        from optmech.engines.structured.compiled import CompiledBackend
+        from optmech.engines.structured.numba_backend import CompiledBackend
 
         return CompiledBackend(model, cone, threads)
     from optmech.engines.structured.array_backend import ArrayBackend

@@ -173,15 +173,20 @@ class Directions:
         self._w[place], self._image[place] = direction, image
         self._count += 1
 
+    @property
+    def _kept(self) -> tuple[Floats, Floats]:
+        return self._w[: len(self)], self._image[: len(self)]
+
     def part(self, right: Floats) -> tuple[Floats, Floats]:
         """The solution for a right-hand side (m,) on their span, and what it leaves."""
-        share = self._w[: len(self)] @ right
-        return share @ self._w[: len(self)], right - share @ self._image[: len(self)]
+        w, image = self._kept
+        share = w @ right
+        return share @ w, right - share @ image
 
     def conjugate(self, towards: Floats) -> Floats:
         """A direction (m,) made conjugate to all of them."""
-        known = len(self)
-        return np.asarray(towards - (self._image[:known] @ towards) @ self._w[:known], np.float64)
+        w, image = self._kept
+        return np.asarray(towards - (image @ towards) @ w, np.float64)
 
     def updated(self, inverse: Inverse, P: Floats) -> Inverse:
         """A preconditioner that is the inverse on their span, for the matrix that they belong to
@@ -189,8 +194,8 @@ class Directions:
         if not len(self):
             return inverse
         scale = moved_by(self._squares, P)
-        w = (self._w[: len(self)] * scale).astype(np.float32)
-        image = (self._image[: len(self)] / scale).astype(np.float32)
+        w, image = self._kept
+        w, image = (w * scale).astype(np.float32), (image / scale).astype(np.float32)
 
         def better(residual: Floats) -> Floats:
             share = w @ residual.astype(np.float32)
@@ -244,16 +249,14 @@ class SumsSolver:
         """Factors the blocks. Residuals are to fall to ``goal``, relatively. Raises LinAlgError
         where a block cannot be factored."""
         self._backend, self._state, self._goal = backend, state, goal
-        self._gradients = 0
-        self._before = None if earlier is None else earlier.directions
-        self._directions = Directions(state.P)
-        self._stage = backend.stages.start if earlier is None else earlier.stage
-        self._made = earlier is None or earlier.conditioner is None
-        if earlier is None or earlier.conditioner is None:
+        self._gradients, self._directions = 0, Directions(state.P)
+        self._stage, conditioner, self._before = earlier or (backend.stages.start, None, None)
+        self._made = conditioner is None
+        if conditioner is None:
             self._make_again()
         else:
             require(backend.factor(state.rows, NOTHING))
-            self._take(earlier.conditioner)
+            self._take(conditioner)
 
     @property
     def left(self) -> Earlier:

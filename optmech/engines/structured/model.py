@@ -254,36 +254,28 @@ def _pool(lp: BlockLP, merge: sp.csr_array) -> tuple[Floats, Floats]:
 
 
 def _coupling(lp: BlockLP, class_of: Ints, merge: sp.csr_array) -> tuple[Coupling, Floats]:
-    rows = [(link, _over(lp, link)) for link in lp.links if not link.equal]
-    limits = [_spread(lp, link) @ merge.T for link, over in rows if over == "secrets"]
-    width = lp.auxiliary + len(limits)
-    none = len(merge.indptr) - 1
-    variable, value, auxiliary = [], [], []
-    extra = lp.auxiliary
-    for link, over in rows:
-        count = len(link.rhs)
-        row, column = link.matrix.tocoo().coords
-        block, local = np.divmod(column, lp.block_size)
-        on = np.full(count, none)
-        values, own = np.zeros((count, lp.blocks)), np.zeros((count, width))
+    links, none = [link for link in lp.links if not link.equal], merge.shape[0]
+    rhs = np.concatenate([np.zeros(0), *(link.rhs for link in links)])
+    shared = np.vstack([np.zeros((0, lp.shared)), *(link.shared.toarray() for link in links)])
+    variable, value = np.full(len(rhs), none), np.zeros((len(rhs), lp.blocks))
+    auxiliary = np.zeros((len(rhs), lp.auxiliary))
+    limits: list[Floats] = []
+    first = 0
+    for link in links:
+        over, coo = _over(lp, link), link.matrix.tocoo()
+        row, (block, local) = first + coo.coords[0], np.divmod(coo.coords[1], lp.block_size)
         if over == "secrets":
-            own[0, extra] = 1.0
-            extra += 1
+            spread = link.matrix.toarray().reshape(lp.blocks, lp.block_size)
+            limits.append(spread[:, : lp.secrets] @ merge.T)
+            auxiliary = np.column_stack([auxiliary, np.arange(len(rhs)) == first])
         elif over == "auxiliaries":
-            own[row, local - lp.secrets] = link.matrix.tocoo().data
+            auxiliary[row, local - lp.secrets] = coo.data
         else:
-            on[row] = class_of[local]
-            values[row, block] = link.matrix.tocoo().data
-        variable.append(on)
-        value.append(values)
-        auxiliary.append(own)
-    return Coupling(
-        variable=np.concatenate([np.zeros(0, dtype=np.int64), *variable]),
-        value=np.vstack([np.zeros((0, lp.blocks)), *value]),
-        auxiliary=np.vstack([np.zeros((0, width)), *auxiliary]),
-        shared=np.vstack([np.zeros((0, lp.shared)), *(link.shared.toarray() for link, _ in rows)]),
-        rhs=np.concatenate([np.zeros(0), *(link.rhs for link, _ in rows)]),
-    ), np.array(limits).reshape(len(limits), lp.blocks, none)
+            variable[row] = class_of[local]
+            value[row, block] = coo.data
+        first += len(link.rhs)
+    coupling = Coupling(variable, value, auxiliary, shared, rhs)
+    return coupling, np.array(limits).reshape(len(limits), lp.blocks, none)
 
 
 def _over(lp: BlockLP, link: LinkRows) -> Literal["secret", "secrets", "auxiliaries"] | None:
@@ -301,8 +293,3 @@ def _over(lp: BlockLP, link: LinkRows) -> Literal["secret", "secrets", "auxiliar
     if (low >= high).all():
         return "secret"
     return "secrets" if len(link.rhs) == 1 else None
-
-
-def _spread(lp: BlockLP, link: LinkRows) -> Floats:
-    """A link's single row as (blocks, secrets)."""
-    return np.asarray(link.matrix.toarray().reshape(lp.blocks, lp.block_size)[:, : lp.secrets])

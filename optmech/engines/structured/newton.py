@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -22,14 +21,8 @@ class BreakdownError(ArithmeticError):
     """The equations cannot be solved in float64 any more."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """Lengths of the primal and dual steps, the centring, and how many correctors were taken."""
-
-    primal: float
-    dual: float
-    centring: float
-    correctors: int
+Step = tuple[float, float]
+"""Lengths of the primal and the dual step."""
 
 
 def factored(
@@ -73,14 +66,12 @@ class _Iteration:
 
     def run(self) -> Step:
         direction = self._predict()
-        centring = self._centring(direction)
-        mu = centring * self._now.mu
-        taken, in_vain = 0, 0
+        mu = self._centring(direction) * self._now.mu
+        in_vain = 0
         most, least_gain = self._backend.correctors
         for k in range(1 + most):
             before = self._primal + self._dual
             self._correct(direction, mu, first=k == 0)
-            taken = k
             gain = self._primal + self._dual - before
             in_vain = in_vain + 1 if gain < least_gain else 0
             # with weights of zero the next one would be the same
@@ -88,11 +79,11 @@ class _Iteration:
             hopeless = same or in_vain > TUNING.correctors_in_vain
             if k and (hopeless or min(self._primal, self._dual) > 0.97):
                 break
-        step = (_shortened(self._primal), _shortened(self._dual))
+        step = _shortened(self._primal), _shortened(self._dual)
         if not all(np.isfinite(part).all() for part in (direction.P, direction.y, direction.lam)):
             raise BreakdownError("a direction is not finite")
         self._move(direction, step)
-        return Step(*step, centring, taken)
+        return step
 
     def _solve(self, sides: Sides) -> Direction:
         """Solve with the pairs' right-hand side that lies in the buffer."""
@@ -173,7 +164,7 @@ class _Iteration:
             max(most("lam", lam), most("nu", state.nu)),
         )
 
-    def _move(self, d: Direction, step: tuple[float, float]) -> None:
+    def _move(self, d: Direction, step: Step) -> None:
         state, dense = self._state, self._state.dense
         primal, dual = step
         state.P += primal * d.P

@@ -84,7 +84,7 @@ def restored(
     """The multipliers of ``state``, restored; the backend's factors must be those of ``state``."""
     nu = _shared_stationary(model, np.maximum(state.nu, 0.0))
     lam = _auxiliary_stationary(state.dense, auxiliary_cost(model, nu))
-    priced = np.matmul(lam[:, None, :], state.dense.Q)[:, 0]
+    priced = (lam[:, None, :] @ state.dense.Q)[:, 0]
     reduced = reduced_cost(model, state.y, nu, priced)
     z, left = _pair_multipliers(backend, state, reduced, projections)
     lowest = np.where(model.allowed, left[:, :-1], np.inf).min(axis=0)
@@ -251,14 +251,13 @@ def pair_entries(model: Model, state: State, duals: Duals) -> _Entries:
 def coupling(model: Model, duals: Duals) -> tuple[Floats, ...]:
     """Multipliers of every family of coupling rows, in the program's order."""
     result: list[Floats] = []
-    used = 0
+    left = duals.nu
     for link in model.lp.links:
         if link.equal:
-            paid = np.bincount(model.row, duals.y, minlength=len(link.rhs))
-            result.append(-np.asarray(paid, np.float64))
+            own = -np.bincount(model.row, duals.y, minlength=len(link.rhs))
         else:
-            result.append(duals.nu[used : used + len(link.rhs)])
-            used += len(link.rhs)
+            own, left = np.split(left, [len(link.rhs)])
+        result.append(own)
     return tuple(result)
 
 

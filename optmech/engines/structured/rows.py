@@ -1,9 +1,12 @@
 """Which rows a block holds: short pairs of the cone from the start, long ones when they bite; few
 of those beyond pairs (distortion, lifted ratios, loss limits), more when nearly violated."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints, begins
@@ -45,6 +48,15 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.s)
+
+    @property
+    def fields(self) -> tuple[Short, Short, Floats, Floats, Floats]:
+        """i, j, e, s and z."""
+        return self.i, self.j, self.e, self.s, self.z
+
+    def pick(self, offset: Ints, own: Ints) -> Rows:
+        """Some of the rows, those of every block together."""
+        return Rows(offset, *(part[own] for part in self.fields))
 
     @property
     def block(self) -> Ints:
@@ -143,10 +155,7 @@ def bare(cone: Cone) -> Ints:
     """Variables that need their own row v >= 0. All of them where the short pairs form a
     bipartite graph, whose degree matrix, needed for the start, is singular."""
     both = cone.short & cone.short.T
-    degrees = both.sum(axis=1)
-    if (degrees == 0).any():
-        return np.flatnonzero(degrees == 0) if _regular(both) else np.arange(len(both))
-    return np.zeros(0, dtype=np.int64) if _regular(both) else np.arange(len(both))
+    return np.flatnonzero(~both.any(axis=1)) if _regular(both) else np.arange(len(both))
 
 
 def _regular(adjacent: NDArray[np.bool_]) -> bool:
@@ -155,17 +164,16 @@ def _regular(adjacent: NDArray[np.bool_]) -> bool:
     inside = degrees > 0
     if not inside.any():
         return True
-    scale = 1 / np.sqrt(degrees[inside])
-    if len(scale) > _MANY:
-        from scipy.sparse import csr_array, diags_array
+    half = sp.diags_array(1 / np.sqrt(degrees[inside]))
+    near = half @ sp.csr_array(adjacent[np.ix_(inside, inside)].astype(np.float64)) @ half
+    if near.shape[0] > _MANY:
         from scipy.sparse.linalg import eigsh
 
-        half = diags_array(scale)
-        near = half @ csr_array(adjacent[np.ix_(inside, inside)].astype(np.float64)) @ half
-        first = np.random.default_rng(0).standard_normal(len(scale))
-        return bool(eigsh(near, k=1, which="SA", v0=first, tol=1e-4)[0][0] > -1 + 1e-3)
-    part = adjacent[np.ix_(inside, inside)] * scale[:, None] * scale
-    return bool(np.linalg.eigvalsh(part)[0] > -1 + 1e-3)
+        first = np.random.default_rng(0).standard_normal(near.shape[0])
+        least = eigsh(near, k=1, which="SA", v0=first, tol=1e-4)[0]
+    else:
+        least = np.linalg.eigvalsh(near.toarray())
+    return bool(least[0] > -1 + 1e-3)
 
 
 def _with_zeros(model: Model, i: Ints, j: Ints) -> tuple[Ints, Ints, Ints]:
@@ -204,10 +212,7 @@ def add_rows(
     fresh = begins(np.bincount(block, minlength=len(P)))
 
     at = rows.offset[1:][block]
-    fields = (
-        np.insert(getattr(rows, name), at, more)
-        for name, more in zip("ijesz", (i, j, e, s, z), strict=True)
-    )
+    fields = map(np.insert, rows.fields, [at] * 5, (i, j, e, s, z))
     return Rows(rows.offset + fresh, *fields)
 
 
@@ -267,18 +272,15 @@ class DenseRows:
 
     def values(self, P: Floats, a: Floats) -> Floats:
         """Q v + B a, (blocks, K)."""
-        if not self.index.shape[1]:
-            return np.zeros(self.index.shape)
-        own = np.matmul(self.Q, P[:, :, None]) + np.matmul(self.B, a[:, :, None])
-        return np.asarray(own[:, :, 0])
+        return np.asarray((self.Q @ P[:, :, None] + self.B @ a[:, :, None])[:, :, 0])
 
     def on_variables(self) -> Floats:
         """Qᵀ lam, (blocks, m + 1)."""
-        return np.asarray(np.matmul(self.lam[:, None, :], self.Q)[:, 0])
+        return np.asarray((self.lam[:, None, :] @ self.Q)[:, 0])
 
     def on_auxiliaries(self) -> Floats:
         """Bᵀ lam, (blocks, p)."""
-        return np.asarray(np.matmul(self.lam[:, None, :], self.B)[:, 0])
+        return np.asarray((self.lam[:, None, :] @ self.B)[:, 0])
 
 
 def first_dense(model: Model, cone: Cone) -> DenseRows:
@@ -310,8 +312,6 @@ def _groups(sides: Floats) -> list[Ints]:
 def _typical(model: Model, cone: Cone) -> Floats:
     """A column per block that is largest where the block's loss is relatively least."""
     cost = model.cost[:, :-1] if model.cost.any() else model.limits[:, :, :-1].sum(axis=0)
-    if not len(cost):
-        cost = model.cost[:, :-1]
     relative = cost / np.maximum(cost.max(axis=0), 1e-300)
     centre = relative.argmin(axis=1)
     column = np.zeros((model.blocks, model.variables + 1))

@@ -181,7 +181,7 @@ class Run:
                 self._earlier = system.left
             except BreakdownError as error:
                 return self._last(now, system, str(error))
-            self._stalled = self._stalled + 1 if min(step.primal, step.dual) < 1e-3 else 0
+            self._stalled = self._stalled + 1 if min(step) < 1e-3 else 0
         return self._result(Outcome.FAILED, f"no convergence in {most_iterations} iterations")
 
     def _narrowed(self, now: Residuals) -> Residuals:

@@ -175,23 +175,19 @@ def _pair_prices(model: Model, rows: Rows, wanted: Floats) -> Floats:
     m = model.variables
     same = model.allowed.all()
     total = np.zeros(m)
+    R = np.zeros((model.blocks, m + 1))
     systems = []
     for o in [0] if same else range(model.blocks):
         own = slice(rows.offset[o], rows.offset[o + 1])
         matrix = _degrees(rows.i[own], rows.j[own], m)
-        systems.append(
-            (matrix, np.linalg.solve(matrix, wanted[:, :-1].T if same else wanted[o, :-1]))
-        )
+        blocks = slice(None) if same else slice(o, o + 1)
+        R[blocks, :-1] = np.linalg.solve(matrix, wanted[blocks, :-1].T).T
+        systems.append((blocks, matrix))
         total = np.maximum(total, matrix.sum(axis=1))
-    size = max(float(np.abs(solution).max()) for _, solution in systems)
-    lift = max(2 * size, float(np.abs(wanted).max()) / float(total.min()), 1e-9)
+    lift = max(2 * np.abs(R).max(), np.abs(wanted).max() / total.min(), 1e-9)
     y = -lift * total
-    R = np.zeros((model.blocks, m + 1))
-    if same:
-        R[:, :-1] = systems[0][1].T + lift
-    else:
-        for o, (matrix, solution) in enumerate(systems):
-            R[o, :-1] = np.maximum(solution + np.linalg.solve(matrix, -y), 0.1 * lift)
+    for blocks, matrix in systems:
+        R[blocks, :-1] = np.maximum(R[blocks, :-1] + np.linalg.solve(matrix, -y), 0.1 * lift)
     one, other = rows.ends(R)
     pairs = rows.i < m
     rows.z = (np.where(pairs, one, other) + other) / np.where(pairs, rows.e - 1, 1.0)

@@ -120,8 +120,10 @@ class Workers:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self.map = map if self._pool is None else self._pool.map
 
-    def __call__(self, kernel: Callable[..., object], *arguments: object, parts: int = 0) -> None:
-        """Run a kernel on all blocks, in ``self.parts`` or ``parts`` parts."""
+    def __call__(
+        self, kernel: Callable[..., object], *arguments: object, parts: int = 0, alone: bool = False
+    ) -> None:
+        """Run a kernel on all blocks, in ``self.parts`` or ``parts`` parts, or ``alone``."""
         nt = parts or self.parts
         left = iter(range(nt))
 
@@ -129,7 +131,7 @@ class Workers:
             for t in left:
                 kernel(t, nt, *arguments)
 
-        helpers = min(nt, self._threads) - 1
+        helpers = 0 if alone else min(nt, self._threads) - 1
         running = [self._pool.submit(work) for _ in range(helpers)] if self._pool else []
         work()
         for job in running:
@@ -175,11 +177,7 @@ class CompiledBackend:
 
     def _pass(self, kernel: Callable[..., object], rows: Rows, *arguments: object) -> None:
         """A kernel that goes over the rows once."""
-        if len(rows) > _LIGHT:
-            self._each(kernel, packed(rows), *arguments)
-            return
-        for t in range(self._each.parts):
-            kernel(t, self._each.parts, packed(rows), *arguments)
+        self._each(kernel, packed(rows), *arguments, alone=len(rows) <= _LIGHT)
 
     def structure(self, rows: Rows, changed: Ints) -> None:
         self._each(factoring.partition, changed, packed(rows), self._first, self._panels)
@@ -344,15 +342,20 @@ class SparseBackend(CompiledBackend):
         grown = changed[own.column[changed, -1] > _GROWN * self._ordered[changed]]
         if self._ordered.any() and len(grown):
             graphs = (self._graph(rows, o) for o in grown.tolist())
-            orders = self._each.map(least_degree, graphs)
-            for o, position in zip(grown.tolist(), orders, strict=True):
-                own.position[o] = position
+            own.position[grown] = list(self._each.map(least_degree, graphs))
             self._each(sparse.pattern, grown, packed(rows), own, False)
         self._ordered[grown] = own.column[grown, -1]
-        base = begins(own.column[:, -1])
-        row, value = (_room(part, base[-1]) for part in (own.row, own.value))
-        self._factors = own._replace(base=base, row=row, value=value)
-        self._each(sparse.pattern, np.arange(len(base) - 1), packed(rows), self._factors, True)
+        self._factors = self._laid_out(rows, own, np.arange(len(own.column)))
+
+    def _laid_out(
+        self, rows: Rows, factors: sparse.SparseFactors, blocks: Ints
+    ) -> sparse.SparseFactors:
+        """Factors whose sizes are known, with room, and with the rows of some blocks' columns."""
+        base = begins(factors.column[:, -1])
+        row, value = (_room(part, base[-1]) for part in (factors.row, factors.value))
+        found = factors._replace(base=base, row=row, value=value)
+        self._each(sparse.pattern, blocks, packed(rows), found, True)
+        return found
 
     def _begin(self, rows: Rows) -> None:
         """See whether all blocks begin with the same pairs, so that a field of these is near the
@@ -371,13 +374,11 @@ class SparseBackend(CompiledBackend):
                 position=np.tile(self._position, (len(own.parent), 1)),
                 parent=own.parent.copy(),
                 column=np.zeros_like(own.column),
-                base=np.zeros_like(own.base),
+                row=own.row[:0],
+                value=own.value[:0],
             )
             self._each(sparse.pattern, first, packed(rows), found, False)
-            size = int(found.column[0, -1])
-            room = np.zeros(size, dtype=np.int32), np.zeros(size)
-            self._pattern = found._replace(row=room[0], value=room[1])
-            self._each(sparse.pattern, first, packed(rows), self._pattern, True)
+            self._pattern = self._laid_out(rows, found, first)
         return self._pattern
 
     def _graph(self, rows: Rows, o: int) -> sp.csc_array:
@@ -430,8 +431,7 @@ class SparseBackend(CompiledBackend):
         """The rows that all blocks began with; those that joined come after them."""
         blocks = len(rows.offset) - 1
         own = (rows.offset[:-1, None] + np.arange(self._begun)).ravel()
-        fields = (getattr(rows, name)[own] for name in "ijesz")
-        return Rows(np.arange(blocks + 1) * self._begun, *fields)
+        return rows.pick(np.arange(blocks + 1) * self._begun, own)
 
     def summed(self, y: Floats, rough: bool) -> Floats:
         own = pushed(self, y, (len(self._factors.parent), len(y) + 1))
