@@ -301,7 +301,7 @@ class _State:
         local = self._flat.mT @ weighted
         if isinstance(self.equations, Fronts):
             return self.equations.factor(local, pivots)
-        return Summed(self.equations.factor(local, threads), self.equations.order, threads)
+        return Summed(self.equations.factor(local, threads), threads)
 
     def advance(self, threads: int) -> None:
         """One step: predictor, corrector."""
@@ -411,14 +411,14 @@ class _System:
         du, and w; with Eᵀ w = ``free``."""
         at = self._pivots, np.arange(right.shape[1])
         if self._rows is None:
-            found = self._solver.solve(right)
-            return found, self._off(found, free, right)[at], free, free
-        found, du, weight = self._rows.solved(right, free)
-        off = self._off(found, weight, right)
-        # what rounding left of the equations, once more
-        links = self._state.linked.links
-        more = self._rows.solved(off[at] - off, free - links.free.T @ weight)
-        found, du, weight = found + more[0], du + more[1], weight + more[2]
+            found, du, weight = self._solver.solve(right), free, free
+        else:
+            found, du, weight = self._rows.solved(right, free)
+            off = self._off(found, weight, right)
+            # what rounding left of the equations, once more
+            left = free - self._state.linked.links.free.T @ weight
+            more = self._rows.solved(off[at] - off, left)
+            found, du, weight = found + more[0], du + more[1], weight + more[2]
         return found, self._off(found, weight, right)[at], du, weight
 
     def _off(self, x: Floats, weight: Floats, right: Floats) -> Floats:
