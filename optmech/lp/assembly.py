@@ -144,8 +144,7 @@ class Assembly:
         cost = self.cost
         if auxiliary:
             cost = np.vstack([cost, np.tile(np.array(self._aux_cost)[:, None], self.blocks)])
-        fixed = np.zeros((size, self.blocks), dtype=bool)
-        fixed[: self.secrets] = ~self.allowed
+        free = np.zeros((auxiliary, self.blocks), dtype=bool)
         shared = len(self.shared_cost)
         return BlockLP(
             secrets=self.secrets,
@@ -153,7 +152,7 @@ class Assembly:
             auxiliary=auxiliary,
             cost=cost,
             shared_cost=np.array(self.shared_cost),
-            fixed=fixed,
+            fixed=np.vstack([~self.allowed, free]),
             cone=self._cone(),
             local=tuple(LocalRows(_resized(rows, size), equal) for rows, equal in self._local),
             links=tuple(
@@ -171,12 +170,8 @@ class Assembly:
         active = None
         if any(cone.active is not None for cone in self._pairs):
             active = np.vstack([cone.within(self.blocks) for cone in self._pairs])
-        none = np.zeros(0, dtype=np.int64)
-        i, j, ratio = (
-            np.concatenate([empty, *(getattr(cone, name) for cone in self._pairs)])
-            for name, empty in (("i", none), ("j", none), ("log_ratio", np.zeros(0)))
-        )
-        return PairCone(i, j, ratio, active)
+        parts = [(cone.i, cone.j, cone.log_ratio) for cone in self._pairs]
+        return PairCone(*map(np.concatenate, zip(*parts, strict=True)), active)
 
     def _spread(self, rows: sp.coo_array, size: int) -> sp.csr_array:
         """Columns (local index, block) -> block * size + local index."""

@@ -85,9 +85,7 @@ def cone_matrix(
 
 def cone_rows(cone: PairCone, blocks: int) -> tuple[Ints, Ints]:
     """(pair, block) of every row of the cone, block after block."""
-    if cone.active is None:
-        return np.tile(np.arange(len(cone)), blocks), np.repeat(np.arange(blocks), len(cone))
-    block, pair = np.nonzero(cone.active.T)
+    block, pair = np.nonzero(cone.within(blocks).T)
     return pair, block
 
 
@@ -105,18 +103,17 @@ def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
     matrix, scale = cone_matrix(lp.cone, pairs, blocks, lp)
     parts, scales = [matrix], [scale]
     lower, upper = [np.full(len(pairs), -np.inf)], [np.zeros(len(pairs))]
-    local = ((_everywhere(lp, rows.matrix), rows.equal) for rows in lp.local)
-    rows_and_limits = [(rows, np.zeros(rows.shape[0]), equal) for rows, equal in local]
-    rows_and_limits += [
+    limited = [(_everywhere(lp, part.matrix), 0.0, part.equal) for part in lp.local]
+    limited += [
         (sp.hstack([link.matrix, link.shared], format="csr"), link.rhs, link.equal)
         for link in lp.links
     ]
-    for own, rhs, equal in rows_and_limits:
+    for own, rhs, equal in limited:
         row_scale = _row_scales(own)
         parts.append(sp.diags_array(row_scale) @ own)
         scales.append(row_scale)
         upper.append(rhs * row_scale)
-        lower.append(upper[-1] if equal else np.full(len(rhs), -np.inf))
+        lower.append(upper[-1] if equal else np.full(len(row_scale), -np.inf))
     upper_x = np.where(lp.fixed.T.ravel(), 0.0, np.inf)
     flat = FlatLP(
         lp=lp,
@@ -176,21 +173,14 @@ def _row_scales(matrix: sp.csr_array) -> Floats:
     """One over the geometric middle of a row's largest absolute entry and the smallest of those
     that count: a weight of 1e-200 beside others of order one would scale these beyond what
     solvers take."""
-    high = np.zeros(matrix.shape[0])
-    low = np.full(matrix.shape[0], np.inf)
+    high, low = np.zeros(matrix.shape[0]), np.full(matrix.shape[0], np.inf)
     row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     entries = np.abs(matrix.data)
     np.maximum.at(high, row, entries)
     counts = entries > _COUNTS * high[row]
     np.minimum.at(low, row[counts], entries[counts])
-    usable = high > 0
-    return np.where(
-        usable,
-        1.0
-        / np.sqrt(np.where(usable, high, 1.0))
-        / np.sqrt(np.where(usable, np.minimum(low, high), 1.0)),
-        1.0,
-    )
+    high = np.where(high > 0, high, 1.0)
+    return np.asarray(1.0 / np.sqrt(high) / np.sqrt(np.minimum(low, high)))
 
 
 @record

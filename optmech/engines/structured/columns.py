@@ -124,12 +124,9 @@ class Outside:
     def _with_more_pairs(self, doubtful: Ints) -> Ints:
         """Let pairs join that columns in doubt violate; those of them that do."""
         rows, P = self.rows, self.P
-        held, wanted = (
-            taken(rows, doubtful),
-            np.empty((2, len(doubtful), P.shape[1] - 1), dtype=np.int64),
-        )
-        level = TUNING.nearly_violated
-        self._each(kernels.violations, packed(held), self.cone.later, P[doubtful], level, *wanted)
+        held, level = packed(taken(rows, doubtful)), TUNING.nearly_violated
+        wanted = np.empty((2, len(doubtful), P.shape[1] - 1), dtype=np.int64)
+        self._each(kernels.violations, held, self.cone.later, P[doubtful], level, *wanted)
         block, i, j = worst(*wanted)
         new = doubtful[block], i, j
         if not len(new[0]):
@@ -265,29 +262,22 @@ class SomeColumns(Bounds):
         z[:, columns.active] = P[:, :-1].T
         duals = restored(model, self.backend, state, TUNING.left_out_projections)
         near = now.gap < TUNING.priced_from
-        cone = self._priced(now, duals) if near else sp.csr_array((len(lp.cone), lp.blocks))
+        cone = sp.csr_array((len(lp.cone), lp.blocks))
+        if near:
+            prices = duals.y + duals.lowest
+            self._price(now, prices, self.options.gap)
+            self.lower = max(self.lower, float(prices.sum() - self.lost))
+            if len(self.missing) and not self.widens:
+                self.given_up = f"{len(self.missing)} columns are missing"
+            cone = columns.multipliers(state, duals)
         self.offered = iteration
-        links = coupling(model, duals)
-        self.gap = self.monitor.propose(
-            Point(z=z, shared=np.zeros(0), cone=cone, local=(), links=links),
-            primal=upper < self.upper,
-            dual=near,
-        )
+        found = Point(z, np.zeros(0), cone, (), coupling(model, duals))
+        self.gap = self.monitor.propose(found, primal=upper < self.upper, dual=near)
         self.upper = min(self.upper, upper)
         self.monitor.report(
             f"iteration {iteration} with {model.blocks} of {lp.blocks} reports: value "
             f"{now.primal:.9g}, bound {now.bound:.9g}, gap {self.gap:.2e}"
         )
-
-    def _priced(self, now: Residuals, duals: Duals) -> sp.csr_array:
-        """Multipliers of the program's pairs in all blocks; gives up where columns are missing, if
-        that matters at this gap."""
-        prices = duals.y + duals.lowest
-        self._price(now, prices, self.options.gap)
-        self.lower = max(self.lower, float(prices.sum() - self.lost))
-        if len(self.missing) and not self.widens:
-            self.given_up = f"{len(self.missing)} columns are missing"
-        return self.columns.multipliers(self.state, duals)
 
     def _price(self, now: Residuals, prices: Floats, gap: float) -> None:
         """Price what is left out to a share of ``gap``, and see what is missing."""

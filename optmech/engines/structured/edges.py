@@ -79,8 +79,8 @@ class EdgeBackend(SparseBackend):
         # all blocks have the first one's
         self._column, self._index = self._factors.column[0], self._factors.row[: self._size]
         shape = -(-blocks // sparse.ABREAST), self._size, sparse.ABREAST
-        self._room = {kind: np.empty(shape, dtype=kind) for kind in (np.float32, np.float64)}
-        self._scales = np.empty((shape[0], m, sparse.ABREAST))
+        self._room = {kind: np.zeros(shape, dtype=kind) for kind in (np.float32, np.float64)}
+        self._scales = np.zeros((shape[0], m, sparse.ABREAST))
         self._laid: type | None = None
 
     @property

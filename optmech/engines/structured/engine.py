@@ -20,8 +20,8 @@ from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, make_cone
-from optmech.engines.structured.run import AllColumns, Run
-from optmech.engines.structured.state import State, start
+from optmech.engines.structured.run import AllColumns, Bounds, Run
+from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP
 
@@ -46,13 +46,11 @@ def starts_warm(model: Model) -> bool:
 def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
     """The compiled backend, or NumPy's where there is no numba or nothing to gain."""
     if compiles(model):
-        if model.pairs_only and not model.folded and iterates(model.variables, model.blocks):
-            from optmech.engines.structured.numba_backend import SparseBackend
+        from optmech.engines.structured.numba_backend import CompiledBackend, SparseBackend
 
-            return SparseBackend(model, cone, threads)
-        from optmech.engines.structured.numba_backend import CompiledBackend
-
-        return CompiledBackend(model, cone, threads)
+        few = iterates(model.variables, model.blocks)
+        iterated = few and model.pairs_only and not model.folded
+        return (SparseBackend if iterated else CompiledBackend)(model, cone, threads)
     from optmech.engines.structured.array_backend import ArrayBackend
     from optmech.engines.structured.arrays import on_host
 
@@ -117,19 +115,14 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
     applies, on its columns, and from the usual start on all."""
     cone = make_cone(model)
     if options.start is not None and not options.device and starts_warm(model):
-        from optmech.engines.structured.columns import ColumnSet, SomeColumns
+        from optmech.engines.structured.columns import SomeColumns
         from optmech.engines.structured.narrowing import WarmStart
-
-        def on(columns: ColumnSet, state: State) -> Run:
-            return Run(SomeColumns.over(columns, state, options, monitor))
 
         warm = WarmStart(model, cone, options.start)
         if warm.applies():
             columns = warm.columns(options.threads)
-            yield TUNING.lost, on(columns, warm.state(columns))
-            columns = ColumnSet(model, cone, np.arange(model.blocks), options.threads)
-            yield TUNING.most_iterations, on(columns, start(model, cone))
-            return
+            bounds: Bounds = SomeColumns.over(columns, warm.state(columns), options, monitor)
+            yield TUNING.lost, Run(bounds)
     state = start(model, cone)
     if options.device:
         backend = _on_device(model, cone, options.device, monitor)

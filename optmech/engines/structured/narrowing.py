@@ -114,18 +114,17 @@ class Narrowing:
         missing = np.searchsorted(columns.outside, bounds.missing)
         left = columns.kept.without(missing)
         blocks = np.concatenate([columns.active, bounds.missing])
+        order = np.argsort(blocks)
+        active = blocks[order]
         if bounds.lost > TUNING.too_late * now.gap * abs(now.primal):
-            active = np.sort(blocks)
-            return self._on(
-                active, _within(self.before, np.isin(self._all(), active)), left, bounds, now
-            )
+            before = _within(self.before, np.isin(self._all(), active))
+            return self._on(active, before, left, bounds, now)
         share = TUNING.joining * self._model.variables / len(columns.active)
         joining = columns.kept.centred(missing, state.y, now.mu / share)
         state = _with_more(state, self._cone, *joining, share)
-        order = np.argsort(blocks)
         rows = taken(state.rows, order)
         state = replace(state, P=state.P[order], a=state.a[order], rows=rows)
-        return self._on(blocks[order], state, left, bounds, now)
+        return self._on(active, state, left, bounds, now)
 
     def _on(
         self, active: Ints, state: State, left: _Left, bounds: Bounds, now: Residuals
@@ -260,7 +259,11 @@ class WarmStart:
         if len(more[0]):
             rows = add_rows(rows, self._cone, P, more, 0.0)
         value = float((model.cost * P).sum())
-        _balance(rows, P, _weights(rows, m, (block * m + i) * m + j, weight), value)
+        # products from the mean to a few times that
+        set_slacks(rows, P)
+        mu = TUNING.first_gap * value / len(rows)
+        rows.z = np.maximum(_weights(rows, m, (block * m + i) * m + j, weight), mu / rows.s)
+        rows.s = np.minimum(rows.s, TUNING.spread * mu / rows.z)
         a, none = np.zeros((len(active), model.auxiliary_cost.shape[1])), np.zeros(0)
         dense = first_dense(model, self._cone)
         return State(P, a, none, none, self._prices(), none, rows, dense)
@@ -300,11 +303,3 @@ def _weights(rows: Rows, m: int, keys: Ints, weight: Floats) -> Floats:
         return np.zeros(len(rows))
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where((keys[at] == wanted) & (rows.i < m), weight[at], 0.0)
-
-
-def _balance(rows: Rows, P: Floats, weight: Floats, value: float) -> None:
-    """Slacks and multipliers with products from the mean to a few times that."""
-    set_slacks(rows, P)
-    mu = TUNING.first_gap * value / len(rows)
-    rows.z = np.maximum(weight, mu / rows.s)
-    rows.s = np.minimum(rows.s, TUNING.spread * mu / rows.z)

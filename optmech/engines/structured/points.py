@@ -272,8 +272,8 @@ def _local(model: Model, state: State, duals: Duals) -> tuple[Floats, ...]:
 
 
 def _joined(*parts: _Entries) -> _Entries:
-    pair, block, value = zip(*parts, strict=True)
-    return np.concatenate(pair), np.concatenate(block), np.concatenate(value)
+    pair, block, value = map(np.concatenate, zip(*parts, strict=True))
+    return pair, block, value
 
 
 def _costs(

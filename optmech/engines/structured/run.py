@@ -227,35 +227,19 @@ class Run:
         state.dense = dense
         return residuals(self._model, self._backend, state)
 
-    def _closes(self, now: Residuals) -> bool:
-        """Whether the held pairs are enough: moving columns into the cone hardly costs."""
-        if not self._model.pairs_only:
-            return False
-        return self._bounds.upper - now.primal < 0.3 * self._options.gap * abs(now.primal)
-
     def _more_rows(self, now: Residuals) -> Rows | None:
-        if now.gap < 30 * self._options.gap and self._closes(now):
+        state, gap, alone = self._state, self._options.gap, self._model.pairs_only
+        # the held pairs are enough where moving columns into the cone hardly costs
+        closes = self._bounds.upper - now.primal < 0.3 * gap * abs(now.primal)
+        if alone and now.gap < 30 * gap and closes:
             return None
-        state = self._state
-        gap, late = TUNING.nearly_violated_late
-        level = late if self._model.pairs_only and now.gap < gap else TUNING.nearly_violated
+        late, nearer = TUNING.nearly_violated_late
+        level = nearer if alone and now.gap < late else TUNING.nearly_violated
         new = worst(*self._backend.violations(state.rows, state.P, level))
         if not len(new[0]):
             return None
         return add_rows(state.rows, self._cone, state.P, new, now.mu)
 
     def _result(self, outcome: Outcome, message: str = "") -> EngineResult:
-        state = self._state
-        return EngineResult(
-            outcome,
-            message,
-            {
-                "iterations": self._iteration,
-                "pair_rows": len(state.rows),
-                "pairs_per_variable": round(
-                    len(state.rows) / (self._model.blocks * self._model.variables), 2
-                ),
-                "dense_rows": state.dense.count,
-                "backend": type(self._backend).__name__,
-            },
-        )
+        found = {"iterations": self._iteration, "pair_rows": len(self._state.rows)}
+        return EngineResult(outcome, message, found)

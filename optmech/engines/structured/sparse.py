@@ -269,10 +269,9 @@ def _squared(lapack, low, high, base, X, rows, inverse):
         width, size = last - low[k], end - k
         for r in range(size):
             own, begin = high[k + r] - low[k], base[k + r]
-            for c in range(own):
-                rows[r * width + c] = X[begin + c]
-            for c in range(own, width):
-                rows[r * width + c] = 0.0
+            row = rows[r * width : (r + 1) * width]
+            row[:own] = X[begin : begin + own]
+            row[own:] = 0.0
         fortran(
             lapack[SYRK],
             (LOWER, NO, width, size, 1.0, rows, width, 1.0, flat[low[k] * (count + 1) :], count),
@@ -410,20 +409,16 @@ def covariances(t, nt, rows, sparse, total):
 @jit
 def beside(t, nt, sparse, value, scale):
     """The factors and scales of all blocks, of one pattern, eight blocks next to each other: value
-    (groups, size, 8) and scale (groups, m, 8), the last ones filled up with ones and zeros."""
+    (groups, size, 8) and scale (groups, m, 8), which are zero after the last block."""
     blocks, m = sparse.parent.shape
     for g in range(t, len(value), nt):
-        for c in range(ABREAST):
+        for c in range(min(ABREAST, blocks - ABREAST * g)):
             o = ABREAST * g + c
-            if o < blocks:
-                own = _columns(o, sparse)[2]
-                value[g, :, c] = own
-                scale[g, :, c] = sparse.scale[o]
-                for a in sparse.column[0, :m]:
-                    value[g, a, c] = 1.0 / own[a]
-            else:
-                value[g, :, c] = 0.0
-                scale[g, :, c] = 0.0
+            own = _columns(o, sparse)[2]
+            value[g, :, c] = own
+            scale[g, :, c] = sparse.scale[o]
+            for a in sparse.column[0, :m]:
+                value[g, a, c] = 1.0 / own[a]
 
 
 @jit
