@@ -49,7 +49,7 @@ class LazyEngine:
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
         neighbours = _neighbours(options.parameters.get("neighbours", NEIGHBOURS))
         given = {k: v for k, v in options.parameters.items() if k != "neighbours"}
-        near = nearest_pairs(lp.cone, lp.secrets, neighbours)
+        near = nearest_pairs(lp.cone, neighbours)
         return in_rounds(Joining(lp), near, replace(options, parameters=given), monitor)
 
 
@@ -123,15 +123,12 @@ def in_rounds(
     return EngineResult(outcome, message, {"rounds": rounds, "pair rows": int(active.sum())})
 
 
-def nearest_pairs(cone: PairCone, secrets: int, count: int) -> NDArray[np.bool_]:
+def nearest_pairs(cone: PairCone, count: int) -> NDArray[np.bool_]:
     """The ``count`` shortest pairs of every secret, with all that tie with the last of them."""
-    keep = np.zeros(len(cone), dtype=bool)
-    for i in range(secrets):
-        own = np.flatnonzero(cone.i == i)
-        if len(own):
-            limit = np.sort(cone.log_ratio[own])[min(count, len(own)) - 1]
-            keep[own[cone.log_ratio[own] <= limit * (1 + 1e-9)]] = True
-    return keep
+    order = np.lexsort((cone.log_ratio, cone.i))
+    begin, end = (np.searchsorted(cone.i[order], cone.i, side) for side in ("left", "right"))
+    limit = cone.log_ratio[order][np.minimum(begin + count, end) - 1]
+    return cone.log_ratio <= limit * (1 + 1e-9)
 
 
 def separate(cone: PairCone, columns: Floats) -> NDArray[np.bool_]:
@@ -185,7 +182,7 @@ class TangentEngine:
         """The search from given planes on; ``slopes`` grows."""
         near = np.ones(len(lp.cone), dtype=bool)
         if lp.cone_rows > ALL_PAIR_ROWS:
-            near = nearest_pairs(lp.cone, lp.secrets, NEIGHBOURS)
+            near = nearest_pairs(lp.cone, NEIGHBOURS)
         return in_rounds(_Planes(lp, slopes), near, options, monitor)
 
 

@@ -20,18 +20,15 @@ _BYTES_PER_NONZERO = 120
 _ITERATIONS = 1_000
 """Of the interior-point method; HiGHS has no limit of its own and sometimes goes round for ever."""
 NOT_LINEAR = "divergence constraints are not linear"
-METHODS: dict[str, tuple[dict[str, object], ...]] = {
-    "": (
-        {"solver": "ipx", "run_crossover": "off"},
-        {"solver": "ipx", "run_crossover": "on"},
-        {"solver": "simplex"},
-    ),
-    "ipm": ({"solver": "ipx", "run_crossover": "off"},),
-    "ipm-crossover": ({"solver": "ipx", "run_crossover": "on"},),
-    "simplex": ({"solver": "simplex"},),
-    "hipo": ({"solver": "hipo", "run_crossover": "off"},),
-    "pdlp": ({"solver": "pdlp"},),
+_SINGLE: dict[str, dict[str, object]] = {
+    "ipm": {"solver": "ipx", "run_crossover": "off"},
+    "ipm-crossover": {"solver": "ipx", "run_crossover": "on"},
+    "simplex": {"solver": "simplex"},
+    "hipo": {"solver": "hipo", "run_crossover": "off"},
+    "pdlp": {"solver": "pdlp"},
 }
+METHODS = {"": tuple(_SINGLE.values())[:3], **{name: (own,) for name, own in _SINGLE.items()}}
+"""Settings of HiGHS by the name of a method; without one the first three are tried in turn."""
 INFEASIBLE = ("Infeasible", "Primal infeasible or unbounded")
 _SOLVED = ("Optimal", "Unknown", "Time limit reached", "Interrupted", "Iteration limit reached")
 
@@ -86,11 +83,11 @@ def attempts(options: Options, *, held: bool = False) -> Iterator[dict[str, obje
             remedy=f"Use one of {', '.join(repr(name) for name in METHODS)}",
         )
     found = METHODS[options.method]
-    if not held:
+    if held:
+        yield from ({**settings, "presolve": "choose"} for settings in found)
+        yield from ({**settings, "presolve": "off"} for settings in reversed(found))
+    else:
         yield from found
-        return
-    yield from ({**settings, "presolve": "choose"} for settings in found)
-    yield from ({**settings, "presolve": "off"} for settings in reversed(found))
 
 
 def require_memory(lp: BlockLP) -> None:
@@ -122,9 +119,7 @@ class HighsSession:
             **options.parameters,
         }.items():
             self._set(key, value)
-        # costs of order one, so that the solver's absolute tolerances fit
-        top = float(np.abs(flat.cost).max(initial=0.0))
-        self._scale = 1.0 / top if top > 0 else 1.0
+        self._scale = flat.cost_scale
         self._highs.passModel(
             highs_model(flat.cost * self._scale, flat.matrix, flat.lower, flat.upper, flat.upper_x)
         )

@@ -3,7 +3,7 @@
 What is added is known by the place that it gets, by which its multipliers are read again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,18 +19,6 @@ from optmech.lp.blocks import (
     Perspective,
     entries,
 )
-
-
-@dataclass(frozen=True)
-class Group:
-    """Pairs of the cone from ``start`` to ``end``, as they were added together."""
-
-    start: int
-    end: int
-
-    def has(self, pair: Ints) -> Bools:
-        """Which numbers of pairs are in it."""
-        return (pair >= self.start) & (pair < self.end)
 
 
 class Assembly:
@@ -49,11 +37,11 @@ class Assembly:
         self._pairs: list[PairCone] = []
         self._count = 0
 
-    def pairs(self, cone: PairCone) -> Group:
-        """Pairs of probabilities."""
+    def pairs(self, cone: PairCone) -> slice:
+        """Pairs of probabilities, and their numbers in the cone of all."""
         self._pairs.append(cone)
         self._count += len(cone)
-        return Group(self._count - len(cone), self._count)
+        return slice(self._count - len(cone), self._count)
 
     def auxiliary(self, count: int, cost: float = 0.0) -> Ints:
         """Local indices of new variables in every block."""

@@ -36,6 +36,11 @@ class FlatLP:
     block_of_row: Ints
     """Columns of rows that are held are empty, their parts of the rows moved to the limits."""
 
+    @property
+    def cost_scale(self) -> float:
+        """What makes costs of order one, so that a solver's absolute tolerances fit."""
+        return 1.0 / (float(np.abs(self.cost).max(initial=0.0)) or 1.0)
+
     def point(self, x: Floats, row_dual: Floats) -> Point:
         """Primal values and row duals (HiGHS sign: <= 0 for active <= rows) as a Point."""
         lp = self.lp

@@ -64,14 +64,12 @@ class Ratios(Part):
         def read(point: Point) -> dict[int, Any]:
             coo = point.cone.tocoo()
             pair, block = coo.coords
-            own = (coo.data > 0) & group.has(pair)
+            own = (coo.data > 0) & (pair >= group.start) & (pair < group.stop)
             if not own.all():
                 pair, block = pair[own], block[own]
             value = coo.data if own.all() else coo.data[own]
-            pair = pair - group.start
-            first, second = i[pair].astype(np.int64), j[pair].astype(np.int64)
-            found = PairMultipliers(first, second, block, value)
-            return {self.number: found}
+            first, second = (end[pair - group.start].astype(np.int64) for end in (i, j))
+            return {self.number: PairMultipliers(first, second, block, value)}
 
         return read
 
