@@ -234,7 +234,7 @@ class _State:
         reports, count = costs.shape
         self.equations = program.equations(reports)
         elements, each, _, unknowns = self.rows.shape
-        self._flat = self.rows.reshape(elements, 3 * each, unknowns)
+        self._flat = self.rows.reshape(elements, -1, unknowns)
         size = self.control.size
         entries = np.ones(size), self.control.ravel(), np.arange(size + 1)
         self._spread = sp.csr_array(entries, shape=(size, count)).T.tocsr()
@@ -243,13 +243,14 @@ class _State:
             self.p = start.T / start.sum(axis=1)
         self.y = costs.min(axis=0)
         self.s = self.cones(self.p)
-        self.z = np.zeros_like(self.s)
-        # at the start s is the same for all reports: as much multiplier on every point as cost
-        steep = float(self.s[0, ..., 0].mean()) * reports
         # of no costs at all the objective is that of the rows across reports, about one
         most = float(np.abs(costs).mean()) or 1 / count
-        self.z[..., 0] = most * count / (elements * each) / steep
-        if start is not None:
+        if start is None:
+            # s is the same for all reports: as much multiplier on every point as cost
+            steep = float(self.s[0, ..., 0].mean()) * reports
+            self.z = np.zeros_like(self.s)
+            self.z[..., 0] = most * count / (elements * each) / steep
+        else:
             # on the central path, but for the equations, and larger than the costs
             inverse = self.s * J / root(self.s)[..., None] ** 2
             self.z = inverse * (_LARGER * most / float(np.abs(self.columns(inverse)).mean()))

@@ -84,7 +84,7 @@ def in_rounds(
     allowed = lp.cone.within(lp.blocks)
     active = near[:, None] & allowed
     methods = list(attempts(options, held=lp.held is not None))
-    outcome, message, rounds = Outcome.FAILED, "", 0
+    outcome, message = Outcome.FAILED, ""
     best, stalled = np.inf, 0
     for rounds in range(1, MAX_ROUNDS + 1):
         block, pair = np.nonzero(active.T)
@@ -120,7 +120,7 @@ def in_rounds(
             methods, stalled = methods[1:], 0
             if not methods:
                 break
-    return EngineResult(outcome, message, {"rounds": rounds, "pair rows": int(active.sum())})
+    return EngineResult(outcome, message)
 
 
 def nearest_pairs(cone: PairCone, count: int) -> NDArray[np.bool_]:

@@ -69,7 +69,7 @@ class HighsEngine:
             if monitor.should_stop():
                 outcome = Outcome.STOPPED
                 break
-        return EngineResult(outcome, message, {"rows": flat.matrix.shape[0]})
+        return EngineResult(outcome, message)
 
 
 def attempts(options: Options, *, held: bool = False) -> Iterator[dict[str, object]]:

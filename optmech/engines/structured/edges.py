@@ -162,7 +162,7 @@ def _start(model: Model, edges: Edges) -> State:
     offset = np.arange(blocks + 1) * count
     i, j = (np.tile(part.astype(np.int32), blocks) for part in (edges.i, edges.j))
     one = np.ones(count * blocks)
-    rows = Rows(offset, i, j, np.tile(np.exp(edges.value), blocks), one, one.copy())
+    rows = Rows(offset, i, j, np.tile(np.exp(edges.value), blocks), one, one)
     P = np.zeros((blocks, m + 1))
     P[:, :-1] = 1 / blocks
     near = sp.csc_array((np.ones(count), (edges.i, edges.j)), shape=(m, m))
@@ -172,9 +172,7 @@ def _start(model: Model, edges: Edges) -> State:
     lift = max(2 * float(np.abs(solution).max()), 1e-9)
     R = solution + lift
     y = -lift * 2 * degree
-    for o in range(blocks):
-        own = slice(offset[o], offset[o + 1])
-        rows.z[own] = (R[o, edges.i] + R[o, edges.j]) / (rows.e[own] - 1)
+    rows.z = (R[:, edges.i] + R[:, edges.j]).ravel() / (rows.e - 1)
     set_slacks(rows, P)
     nothing, places = np.zeros(0), np.zeros((blocks, 0))
     dense = make_dense(model, places.astype(np.int64))

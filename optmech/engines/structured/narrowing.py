@@ -246,18 +246,14 @@ class WarmStart:
         share = float(np.clip(grown, TUNING.least_uniform, TUNING.most_uniform))
         P = np.zeros((len(active), m + 1))
         P[:, :-1] = (1 - share) * _columns(start.matrix[:, active], power).T + share / m
-        place = np.full(columns.full.blocks, -1)
-        place[active] = np.arange(len(active))
-        i, j, block, weight = start.i, start.j, start.block, start.weight
-        slack = np.exp(start.log_ratio[i, j]) * start.matrix[j, block] - start.matrix[i, block]
-        tight = slack < TUNING.tight * start.matrix[i, block]
-        kept = place[block] >= 0
-        i, j, block, weight = i[kept], j[kept], place[block[kept]], weight[kept]
-        long = (self._cone.later[i, j] > 0) & tight[kept]
-        rows = first_rows(model, self._cone)
+        kept, given = np.isin(start.block, active), (start.i, start.j, start.block, start.weight)
+        i, j, block, weight = (part[kept] for part in given)
+        smaller, larger = start.matrix[i, block], start.matrix[j, block]
+        tight = np.exp(start.log_ratio[i, j]) * larger < (1 + TUNING.tight) * smaller
+        long = (self._cone.later[i, j] > 0) & tight
+        block = np.searchsorted(active, block)
         more = distinct(m, (block[long], i[long], j[long]))
-        if len(more[0]):
-            rows = add_rows(rows, self._cone, P, more, 0.0)
+        rows = add_rows(first_rows(model, self._cone), self._cone, P, more, 0.0)
         value = float((model.cost * P).sum())
         # products from the mean to a few times that
         set_slacks(rows, P)

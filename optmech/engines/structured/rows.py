@@ -147,8 +147,7 @@ def first_rows(model: Model, cone: Cone) -> Rows:
     e = np.ones(len(i))
     pairs = i < m
     e[pairs] = cone.e(i[pairs], j[pairs])
-    one = np.ones(len(i))
-    return Rows(offset, i.astype(np.int32), j.astype(np.int32), e, one, one.copy())
+    return Rows(offset, i.astype(np.int32), j.astype(np.int32), e, np.ones(len(i)), np.ones(len(i)))
 
 
 def bare(cone: Cone) -> Ints:
