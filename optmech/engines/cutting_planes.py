@@ -128,7 +128,7 @@ def nearest_pairs(cone: PairCone, count: int) -> NDArray[np.bool_]:
     order = np.lexsort((cone.log_ratio, cone.i))
     begin, end = (np.searchsorted(cone.i[order], cone.i, side) for side in ("left", "right"))
     limit = cone.log_ratio[order][np.minimum(begin + count, end) - 1]
-    return cone.log_ratio <= limit * (1 + 1e-9)
+    return np.asarray(cone.log_ratio <= limit * (1 + 1e-9))
 
 
 def separate(cone: PairCone, columns: Floats) -> NDArray[np.bool_]:

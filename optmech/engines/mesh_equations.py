@@ -108,7 +108,7 @@ class Fronts:
 
     def _shared(self, cut: tuple[Ints, Ints]) -> int:
         """How many points both sides of a cut have."""
-        return len(np.intersect1d(*(self.control[side] for side in cut)))
+        return len(np.intersect1d(self.control[cut[0]], self.control[cut[1]]))
 
     def _add(self, children: tuple[int, ...], triangles: Ints, points: Ints, counts: Ints) -> int:
         inside = counts == self._total[points]
@@ -264,7 +264,8 @@ class Levels:
             [np.bincount(self._target, part.ravel()[self._kept], total) for part in local]
         )
         parts = np.split(flat, self._begin[1:-1], axis=1)
-        inverses, below = [], []
+        inverses: list[Floats] = []
+        below: list[Floats] = []
         for k, width in enumerate(np.diff(self.ends).tolist()):
             diagonal = parts[2 * k].reshape(reports, width, width)
             if k:

@@ -72,6 +72,6 @@ def solve(
     value = found.multipliers[..., 0].transpose(2, 1, 0) * np.exp(-half)[..., None]
     # what both ways have in common takes from the bound, and most of near places' is
     value = value - value.min(axis=0)
-    way, edge, report = np.nonzero(value)
-    first, second = some[np.stack([pairs, pairs[:, ::-1]])][way, edge].T
-    return PairMultipliers(first, second, report, value[way, edge, report])
+    both, edge, report = np.nonzero(value)
+    first, second = some[np.stack([pairs, pairs[:, ::-1]])][both, edge].T
+    return PairMultipliers(first, second, report, value[both, edge, report])

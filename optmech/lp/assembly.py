@@ -159,7 +159,8 @@ class Assembly:
         if any(cone.active is not None for cone in self._pairs):
             active = np.vstack([cone.within(self.blocks) for cone in self._pairs])
         parts = [(cone.i, cone.j, cone.log_ratio) for cone in self._pairs]
-        return PairCone(*map(np.concatenate, zip(*parts, strict=True)), active)
+        i, j, ratio = map(np.concatenate, zip(*parts, strict=True))
+        return PairCone(i, j, ratio, active)
 
     def _spread(self, rows: sp.coo_array, size: int) -> sp.csr_array:
         """Columns (local index, block) -> block * size + local index."""

@@ -108,7 +108,7 @@ def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
     matrix, scale = cone_matrix(lp.cone, pairs, blocks, lp)
     parts, scales = [matrix], [scale]
     lower, upper = [np.full(len(pairs), -np.inf)], [np.zeros(len(pairs))]
-    limited = [(_everywhere(lp, part.matrix), 0.0, part.equal) for part in lp.local]
+    limited = [(_everywhere(lp, part.matrix), np.zeros(1), part.equal) for part in lp.local]
     limited += [
         (sp.hstack([link.matrix, link.shared], format="csr"), link.rhs, link.equal)
         for link in lp.links

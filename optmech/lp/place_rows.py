@@ -336,7 +336,7 @@ class PlaceRows:
     def _tested(
         self, family: Approximate, rows: Ints, tests: Bools, values: Floats
     ) -> ApproximateMultipliers:
-        weight = np.bincount(rows, values, len(family.scale))
+        weight: Floats = np.bincount(rows, values, len(family.scale)).astype(np.float64)
         played = self._played(family, rows, tests, values)
         return ApproximateMultipliers(weight, played / np.where(weight > 0, weight, 1.0)[:, None])
 

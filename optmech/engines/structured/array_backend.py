@@ -257,8 +257,9 @@ class ArrayBackend:
         sz, sdz, dsz, dd = self._arrays.to_host(sums).tolist()
         if not len(rows):
             return Affine(0.0, 0.0, (sz, sdz, dsz, dd))
-        most = (float(xp.max(ratio)) for ratio in (-ds * held.per_s, -dz / z))
-        return Affine(*np.maximum(0.0, list(most)).tolist(), (sz, sdz, dsz, dd))
+        most = [float(xp.max(ratio)) for ratio in (-ds * held.per_s, -dz / z)]
+        primal, dual = np.maximum(0.0, most).tolist()
+        return Affine(primal, dual, (sz, sdz, dsz, dd))
 
     def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         held = self._on(rows)

@@ -150,7 +150,8 @@ def taken(rows: Rows, blocks: Ints) -> Rows:
 def joined(first: Rows, second: Rows) -> Rows:
     """Rows of blocks, those of ``second`` after the others."""
     offset = np.concatenate([first.offset, second.offset[1:] + len(first)])
-    return Rows(offset, *map(np.concatenate, zip(first.fields, second.fields, strict=True)))
+    both = zip(first.fields, second.fields, strict=True)
+    return Rows(offset, *(np.concatenate(parts) for parts in both))
 
 
 def suits(model: Model, cone: Cone) -> bool:

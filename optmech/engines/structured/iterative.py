@@ -211,7 +211,7 @@ class Earlier(NamedTuple):
 
     stage: int
     conditioner: Conditioner | None
-    directions: Directions
+    directions: Directions | None
 
 
 def pushed(backend: Backend, y: Floats, shape: tuple[int, int]) -> Floats:
@@ -250,7 +250,8 @@ class SumsSolver:
         where a block cannot be factored."""
         self._backend, self._state, self._goal = backend, state, goal
         self._gradients, self._directions = 0, Directions(state.P)
-        self._stage, conditioner, self._before = earlier or (backend.stages.start, None, None)
+        earlier = earlier or Earlier(backend.stages.start, None, None)
+        self._stage, conditioner, self._before = earlier
         self._made = conditioner is None
         if conditioner is None:
             self._make_again()

@@ -246,8 +246,8 @@ class WarmStart:
         share = float(np.clip(grown, TUNING.least_uniform, TUNING.most_uniform))
         P = np.zeros((len(active), m + 1))
         P[:, :-1] = (1 - share) * _columns(start.matrix[:, active], power).T + share / m
-        kept, given = np.isin(start.block, active), (start.i, start.j, start.block, start.weight)
-        i, j, block, weight = (part[kept] for part in given)
+        kept = np.isin(start.block, active)
+        i, j, block = (part[kept] for part in (start.i, start.j, start.block))
         smaller, larger = start.matrix[i, block], start.matrix[j, block]
         tight = np.exp(start.log_ratio[i, j]) * larger < (1 + TUNING.tight) * smaller
         long = (self._cone.later[i, j] > 0) & tight
@@ -258,7 +258,9 @@ class WarmStart:
         # products from the mean to a few times that
         set_slacks(rows, P)
         mu = TUNING.first_gap * value / len(rows)
-        rows.z = np.maximum(_weights(rows, m, (block * m + i) * m + j, weight), mu / rows.s)
+        rows.z = np.maximum(
+            _weights(rows, m, (block * m + i) * m + j, start.weight[kept]), mu / rows.s
+        )
         rows.s = np.minimum(rows.s, TUNING.spread * mu / rows.z)
         a, none = np.zeros((len(active), model.auxiliary_cost.shape[1])), np.zeros(0)
         dense = first_dense(model, self._cone)

@@ -254,10 +254,11 @@ def coupling(model: Model, duals: Duals) -> tuple[Floats, ...]:
     left = duals.nu
     for link in model.lp.links:
         if link.equal:
-            own = -np.bincount(model.row, duals.y, minlength=len(link.rhs))
+            paid = np.bincount(model.row, duals.y, minlength=len(link.rhs))
+            result.append(-np.asarray(paid, np.float64))
         else:
             own, left = np.split(left, [len(link.rhs)])
-        result.append(own)
+            result.append(own)
     return tuple(result)
 
 

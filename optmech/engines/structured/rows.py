@@ -4,6 +4,7 @@ of those beyond pairs (distortion, lifted ratios, loss limits), more when nearly
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,7 +51,7 @@ class Rows:
         return len(self.s)
 
     @property
-    def fields(self) -> tuple[Short, Short, Floats, Floats, Floats]:
+    def fields(self) -> tuple[Any, ...]:
         """i, j, e, s and z."""
         return self.i, self.j, self.e, self.s, self.z
 
@@ -193,14 +194,14 @@ def _with_zeros(model: Model, i: Ints, j: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def add_rows(
-    rows: Rows, cone: Cone, P: Floats, new: tuple[Ints, Ints, Ints], mu: float | Floats
+    rows: Rows, cone: Cone, P: Floats, pairs: tuple[Ints, Ints, Ints], mu: float | Floats
 ) -> Rows:
-    """``rows`` with pairs (block, i, j) added, near the central path of ``mu`` (of each).
+    """``rows`` with ``pairs`` (block, i, j) added, near the central path of ``mu`` (of each).
 
     A pair may enter violated: its slack starts at a tenth of v_i and the difference is carried
     as a residual.
     """
-    block, i, j = new
+    block, i, j = pairs
     m = P.shape[1] - 1
     e = cone.e(i, j)
     smaller = P[block, i]
@@ -211,8 +212,8 @@ def add_rows(
     fresh = begins(np.bincount(block, minlength=len(P)))
 
     at = rows.offset[1:][block]
-    fields = map(np.insert, rows.fields, [at] * 5, (i, j, e, s, z))
-    return Rows(rows.offset + fresh, *fields)
+    more = zip(rows.fields, (i, j, e, s, z), strict=True)
+    return Rows(rows.offset + fresh, *(np.insert(part, at, new) for part, new in more))
 
 
 def _largest_at(rows: Rows, places: Ints, size: int) -> Floats:

@@ -184,7 +184,7 @@ def _pair_prices(model: Model, rows: Rows, wanted: Floats) -> Floats:
         R[blocks, :-1] = np.linalg.solve(matrix, wanted[blocks, :-1].T).T
         systems.append((blocks, matrix))
         total = np.maximum(total, matrix.sum(axis=1))
-    lift = max(2 * np.abs(R).max(), np.abs(wanted).max() / total.min(), 1e-9)
+    lift = float(max(2 * np.abs(R).max(), np.abs(wanted).max() / total.min(), 1e-9))
     y = -lift * total
     for blocks, matrix in systems:
         R[blocks, :-1] = np.maximum(R[blocks, :-1] + np.linalg.solve(matrix, -y), 0.1 * lift)
