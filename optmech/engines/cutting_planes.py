@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Indices
+from optmech.base.arrays import Bools, Floats, Indices
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.highs import NOT_LINEAR, HighsSession, attempts, require_memory
 from optmech.errors import ProblemError
@@ -76,9 +75,7 @@ class Joining:
         return False
 
 
-def in_rounds(
-    joining: Joining, near: NDArray[np.bool_], options: Options, monitor: Monitor
-) -> EngineResult:
+def in_rounds(joining: Joining, near: Bools, options: Options, monitor: Monitor) -> EngineResult:
     """Solve with the pairs ``near`` (m,), and again with what each point misses."""
     lp = joining.lp
     allowed = lp.cone.within(lp.blocks)
@@ -101,9 +98,9 @@ def in_rounds(
             continue
         if status == "Infeasible":
             return EngineResult(Outcome.INFEASIBLE, message)
-        if not session.has_point():
+        if not (values := session.solution()):
             break
-        point = flat.point(*session.solution())
+        point = flat.point(*values)
         gap = monitor.propose(replace(point, local=point.local[: len(lp.local)]))
         monitor.report(f"{joining.name} round {rounds}: {size}, gap {gap:.2g}")
         outcome = Outcome.STOPPED
@@ -123,7 +120,7 @@ def in_rounds(
     return EngineResult(outcome, message)
 
 
-def nearest_pairs(cone: PairCone, count: int) -> NDArray[np.bool_]:
+def nearest_pairs(cone: PairCone, count: int) -> Bools:
     """The ``count`` shortest pairs of every secret, with all that tie with the last of them."""
     order = np.lexsort((cone.log_ratio, cone.i))
     begin, end = (np.searchsorted(cone.i[order], cone.i, side) for side in ("left", "right"))
@@ -131,7 +128,7 @@ def nearest_pairs(cone: PairCone, count: int) -> NDArray[np.bool_]:
     return np.asarray(cone.log_ratio <= limit * (1 + 1e-9))
 
 
-def separate(cone: PairCone, columns: Floats) -> NDArray[np.bool_]:
+def separate(cone: PairCone, columns: Floats) -> Bools:
     """For every block, the tightest pair at each first and each second end, if it is violated
     or nearly active. Works through all pairs."""
     positive = np.maximum(columns, 1e-300)
@@ -141,7 +138,7 @@ def separate(cone: PairCone, columns: Floats) -> NDArray[np.bool_]:
     return tight & (_is_largest(ratio, cone.i) | _is_largest(ratio, cone.j))
 
 
-def _is_largest(ratio: Floats, end: Indices) -> NDArray[np.bool_]:
+def _is_largest(ratio: Floats, end: Indices) -> Bools:
     order = np.argsort(end, kind="stable")
     values, starts = np.unique(end[order], return_index=True)
     largest = np.maximum.reduceat(ratio[order], starts, axis=0)

@@ -61,8 +61,8 @@ class HighsEngine:
                 continue
             if status in INFEASIBLE:
                 return EngineResult(Outcome.INFEASIBLE, message)
-            if status in _SOLVED and session.has_point():
-                gap = monitor.propose(flat.point(*session.solution()))
+            if status in _SOLVED and (found := session.solution()):
+                gap = monitor.propose(flat.point(*found))
                 outcome = Outcome.SOLVED if status == "Optimal" else Outcome.STOPPED
                 if gap <= options.gap:
                     break
@@ -150,19 +150,11 @@ class HighsSession:
             return "Interrupted"
         return str(self._highs.modelStatusToString(self._highs.getModelStatus()))
 
-    def has_point(self) -> bool:
-        """Whether there are finite primal and dual values."""
+    def solution(self) -> tuple[Floats, Floats] | None:
+        """Primal values and row duals, in the program's own units, where both are finite."""
         if self._abandoned:
-            return False
-        solution = self._highs.getSolution()
-        return bool(
-            solution.value_valid
-            and solution.dual_valid
-            and np.isfinite(solution.col_value).all()
-            and np.isfinite(solution.row_dual).all()
-        )
-
-    def solution(self) -> tuple[Floats, Floats]:
-        """Primal values and row duals, in the program's own units."""
-        solution = self._highs.getSolution()
-        return np.array(solution.col_value), np.array(solution.row_dual) / self._scale
+            return None
+        found = self._highs.getSolution()
+        values, duals = np.array(found.col_value), np.array(found.row_dual) / self._scale
+        finite = np.isfinite(values).all() and np.isfinite(duals).all()
+        return (values, duals) if found.value_valid and found.dual_valid and finite else None

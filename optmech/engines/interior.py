@@ -98,6 +98,5 @@ def _deepened(flat: FlatLP, bounded: Ints, places: Ints, together: bool) -> Flat
 def _solved(flat: FlatLP, options: Options, monitor: Monitor) -> Floats | None:
     session = HighsSession(flat, options)
     status = session.solve({"solver": "simplex"}, monitor)
-    if status != "Optimal" or not session.has_point():
-        return None
-    return session.solution()[0]
+    found = session.solution() if status == "Optimal" else None
+    return found and found[0]

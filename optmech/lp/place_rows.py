@@ -416,7 +416,7 @@ def _numbers(keys: list[Key]) -> Ints:
 
 def _tests(keys: list[Key]) -> tuple[Ints, Bools]:
     """The row and the test (K, kept) of every key."""
-    tests = [np.frombuffer(test, dtype=np.bool_) for _, test in keys]
+    tests = [np.frombuffer(test, dtype=bool) for _, test in keys]
     return np.array([k for k, _ in keys]), np.array(tests)
 
 

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optmech.base import memory
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.engines.structured.arrays import Array, Arrays
-from optmech.engines.structured.backend import RIDGES, Affine, Schur, target
+from optmech.engines.structured.backend import RIDGES, Affine, Both, Schur, target
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, Rows
 
@@ -204,7 +203,7 @@ class ArrayBackend:
         for first in range(0, self._blocks, self._step):
             yield first, min(first + self._step, self._blocks)
 
-    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
+    def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
         held, xp, m = self._on(rows), self._xp, self._m
         w = held.z * held.per_s
         weight = w * held.e
@@ -237,9 +236,7 @@ class ArrayBackend:
         left = self._slack(held, self._flat(P)) - held.s
         B[:] = self._pull(held, -held.z - held.z * left * held.per_s) - rd
 
-    def corrector_rhs(
-        self, rows: Rows, weights: tuple[float, float] | None, mu: float, B: Floats
-    ) -> None:
+    def corrector_rhs(self, rows: Rows, weights: Both | None, mu: float, B: Floats) -> None:
         held = self._on(rows)
         if weights is not None:
             held.ds = held.ds + weights[0] * held.ds2
@@ -253,13 +250,12 @@ class ArrayBackend:
         s, z = held.s, held.z
         held.ds = ds = self._slack(held, self._flat(P + dP)) - s
         held.dz = dz = -z - z * ds * held.per_s
-        sums = xp.stack([xp.sum(a * b) for a, b in ((s, z), (s, dz), (ds, z), (ds, dz))])
-        sz, sdz, dsz, dd = self._arrays.to_host(sums).tolist()
-        if not len(rows):
-            return Affine(0.0, 0.0, (sz, sdz, dsz, dd))
-        most = [float(xp.max(ratio)) for ratio in (-ds * held.per_s, -dz / z)]
-        primal, dual = np.maximum(0.0, most).tolist()
-        return Affine(primal, dual, (sz, sdz, dsz, dd))
+        sums = [xp.sum(a * b) for a, b in ((s, z), (s, dz), (ds, z), (ds, dz))]
+        # of no rows the largest ratios are the sums, none
+        ratios = (-ds * held.per_s, -dz / z) if len(rows) else (sums[0], sums[0])
+        found = self._arrays.to_host(xp.stack([*map(xp.max, ratios), *sums]))
+        primal, dual = np.maximum(0.0, found[:2]).tolist()
+        return primal, dual, tuple(found[2:].tolist())
 
     def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         held = self._on(rows)
@@ -291,7 +287,7 @@ class ArrayBackend:
         lowest = (at + weights[:, None] * slope).min(axis=1)
         return np.asarray(np.maximum(-lowest, 0.0))
 
-    def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
+    def move(self, rows: Rows, weights: Both, step: Both) -> None:
         held = self._on(rows)
         held.s = held.s + step[0] * (held.ds + weights[0] * held.ds2)
         held.z = held.z + step[1] * (held.dz + weights[1] * held.dz2)
@@ -317,11 +313,11 @@ class ArrayBackend:
             by_j[block + first, j] = i
         return by_i, by_j
 
-    def _taken(self, rows: Rows, first: int, last: int) -> NDArray[np.bool_]:
+    def _taken(self, rows: Rows, first: int, last: int) -> Bools:
         """Which pairs of some blocks are among the rows, (last - first)·m·m."""
         m, own = self._m, self._own(rows, first, last)
         block, i, j = rows.block[own] - first, rows.i[own], rows.j[own]
-        taken = np.zeros((last - first) * m * m, dtype=np.bool_)
+        taken = np.zeros((last - first) * m * m, dtype=bool)
         taken[((block * m + i) * m + j)[i < m]] = True
         return taken
 

@@ -3,26 +3,23 @@
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.engines.structured.rows import Rows
 
 RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 """What is added to a unit diagonal, one after the other, until a block can be factored."""
 
-NOTHING: NDArray[np.bool_] = np.zeros((0, 0), dtype=np.bool_)
+Both = tuple[float, float]
+"""A number for slacks, and one for multipliers."""
+
+NOTHING: Bools = np.zeros((0, 0), dtype=bool)
 """``wanted`` of inverses where factors are all that is."""
 
 
-@record
-class Affine:
-    """A predictor: largest -ds/s and -dz/z, and the sums of s z, s dz, ds z and ds dz."""
-
-    primal: float
-    dual: float
-    sums: tuple[float, float, float, float]
+Affine = tuple[float, float, tuple[float, ...]]
+"""A predictor: largest -ds/s and -dz/z, and the sums of s z, s dz, ds z and ds dz."""
 
 
 @record
@@ -49,7 +46,7 @@ class Backend(Protocol):
     def structure(self, rows: Rows, changed: Ints) -> None:
         """Prepare for the rows; ``changed`` are the blocks whose pairs are new."""
 
-    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
+    def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
         """Factor every H_o; None when a block cannot be. Of the inverses the entries between
         ``wanted`` variables (blocks, m) will do."""
 
@@ -59,9 +56,7 @@ class Backend(Protocol):
     def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
         """B = Gᵀ((-s z - z·residual)/s) - rd."""
 
-    def corrector_rhs(
-        self, rows: Rows, weights: tuple[float, float] | None, mu: float, B: Floats
-    ) -> None:
+    def corrector_rhs(self, rows: Rows, weights: Both | None, mu: float, B: Floats) -> None:
         """B = Gᵀ(T/s) with the ``target`` T of a corrector, which is kept in ds2: of the first one,
         or of one after the last was added to the direction with ``weights``."""
 
@@ -71,7 +66,7 @@ class Backend(Protocol):
     def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """ds2, dz2 from dP; per weight w the largest -(ds + w ds2)/s and the same of z."""
 
-    def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
+    def move(self, rows: Rows, weights: Both, step: Both) -> None:
         """s += step·(ds + weight·ds2), and the same for z."""
 
     def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:

@@ -52,8 +52,6 @@ class Outside:
     P: Floats
     rows: Rows
     threads: int
-    left: Floats = field(init=False)
-    """What multipliers leave of the costs before row sums are priced, (blocks, m)."""
 
     def __post_init__(self) -> None:
         blocks = len(self.cost)
@@ -63,6 +61,7 @@ class Outside:
         self._each = Workers(self.threads)
         self._structure(np.arange(blocks))
         self.left = self._charged()
+        """What multipliers leave of the costs before row sums are priced, (blocks, m)."""
 
     @classmethod
     def fresh(cls, model: Model, cone: Cone, threads: int) -> Outside:
@@ -210,8 +209,7 @@ class SomeColumns(Bounds):
     columns: ColumnSet = field(kw_only=True)
     widens: bool = field(kw_only=True, default=False)
     """Whether columns that are missing are told, instead of ending the run."""
-    missing: Ints = field(init=False)
-    lost: float = field(default=0.0, init=False)
+    lost = 0.0
     """What multipliers of the columns left out cost the bound, when these were looked at last."""
 
     @classmethod

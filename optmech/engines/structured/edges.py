@@ -11,15 +11,14 @@ preconditions conjugate gradients on the true sum.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.edges import Edges
 from optmech.engines.base import EngineResult, Options, Progress
 from optmech.engines.structured import sparse
@@ -29,7 +28,7 @@ from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.numba_backend import SparseBackend
 from optmech.engines.structured.points import Duals
 from optmech.engines.structured.rows import Rows, make_dense
-from optmech.engines.structured.run import AllColumns, Run
+from optmech.engines.structured.run import Bounds, Run
 from optmech.engines.structured.state import State, set_slacks
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP, PairCone
@@ -88,7 +87,7 @@ class EdgeBackend(SparseBackend):
         """Entries of a factor."""
         return int(self._factors.base[1])
 
-    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
+    def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
         self._laid = None
         return super().factor(rows, NOTHING)
 
@@ -122,15 +121,15 @@ class EdgeBackend(SparseBackend):
 
 
 @dataclass(eq=False)
-class EdgeBounds(AllColumns):
+class EdgeBounds(Bounds):
     """Bounds and mechanisms as arrays of all edges."""
 
     figures = "{:.9g} / {:.9g}"
-    listener: EdgeMonitor = field(kw_only=True)
+    monitor: EdgeMonitor  # type: ignore[assignment]
 
     def _propose(self, P: Floats, duals: Duals, better: bool) -> float:
         columns = P[:, :-1] if better else None
-        return self.listener.take(columns, duals.z.reshape(self.model.blocks, -1))
+        return self.monitor.take(columns, duals.z.reshape(self.model.blocks, -1))
 
 
 def solve(edges: Edges, cost: Floats, options: Options, monitor: EdgeMonitor) -> EngineResult:
@@ -142,15 +141,15 @@ def solve(edges: Edges, cost: Floats, options: Options, monitor: EdgeMonitor) ->
     backend = EdgeBackend(model, cone, options.threads)  # type: ignore[arg-type]
     with np.errstate(all="ignore"), threadpool_limits(1, user_api="blas"):
         state = _start(model, edges)
-        given = (model, cone, backend, state, options, monitor)
-        return Run(EdgeBounds(*given, listener=monitor)).finish()  # type: ignore[arg-type]
+        bounds = EdgeBounds(model, cone, backend, state, options, monitor)  # type: ignore[arg-type]
+        return Run(bounds).finish()
 
 
 def _model(edges: Edges, cost: Floats) -> Model:
     m, blocks = cost.shape
     lp = BlockLP(
         secrets=m, blocks=blocks, auxiliary=0, cost=cost, shared_cost=np.zeros(0),
-        fixed=np.zeros(cost.shape, dtype=np.bool_),
+        fixed=np.zeros(cost.shape, dtype=bool),
         cone=PairCone(edges.i, edges.j, edges.value), local=(), links=(),
     )  # fmt: skip
     return build(lp, table=False)

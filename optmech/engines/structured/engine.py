@@ -20,7 +20,7 @@ from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, make_cone
-from optmech.engines.structured.run import AllColumns, Bounds, Run
+from optmech.engines.structured.run import Bounds, Run
 from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP
@@ -128,13 +128,13 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
         backend = _on_device(model, cone, options.device, monitor)
     else:
         backend = make_backend(model, cone, options.threads)
-    bounds = AllColumns(model, cone, backend, state, options, monitor)
+    bounds = Bounds(model, cone, backend, state, options, monitor)
     narrowing = None
     if not options.device and compiles(model):
         from optmech.engines.structured.narrowing import Narrowing
 
         narrowing = Narrowing(model, cone) if Narrowing.applies(model, cone) else None
-    run = Run(bounds, narrowing)
+    run = Run(bounds, None if narrowing is None else narrowing.next)
     yield TUNING.most_iterations, run
     if narrowing is not None and narrowing.before is not None:
         monitor.report("going on with all reports")

@@ -12,10 +12,9 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Bools, Floats
 from optmech.engines.structured.backend import NOTHING, Backend, Schur
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import State
@@ -39,12 +38,12 @@ def iterates(variables: int, blocks: int) -> bool:
     return few and variables >= TUNING.iterated_from
 
 
-def likely(P: Floats) -> NDArray[np.bool_]:
+def likely(P: Floats) -> Bools:
     """For every variable the blocks where it is likeliest, (blocks, m), of columns P (blocks,
     m + 1). Of columns that are all alike one stands for all."""
     blocks, m = len(P), P.shape[1] - 1
     few = TUNING.likeliest if np.ptp(P, axis=0).any() else 1
-    wanted = np.zeros((blocks, m), dtype=np.bool_)
+    wanted = np.zeros((blocks, m), dtype=bool)
     top = np.argpartition(-P[:, :-1], few, axis=0)[:few]
     np.put_along_axis(wanted, top, True, axis=0)
     wanted &= P[:, :-1] >= TUNING.likely_enough * P[:, :-1].max(axis=0)

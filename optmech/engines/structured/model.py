@@ -15,9 +15,8 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Indices, Ints
+from optmech.base.arrays import Bools, Floats, Indices, Ints
 from optmech.base.read_only import record
 from optmech.lp.blocks import BlockLP, LinkRows, averages
 
@@ -57,7 +56,7 @@ class Model:
     ratio: Floats
     pair: Indices
     """Number of a pair of classes in the program's cone, -1 for none."""
-    allowed: NDArray[np.bool_]
+    allowed: Bools
     pool: Floats
     sides: Floats
     auxiliary_cost: Floats
@@ -232,7 +231,7 @@ def _ratios(lp: BlockLP, class_of: Ints, count: int) -> tuple[Floats, Indices]:
     return ratio, pair
 
 
-def _allowed(lp: BlockLP, merge: sp.csr_array, ratio: Floats) -> NDArray[np.bool_]:
+def _allowed(lp: BlockLP, merge: sp.csr_array, ratio: Floats) -> Bools:
     """(blocks, m): a variable is zero where it is fixed, or where it is below a zero one."""
     zero = (merge @ lp.fixed[: lp.secrets].astype(float)) > 0
     bounded = np.isfinite(ratio).astype(float) if zero.any() else ratio

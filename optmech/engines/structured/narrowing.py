@@ -15,9 +15,8 @@ leave a second time. After many such times the run goes back to where the first 
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.columns import (
     ColumnSet,
@@ -31,7 +30,7 @@ from optmech.engines.structured.columns import (
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, Rows, add_rows, distinct, first_dense, first_rows
-from optmech.engines.structured.run import AllColumns, Bounds
+from optmech.engines.structured.run import Bounds
 from optmech.engines.structured.state import Residuals, State, set_slacks
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import Start
@@ -47,7 +46,7 @@ class Narrowing:
         self._model, self._cone = model, cone
         self._seen: list[tuple[float, Floats]] = []
         self._widened = 0
-        self._back = np.zeros(model.blocks, dtype=np.bool_)
+        self._back = np.zeros(model.blocks, dtype=bool)
         self.before: State | None = None
         """The state on all columns before the first of them left."""
 
@@ -77,12 +76,12 @@ class Narrowing:
         """Bounds to go on with on all columns, after ``bounds`` failed."""
         assert self.before is not None
         given = (self._model, self._cone, backend, self.before, bounds.options, bounds.monitor)
-        return AllColumns(*given)
+        return Bounds(*given)
 
     def _all(self) -> Ints:
         return np.arange(self._model.blocks)
 
-    def _in_use(self, state: State, active: Ints, now: Residuals) -> NDArray[np.bool_]:
+    def _in_use(self, state: State, active: Ints, now: Residuals) -> Bools:
         """Which of the active columns do not fall with mu."""
         sums = np.full(self._model.blocks, np.nan)
         sums[active] = state.P[:, :-1].sum(axis=1)
@@ -90,7 +89,7 @@ class Narrowing:
         then = next(earlier, None)
         self._seen.append((now.mu, sums))
         if then is None or not TUNING.narrowed_to < now.gap < TUNING.narrowed_from:
-            return np.ones(len(active), dtype=np.bool_)
+            return np.ones(len(active), dtype=bool)
         slope = np.log(sums[active] / then[1][active]) / np.log(now.mu / then[0])
         most = TUNING.falls_late if now.gap < TUNING.narrowed_late else TUNING.falls
         middle = float(np.median(slope))
@@ -138,7 +137,7 @@ class Narrowing:
         bounds.monitor.report(f"going on with {some}: the others are hardly used")
         return result
 
-    def _left(self, bounds: Bounds, leaving: NDArray[np.bool_]) -> _Left:
+    def _left(self, bounds: Bounds, leaving: Bools) -> _Left:
         """Columns of sum one, and rows, of those that leave and those that left before, in the
         order of their blocks."""
         leavers = np.flatnonzero(leaving)
@@ -153,7 +152,7 @@ class Narrowing:
         return np.concatenate([P, columns.kept.P])[order], rows
 
 
-def _within(state: State, used: NDArray[np.bool_]) -> State:
+def _within(state: State, used: Bools) -> State:
     """The state on the columns ``used``, to which the others' probability is added: sums of
     columns in the cone are in the cone, so that row sums and pairs hold as before."""
     lost = state.P[~used].sum(axis=0)

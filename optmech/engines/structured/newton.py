@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.engines.structured.backend import Backend, target
+from optmech.engines.structured.backend import Backend, Both, target
 from optmech.engines.structured.iterative import Earlier, Parts, SumsSolver, accuracy
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
@@ -19,10 +19,6 @@ _WEIGHTS = np.linspace(0.0, 1.0, 11)
 
 class BreakdownError(ArithmeticError):
     """The equations cannot be solved in float64 any more."""
-
-
-Step = tuple[float, float]
-"""Lengths of the primal and the dual step."""
 
 
 def factored(
@@ -42,7 +38,7 @@ def factored(
         return System(model, backend, state, schur)
 
 
-def iterate(backend: Backend, state: State, now: Residuals, system: System) -> Step:
+def iterate(backend: Backend, state: State, now: Residuals, system: System) -> Both:
     """Move ``state`` one step, with the equations factored there. Raises BreakdownError when the
     equations cannot be solved or a direction is not finite; ``state`` stays as it was."""
     with _solvable():
@@ -64,7 +60,7 @@ class _Iteration:
         self._primal = self._dual = 0.0
         self._weights = (0.0, 0.0)
 
-    def run(self) -> Step:
+    def run(self) -> Both:
         direction = self._predict()
         mu = self._centring(direction) * self._now.mu
         in_vain = 0
@@ -103,11 +99,9 @@ class _Iteration:
                 coupling_target=-state.sigma * state.nu,
             )
         )
-        pairs = self._backend.affine_step(state.rows, state.P, direction.P)
-        primal, dual = self._ratios(direction)
-        self._primal = _length(max(pairs.primal, primal))
-        self._dual = _length(max(pairs.dual, dual))
-        self._sums = pairs.sums
+        primal, dual, self._sums = self._backend.affine_step(state.rows, state.P, direction.P)
+        a, b = self._ratios(direction)
+        self._primal, self._dual = _length(max(primal, a)), _length(max(dual, b))
         return direction
 
     def _centring(self, d: Direction) -> float:
@@ -146,7 +140,7 @@ class _Iteration:
 
     def _ratios(
         self, d: Direction, corrector: Direction | None = None, weight: float = 0.0
-    ) -> tuple[float, float]:
+    ) -> Both:
         """Largest relative decrease of the dense and coupling rows' slacks, and multipliers."""
         state, dense = self._state, self._state.dense
         if not dense.u.size + len(state.nu):
@@ -164,7 +158,7 @@ class _Iteration:
             max(most("lam", lam), most("nu", state.nu)),
         )
 
-    def _move(self, d: Direction, step: Step) -> None:
+    def _move(self, d: Direction, step: Both) -> None:
         state, dense = self._state, self._state.dense
         primal, dual = step
         state.P += primal * d.P

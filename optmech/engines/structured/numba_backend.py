@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from optmech.base.arrays import Floats, Ints, begins
+from optmech.base.arrays import Bools, Floats, Ints, begins
 from optmech.engines.structured import blas, factoring, kernels, sparse
-from optmech.engines.structured.backend import NOTHING, RIDGES, Affine, Schur
+from optmech.engines.structured.backend import NOTHING, RIDGES, Affine, Both, Schur
 from optmech.engines.structured.factoring import (
     CouplingEntries,
     Factors,
@@ -98,7 +98,7 @@ def _rounded_order(main: Floats, other: Floats) -> Ints:
     return np.lexsort((other, steps)).astype(np.int64)
 
 
-def _bandwidth(short: NDArray[np.bool_], position: Ints) -> int:
+def _bandwidth(short: Bools, position: Ints) -> int:
     """The median distance from a variable to its last neighbour in this order."""
     i, j = np.nonzero(short | short.T)
     last = position.copy()
@@ -185,7 +185,7 @@ class CompiledBackend:
         store = _room(self._factors.store, base[-1])
         self._factors = self._factors._replace(base=base, store=store)
 
-    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
+    def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
         alone = wanted is not None and not wanted.any()
         panels, totals = self._panels, self._totals
         given = panels, self._factors, self._coupling, alone, totals
@@ -215,24 +215,22 @@ class CompiledBackend:
     def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
         self._pass(kernels.affine_rhs, rows, P, rd, B)
 
-    def corrector_rhs(
-        self, rows: Rows, weights: tuple[float, float] | None, mu: float, B: Floats
-    ) -> None:
+    def corrector_rhs(self, rows: Rows, weights: Both | None, mu: float, B: Floats) -> None:
         taken = weights or (0.0, 0.0)
         self._pass(kernels.corrector_rhs, rows, weights is None, *taken, mu, B)
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
         stats = np.empty((self._each.parts, 6))
         self._pass(kernels.affine_step, rows, P, dP, stats)
-        a, b, c, d = stats[:, 2:].sum(axis=0).tolist()
-        return Affine(float(stats[:, 0].max()), float(stats[:, 1].max()), (a, b, c, d))
+        primal, dual = stats[:, :2].max(axis=0).tolist()
+        return primal, dual, tuple(stats[:, 2:].sum(axis=0).tolist())
 
     def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         primal, dual = np.empty((2, self._each.parts, len(weights)))
         self._each(kernels.corrector_step, packed(rows), dP, weights, primal, dual)
         return primal.max(axis=0), dual.max(axis=0)
 
-    def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
+    def move(self, rows: Rows, weights: Both, step: Both) -> None:
         self._pass(kernels.move, rows, *weights, *step)
 
     def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
@@ -389,9 +387,9 @@ class SparseBackend(CompiledBackend):
         i, j = i[i < m], j[i < m]
         return sp.csc_array((np.ones(len(i)), (i, j)), shape=(m, m))
 
-    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
+    def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
         blocks, m = self._factors.parent.shape
-        some = np.ones((blocks, m), dtype=np.bool_) if wanted is None else wanted
+        some = np.ones((blocks, m), dtype=bool) if wanted is None else wanted
         none = not some.any()
         parts = self._each.parts if none else 2 if self.threads < _SUMMED else _SUMMED
         size = 0 if none else m

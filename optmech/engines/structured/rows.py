@@ -3,14 +3,14 @@ of those beyond pairs (distortion, lifted ratios, loss limits), more when nearly
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints, begins
+from optmech.base.arrays import Bools, Floats, Ints, begins
 from optmech.base.minplus import filled, near_detour, shortest_paths, steps_are_shortest
 from optmech.base.read_only import record
 from optmech.engines.structured.model import Model
@@ -39,10 +39,6 @@ class Rows:
     e: Floats
     s: Floats
     z: Floats
-    ds: Floats = field(init=False)
-    dz: Floats = field(init=False)
-    ds2: Floats = field(init=False)
-    dz2: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         self.ds, self.dz, self.ds2, self.dz2 = (np.empty(len(self.s)) for _ in range(4))
@@ -78,7 +74,7 @@ class Cone:
     """(m, m): r; inf where there is no pair."""
     decay: Floats
     """(m, m): v_i >= decay_ij v_j; from the shortest path over pairs from j to i."""
-    short: NDArray[np.bool_]
+    short: Bools
     later: NDArray[np.float32]
     """(m, m): e^-r of the pairs that may be added, 0 elsewhere: good enough to look for them."""
 
@@ -118,7 +114,7 @@ def make_cone(model: Model) -> Cone:
     return Cone(ratio, decay, short, later)
 
 
-def _limited(ratio: Floats, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _limited(ratio: Floats, chosen: Bools) -> Bools:
     """At most ``most_neighbours`` of every variable, the closest (ties: those next in number)."""
     count = len(ratio)
     if chosen.sum(axis=1).max(initial=0) <= TUNING.most_neighbours:
@@ -158,7 +154,7 @@ def bare(cone: Cone) -> Ints:
     return np.flatnonzero(~both.any(axis=1)) if _regular(both) else np.arange(len(both))
 
 
-def _regular(adjacent: NDArray[np.bool_]) -> bool:
+def _regular(adjacent: Bools) -> bool:
     """Whether degree + adjacency is safely positive definite on the variables with neighbours."""
     degrees = adjacent.sum(axis=1)
     inside = degrees > 0
@@ -259,7 +255,7 @@ class DenseRows:
     """
 
     index: Ints
-    live: NDArray[np.bool_]
+    live: Bools
     Q: Floats
     B: Floats
     u: Floats
