@@ -165,15 +165,11 @@ class ArrayBackend:
         own = first + rows.i, first + rows.j, cell, rows.e, rows.s, rows.z
         self._held = _Held(rows, *map(up, own))
 
-    def _on(self, rows: Rows) -> _Held:
-        """The rows on the device: those of ``structure``, or these pairs with other values."""
-        held = self._held
-        assert held is not None
-        if rows is held.rows:
-            return held
-        assert len(rows) == len(held.rows)
-        up = self._arrays.from_host
-        return replace(held, rows=rows, s=up(rows.s), z=up(rows.z))
+    @property
+    def _on(self) -> _Held:
+        """The rows on the device."""
+        assert self._held is not None
+        return self._held
 
     def _gather(self, values: Array, index: Array) -> Array:
         return self._xp.take(values, index, axis=0)
@@ -204,7 +200,10 @@ class ArrayBackend:
             yield first, min(first + self._step, self._blocks)
 
     def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
-        held, xp, m = self._on(rows), self._xp, self._m
+        if rows is not self._on.rows:
+            up = self._arrays.from_host
+            self._held = replace(self._on, rows=rows, s=up(rows.s), z=up(rows.z))
+        held, xp, m = self._on, self._xp, self._m
         w = held.z * held.per_s
         weight = w * held.e
         diagonal = self._spread(held, w, weight * held.e)
@@ -231,13 +230,13 @@ class ArrayBackend:
             self._inverses.solve(self._arrays.from_host(B[:, :, :-1]))
         )
 
-    def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
-        held = self._on(rows)
+    def affine_rhs(self, P: Floats, rd: Floats, B: Floats) -> None:
+        held = self._on
         left = self._slack(held, self._flat(P)) - held.s
         B[:] = self._pull(held, -held.z - held.z * left * held.per_s) - rd
 
-    def corrector_rhs(self, rows: Rows, weights: Both | None, mu: float, B: Floats) -> None:
-        held = self._on(rows)
+    def corrector_rhs(self, weights: Both | None, mu: float, B: Floats) -> None:
+        held = self._on
         if weights is not None:
             held.ds = held.ds + weights[0] * held.ds2
             held.dz = held.dz + weights[1] * held.dz2
@@ -245,20 +244,20 @@ class ArrayBackend:
         held.ds2 = target(at, change, mu, weights is None, self._xp)
         B[:] = self._pull(held, held.ds2 * held.per_s)
 
-    def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
-        held, xp = self._on(rows), self._xp
+    def affine_step(self, P: Floats, dP: Floats) -> Affine:
+        held, xp = self._on, self._xp
         s, z = held.s, held.z
         held.ds = ds = self._slack(held, self._flat(P + dP)) - s
         held.dz = dz = -z - z * ds * held.per_s
         sums = [xp.sum(a * b) for a, b in ((s, z), (s, dz), (ds, z), (ds, dz))]
         # of no rows the largest ratios are the sums, none
-        ratios = (-ds * held.per_s, -dz / z) if len(rows) else (sums[0], sums[0])
+        ratios = (-ds * held.per_s, -dz / z) if len(held.rows) else (sums[0], sums[0])
         found = self._arrays.to_host(xp.stack([*map(xp.max, ratios), *sums]))
         primal, dual = np.maximum(0.0, found[:2]).tolist()
         return primal, dual, tuple(found[2:].tolist())
 
-    def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        held = self._on(rows)
+    def corrector_step(self, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        held = self._on
         u = self._slack(held, self._flat(dP))
         held.dz2 = (held.ds2 - held.z * u) * held.per_s
         held.ds2 = u
@@ -287,14 +286,15 @@ class ArrayBackend:
         lowest = (at + weights[:, None] * slope).min(axis=1)
         return np.asarray(np.maximum(-lowest, 0.0))
 
-    def move(self, rows: Rows, weights: Both, step: Both) -> None:
-        held = self._on(rows)
+    def move(self, weights: Both, step: Both) -> None:
+        held = self._on
         held.s = held.s + step[0] * (held.ds + weights[0] * held.ds2)
         held.z = held.z + step[1] * (held.dz + weights[1] * held.dz2)
         held.per_s = 1 / held.s
+        rows = held.rows
         rows.s[:], rows.z[:] = self._arrays.to_host(held.s), self._arrays.to_host(held.z)
 
-    def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
+    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
         xp, m, to_host = self._xp, self._m, self._arrays.to_host
         by_i, by_j = np.full((2, self._blocks, m), -1)
         v = self._arrays.from_host(P[:, :m])
@@ -305,7 +305,7 @@ class ArrayBackend:
             excess = xp.reshape(excess, (-1,))
             (above,) = xp.nonzero(excess > level)
             found, worst = to_host(above), to_host(self._gather(excess, above))
-            new = ~self._taken(rows, first, last)[found]
+            new = ~self._taken(self._on.rows, first, last)[found]
             # written in rising order, so that the worst stays
             order = np.argsort(worst[new], kind="stable")
             block, i, j = np.unravel_index(found[new][order], (last - first, m, m))
@@ -329,17 +329,17 @@ class ArrayBackend:
             out[first:last, :-1] = self._arrays.to_host(most)
         return out
 
-    def charge(self, rows: Rows, z: Floats, R: Floats) -> None:
-        R -= self._pull(self._on(rows), self._arrays.from_host(z))
+    def charge(self, z: Floats, R: Floats) -> None:
+        R -= self._pull(self._on, self._arrays.from_host(z))
 
-    def shifted(self, rows: Rows, z: Floats, x: Floats) -> Floats:
-        held = self._on(rows)
+    def shifted(self, z: Floats, x: Floats) -> Floats:
+        held = self._on
         moved = held.z * held.per_s * self._slack(held, self._flat(x))
         moved = moved + self._arrays.from_host(z)
         return self._arrays.to_host(self._xp.where(moved > 0, moved, 0.0))
 
-    def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:
-        held, xp, sums = self._on(rows), self._xp, self._arrays.sums
+    def drain(self, z: Floats, rd: Floats, sweeps: int) -> Floats:
+        held, xp, sums = self._on, self._xp, self._arrays.sums
         size = self._blocks * (self._m + 1)
         left, reduced = self._arrays.from_host(z), self._flat(rd)
         constant = xp.arange(size, device=self._arrays.device) % (self._m + 1) == self._m

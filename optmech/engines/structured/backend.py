@@ -44,45 +44,47 @@ class Backend(Protocol):
     """How many work at once."""
 
     def structure(self, rows: Rows, changed: Ints) -> None:
-        """Prepare for the rows; ``changed`` are the blocks whose pairs are new."""
+        """Prepare for the rows, which what follows is about; ``changed`` are the blocks whose pairs
+        are new."""
 
     def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
-        """Factor every H_o; None when a block cannot be. Of the inverses the entries between
-        ``wanted`` variables (blocks, m) will do."""
+        """Factor every H_o of the rows, or of the same pairs with other values, which what follows
+        is about then; None when a block cannot be. Of the inverses the entries between ``wanted``
+        variables (blocks, m) will do."""
 
     def solve(self, B: Floats) -> None:
         """B[o, q] <- H_o⁻¹ B[o, q] in place, B of shape (blocks, q, m + 1)."""
 
-    def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
+    def affine_rhs(self, P: Floats, rd: Floats, B: Floats) -> None:
         """B = Gᵀ((-s z - z·residual)/s) - rd."""
 
-    def corrector_rhs(self, rows: Rows, weights: Both | None, mu: float, B: Floats) -> None:
+    def corrector_rhs(self, weights: Both | None, mu: float, B: Floats) -> None:
         """B = Gᵀ(T/s) with the ``target`` T of a corrector, which is kept in ds2: of the first one,
         or of one after the last was added to the direction with ``weights``."""
 
-    def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
+    def affine_step(self, P: Floats, dP: Floats) -> Affine:
         """ds, dz from dP."""
 
-    def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def corrector_step(self, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """ds2, dz2 from dP; per weight w the largest -(ds + w ds2)/s and the same of z."""
 
-    def move(self, rows: Rows, weights: Both, step: Both) -> None:
+    def move(self, weights: Both, step: Both) -> None:
         """s += step·(ds + weight·ds2), and the same for z."""
 
-    def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
+    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
         """Worst later pair above ``level`` that is not among the rows, for every (block, i) and
         every (block, j), or -1."""
 
     def majorant(self, P: Floats) -> Floats:
         """The least majorant of every block in the cone."""
 
-    def charge(self, rows: Rows, z: Floats, R: Floats) -> None:
+    def charge(self, z: Floats, R: Floats) -> None:
         """Subtract Gᵀz from R."""
 
-    def shifted(self, rows: Rows, z: Floats, x: Floats) -> Floats:
+    def shifted(self, z: Floats, x: Floats) -> Floats:
         """max(0, z + (rows.z/rows.s) G x)."""
 
-    def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:
+    def drain(self, z: Floats, rd: Floats, sweeps: int) -> Floats:
         """Multipliers <= z with which negative reduced costs have gone upstream."""
 
 

@@ -110,7 +110,7 @@ class EdgeBackend(SparseBackend):
         out[self._order] = total.sum(axis=0)
         return out
 
-    def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
+    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
         none = np.full((len(P), P.shape[1] - 1), -1, dtype=np.int64)
         return none, none
 

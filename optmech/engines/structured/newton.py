@@ -88,7 +88,7 @@ class _Iteration:
 
     def _predict(self) -> Direction:
         state, now, dense = self._state, self._now, self._state.dense
-        self._backend.affine_rhs(state.rows, state.P, now.dual, self._buffer[:, 0])
+        self._backend.affine_rhs(state.P, now.dual, self._buffer[:, 0])
         direction = self._solve(
             Sides(
                 dense=-dense.u - now.dense,
@@ -99,7 +99,7 @@ class _Iteration:
                 coupling_target=-state.sigma * state.nu,
             )
         )
-        primal, dual, self._sums = self._backend.affine_step(state.rows, state.P, direction.P)
+        primal, dual, self._sums = self._backend.affine_step(state.P, direction.P)
         a, b = self._ratios(direction)
         self._primal, self._dual = _length(max(primal, a)), _length(max(dual, b))
         return direction
@@ -116,8 +116,8 @@ class _Iteration:
 
     def _correct(self, direction: Direction, mu: float, first: bool) -> None:
         """One corrector, taken in with the weights that allow the longest steps."""
-        state, dense, rows = self._state, self._state.dense, self._state.rows
-        self._backend.corrector_rhs(rows, None if first else self._weights, mu, self._buffer[:, 0])
+        state, dense = self._state, self._state.dense
+        self._backend.corrector_rhs(None if first else self._weights, mu, self._buffer[:, 0])
         products = target((dense.u, dense.lam), (direction.u, direction.lam), mu, first)
         own = np.where(dense.live, products, 0.0)
         at, change = (state.sigma, state.nu), (direction.sigma, direction.nu)
@@ -129,7 +129,7 @@ class _Iteration:
         )
         corrector = self._solve(sides)
         weights = _WEIGHTS[1:] if first else _WEIGHTS
-        primal, dual = self._backend.corrector_step(rows, corrector.P, weights)
+        primal, dual = self._backend.corrector_step(corrector.P, weights)
         for q, weight in enumerate(weights):
             a, b = self._ratios(direction, corrector, float(weight))
             primal[q], dual[q] = max(primal[q], a), max(dual[q], b)
@@ -169,7 +169,7 @@ class _Iteration:
         state.y += dual * d.y
         state.nu += dual * d.nu
         dense.lam += dual * d.lam
-        self._backend.move(state.rows, self._weights, step)
+        self._backend.move(self._weights, step)
 
 
 def _length(ratio: float) -> float:

@@ -175,12 +175,13 @@ class CompiledBackend:
             inverse=np.zeros((nt, m, m) if rows else (nt, 0, 0)),
         )
 
-    def _pass(self, kernel: Callable[..., object], rows: Rows, *arguments: object) -> None:
+    def _pass(self, kernel: Callable[..., object], *arguments: object) -> None:
         """A kernel that goes over the rows once."""
-        self._each(kernel, packed(rows), *arguments, alone=len(rows) <= _LIGHT)
+        self._each(kernel, self._packed, *arguments, alone=len(self._packed.s) <= _LIGHT)
 
     def structure(self, rows: Rows, changed: Ints) -> None:
-        self._each(factoring.partition, changed, packed(rows), self._first, self._panels)
+        self._packed = packed(rows)
+        self._each(factoring.partition, changed, self._packed, self._first, self._panels)
         base = begins(self._panels.size)
         store = _room(self._factors.store, base[-1])
         self._factors = self._factors._replace(base=base, store=store)
@@ -201,8 +202,9 @@ class CompiledBackend:
         self, rows: Rows, kernel: Callable[..., object], *arguments: object, parts: int
     ) -> bool:
         """Run a kernel that factors all blocks, with larger ridges where it has to be."""
+        self._packed = packed(rows)
         for ridge in RIDGES:
-            self._each(kernel, self._address, packed(rows), *arguments, parts=parts)
+            self._each(kernel, self._address, self._packed, *arguments, parts=parts)
             failed, own = self._factors.failed > 0, self._factors.ridge
             if not failed.any():
                 return True
@@ -212,30 +214,30 @@ class CompiledBackend:
     def solve(self, B: Floats) -> None:
         self._each(factoring.solve, self._panels, self._factors, B)
 
-    def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
-        self._pass(kernels.affine_rhs, rows, P, rd, B)
+    def affine_rhs(self, P: Floats, rd: Floats, B: Floats) -> None:
+        self._pass(kernels.affine_rhs, P, rd, B)
 
-    def corrector_rhs(self, rows: Rows, weights: Both | None, mu: float, B: Floats) -> None:
+    def corrector_rhs(self, weights: Both | None, mu: float, B: Floats) -> None:
         taken = weights or (0.0, 0.0)
-        self._pass(kernels.corrector_rhs, rows, weights is None, *taken, mu, B)
+        self._pass(kernels.corrector_rhs, weights is None, *taken, mu, B)
 
-    def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
+    def affine_step(self, P: Floats, dP: Floats) -> Affine:
         stats = np.empty((self._each.parts, 6))
-        self._pass(kernels.affine_step, rows, P, dP, stats)
+        self._pass(kernels.affine_step, P, dP, stats)
         primal, dual = stats[:, :2].max(axis=0).tolist()
         return primal, dual, tuple(stats[:, 2:].sum(axis=0).tolist())
 
-    def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def corrector_step(self, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         primal, dual = np.empty((2, self._each.parts, len(weights)))
-        self._each(kernels.corrector_step, packed(rows), dP, weights, primal, dual)
+        self._each(kernels.corrector_step, self._packed, dP, weights, primal, dual)
         return primal.max(axis=0), dual.max(axis=0)
 
-    def move(self, rows: Rows, weights: Both, step: Both) -> None:
-        self._pass(kernels.move, rows, *weights, *step)
+    def move(self, weights: Both, step: Both) -> None:
+        self._pass(kernels.move, *weights, *step)
 
-    def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
+    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
         by_i, by_j = np.empty((2, len(P), P.shape[1] - 1), dtype=np.int64)
-        self._each(kernels.violations, packed(rows), self._cone.later, P, level, by_i, by_j)
+        self._each(kernels.violations, self._packed, self._cone.later, P, level, by_i, by_j)
         return by_i, by_j
 
     def majorant(self, P: Floats) -> Floats:
@@ -243,17 +245,17 @@ class CompiledBackend:
         self._each(kernels.majorant, self._cone.decay, P, out)
         return out
 
-    def charge(self, rows: Rows, z: Floats, R: Floats) -> None:
-        self._pass(kernels.charge, rows, z, R)
+    def charge(self, z: Floats, R: Floats) -> None:
+        self._pass(kernels.charge, z, R)
 
-    def shifted(self, rows: Rows, z: Floats, x: Floats) -> Floats:
-        out = np.empty(len(rows))
-        self._pass(kernels.shifted, rows, z, x, out)
+    def shifted(self, z: Floats, x: Floats) -> Floats:
+        out = np.empty_like(z)
+        self._pass(kernels.shifted, z, x, out)
         return out
 
-    def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:
-        out = np.empty(len(rows))
-        self._each(kernels.drain, packed(rows), z, rd, sweeps, out)
+    def drain(self, z: Floats, rd: Floats, sweeps: int) -> Floats:
+        out = np.empty_like(z)
+        self._each(kernels.drain, self._packed, z, rd, sweeps, out)
         return out
 
 
@@ -333,15 +335,16 @@ class SparseBackend(CompiledBackend):
         )
 
     def structure(self, rows: Rows, changed: Ints) -> None:
+        self._packed = packed(rows)
         if not self._begun:
             self._begin(rows)
         own = self._factors
-        self._each(sparse.pattern, changed, packed(rows), own, False)
+        self._each(sparse.pattern, changed, self._packed, own, False)
         grown = changed[own.column[changed, -1] > _GROWN * self._ordered[changed]]
         if self._ordered.any() and len(grown):
             graphs = (self._graph(rows, o) for o in grown.tolist())
             own.position[grown] = list(self._each.map(least_degree, graphs))
-            self._each(sparse.pattern, grown, packed(rows), own, False)
+            self._each(sparse.pattern, grown, self._packed, own, False)
         self._ordered[grown] = own.column[grown, -1]
         self._factors = self._laid_out(rows, own, np.arange(len(own.column)))
 

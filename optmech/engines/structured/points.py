@@ -126,7 +126,7 @@ def _pair_multipliers(
 
     def left_by(z: Floats) -> Floats:
         left = reduced.copy()
-        backend.charge(rows, z, left)
+        backend.charge(z, left)
         return left
 
     z = rows.z.copy()
@@ -137,9 +137,9 @@ def _pair_multipliers(
             break
         x = left[:, None, :].copy()
         backend.solve(x)
-        z = backend.shifted(rows, z, x[:, 0])
+        z = backend.shifted(z, x[:, 0])
         left = left_by(z)
-    z = backend.drain(rows, z, left, TUNING.sweeps)
+    z = backend.drain(z, left, TUNING.sweeps)
     return z, left_by(z)
 
 

@@ -209,7 +209,7 @@ class Run:
             return None
         late, nearer = TUNING.nearly_violated_late
         level = nearer if alone and now.gap < late else TUNING.nearly_violated
-        new = worst(*self._backend.violations(state.rows, state.P, level))
+        new = worst(*self._backend.violations(state.P, level))
         if not len(new[0]):
             return None
         return add_rows(state.rows, self._cone, state.P, new, now.mu)

@@ -85,7 +85,7 @@ def residuals(model: Model, backend: Backend, state: State) -> Residuals:
     """Evaluate every equation at ``state``."""
     dense, coupling = state.dense, model.coupling
     dual = reduced_cost(model, state.y, state.nu, dense.on_variables())
-    backend.charge(state.rows, state.rows.z, dual)
+    backend.charge(state.rows.z, dual)
     complementarity = float((state.rows.s * state.rows.z).sum())
     complementarity += float((dense.u * dense.lam).sum() + state.sigma @ state.nu)
     return Residuals(
