@@ -185,7 +185,7 @@ def _row_scales(matrix: sp.csr_array) -> Floats:
     counts = entries > _COUNTS * high[row]
     np.minimum.at(low, row[counts], entries[counts])
     high = np.where(high > 0, high, 1.0)
-    return np.asarray(1.0 / np.sqrt(high) / np.sqrt(np.minimum(low, high)))
+    return 1.0 / np.sqrt(high) / np.sqrt(np.minimum(low, high))
 
 
 @record

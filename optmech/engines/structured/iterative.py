@@ -145,7 +145,7 @@ def squares(P: Floats) -> Floats:
 def moved_by(then: Floats, P: Floats) -> Floats:
     """What scales rows and columns of an inverse from an iterate with the squares ``then`` to that
     of the columns P, (m,)."""
-    return np.asarray(np.sqrt(then / np.maximum(squares(P), _TINY)))
+    return np.sqrt(then / np.maximum(squares(P), _TINY))
 
 
 class Directions:

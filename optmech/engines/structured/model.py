@@ -83,7 +83,7 @@ class Model:
         """The means of ``sums`` (m,) over what shares a row sum, for every variable."""
         if not self.folded:
             return sums
-        return np.asarray((np.bincount(self.row, sums) / np.bincount(self.row))[self.row])
+        return (np.bincount(self.row, sums) / np.bincount(self.row))[self.row]
 
     @property
     def variables(self) -> int:

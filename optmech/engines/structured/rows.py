@@ -268,15 +268,15 @@ class DenseRows:
 
     def values(self, P: Floats, a: Floats) -> Floats:
         """Q v + B a, (blocks, K)."""
-        return np.asarray((self.Q @ P[:, :, None] + self.B @ a[:, :, None])[:, :, 0])
+        return (self.Q @ P[:, :, None] + self.B @ a[:, :, None])[:, :, 0]
 
     def on_variables(self) -> Floats:
         """Qᵀ lam, (blocks, m + 1)."""
-        return np.asarray((self.lam[:, None, :] @ self.Q)[:, 0])
+        return (self.lam[:, None, :] @ self.Q)[:, 0]
 
     def on_auxiliaries(self) -> Floats:
         """Bᵀ lam, (blocks, p)."""
-        return np.asarray((self.lam[:, None, :] @ self.B)[:, 0])
+        return (self.lam[:, None, :] @ self.B)[:, 0]
 
 
 def first_dense(model: Model, cone: Cone) -> DenseRows:

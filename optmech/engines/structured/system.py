@@ -258,7 +258,7 @@ def _gram_root(Q: Floats, V: Floats, own: Floats) -> Floats:
     scale = 1 / np.sqrt(M[:, index, index])
     M *= scale[:, :, None] * scale[:, None, :]
     lower = _factor(M, 1e-7)
-    return np.asarray(np.linalg.inv(lower).mT * scale[:, :, None])
+    return np.linalg.inv(lower).mT * scale[:, :, None]
 
 
 def _direct_root(Q: Floats, inverse_diagonal: Floats, own: Floats) -> Floats:
