@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.lp.blocks import BlockLP, HeldColumns, PairCone, Point, entries
+from optmech.lp.blocks import BlockLP, HeldColumns, Point, entries
 
 _ROUNDING = 1e-12
 """Share of its terms by which a row of known values may miss its limit: rounding."""
@@ -70,30 +70,6 @@ class FlatLP:
         )
 
 
-def cone_matrix(
-    cone: PairCone, pairs: Ints, blocks: Ints, lp: BlockLP
-) -> tuple[sp.csr_array, Floats]:
-    """Rows e^{-r/2} v_i - e^{r/2} v_j <= 0 for (pair, block) index arrays, and their scales.
-
-    The symmetric scaling keeps both entries of comparable size in a solver's absolute
-    tolerances; without it large ε·diameter drowns.
-    """
-    half = cone.log_ratio[pairs] / 2
-    scale = np.exp(-half)
-    row = np.arange(len(pairs))
-    offset = blocks * lp.block_size
-    shape = (len(pairs), lp.blocks * lp.block_size + lp.shared)
-    left = (scale, row, offset + cone.i[pairs])
-    right = (-np.exp(half), row, offset + cone.j[pairs])
-    return sp.csr_array(entries(shape, left, right)), scale
-
-
-def cone_rows(cone: PairCone, blocks: int) -> tuple[Ints, Ints]:
-    """(pair, block) of every row of the cone, block after block."""
-    block, pair = np.nonzero(cone.within(blocks).T)
-    return pair, block
-
-
 def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
     """Write the program as one sparse matrix; ``rows`` picks (pair, block) cone rows, default
     all of them. Raises ProblemError where there are perspectives, which are not linear."""
@@ -104,9 +80,15 @@ def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
             remedy='Solve with profile "conic", "tangents" or "cvxpy"; only "max" and "tv" make a '
             "linear program",
         )
-    pairs, blocks = cone_rows(lp.cone, lp.blocks) if rows is None else rows
-    matrix, scale = cone_matrix(lp.cone, pairs, blocks, lp)
-    parts, scales = [matrix], [scale]
+    # block after block
+    pairs, blocks = np.nonzero(lp.cone.within(lp.blocks).T)[::-1] if rows is None else rows
+    # e^{-r/2} v_i - e^{r/2} v_j <= 0 has entries of comparable size, where a large ε·diameter would
+    # drown in a solver's absolute tolerances
+    half, row, offset = lp.cone.log_ratio[pairs] / 2, np.arange(len(pairs)), blocks * lp.block_size
+    scale, shape = np.exp(-half), (len(pairs), lp.blocks * lp.block_size + lp.shared)
+    left = scale, row, offset + lp.cone.i[pairs]
+    right = -np.exp(half), row, offset + lp.cone.j[pairs]
+    parts, scales = [sp.csr_array(entries(shape, left, right))], [scale]
     lower, upper = [np.full(len(pairs), -np.inf)], [np.zeros(len(pairs))]
     limited = [(_everywhere(lp, part.matrix), np.zeros(1), part.equal) for part in lp.local]
     limited += [

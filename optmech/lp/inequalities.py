@@ -40,7 +40,12 @@ class Inequalities:
         """The inequalities as stated, rounded. Raises VerificationError where the certificate does
         not know a family; ProblemError where it is not searched."""
         families = known(statement)
-        parts: list[Part] = [Ratios(_with_variables(statement))]
+        log_ratio = statement.log_ratio
+        if statement.held is not None:
+            # between rows that are held the certificate decides, and nothing can be done
+            held = statement.held.has(statement.secrets)
+            log_ratio = np.where(held[:, None] & held, np.inf, log_ratio)
+        parts: list[Part] = [Ratios(log_ratio)]
         for family in families:
             if type(family) not in PROGRAMS:
                 raise ProblemError(f"there is no program for {family.kind!r}", where="statement")
@@ -114,15 +119,6 @@ class Inequalities:
         parts = tuple(map(change, self.parts))
         same = all(new is old for new, old in zip(parts, self.parts, strict=True))
         return self if same else replace(self, parts=parts)
-
-
-def _with_variables(statement: Statement) -> Floats:
-    """The log ratios, without those between two rows that are held: the certificate decides these,
-    and nothing can be done about them."""
-    if statement.held is None:
-        return statement.log_ratio
-    held = statement.held.has(statement.secrets)
-    return np.where(held[:, None] & held, np.inf, statement.log_ratio)
 
 
 def _sum_guard(terms: int) -> float:

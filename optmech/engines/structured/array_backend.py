@@ -113,11 +113,6 @@ class Inverses:
         return arrays.to_host(sums), arrays.to_host(mixed), arrays.to_host(coupling)
 
 
-def factor_bytes(blocks: int, size: int, coupling_rows: int) -> float:
-    """Memory of all panels, and of what coupling rows take from one."""
-    return 4.0 * blocks * size * (size + _PANEL) + 8.0 * blocks * _PANEL * coupling_rows
-
-
 @dataclass(eq=False)
 class _Held:
     """Rows on the device. ``i`` and ``j`` number variables through all blocks, ``cell`` the entries
@@ -366,8 +361,10 @@ def require_device_memory(model: Model, arrays: Arrays) -> None:
     """Raise TooLargeError, with the figure, when the device's free memory will not do."""
     blocks, m = model.blocks, model.variables
     dense = 8.0 * _DENSE * min(blocks, chunk(m, arrays)) * m**2
+    # all panels, and what coupling rows take from one
+    factors = 4.0 * m * (m + _PANEL) + 8.0 * _PANEL * len(model.coupling.rhs)
     memory.require(
-        factor_bytes(blocks, m, len(model.coupling.rhs)) + _ROW * _PAIRS * blocks * m + dense,
+        blocks * (factors + _ROW * _PAIRS * m) + dense,
         what=f"the structured engine for {m:,} secrets and {blocks:,} observables on {arrays.name}",
         where="device",
         remedy="Leave the device out, or use a coarser domain or fewer observables",

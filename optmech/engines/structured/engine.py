@@ -71,7 +71,13 @@ class StructuredEngine:
         when the estimated memory is not there."""
         if reason := self.refusal(lp):
             return EngineResult(Outcome.FAILED, reason)
-        _require_memory(lp, options.device)
+        pairs_alone = not lp.local and len(lp.links) == 1
+        memory.require(
+            program_bytes(lp.secrets, lp.blocks, bool(options.device), pairs_alone),
+            what=f"the structured engine for {lp.secrets:,} secrets and {lp.blocks:,} observables",
+            where="profile",
+            remedy="Use a coarser domain, fewer observables or another engine",
+        )
         model = shape.build(lp)
         if not model.allowed.any(axis=0).all():
             secret = int(model.first[np.flatnonzero(~model.allowed.any(axis=0))[0]])
@@ -125,7 +131,13 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
             yield TUNING.lost, Run(bounds)
     state = start(model, cone)
     if options.device:
-        backend = _on_device(model, cone, options.device, monitor)
+        from optmech.engines.structured.array_backend import ArrayBackend, require_device_memory
+        from optmech.engines.structured.arrays import open_device
+
+        arrays = open_device(options.device)
+        require_device_memory(model, arrays)
+        monitor.report(f"blocks on {arrays.name}")
+        backend: Backend = ArrayBackend(model, cone, arrays)
     else:
         backend = make_backend(model, cone, options.threads)
     bounds = Bounds(model, cone, backend, state, options, monitor)
@@ -140,23 +152,3 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
         monitor.report("going on with all reports")
         backend = make_backend(model, cone, options.threads)
         yield TUNING.most_iterations, Run(narrowing.whole(run.bounds, backend))
-
-
-def _on_device(model: Model, cone: Cone, device: str, monitor: Monitor) -> Backend:
-    from optmech.engines.structured.array_backend import ArrayBackend, require_device_memory
-    from optmech.engines.structured.arrays import open_device
-
-    arrays = open_device(device)
-    require_device_memory(model, arrays)
-    monitor.report(f"blocks on {arrays.name}")
-    return ArrayBackend(model, cone, arrays)
-
-
-def _require_memory(lp: BlockLP, device: str) -> None:
-    pairs_alone = not lp.local and len(lp.links) == 1
-    memory.require(
-        program_bytes(lp.secrets, lp.blocks, bool(device), pairs_alone),
-        what=f"the structured engine for {lp.secrets:,} secrets and {lp.blocks:,} observables",
-        where="profile",
-        remedy="Use a coarser domain, fewer observables or another engine",
-    )

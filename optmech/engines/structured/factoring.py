@@ -320,11 +320,9 @@ def _add_inverse(lapack, block, R, below, G, total, inverse, whole, info):
         for c in range(m - first):
             own = scale[first + c]
             for r in range(size):
-                total[first + c, first + r] += R[c * size + r] * own * scale[first + r]
-        if whole:
-            for c in range(m - first):
-                for r in range(size):
-                    x = R[c * size + r] * scale[first + c] * scale[first + r]
+                x = R[c * size + r] * own * scale[first + r]
+                total[first + c, first + r] += x
+                if whole:
                     inverse[first + c, first + r] = x
                     inverse[first + r, first + c] = x
         R, below = below, R

@@ -409,7 +409,10 @@ class SparseBackend(CompiledBackend):
         if stage:
             return whole_of(self, state) if stage == 2 else part_of(self, state)
         require(self.factor(state.rows, NOTHING))
-        rows = self._beginnings(state.rows)
+        # what all blocks began with; rows that joined come after these
+        offset = state.rows.offset
+        own = (offset[:-1, None] + np.arange(self._begun)).ravel()
+        rows = state.rows.pick(np.arange(len(offset)) * self._begun, own)
         most = int(TUNING.most_by_field * len(self._position))
         return self.field(rows, self._common(rows), state.P, most)
 
@@ -427,12 +430,6 @@ class SparseBackend(CompiledBackend):
             raise np.linalg.LinAlgError("the sum of the inverses has no regressions")
         body = sp.csc_array((weight, index, column), shape=(len(spread), len(spread)))
         return Field(np.argsort(factors.position[0]), body, spread, P, most)
-
-    def _beginnings(self, rows: Rows) -> Rows:
-        """The rows that all blocks began with; those that joined come after them."""
-        blocks = len(rows.offset) - 1
-        own = (rows.offset[:-1, None] + np.arange(self._begun)).ravel()
-        return rows.pick(np.arange(blocks + 1) * self._begun, own)
 
     def summed(self, y: Floats, rough: bool) -> Floats:
         own = pushed(self, y, (len(self._factors.parent), len(y) + 1))
