@@ -185,27 +185,24 @@ def _classes(lp: BlockLP) -> tuple[Ints, Ints, tuple[tuple[int, int, int, int], 
     """Classes of secrets tied by ratios of one both ways, and a spanning tree of every class."""
     secrets = lp.secrets
     zero = np.flatnonzero(lp.cone.log_ratio <= MERGE)
-    number = {
-        (int(i), int(j)): int(k)
-        for i, j, k in zip(lp.cone.i[zero], lp.cone.j[zero], zero, strict=True)
-    }
+    pairs = zip(lp.cone.i[zero].tolist(), lp.cone.j[zero].tolist(), strict=True)
+    number = dict(zip(pairs, zero.tolist(), strict=True))
     mutual = [(i, j) for i, j in number if (j, i) in number and i != j]
     if not mutual:
         return np.arange(secrets), np.arange(secrets), ()
     from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-    i, j = (np.array([edge[side] for edge in mutual], dtype=np.int64) for side in (0, 1))
-    graph = sp.csr_array((np.ones(len(mutual)), (i, j)), shape=(secrets, secrets))
-    count, class_of = connected_components(graph, directed=False)
-    first = np.full(count, secrets, dtype=np.int64)
-    np.minimum.at(first, class_of, np.arange(secrets))
+    ends = tuple(np.array(mutual).T)
+    graph = sp.csr_array((np.ones(len(mutual)), ends), shape=(secrets, secrets))
+    class_of = connected_components(graph, directed=False)[1].astype(np.int64)
+    _, first = np.unique(class_of, return_index=True)
     tree: list[tuple[int, int, int, int]] = []
     for root in first[np.bincount(class_of) > 1]:
         order, parent = breadth_first_order(graph, root, directed=False)
         for secret in order[:0:-1].tolist():
             above = int(parent[secret])
             tree.append((secret, above, number[secret, above], number[above, secret]))
-    return class_of.astype(np.int64), first, tuple(tree)
+    return class_of, first, tuple(tree)
 
 
 def _ratios(lp: BlockLP, class_of: Ints, count: int) -> tuple[Floats, Indices]:
