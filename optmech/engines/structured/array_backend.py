@@ -172,23 +172,23 @@ class ArrayBackend:
     def _flat(self, P: Floats) -> Array:
         return self._xp.reshape(self._arrays.from_host(P), (-1,))
 
-    def _slack(self, held: _Held, P: Array) -> Array:
-        larger = self._gather(P, held.j)
-        larger *= held.e
-        larger -= self._gather(P, held.i)
+    def _slack(self, P: Array) -> Array:
+        larger = self._gather(P, self._on.j)
+        larger *= self._on.e
+        larger -= self._gather(P, self._on.i)
         return larger
 
-    def _spread(self, held: _Held, on_i: Array, on_j: Array) -> Array:
+    def _spread(self, on_i: Array, on_j: Array) -> Array:
         """Rows added up per variable, (blocks, m + 1)."""
-        size = self._blocks * (self._m + 1)
-        total = self._arrays.sums(held.i, on_i, size) + self._arrays.sums(held.j, on_j, size)
+        sums, size = self._arrays.sums, self._blocks * (self._m + 1)
+        total = sums(self._on.i, on_i, size) + sums(self._on.j, on_j, size)
         total = self._xp.reshape(total, (self._blocks, self._m + 1))
         total[:, -1] = 0.0
         return total
 
-    def _pull(self, held: _Held, q: Array) -> Floats:
+    def _pull(self, q: Array) -> Floats:
         """Gᵀq on the host."""
-        return self._arrays.to_host(self._spread(held, -q, held.e * q))
+        return self._arrays.to_host(self._spread(-q, self._on.e * q))
 
     def _chunks(self) -> Iterator[tuple[int, int]]:
         for first in range(0, self._blocks, self._step):
@@ -201,34 +201,32 @@ class ArrayBackend:
         held, xp, m = self._on, self._xp, self._m
         w = held.z * held.per_s
         weight = w * held.e
-        diagonal = self._spread(held, w, weight * held.e)
+        diagonal = self._spread(w, weight * held.e)
         scale = xp.where(diagonal > 0, 1 / xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0)), 0.0)
         flat = xp.reshape(scale, (-1,))
         # rows v_j >= 0 weigh nothing here: the scale of the constant zero is 0
         weight *= -self._gather(flat, held.i)
         weight *= self._gather(flat, held.j)
         for first, last in self._chunks():
-            own, size = self._own(rows, first, last), (last - first) * m * m
+            own, size = self._own(first, last), (last - first) * m * m
             entries = self._arrays.sums(held.cell[own] - first * m * m, weight[own], size)
             entries = xp.reshape(entries, (last - first, m * m))
             if not self._inverses.factor(first, entries, scale[first:last, :m]):
                 return None
         return Schur(*self._inverses.summed(self._coupling.variable, self._coupling.value))
 
-    @staticmethod
-    def _own(rows: Rows, first: int, last: int) -> slice:
+    def _own(self, first: int, last: int) -> slice:
         """The rows of some blocks."""
-        return slice(int(rows.offset[first]), int(rows.offset[last]))
+        return slice(*self._on.rows.offset[[first, last]].tolist())
 
     def solve(self, B: Floats) -> None:
-        B[:, :, :-1] = self._arrays.to_host(
-            self._inverses.solve(self._arrays.from_host(B[:, :, :-1]))
-        )
+        found = self._inverses.solve(self._arrays.from_host(B[:, :, :-1]))
+        B[:, :, :-1] = self._arrays.to_host(found)
 
     def affine_rhs(self, P: Floats, rd: Floats, B: Floats) -> None:
         held = self._on
-        left = self._slack(held, self._flat(P)) - held.s
-        B[:] = self._pull(held, -held.z - held.z * left * held.per_s) - rd
+        left = self._slack(self._flat(P)) - held.s
+        B[:] = self._pull(-held.z - held.z * left * held.per_s) - rd
 
     def corrector_rhs(self, weights: Both | None, mu: float, B: Floats) -> None:
         held = self._on
@@ -237,12 +235,12 @@ class ArrayBackend:
             held.dz = held.dz + weights[1] * held.dz2
         at, change = (held.s, held.z), (held.ds, held.dz)
         held.ds2 = target(at, change, mu, weights is None, self._xp)
-        B[:] = self._pull(held, held.ds2 * held.per_s)
+        B[:] = self._pull(held.ds2 * held.per_s)
 
     def affine_step(self, P: Floats, dP: Floats) -> Affine:
         held, xp = self._on, self._xp
         s, z = held.s, held.z
-        held.ds = ds = self._slack(held, self._flat(P + dP)) - s
+        held.ds = ds = self._slack(self._flat(P + dP)) - s
         held.dz = dz = -z - z * ds * held.per_s
         sums = [xp.sum(a * b) for a, b in ((s, z), (s, dz), (ds, z), (ds, dz))]
         # of no rows the largest ratios are the sums, none
@@ -253,7 +251,7 @@ class ArrayBackend:
 
     def corrector_step(self, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         held = self._on
-        u = self._slack(held, self._flat(dP))
+        u = self._slack(self._flat(dP))
         held.dz2 = (held.ds2 - held.z * u) * held.per_s
         held.ds2 = u
         per_z = 1 / held.z
@@ -286,8 +284,7 @@ class ArrayBackend:
         held.s = held.s + step[0] * (held.ds + weights[0] * held.ds2)
         held.z = held.z + step[1] * (held.dz + weights[1] * held.dz2)
         held.per_s = 1 / held.s
-        rows = held.rows
-        rows.s[:], rows.z[:] = self._arrays.to_host(held.s), self._arrays.to_host(held.z)
+        held.rows.s[:], held.rows.z[:] = map(self._arrays.to_host, (held.s, held.z))
 
     def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
         xp, m, to_host = self._xp, self._m, self._arrays.to_host
@@ -300,7 +297,7 @@ class ArrayBackend:
             excess = xp.reshape(excess, (-1,))
             (above,) = xp.nonzero(excess > level)
             found, worst = to_host(above), to_host(self._gather(excess, above))
-            new = ~self._taken(self._on.rows, first, last)[found]
+            new = ~self._taken(first, last)[found]
             # written in rising order, so that the worst stays
             order = np.argsort(worst[new], kind="stable")
             block, i, j = np.unravel_index(found[new][order], (last - first, m, m))
@@ -308,9 +305,9 @@ class ArrayBackend:
             by_j[block + first, j] = i
         return by_i, by_j
 
-    def _taken(self, rows: Rows, first: int, last: int) -> Bools:
+    def _taken(self, first: int, last: int) -> Bools:
         """Which pairs of some blocks are among the rows, (last - first)·m·m."""
-        m, own = self._m, self._own(rows, first, last)
+        m, rows, own = self._m, self._on.rows, self._own(first, last)
         block, i, j = rows.block[own] - first, rows.i[own], rows.j[own]
         taken = np.zeros((last - first) * m * m, dtype=bool)
         taken[((block * m + i) * m + j)[i < m]] = True
@@ -325,11 +322,11 @@ class ArrayBackend:
         return out
 
     def charge(self, z: Floats, R: Floats) -> None:
-        R -= self._pull(self._on, self._arrays.from_host(z))
+        R -= self._pull(self._arrays.from_host(z))
 
     def shifted(self, z: Floats, x: Floats) -> Floats:
         held = self._on
-        moved = held.z * held.per_s * self._slack(held, self._flat(x))
+        moved = held.z * held.per_s * self._slack(self._flat(x))
         moved = moved + self._arrays.from_host(z)
         return self._arrays.to_host(self._xp.where(moved > 0, moved, 0.0))
 
