@@ -76,16 +76,12 @@ class EdgeBackend(SparseBackend):
         super().structure(rows, changed)
         blocks, m = self._factors.parent.shape
         # all blocks have the first one's
-        self._column, self._index = self._factors.column[0], self._factors.row[: self._size]
-        shape = -(-blocks // sparse.ABREAST), self._size, sparse.ABREAST
+        size = int(self._factors.base[1])
+        self._column, self._index = self._factors.column[0], self._factors.row[:size]
+        shape = -(-blocks // sparse.ABREAST), size, sparse.ABREAST
         self._room = {kind: np.zeros(shape, dtype=kind) for kind in (np.float32, np.float64)}
         self._scales = np.zeros((shape[0], m, sparse.ABREAST))
         self._laid: type | None = None
-
-    @property
-    def _size(self) -> int:
-        """Entries of a factor."""
-        return int(self._factors.base[1])
 
     def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
         self._laid = None

@@ -121,12 +121,12 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
     applies, on its columns, and from the usual start on all."""
     cone = make_cone(model)
     if options.start is not None and not options.device and starts_warm(model):
-        from optmech.engines.structured.columns import SomeColumns
+        from optmech.engines.structured.columns import ColumnSet, SomeColumns
         from optmech.engines.structured.narrowing import WarmStart
 
         warm = WarmStart(model, cone, options.start)
         if warm.applies():
-            columns = warm.columns(options.threads)
+            columns = ColumnSet(model, cone, warm.useful(options.threads), options.threads)
             bounds: Bounds = SomeColumns.over(columns, warm.state(columns), options, monitor)
             yield TUNING.lost, Run(bounds)
     state = start(model, cone)
@@ -151,4 +151,5 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
     if narrowing is not None and narrowing.before is not None:
         monitor.report("going on with all reports")
         backend = make_backend(model, cone, options.threads)
-        yield TUNING.most_iterations, Run(narrowing.whole(run.bounds, backend))
+        bounds = Bounds(model, cone, backend, narrowing.before, options, monitor)
+        yield TUNING.most_iterations, Run(bounds)

@@ -17,7 +17,6 @@ from dataclasses import replace
 import numpy as np
 
 from optmech.base.arrays import Bools, Floats, Ints
-from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.columns import (
     ColumnSet,
     Outside,
@@ -71,12 +70,6 @@ class Narrowing:
         self._seen.clear()  # what the others leave behind changes sums and products
         left = self._left(bounds, ~used)
         return self._on(active[used], _within(bounds.state, used), left, bounds, now)
-
-    def whole(self, bounds: Bounds, backend: Backend) -> Bounds:
-        """Bounds to go on with on all columns, after ``bounds`` failed."""
-        assert self.before is not None
-        given = (self._model, self._cone, backend, self.before, bounds.options, bounds.monitor)
-        return Bounds(*given)
 
     def _all(self) -> Ints:
         return np.arange(self._model.blocks)
@@ -213,14 +206,10 @@ class WarmStart:
             and 1 / TUNING.furthest <= self._power() <= TUNING.furthest
         )
 
-    def columns(self, threads: int) -> ColumnSet:
-        """The columns to begin with."""
-        return ColumnSet(self._model, self._cone, self.useful(threads), threads)
-
     def useful(self, threads: int) -> Ints:
-        """The columns in use and a share of the others, in their own order. Those that the
-        neighbour left out as well are worth what a barrier of its gap would give them at its
-        prices."""
+        """The columns to begin with: those in use and a share of the others, in their own order.
+        Those that the neighbour left out as well are worth what a barrier of its gap would give
+        them at its prices."""
         model, start = self._model, self._start
         used = start.matrix.sum(axis=0)
         absent = np.flatnonzero(used < TUNING.absent)
