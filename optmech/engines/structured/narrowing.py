@@ -240,7 +240,7 @@ class WarmStart:
         tight = np.exp(start.log_ratio[i, j]) * larger < (1 + TUNING.tight) * smaller
         long = (self._cone.later[i, j] > 0) & tight
         block = np.searchsorted(active, block)
-        more = distinct(m, (block[long], i[long], j[long]))
+        more = distinct(m, block[long], i[long], j[long])
         rows = add_rows(first_rows(model, self._cone), self._cone, P, more, 0.0)
         value = float((model.cost * P).sum())
         # products from the mean to a few times that

@@ -17,6 +17,8 @@ from optmech.engines.structured.model import Model
 from optmech.engines.structured.tuning import TUNING
 
 Short = NDArray[np.int32]
+Pairs = tuple[Ints, Ints, Ints]
+"""Blocks, i and j."""
 
 _IMPLIED = 1 + 1e-12
 _AT_A_TIME = 2**20
@@ -174,25 +176,19 @@ def _regular(adjacent: Bools) -> bool:
 
 def _with_zeros(model: Model, i: Ints, j: Ints) -> tuple[Ints, Ints, Ints]:
     """The rows of every block over its variables that are not fixed at zero."""
-    m = model.variables
-    offset = [0]
-    all_i: list[Ints] = []
-    all_j: list[Ints] = []
+    m, parts = model.variables, []
     for allowed in model.allowed:
         free = np.append(allowed, False)
         # v_j >= 0 remains of a pair whose smaller side is fixed, and a fixed j leaves nothing
         kept = free[j] & (free[i] | (i == m))
         own = np.setdiff1d(j[free[j] & ~free[i]], j[kept & (i == m)])
-        all_i.append(np.concatenate([i[kept], np.full(len(own), m)]))
-        all_j.append(np.concatenate([j[kept], own]))
-        offset.append(offset[-1] + len(all_i[-1]))
-    return np.array(offset), np.concatenate(all_i), np.concatenate(all_j)
+        parts.append((np.append(i[kept], np.full(len(own), m)), np.append(j[kept], own)))
+    all_i, all_j = map(np.concatenate, zip(*parts, strict=True))
+    return begins([len(own) for own, _ in parts]), all_i, all_j
 
 
-def add_rows(
-    rows: Rows, cone: Cone, P: Floats, pairs: tuple[Ints, Ints, Ints], mu: float | Floats
-) -> Rows:
-    """``rows`` with ``pairs`` (block, i, j) added, near the central path of ``mu`` (of each).
+def add_rows(rows: Rows, cone: Cone, P: Floats, pairs: Pairs, mu: float | Floats) -> Rows:
+    """``rows`` with ``pairs`` added, near the central path of ``mu`` (of each).
 
     A pair may enter violated: its slack starts at a tenth of v_i and the difference is carried
     as a residual.
@@ -224,26 +220,18 @@ def _largest_at(rows: Rows, places: Ints, size: int) -> Floats:
     return largest[places]
 
 
-def worst(by_i: Ints, by_j: Ints) -> tuple[Ints, Ints, Ints]:
-    """The pairs (block, i, j) that ``Backend.violations`` found, each once, sorted by block."""
+def worst(by_i: Ints, by_j: Ints) -> Pairs:
+    """The pairs that ``Backend.violations`` found, each once, sorted by block."""
     block, i = np.nonzero(by_i >= 0)
     other, j = np.nonzero(by_j >= 0)
-    found = (
-        np.concatenate([block, other]),
-        np.concatenate([i, by_j[other, j]]),
-        np.concatenate([by_i[block, i], j]),
-    )
-    return distinct(by_i.shape[1], found)
+    found = np.hstack([(block, i, by_i[block, i]), (other, by_j[other, j], j)])
+    return distinct(by_i.shape[1], *found)
 
 
-def distinct(width: int, candidates: tuple[Ints, Ints, Ints]) -> tuple[Ints, Ints, Ints]:
-    """Candidates (block, i, j), each once, sorted by block."""
-    block, i, j = candidates
-    wanted = np.sort((block * width + i) * width + j)
-    wanted = wanted[np.diff(wanted, prepend=-1) > 0]
-    pair, j = np.divmod(wanted, width)
-    block, i = np.divmod(pair, width)
-    return block, i, j
+def distinct(width: int, block: Ints, i: Ints, j: Ints) -> Pairs:
+    """The pairs, each once, sorted by block."""
+    pair, j = np.divmod(np.unique((block * width + i) * width + j), width)
+    return *np.divmod(pair, width), j
 
 
 @dataclass(eq=False)
@@ -286,7 +274,9 @@ def first_dense(model: Model, cone: Cone) -> DenseRows:
     near = _slack_share(model, _typical(model, cone), np.zeros((blocks, model.sides.shape[1])))
     flat = model.pool @ np.ones(m + 1)
     chosen: list[Ints] = []
-    for group in _groups(model.sides):
+    # the rows of every auxiliary, and those without one
+    groups = [*model.sides.T.astype(bool), ~model.sides.any(axis=1)]
+    for group in filter(len, map(np.flatnonzero, groups)):
         few = len(group) if len(group) <= TUNING.dense_whole else TUNING.dense_at_first
         order = group[np.argsort(near[:, group], axis=1, kind="stable")[:, :few]]
         best = group[flat[group].argmin()]
@@ -296,13 +286,6 @@ def first_dense(model: Model, cone: Cone) -> DenseRows:
     limits = -1 - np.tile(np.arange(len(model.limits)), (blocks, 1))
     index = np.hstack([*chosen, limits]) if chosen else limits
     return make_dense(model, index.astype(np.int64))
-
-
-def _groups(sides: Floats) -> list[Ints]:
-    """Rows of every auxiliary, and those without one."""
-    groups = [np.flatnonzero(column) for column in sides.T]
-    groups.append(np.flatnonzero(~sides.any(axis=1)))
-    return [group for group in groups if len(group)]
 
 
 def _typical(model: Model, cone: Cone) -> Floats:
