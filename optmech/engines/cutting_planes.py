@@ -84,13 +84,11 @@ def in_rounds(joining: Joining, near: Bools, options: Options, monitor: Monitor)
     outcome, message = Outcome.FAILED, ""
     best, stalled = np.inf, 0
     for rounds in range(1, MAX_ROUNDS + 1):
-        block, pair = np.nonzero(active.T)
-        program = joining.program()
-        require_memory(program.with_cone(replace(lp.cone, active=active)))
-        flat = flatten(program, (pair, block))
+        program = joining.program().with_cone(replace(lp.cone, active=active))
+        require_memory(program)
+        flat = flatten(program)
         session = HighsSession(flat, options)
         status = session.solve(methods[0], monitor)
-        size = joining.size(len(pair))
         message = f"HiGHS {methods[0]['solver']}: {status}, round {rounds}"
         if status == "Infeasible" and methods[0].get("presolve") == "choose":
             # next to rows that are held: see ``attempts``
@@ -102,6 +100,7 @@ def in_rounds(joining: Joining, near: Bools, options: Options, monitor: Monitor)
             break
         point = flat.point(*values)
         gap = monitor.propose(replace(point, local=point.local[: len(lp.local)]))
+        size = joining.size(program.cone_rows)
         monitor.report(f"{joining.name} round {rounds}: {size}, gap {gap:.2g}")
         outcome = Outcome.STOPPED
         if gap <= options.gap or monitor.should_stop():

@@ -88,13 +88,11 @@ class Assembly:
 
     def crossed_rows(self, costs: Floats, pairs: Ints) -> sp.coo_array:
         """Σ_o (costs[j,o] P[i,o] + costs[i,o] P[j,o]) / 2 for every pair i, j of (k, 2)."""
-        found = []
+        parts = []
         for own, other in (pairs.T, pairs.T[::-1]):
             row, o = np.nonzero(costs[other])
-            places = (row, own[row] * self.blocks + o)
-            shape = (len(pairs), self.secrets * self.blocks)
-            found.append(sp.coo_array((costs[other[row], o] / 2, places), shape=shape))
-        return sp.coo_array(found[0] + found[1])
+            parts.append((costs[other[row], o] / 2, row, own[row] * self.blocks + o))
+        return entries((len(pairs), self.secrets * self.blocks), *parts)
 
     def extreme_rows(self, weighted: Floats, cost: float, sign: float = 1.0) -> tuple[int, int]:
         """x_o <= Σ_s weighted[t,s] v_s for every estimate t (Shokri, PETS 2015, eq. 21b), or >= for

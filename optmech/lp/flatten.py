@@ -70,9 +70,9 @@ class FlatLP:
         )
 
 
-def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
-    """Write the program as one sparse matrix; ``rows`` picks (pair, block) cone rows, default
-    all of them. Raises ProblemError where there are perspectives, which are not linear."""
+def flatten(lp: BlockLP) -> FlatLP:
+    """Write the program as one sparse matrix. Raises ProblemError where there are perspectives,
+    which are not linear."""
     if lp.perspectives:
         raise ProblemError(
             "divergence constraints are not linear",
@@ -81,7 +81,7 @@ def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
             "linear program",
         )
     # block after block
-    pairs, blocks = np.nonzero(lp.cone.within(lp.blocks).T)[::-1] if rows is None else rows
+    blocks, pairs = np.nonzero(lp.cone.within(lp.blocks).T)
     # e^{-r/2} v_i - e^{r/2} v_j <= 0 has entries of comparable size, where a large ε·diameter would
     # drown in a solver's absolute tolerances
     half, row, offset = lp.cone.log_ratio[pairs] / 2, np.arange(len(pairs)), blocks * lp.block_size
