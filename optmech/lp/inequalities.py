@@ -147,12 +147,12 @@ class Compiled:
     """A BlockLP with what reads its points: the families' rows, and the objective's."""
 
     lp: BlockLP
-    readers: tuple[Reader, ...]
+    readers: tuple[tuple[int, Reader], ...]
     objective: Callable[[Point], Floats | None]
 
     def recover(self, point: Point) -> tuple[Floats, ProgramMultipliers]:
         """The matrix (S, O) and the multipliers of the inequalities."""
-        found = {place: part for read in self.readers for place, part in read(point).items()}
+        found = {place: read(point) for place, read in self.readers}
         pairs = found.pop(JOINT)
         return point.z[: self.lp.secrets], ProgramMultipliers(pairs, found, self.objective(point))
 
@@ -173,7 +173,7 @@ def compile_lp(given: Inequalities, *, elastic: bool = False) -> Compiled:
     sums = sp.coo_array((np.ones(len(index)), (index // lp.blocks, index)))
     lp.link(np.ones(lp.secrets), sums, equal=True)
     objective = _nothing if elastic else _objective(given, lp)
-    readers = tuple(part.write(lp) for part in given.parts)
+    readers = tuple((part.number, part.write(lp)) for part in given.parts)
     if elastic:
         lp.add_elastic()
     return Compiled(lp.finish(), readers, objective)
