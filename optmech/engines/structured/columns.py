@@ -9,7 +9,7 @@ run from a neighbour's design is given up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +31,7 @@ from optmech.engines.structured.run import Bounds
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
-from optmech.lp.blocks import Point
+from optmech.lp.blocks import Point, entries
 
 _MOST_ROUNDS = 12
 
@@ -189,16 +189,12 @@ class ColumnSet:
         """Multipliers of the program's pairs in all blocks, those held and those left out."""
         pair, block, value = pair_entries(self.model, state, duals)
         rows = self.kept.rows
-        where = (
-            np.concatenate([pair, self.full.pair[rows.i, rows.j]]),
-            np.concatenate([self.active[block], self.outside[rows.block]]),
-        )
-        shape = (len(self.full.lp.cone), self.full.blocks)
-        values = np.concatenate([value, rows.z])
-        return sp.csr_array((values, where), shape=shape)
+        held = value, pair, self.active[block]
+        others = rows.z, self.full.pair[rows.i, rows.j], self.outside[rows.block]
+        shape = len(self.full.lp.cone), self.full.blocks
+        return sp.csr_array(entries(shape, held, others))
 
 
-@dataclass(eq=False)
 class SomeColumns(Bounds):
     """Bounds of the whole program from a run on a ``ColumnSet``, whose program is ``model``.
 
@@ -206,29 +202,25 @@ class SomeColumns(Bounds):
     before, and the objectives may be close to each other by chance while the equations do not hold.
     """
 
-    columns: ColumnSet = field(kw_only=True)
-    widens: bool = field(kw_only=True, default=False)
-    """Whether columns that are missing are told, instead of ending the run."""
     lost = 0.0
     """What multipliers of the columns left out cost the bound, when these were looked at last."""
 
-    @classmethod
-    def over(
-        cls,
+    def __init__(
+        self,
         columns: ColumnSet,
         state: State,
         options: Options,
         monitor: Monitor,
         *,
         widens: bool = False,
-    ) -> SomeColumns:
-        """With compiled code."""
-        backend = CompiledBackend(columns.model, columns.cone, options.threads)
-        given = columns.model, columns.cone, backend, state, options, monitor
-        return cls(*given, columns=columns, widens=widens)
-
-    def __post_init__(self) -> None:
-        self._looked = np.inf
+    ) -> None:
+        """With compiled code. Where the run ``widens``, columns that are missing are told, instead
+        of ending it."""
+        model, cone = columns.model, columns.cone
+        backend = CompiledBackend(model, cone, options.threads)
+        super().__init__(model, cone, backend, state, options, monitor)
+        self.columns, self._widens = columns, widens
+        self._looked = self.gap_then = np.inf
         self.missing = np.zeros(0, dtype=np.int64)
 
     def follow(self, before: Bounds, now: Residuals) -> None:
@@ -266,7 +258,7 @@ class SomeColumns(Bounds):
             prices = duals.y + duals.lowest
             self._price(now, prices, self.options.gap)
             self.lower = max(self.lower, float(prices.sum() - self.lost))
-            if len(self.missing) and not self.widens:
+            if len(self.missing) and not self._widens:
                 self.given_up = f"{len(self.missing)} columns are missing"
             cone = columns.multipliers(state, duals)
         self.offered = iteration

@@ -127,7 +127,7 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
         warm = WarmStart(model, cone, options.start)
         if warm.applies():
             columns = ColumnSet(model, cone, warm.useful(options.threads), options.threads)
-            bounds: Bounds = SomeColumns.over(columns, warm.state(columns), options, monitor)
+            bounds: Bounds = SomeColumns(columns, warm.state(columns), options, monitor)
             yield TUNING.lost, Run(bounds)
     state = start(model, cone)
     if options.device:

@@ -124,7 +124,7 @@ class Narrowing:
         """Bounds of a run on ``active`` that goes on where ``bounds`` are."""
         columns = ColumnSet(self._model, self._cone, active, bounds.options.threads, left)
         state = replace(state, dense=first_dense(columns.model, self._cone))
-        result = SomeColumns.over(columns, state, bounds.options, bounds.monitor, widens=True)
+        result = SomeColumns(columns, state, bounds.options, bounds.monitor, widens=True)
         result.follow(bounds, now)
         some = f"{len(active):,} of {self._model.blocks:,} reports"
         bounds.monitor.report(f"going on with {some}: the others are hardly used")
