@@ -76,18 +76,15 @@ def require(schur: Schur | None) -> Floats:
     return schur.sums
 
 
-def part_of(backend: Backend, state: State) -> Conditioner:
-    """From the inverses' entries between the likeliest reports of each variable."""
+def part_of(backend: Backend, state: State, *, whole: bool) -> Conditioner:
+    """From the inverses, or their entries between the likeliest reports of each variable."""
     P, wanted = state.P, likely(state.P)
+    if whole:
+        return Preconditioner(require(backend.factor(state.rows)), P, 1.0, backend.threads)
     # what the other blocks would add to the diagonal, if inverses go with squared columns
     seen = np.where(wanted, P[:, :-1] ** 2, 0.0).sum(axis=0)
     grown = squares(P) / np.maximum(seen, _TINY)
     return Preconditioner(require(backend.factor(state.rows, wanted)), P, grown, backend.threads)
-
-
-def whole_of(backend: Backend, state: State) -> Conditioner:
-    """From the inverses."""
-    return Preconditioner(require(backend.factor(state.rows)), state.P, 1.0, backend.threads)
 
 
 class Preconditioner:

@@ -57,11 +57,12 @@ class Narrowing:
 
     def next(self, bounds: Bounds, now: Residuals) -> Bounds | None:
         """Bounds of the columns to go on with; None to go on as it is."""
+        active = self._all()
         if isinstance(bounds, SomeColumns):
+            active = bounds.columns.active
             bounds.look(now)
             if len(bounds.missing):
                 return self._widened_by(bounds, now)
-        active = bounds.columns.active if isinstance(bounds, SomeColumns) else self._all()
         used = self._in_use(bounds.state, active, now) | self._back[active]
         if used.sum() > TUNING.narrowed * len(active):
             return None

@@ -119,11 +119,11 @@ class _Iteration:
         state, dense = self._state, self._state.dense
         self._backend.corrector_rhs(None if first else self._weights, mu, self._buffer[:, 0])
         products = target((dense.u, dense.lam), (direction.u, direction.lam), mu, first)
-        own = np.where(dense.live, products, 0.0)
+        own = dense.live * products
         at, change = (state.sigma, state.nu), (direction.sigma, direction.nu)
         coupling = target(at, change, mu, first)
         sides = Sides(
-            dense=own / np.where(dense.live, dense.lam, 1.0),
+            dense=own / dense.divisor,
             dense_target=own,
             coupling_target=coupling,
         )
@@ -152,10 +152,9 @@ class _Iteration:
                 change = change + weight * getattr(corrector, name)
             return float((-change / at).max(initial=0.0))
 
-        lam = np.where(dense.live, dense.lam, 1.0)
         return (
             max(most("u", dense.u), most("sigma", state.sigma)),
-            max(most("lam", lam), most("nu", state.nu)),
+            max(most("lam", dense.divisor), most("nu", state.nu)),
         )
 
     def _move(self, d: Direction, step: Both) -> None:

@@ -28,7 +28,6 @@ from optmech.engines.structured.iterative import (
     pushed,
     require,
     squares,
-    whole_of,
 )
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, Rows
@@ -407,7 +406,7 @@ class SparseBackend(CompiledBackend):
 
     def conditioner(self, state: State, stage: int) -> Conditioner:
         if stage:
-            return whole_of(self, state) if stage == 2 else part_of(self, state)
+            return part_of(self, state, whole=stage == 2)
         require(self.factor(state.rows, NOTHING))
         # what all blocks began with; rows that joined come after these
         offset = state.rows.offset

@@ -108,7 +108,7 @@ def _shared_stationary(model: Model, nu: Floats) -> Floats:
 
 def _auxiliary_stationary(dense: DenseRows, wanted: Floats) -> Floats:
     """lam >= 0 with Bᵀlam = wanted in every block."""
-    lam = np.where(dense.live, np.maximum(dense.lam, 0.0), 0.0)
+    lam = np.maximum(dense.lam, 0.0) * dense.live
     for c in range(wanted.shape[1]):
         held = dense.B[:, :, c] != 0
         total = (dense.B[:, :, c] * lam).sum(axis=1)

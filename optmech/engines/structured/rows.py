@@ -254,6 +254,11 @@ class DenseRows:
         """Number of live rows."""
         return int(self.live.sum())
 
+    @property
+    def divisor(self) -> Floats:
+        """lam, and one in empty places."""
+        return np.where(self.live, self.lam, 1.0)
+
     def values(self, P: Floats, a: Floats) -> Floats:
         """Q v + B a, (blocks, K)."""
         return (self.Q @ P[:, :, None] + self.B @ a[:, :, None])[:, :, 0]

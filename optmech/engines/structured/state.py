@@ -92,7 +92,7 @@ def residuals(model: Model, backend: Backend, state: State) -> Residuals:
         dual=dual,
         auxiliary=auxiliary_cost(model, state.nu) - dense.on_auxiliaries(),
         shared=model.shared_cost + coupling.shared.T @ state.nu,
-        dense=np.where(dense.live, dense.values(state.P, state.a) - dense.u, 0.0),
+        dense=dense.live * (dense.values(state.P, state.a) - dense.u),
         sums=missing(model, state, state.P),
         primal=float(
             (model.cost * state.P).sum()
@@ -160,7 +160,7 @@ def _even_prices(dense: DenseRows, wanted: Floats) -> Floats:
         lam += np.where(held, share[:, None] / np.where(held, dense.B[:, :, c], 1.0), 0.0)
     ordinary = max(float(lam.max(initial=0.0)), 1e-3 * float(np.abs(wanted).max(initial=1.0)))
     lam = np.where(lam > 0, lam, 1e-3 * ordinary)
-    return np.where(dense.live, lam, 0.0)
+    return dense.live * lam
 
 
 def set_slacks(rows: Rows, P: Floats) -> None:

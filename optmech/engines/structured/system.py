@@ -138,7 +138,7 @@ class System:
         if places:
             own = own - (dense.Q @ h[:, :, None])[:, :, 0]
         auxiliary = np.broadcast_to(sides.auxiliary, state.a.shape)
-        small = np.hstack([np.where(dense.live, own, 0.0), auxiliary])
+        small = np.hstack([dense.live * own, auxiliary])
         inner = self._small.apply(small)
         right = np.zeros(m + len(coupling.rhs)) + sides.sums
         right[:m] -= h[:, :m].sum(axis=0)
@@ -150,7 +150,7 @@ class System:
             dy, dg = self._outer(right, sides.shared)
             if self._wide.size:
                 inner = inner - self._small.apply((dy @ self._wide).reshape(inner.shape))
-            dlam = np.where(dense.live, inner[:, :places], 0.0)
+            dlam = dense.live * inner[:, :places]
             self._push(h, dlam, dy)
         else:
             dy, pushed = self._sums.solve(right)
@@ -158,12 +158,11 @@ class System:
             # nothing else couples the blocks: both are empty
             dg, dlam = state.g, dense.lam
         dnu = -dy[m:]
-        lam = np.where(dense.live, dense.lam, 1.0)
         return Direction(
             P=h,
             a=inner[:, places:],
             g=dg,
-            u=np.where(dense.live, (sides.dense_target - dense.u * dlam) / lam, 0.0),
+            u=dense.live * (sides.dense_target - dense.u * dlam) / dense.divisor,
             sigma=(sides.coupling_target - state.sigma * dnu) / state.nu,
             y=dy[:m],
             nu=dnu,
@@ -174,7 +173,7 @@ class System:
         """The least change of the columns P, in the norm of the barrier, with which the row
         sums, dense rows and coupling rows hold again as far as they did with the state's own."""
         state, dense = self._state, self._state.dense
-        own = np.where(dense.live, dense.u - dense.values(P, state.a), 0.0)
+        own = dense.live * (dense.u - dense.values(P, state.a))
         sides = Sides(
             dense=own,
             dense_target=np.zeros_like(own),
@@ -216,7 +215,7 @@ class Small:
         dense = state.dense
         self._places = dense.u.shape[1]
         p = state.a.shape[1]
-        own = np.where(dense.live, dense.u / np.where(dense.live, dense.lam, 1.0), 1.0)
+        own = dense.u / dense.divisor
         if inverse_diagonal is None:
             self._root = _gram_root(dense.Q, V, own)
         else:
