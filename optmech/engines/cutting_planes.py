@@ -267,15 +267,9 @@ def _combined(kind: str, alpha: Floats, beta: Floats, share: Floats) -> Floats:
 
 def _joined(known: Floats, fresh: Floats, scale: float) -> Floats:
     """Both, in order, without fresh ones that are next to another."""
-    slopes = np.concatenate([known, fresh])
-    new = np.concatenate([np.zeros(len(known), dtype=bool), np.ones(len(fresh), dtype=bool)])
-    order = np.argsort(slopes, kind="stable")
-    slopes, new = slopes[order], new[order]
-    keep = np.ones(len(slopes), dtype=bool)
-    last = -np.inf
-    for k, (value, is_new) in enumerate(zip(slopes.tolist(), new.tolist(), strict=True)):
-        if is_new and value - last <= _SAME * (abs(value) + scale):
-            keep[k] = False
-        else:
-            last = value
-    return slopes[keep]
+    kept = [-math.inf]
+    both = [(slope, new) for new, own in enumerate((known, fresh)) for slope in own.tolist()]
+    for slope, new in sorted(both):
+        if not new or slope - kept[-1] > _SAME * (abs(slope) + scale):
+            kept.append(slope)
+    return np.array(kept[1:])

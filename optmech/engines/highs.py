@@ -184,8 +184,9 @@ def interior(lp: BlockLP, options: Options, monitor: Monitor) -> Interior | None
         return None
     bounded = np.flatnonzero(np.isneginf(flat.lower) & np.isfinite(flat.upper))
     size = lp.blocks * lp.block_size
-    index = np.arange(size)
-    places = index[(index % lp.block_size < lp.secrets) & (flat.upper_x[:size] > 0)]
+    # (O, S): the places of the matrix
+    order = np.arange(size).reshape(lp.blocks, lp.block_size)[:, : lp.secrets]
+    places = order[flat.upper_x[order] > 0]
     found = _solved(_deepened(flat, bounded, places, True), options, monitor)
     if found is None:
         return None
@@ -196,8 +197,8 @@ def interior(lp: BlockLP, options: Options, monitor: Monitor) -> Interior | None
     zero = np.ones(size, dtype=bool)
     zero[places[~empty]] = False
     whole = np.where(zero, 0.0, x)
-    # (S, O): the places of the matrix; then equations among these alone
-    order = index.reshape(lp.blocks, lp.block_size)[:, : lp.secrets].T
+    order = order.T
+    # equations among these alone
     others = np.setdiff1d(np.arange(flat.matrix.shape[1]), order)
     equations = flat.matrix[bounded[tight]]
     alone = abs(equations[:, others]).sum(axis=1) == 0
