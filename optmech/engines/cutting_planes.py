@@ -235,11 +235,11 @@ def refine(lp: BlockLP, slopes: list[list[Floats]], point: Point) -> bool:
         for k in range(len(part.unit)):
             p, q = np.maximum(point.z[part.p[k]], 0.0), np.maximum(point.z[part.q[k]], 0.0)
             price = weight[k] / part.unit[k]
-            combined = np.empty(0)
+            fresh = [_violated(part.kind, own[k], p, q, part.unit[k])]
             if price > 0:
-                combined = _combined(part.kind, alpha[k] / price, beta[k] / price, q / part.unit[k])
-            fresh = np.concatenate([_violated(part.kind, own[k], p, q, part.unit[k]), combined])
-            grown = _joined(own[k], fresh, float(np.sqrt(part.unit[k])))
+                prices = alpha[k] / price, beta[k] / price
+                fresh.append(_combined(part.kind, *prices, q / part.unit[k]))
+            grown = _joined(own[k], np.concatenate(fresh), float(np.sqrt(part.unit[k])))
             added |= len(grown) > len(own[k])
             own[k] = grown
     return added

@@ -208,13 +208,13 @@ def _completed(model: Model, cone: Cone, columns: Floats) -> tuple[Floats, float
     q = model.means(columns[:, :-1].sum(axis=0))
     if np.ptp(q) <= _ROUNDING * q.max():
         columns[:, :-1] /= q
-        return columns, float((model.cost * columns).sum())
-    t = max(float(q.max()), cone.least_constant(q)) * (1 + 1e-15)
-    missing = t - q
-    price = model.cost[:, :-1] @ missing
-    cheapest = int(np.where(model.allowed.all(axis=1), price, np.inf).argmin())
-    columns[cheapest, :-1] += missing
-    columns /= t
+    else:
+        t = max(float(q.max()), cone.least_constant(q)) * (1 + 1e-15)
+        missing = t - q
+        price = model.cost[:, :-1] @ missing
+        cheapest = np.where(model.allowed.all(axis=1), price, np.inf).argmin()
+        columns[cheapest, :-1] += missing
+        columns /= t
     return columns, float((model.cost * columns).sum())
 
 

@@ -301,10 +301,11 @@ def scaled_solver(matrix: Floats) -> Any:
     root = lower_inverse(_factor(scaled, 1e-6)[None])[0]
 
     def solve(right: Floats) -> Floats:
-        rhs = right * (scale if right.ndim == 1 else scale[:, None])
+        own = scale if right.ndim == 1 else scale[:, None]
+        rhs = right * own
         x = root.T @ (root @ rhs)
         for _ in range(_REFINEMENTS):
             x += root.T @ (root @ (rhs - scaled @ x))
-        return np.asarray(x * (scale if right.ndim == 1 else scale[:, None]))
+        return np.asarray(x * own)
 
     return solve
