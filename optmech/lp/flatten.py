@@ -53,8 +53,9 @@ class FlatLP:
             (np.maximum(own, 0.0), (self.pair_of_row, self.block_of_row)),
             shape=(len(lp.cone), lp.blocks),
         )
-        parts = zip(others, (*lp.local, *lp.links), strict=True)
-        signed = [part if rows.equal else np.maximum(part, 0.0) for part, rows in parts]
+        equal = [*(rows.equal for rows in lp.local), *(link.equal for link in lp.links)]
+        parts = zip(others, equal, strict=True)
+        signed = [part if same else np.maximum(part, 0.0) for part, same in parts]
         count = len(lp.local)
         z = x[:size].reshape(lp.blocks, lp.block_size).T
         if lp.held is not None:

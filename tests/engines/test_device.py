@@ -20,9 +20,8 @@ from optmech.cli.main import main
 from optmech.engines.structured import array_backend
 from optmech.engines.structured.array_backend import ArrayBackend
 from optmech.engines.structured.arrays import Arrays, from_numpy, on_host, open_device
-from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.model import Model, build
-from optmech.engines.structured.rows import Cone, Rows, add_rows, first_rows, make_cone
+from optmech.engines.structured.rows import Backend, Cone, Rows, add_rows, first_rows, make_cone
 from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile
 

@@ -15,9 +15,8 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.arrays import Bools, Floats, Ints
 from optmech.engines.structured.arrays import Array, Arrays
-from optmech.engines.structured.backend import RIDGES, Affine, Both, Schur, target
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.rows import Cone, Rows
+from optmech.engines.structured.rows import RIDGES, Affine, Both, Cone, Rows, Schur, target
 
 _PANEL = 128
 _DENSE = 6
@@ -135,7 +134,7 @@ class _Held:
 
 
 class ArrayBackend:
-    """See ``backend.Backend``. Inverse factors are kept between solves."""
+    """See ``rows.Backend``. Inverse factors are kept between solves."""
 
     correctors = (8, 0.01)
     parts = False

@@ -22,14 +22,13 @@ from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.edges import Edges
 from optmech.engines.base import EngineResult, Options, Progress
 from optmech.engines.structured import sparse
-from optmech.engines.structured.backend import NOTHING, Schur
 from optmech.engines.structured.iterative import Conditioner, require
 from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.numba_backend import SparseBackend
 from optmech.engines.structured.points import Duals
-from optmech.engines.structured.rows import Rows, make_dense
+from optmech.engines.structured.rows import NOTHING, Rows, Schur
 from optmech.engines.structured.run import Bounds, Run
-from optmech.engines.structured.state import State, set_slacks
+from optmech.engines.structured.state import State, make_dense, set_slacks
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP, PairCone
 
@@ -59,7 +58,7 @@ class EdgeCone:
 
 
 class EdgeBackend(SparseBackend):
-    """See ``backend.Backend``: no pair joins later, and majorants follow the edges."""
+    """See ``rows.Backend``: no pair joins later, and majorants follow the edges."""
 
     stages = range(1)
     roughest = TUNING.iterated_to_edges

@@ -16,10 +16,9 @@ from optmech.base import memory
 from optmech.base.machine import has_numba
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome, program_bytes
 from optmech.engines.structured import model as shape
-from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.rows import Cone, make_cone
+from optmech.engines.structured.rows import Backend, Cone, make_cone
 from optmech.engines.structured.run import Bounds, Run
 from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING

@@ -15,8 +15,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from optmech.base.arrays import Bools, Floats
-from optmech.engines.structured.backend import NOTHING, Backend, Schur
 from optmech.engines.structured.model import Model
+from optmech.engines.structured.rows import NOTHING, Backend, Schur
 from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
 

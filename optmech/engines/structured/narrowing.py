@@ -28,9 +28,9 @@ from optmech.engines.structured.columns import (
 )
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.rows import Cone, Rows, add_rows, distinct, first_dense, first_rows
+from optmech.engines.structured.rows import Cone, Rows, add_rows, distinct, first_rows
 from optmech.engines.structured.run import Bounds
-from optmech.engines.structured.state import Residuals, State, set_slacks
+from optmech.engines.structured.state import Residuals, State, first_dense, set_slacks
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import Start
 

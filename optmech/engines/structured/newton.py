@@ -7,9 +7,9 @@ from typing import cast
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.engines.structured.backend import Backend, Both, target
 from optmech.engines.structured.iterative import Earlier, Parts, SumsSolver, accuracy
 from optmech.engines.structured.model import Model
+from optmech.engines.structured.rows import Backend, Both, target
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System
 from optmech.engines.structured.tuning import TUNING

@@ -12,7 +12,6 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from optmech.base.arrays import Bools, Floats, Ints, begins
 from optmech.engines.structured import blas, factoring, kernels, sparse
-from optmech.engines.structured.backend import NOTHING, RIDGES, Affine, Both, Schur
 from optmech.engines.structured.factoring import (
     CouplingEntries,
     Factors,
@@ -30,7 +29,7 @@ from optmech.engines.structured.iterative import (
     squares,
 )
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.rows import Cone, Rows
+from optmech.engines.structured.rows import NOTHING, RIDGES, Affine, Both, Cone, Rows, Schur
 from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
 
@@ -139,7 +138,7 @@ class Workers:
 
 
 class CompiledBackend:
-    """See ``backend.Backend``. Factors are kept between solves."""
+    """See ``rows.Backend``. Factors are kept between solves."""
 
     parts = False
     correctors = (8, 0.01)
@@ -305,7 +304,7 @@ class Field:
 
 class SparseBackend(CompiledBackend):
     """For programs of pairs and row sums alone, whose blocks are large and hold few pairs a
-    variable; see ``backend.Backend``."""
+    variable; see ``rows.Backend``."""
 
     parts = True
     stages = range(3)  # the field of the pairs at first, a part of the matrix, and all of it

@@ -44,11 +44,10 @@ import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
-from optmech.engines.structured.backend import NOTHING, Backend
 from optmech.engines.structured.model import FAR, Model
 from optmech.engines.structured.newton import BreakdownError, factored
-from optmech.engines.structured.rows import Cone, DenseRows
-from optmech.engines.structured.state import State, auxiliary_cost, reduced_cost
+from optmech.engines.structured.rows import NOTHING, Backend, Cone
+from optmech.engines.structured.state import DenseRows, State, auxiliary_cost, reduced_cost
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP, Point

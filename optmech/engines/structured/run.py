@@ -10,13 +10,12 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
-from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.iterative import Earlier
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.newton import BreakdownError, factored, iterate
 from optmech.engines.structured.points import Duals, majorants, mechanism, point, restored
-from optmech.engines.structured.rows import Cone, Rows, add_dense, add_rows, worst
-from optmech.engines.structured.state import Residuals, State, residuals
+from optmech.engines.structured.rows import Backend, Cone, Rows, add_rows, worst
+from optmech.engines.structured.state import Residuals, State, add_dense, residuals
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
 

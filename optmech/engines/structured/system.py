@@ -20,9 +20,9 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.engines.structured.arrays import lower_inverse
-from optmech.engines.structured.backend import Backend, Schur
 from optmech.engines.structured.iterative import Earlier, SumsSolver
 from optmech.engines.structured.model import Model
+from optmech.engines.structured.rows import Backend, Schur
 from optmech.engines.structured.state import State, missing
 
 _REFINEMENTS = 2
