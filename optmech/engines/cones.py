@@ -311,14 +311,12 @@ class _State:
         product = -circle(system.scaled, system.scaled)
         own = -linked.s * linked.v
         first = system.direction(1.0, product, own)
-        long = min(first.longest(self, primal=True), first.longest(self, primal=False), 1.0)
-        centre = (1 - long) ** 3
+        centre = (1 - min(*first.longest(self), 1.0)) ** 3
         product -= circle(system.unscale(first.s), system.scale(first.z))
         product[..., 0] += centre * mu
         own = own + centre * mu - first.slack * first.price
         step = system.direction(1 - centre, product, own)
-        primal = min(1.0, _STEP * step.longest(self, primal=True))
-        other = min(1.0, _STEP * step.longest(self, primal=False))
+        primal, other = (min(1.0, _STEP * length) for length in step.longest(self))
         # rounding grows with the weights: what it left of the dual equations is taken out
         wanted = (1 - other * (1 - centre)) * self.dual
         wanted_free = (1 - other * (1 - centre)) * linked.dual
@@ -351,12 +349,10 @@ class _Direction:
     slack: Floats
     price: Floats
 
-    def longest(self, state: _State, *, primal: bool) -> float:
-        """The longest step that stays inside, at most 1e8."""
-        linked = state.linked
-        if primal:
-            return min(longest(state.s, self.s), ahead(linked.s, self.slack))
-        return min(longest(state.z, self.z), ahead(linked.v, self.price))
+    def longest(self, state: _State) -> tuple[float, float]:
+        """The longest steps of slacks and of multipliers that stay inside, at most 1e8."""
+        primal = min(longest(state.s, self.s), ahead(state.linked.s, self.slack))
+        return primal, min(longest(state.z, self.z), ahead(state.linked.v, self.price))
 
 
 class _System:

@@ -94,13 +94,6 @@ class Factors(NamedTuple):
     """(blocks,): 1 where a matrix was not positive definite."""
 
 
-class CouplingEntries(NamedTuple):
-    """Row l across blocks has value[l, o] at variable[l] of block o; variable m is none."""
-
-    variable: Ints
-    value: Floats
-
-
 class Totals(NamedTuple):
     """What every part adds up over its blocks (see ``backend.Schur``), the first dimension."""
 
@@ -329,11 +322,10 @@ def _add_inverse(lapack, block, R, below, G, total, inverse, whole, info):
 
 
 @part
-def _add_coupling(o, place, coupling, inverse, mixed, squared):
+def _add_coupling(o, place, variable, value, inverse, mixed, squared):
     """Add what the coupling rows make of block o's ``inverse``: their products with it, and with
     each other through it."""
     m = len(place)
-    variable, value = coupling.variable, coupling.value
     for q in range(len(variable)):
         v = value[q, o]
         if variable[q] == m or v == 0.0:
@@ -346,8 +338,9 @@ def _add_coupling(o, place, coupling, inverse, mixed, squared):
 
 
 @jit
-def factor(t, nt, lapack, rows, panels, factors, coupling, alone, totals):
-    """Factor every block and, unless ``alone``, add up its inverse in ``totals``."""
+def factor(t, nt, lapack, rows, panels, factors, variable, value, alone, totals):
+    """Factor every block and, unless ``alone``, add up its inverse in ``totals``. Row l across
+    blocks has value[l, o] at variable[l] of block o; variable m is none."""
     blocks, m = factors.scale.shape
     widest = 0
     for o in range(t, blocks, nt):
@@ -355,7 +348,7 @@ def factor(t, nt, lapack, rows, panels, factors, coupling, alone, totals):
     R, below, G = np.empty(widest * m), np.empty(widest * m), np.empty(widest * m)
     panel_of, start = np.empty(m, np.int64), np.empty(m + 1, np.int64)
     info = np.zeros(1, np.int32)
-    whole = len(coupling.variable) > 0
+    whole = len(variable) > 0
     totals.sums[t] = 0.0
     totals.mixed[t] = 0.0
     totals.coupling[t] = 0.0
@@ -367,7 +360,8 @@ def factor(t, nt, lapack, rows, panels, factors, coupling, alone, totals):
             continue
         total, inverse = totals.sums[t, panels.order[o]], totals.inverse[t]
         _add_inverse(lapack, block, R, below, G, total, inverse, whole, info)
-        _add_coupling(o, block.position, coupling, inverse, totals.mixed[t], totals.coupling[t])
+        mixed, coupling = totals.mixed[t], totals.coupling[t]
+        _add_coupling(o, block.position, variable, value, inverse, mixed, coupling)
 
 
 @sums

@@ -13,7 +13,6 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from optmech.base.arrays import Bools, Floats, Ints, begins
 from optmech.engines.structured import blas, factoring, kernels, sparse
 from optmech.engines.structured.factoring import (
-    CouplingEntries,
     Factors,
     PairRows,
     Panels,
@@ -164,7 +163,7 @@ class CompiledBackend:
             ridge=np.full(blocks, RIDGES[0]),
             failed=np.zeros(blocks, dtype=np.int64),
         )
-        self._coupling = CouplingEntries(coupling.variable, coupling.value)
+        self._coupling = coupling
         rows = len(coupling.rhs)
         self._totals = Totals(
             sums=np.zeros((nt, len(position), m, m)),
@@ -187,7 +186,8 @@ class CompiledBackend:
     def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
         alone = wanted is not None and not wanted.any()
         panels, totals = self._panels, self._totals
-        given = panels, self._factors, self._coupling, alone, totals
+        rows_across = self._coupling.variable, self._coupling.value
+        given = panels, self._factors, *rows_across, alone, totals
         if not self._factored(rows, factoring.factor, *given, parts=len(totals.sums)):
             return None
         total = np.zeros(totals.sums.shape[2:])
