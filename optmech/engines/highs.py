@@ -62,8 +62,8 @@ class HighsEngine:
         session = HighsSession(flat, options)
         outcome, message, doubted = Outcome.FAILED, "no method was tried", False
         for settings in attempts(options, held=lp.held is not None):
-            again = settings.get("presolve") == "off"
-            if again and not doubted:
+            presolve = settings.get("presolve")
+            if presolve == "off" and not doubted:
                 break
             label = settings["solver"]
             monitor.report(
@@ -71,7 +71,7 @@ class HighsEngine:
             )
             status = session.solve(settings, monitor)
             message = f"HiGHS {label}: {status}"
-            if status in INFEASIBLE and lp.held is not None and not again:
+            if status in INFEASIBLE and presolve == "choose":
                 doubted = True
                 continue
             if status in INFEASIBLE:

@@ -154,7 +154,6 @@ def build(lp: BlockLP, *, table: bool = True) -> Model:
     pool, sides = _pool(lp, merge)
     coupling, limits = _coupling(lp, class_of, merge)
     rows = [averages(lp, link) for link in lp.links if link.equal]
-    extra = len(limits)
     return Model(
         lp=lp,
         class_of=class_of,
@@ -165,8 +164,8 @@ def build(lp: BlockLP, *, table: bool = True) -> Model:
         pair=pair,
         allowed=_allowed(lp, merge, ratio),
         pool=_padded(pool),
-        sides=np.hstack([sides, np.zeros((len(sides), extra))]),
-        auxiliary_cost=np.hstack([lp.cost[lp.secrets :].T, np.zeros((lp.blocks, extra))]),
+        sides=_padded(sides, len(limits)),
+        auxiliary_cost=_padded(lp.cost[lp.secrets :].T, len(limits)),
         shared_cost=lp.shared_cost,
         coupling=coupling,
         limits=_padded(limits),
@@ -174,10 +173,11 @@ def build(lp: BlockLP, *, table: bool = True) -> Model:
     )
 
 
-def _padded(rows: Floats) -> Floats:
-    """One more column, of zeros."""
-    wide = np.zeros((*rows.shape[:-1], rows.shape[-1] + 1))
-    wide[..., :-1] = rows
+def _padded(rows: Floats, more: int = 1) -> Floats:
+    """With more columns, of zeros."""
+    *others, width = rows.shape
+    wide = np.zeros((*others, width + more))
+    wide[..., :width] = rows
     return wide
 
 

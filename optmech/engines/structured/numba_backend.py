@@ -280,10 +280,7 @@ class Field:
     updated = True
     lasting = TUNING.lasting_edges
 
-    def __init__(
-        self, order: Ints, body: sp.csc_array, spread: Floats, P: Floats, most: int
-    ) -> None:
-        self._order = order
+    def __init__(self, body: sp.csc_array, spread: Floats, P: Floats, most: int) -> None:
         self._body = sp.csr_array(body)
         self._across = sp.csr_array(body.T)
         self._spread, self._squares = spread, squares(P)
@@ -294,10 +291,8 @@ class Field:
         scale = moved_by(self._squares, P)
 
         def inverse(residual: Floats) -> Floats:
-            inner = self._across @ (residual * scale)[self._order]
-            out = np.empty_like(residual)
-            out[self._order] = self._body @ (inner / self._spread)
-            return np.asarray(out * scale, np.float64)
+            inner = self._across @ (residual * scale) / self._spread
+            return np.asarray((self._body @ inner) * scale, np.float64)
 
         return inverse
 
@@ -426,8 +421,10 @@ class SparseBackend(CompiledBackend):
         self._each(sparse.regressed, self._address, *given, weight, spread)
         if not np.isfinite(weight).all():
             raise np.linalg.LinAlgError("the sum of the inverses has no regressions")
-        body = sp.csc_array((weight, index, column), shape=(len(spread), len(spread)))
-        return Field(np.argsort(factors.position[0]), body, spread, P, most)
+        # regressions in their order, of variables as they are given
+        regressed = np.argsort(factors.position[0])[index]
+        body = sp.csc_array((weight, regressed, column), shape=(len(spread), len(spread)))
+        return Field(body, spread, P, most)
 
     def summed(self, y: Floats, rough: bool) -> Floats:
         own = pushed(self, y, (len(self._factors.parent), len(y) + 1))

@@ -326,7 +326,7 @@ def add_dense(dense: DenseRows, model: Model, P: Floats, a: Floats, mu: float) -
     floor += 0.01 * np.maximum(-(grown.B @ a[:, :, None])[:, :, 0], 0)
     grown.u = np.where(fresh, np.maximum(slack, np.maximum(floor, 1e-300)), u)
     grown.u[~grown.live] = 1.0
-    largest = np.max(lam, axis=1, keepdims=True, initial=0.0, where=~np.isnan(lam))
+    largest = np.nan_to_num(lam).max(axis=1, keepdims=True, initial=0.0)
     ceiling = np.where(largest > 0, largest, np.inf)
     grown.lam = np.where(fresh, np.minimum(mu / grown.u, ceiling), lam)
     grown.lam[~grown.live] = 0.0
