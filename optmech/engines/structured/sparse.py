@@ -65,7 +65,6 @@ class Room(NamedTuple):
     start: Ints
     other: Short
     number: Ints
-    weight: Floats
     first: Ints
     head: Short
     later: Short
@@ -80,7 +79,6 @@ def _room(rows, m):
         np.empty(m + 1, np.int64),
         np.empty(most, np.int32),
         np.empty(most, np.int64),
-        np.empty(most),
         np.empty(m, np.int64),
         np.empty(m, np.int32),
         np.empty(m, np.int32),
@@ -173,15 +171,13 @@ def _factored(o, rows, place, scale, ridge, L, room):
     _by_place(o, rows, place, False, room)
     m = len(place)
     start, head, later, work = room.start, room.head, room.later, room.work
-    for p in range(start[m]):
-        room.weight[p] = scaled_entry(room.number[p], rows, place, scale)
     column, index, value = L
     head[:] = -1
     work[:] = 0.0
     for k in range(m):
         work[k] = 1.0 + ridge
         for p in range(start[k], start[k + 1]):
-            work[room.other[p]] += room.weight[p]
+            work[room.other[p]] += scaled_entry(room.number[p], rows, place, scale)
         j = head[k]
         while j != -1:  # the columns whose next row is k
             after = later[j]
