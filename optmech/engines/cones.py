@@ -158,7 +158,7 @@ class ConeProgram:
     middles: Floats
     """Where the elements are, (T, 2)."""
     count: int
-    """Of unknowns a report."""
+    """How many unknowns a report has."""
 
     @classmethod
     def of(cls, mesh: Mesh, epsilon: float) -> ConeProgram:
@@ -339,7 +339,7 @@ class _State:
 
 @record
 class _Direction:
-    """Of all unknowns; those of rows across the reports are empty where there are none."""
+    """A change of all unknowns; those of rows across the reports are empty where there are none."""
 
     p: Floats
     y: Floats

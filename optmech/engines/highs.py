@@ -25,7 +25,7 @@ from optmech.lp.highs import highs_model, run_highs
 
 _BYTES_PER_NONZERO = 120
 _ITERATIONS = 1_000
-"""Of the interior-point method; HiGHS has no limit of its own and sometimes goes round for ever."""
+"""Steps of the interior-point method; HiGHS has no limit of its own and sometimes never ends."""
 NOT_LINEAR = "divergence constraints are not linear"
 _SINGLE: dict[str, dict[str, object]] = {
     "ipm": {"solver": "ipx", "run_crossover": "off"},

@@ -18,7 +18,7 @@ from optmech.lp.place_rows import Links
 _ROWS = 32
 """Rows whose solutions are held at a time."""
 _LEAST = 0.1
-"""Of the slack at the start, in units of a row."""
+"""The least slack at the start, in units of a row."""
 
 
 class Linked:

@@ -30,7 +30,7 @@ from optmech.base.read_only import record
 _LEAF = 12
 """Linear triangles that are put together before anything is eliminated."""
 _ANGLES = np.pi / 4 * np.arange(4)
-"""Of the cuts that are tried."""
+"""Directions of the cuts that are tried."""
 
 
 @record
@@ -64,7 +64,7 @@ class Fronts:
         self._divide(np.arange(len(control)))
 
     def _sizes(self, reports: int) -> Floats:
-        """Of every part, how many unknowns are eliminated and how many handed on, (2, parts)."""
+        """How many unknowns of every part are eliminated, and how many handed on, (2, parts)."""
         sizes = [(len(part.eliminated), len(part.border)) for part in self.parts]
         return (reports - 1.0) * np.array(sizes).T
 
@@ -79,7 +79,7 @@ class Fronts:
         return 8.0 * float(inner @ (inner + outer))
 
     def factor(self, local: Floats, pivots: Ints) -> FrontFactor:
-        """Of Σ_t of ``local`` (O, T, n, n); ``pivots`` (N,) are the reports that are not unknowns.
+        """Factor Σ_t of ``local`` (O, T, n, n); the reports ``pivots`` (N,) are no unknowns.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class FrontFactor:
         return front.reshape(size * width, size * width)
 
     def _leaf(self, part: Part, points: Ints, local: Floats) -> Floats:
-        """Of some triangles, with the pivots' unknowns taken out."""
+        """The front of some triangles, with the pivots' unknowns taken out."""
         size, width = len(points), self._width
         own = np.zeros((len(local), size, size))
         every = _places(points, self._fronts.control[part.triangles])

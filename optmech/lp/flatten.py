@@ -1,4 +1,4 @@
-"""A BlockLP as one sparse matrix, its rows scaled, and the way back for the duals."""
+"""A BlockLP as one sparse matrix, its rows scaled, and its points in the shapes of the program."""
 
 from dataclasses import replace
 

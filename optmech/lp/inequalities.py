@@ -184,7 +184,7 @@ def _nothing(point: Point) -> None:
 
 
 def _objective(given: Inequalities, lp: Assembly) -> Callable[[Point], Floats | None]:
-    """Add what is minimised; the way back to its multipliers."""
+    """Add what is minimised, and say how to read its multipliers."""
     statement = given.statement
     if statement.objective == "expected_loss":
         lp.cost = statement.cost

@@ -283,7 +283,7 @@ class SomeColumns(Bounds):
 
 
 def part(model: Model, active: Ints) -> Model:
-    """The same program with some of its blocks only."""
+    """A program with some of its blocks only."""
     return replace(
         model,
         lp=model.lp.with_blocks(active),

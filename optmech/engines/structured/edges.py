@@ -33,7 +33,7 @@ from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP, PairCone
 
 _RIDGE = 1e-2
-"""Of the system that the first multipliers solve, as bipartite graphs have a singular one."""
+"""The ridge of what the first multipliers solve, as bipartite graphs have a singular system."""
 
 
 class EdgeMonitor(Progress, Protocol):

@@ -135,7 +135,7 @@ def move(t, nt, rows, wp, wd, ap, ad):
 
 @jit
 def violations(t, nt, rows, later, P, level, by_i, by_j):
-    """Of the pairs that a block does not hold the one with the largest v_i e^-r / v_j above
+    """Find, of the pairs that a block does not hold, the one with the largest v_i e^-r / v_j above
     ``level``, for every (block, i): by_i, and every (block, j): by_j; -1 where there is none."""
     blocks, width = P.shape
     m = width - 1

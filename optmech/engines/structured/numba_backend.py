@@ -44,7 +44,7 @@ end the order of the short ones leads to three times the entries."""
 _PARTS = 8
 """Parts that blocks are dealt out in; more where there are more threads."""
 _SUMMED = 4
-"""The same where inverses are added up: every part has a matrix of its own to add them to."""
+"""Parts where inverses are added up: every one has a matrix of its own to add them to."""
 
 
 def candidates(cone: Cone) -> tuple[Ints, Ints]:

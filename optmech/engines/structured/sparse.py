@@ -73,7 +73,7 @@ class Room(NamedTuple):
 
 @part
 def _room(rows, m):
-    """As much as the block with the most rows needs."""
+    """Room for the block with the most rows."""
     most = np.diff(rows.offset).max()
     return Room(
         np.empty(m + 1, np.int64),
@@ -88,7 +88,7 @@ def _room(rows, m):
 
 @part
 def _columns(o, sparse):
-    """Of block o's factor: where columns begin, rows and values."""
+    """Where the columns of block o's factor begin, and their rows and values."""
     own = slice(sparse.base[o], sparse.base[o + 1])
     return sparse.column[o], sparse.row[own], sparse.value[own]
 
