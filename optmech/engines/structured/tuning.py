@@ -82,8 +82,8 @@ class Tuning:
     """Variables from which on there is a field of the pairs that all blocks begin with: at 2,000 a
     part of the matrix takes no longer than the gradients that it saves."""
     most_by_field: float = 0.012
-    """Gradients for each variable after which the field of the pairs that blocks begin with is given
-    up: the next better one takes as long as 200 gradients at 5,000 crossings of Rome."""
+    """Gradients for each variable after which the field of the first pairs is given up: the next
+    better one takes as long as 200 gradients at 5,000 crossings of Rome."""
 
     direction_entries: int = 1 << 24
     """Entries of the directions that are kept of an iterate's gradients, and of their images ..."""
