@@ -177,9 +177,9 @@ class ConeProgram:
     def memory(self, reports: int) -> float:
         """About the bytes that a solution takes."""
         # cones of three numbers, their scalings, products and weighted rows; and the factor
-        each = int(self.control.shape[1])
-        size = float(self.rows[:, :, 0, 0].size)
-        return 8.0 * size * reports * (80 + 8 * each) + self.equations(reports).memory(reports)
+        elements, each, _, unknowns = self.rows.shape
+        size = 8.0 * elements * each * reports * (80 + 8 * unknowns)
+        return size + self.equations(reports).memory(reports)
 
 
 def solve(

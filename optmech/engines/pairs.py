@@ -34,10 +34,10 @@ def near_pairs(log_ratio: Floats) -> Ints:
     nearest = np.argpartition(own, most - 1, axis=1)[:, :most]
     first = np.take_along_axis(own, nearest, axis=1)
     kept = np.zeros((count, count), dtype=bool)
-    for i in range(count):
-        over = first[i][:, None] + own[nearest[i][:, None], nearest[i]]
-        needed = first[i] < (1 - _REDUNDANT) * over.min(axis=0)
-        kept[i, nearest[i][needed & np.isfinite(first[i])]] = True
+    for i, (near, length) in enumerate(zip(nearest, first, strict=True)):
+        over = length[:, None] + own[near[:, None], near]
+        needed = length < (1 - _REDUNDANT) * over.min(axis=0)
+        kept[i, near[needed & np.isfinite(length)]] = True
     found = np.argwhere(np.triu(linked(kept | kept.T, own)))
     return found[log_ratio[found[:, 0], found[:, 1]] < _FAR]
 

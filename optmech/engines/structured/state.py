@@ -290,8 +290,8 @@ def make_dense(model: Model, index: Ints) -> DenseRows:
     """Coefficients for given row numbers (blocks, K)."""
     blocks, places = index.shape
     width = model.variables + 1
-    pool = np.vstack([model.pool, np.zeros((1, width))])
-    sides = np.vstack([model.sides, np.zeros((1, model.sides.shape[1]))])
+    pool = np.vstack([model.pool, np.zeros(width)])
+    sides = np.vstack([model.sides, np.zeros(model.sides.shape[1])])
     empty = len(model.pool)
     limits = len(model.limits)
     live = index != -1 - limits
