@@ -73,8 +73,8 @@ def profile(data: Path, size: int) -> Found:
 
     import optmech as om
     from optmech.engines.structured import newton, run
-    from optmech.engines.structured.compiled import SparseBackend
     from optmech.engines.structured.iterative import Preconditioner
+    from optmech.engines.structured.numba_backend import SparseBackend
 
     problem = rome(data, size)
     timed = Timed()
@@ -82,7 +82,7 @@ def profile(data: Path, size: int) -> Found:
         timed.wrap(SparseBackend, name, f"blocks: {name}")
     timed.wrap(Preconditioner, "__init__", "preconditioner: factor")
     timed.wrap(Preconditioner, "apply", "preconditioner: solve")
-    timed.wrap(run.AllColumns, "offer", "offer")
+    timed.wrap(run.Bounds, "offer", "offer")
     timed.wrap(newton._Iteration, "run", "iteration: rest")
     timed.wrap(run.Run, "finish", "rest of the engine")
     begun = time.process_time()

@@ -56,13 +56,8 @@ class EngineResult:
     statistics: Mapping[str, float | int | str] = field(default_factory=dict)
 
 
-class Monitor(Protocol):
-    """The engine's only way to the outside."""
-
-    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        """Offer a point of the program that the engine was given. The primal part is repaired
-        and checked, the dual part evaluated as a lower bound; either may be left out. Returns
-        the best relative gap so far (inf while there is none)."""
+class Progress(Protocol):
+    """What a search asks and tells on its way."""
 
     def should_stop(self) -> bool:
         """True after an interrupt, at the time limit, or when the asked gap is reached."""
@@ -72,6 +67,15 @@ class Monitor(Protocol):
 
     def report(self, text: str) -> None:
         """Show a short line of progress (standard error, or wherever the caller wants it)."""
+
+
+class Monitor(Progress, Protocol):
+    """The engine's only way to the outside."""
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        """Offer a point of the program that the engine was given. The primal part is repaired
+        and checked, the dual part evaluated as a lower bound; either may be left out. Returns
+        the best relative gap so far (inf while there is none)."""
 
 
 class Engine(Protocol):

@@ -17,6 +17,7 @@ from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.exact.ratios.generators import generator
 from optmech.lp.blocks import BlockLP, Informed, Point
 
+_KL = generator("kl")
 _ROUNDS = 80
 _STEPS = 4000
 _FIRST, _ENOUGH = 1e-6, 1e-12
@@ -114,7 +115,7 @@ class _Program:
     def _rate(self, matrix: Floats) -> float:
         own = matrix[self.used]
         common = np.broadcast_to(self.prior @ own, own.shape)
-        return float(self.prior @ generator("kl").terms(own, common).sum(axis=1))
+        return float(self.prior @ _KL.terms(own, common).sum(axis=1))
 
     def next(
         self, at: float, low: float, high: float, sides: dict[bool, _Optimum], found: _Optimum
@@ -124,9 +125,7 @@ class _Program:
             self.stride *= 2
             step = self.stride if found.rate > self.maximum else -self.stride
             return min(max(at + step, -_WIDEST), _WIDEST)
-        above, below = (
-            np.log(max(side.rate, 1e-300) / self.maximum) for side in (sides[True], sides[False])
-        )
+        above, below = (np.log(max(sides[k].rate, 1e-300) / self.maximum) for k in (True, False))
         share = above / (above - below) if above > below else 0.5
         width = high - low
         inside = min(max(share, 0.02), 0.98)
@@ -143,22 +142,20 @@ class _Program:
         lp, part = self.lp, self.lp.perspectives[0]
         z = np.zeros((lp.block_size, lp.blocks))
         z[: lp.secrets] = matrix
-        common = self.prior @ matrix[self.used]
-        z[self.informed.common] = common
-        z[part.p], z[part.q] = matrix[self.used], common
-        terms = generator("kl").terms(matrix[self.used], np.broadcast_to(common, z[part.p].shape))
+        z[part.p] = matrix[self.used]
+        z[self.informed.common] = z[part.q] = self.prior @ z[part.p]
+        terms = _KL.terms(z[part.p], z[part.q])
         z[part.w] = terms / part.unit[:, None]
         weight = found.price * self.prior
-        slope = generator("kl").cut(found.slope)
+        slope = _KL.cut(found.slope)
         local = [np.zeros((rows.matrix.shape[0], lp.blocks)) for rows in lp.local]
         local[part.left] = -slope * weight[:, None]
-        local[part.right] = -generator("kl").intercept(slope) * weight[:, None]
+        local[part.right] = -_KL.intercept(slope) * weight[:, None]
         links = [np.zeros(len(link.rhs)) for link in lp.links]
         links[part.total] = weight * part.unit
         links[self.informed.limit] = np.array([found.price * self.maximum])
-        shared = terms.sum(axis=1) / part.unit
         none = sp.csr_array((len(lp.cone), lp.blocks))
-        return Point(z, shared, none, tuple(local), tuple(links))
+        return Point(z, z[part.w].sum(axis=1), none, tuple(local), tuple(links))
 
     def _between(self, inside: Floats, outside: Floats) -> Floats:
         """The rate is convex on the way from one mechanism to the other: bisection."""

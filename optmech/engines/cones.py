@@ -158,7 +158,7 @@ class ConeProgram:
     middles: Floats
     """Where the elements are, (T, 2)."""
     count: int
-    """Of unknowns a report."""
+    """How many unknowns a report has."""
 
     @classmethod
     def of(cls, mesh: Mesh, epsilon: float) -> ConeProgram:
@@ -177,9 +177,9 @@ class ConeProgram:
     def memory(self, reports: int) -> float:
         """About the bytes that a solution takes."""
         # cones of three numbers, their scalings, products and weighted rows; and the factor
-        each = int(self.control.shape[1])
-        size = float(self.rows[:, :, 0, 0].size)
-        return 8.0 * size * reports * (80 + 8 * each) + self.equations(reports).memory(reports)
+        elements, each, _, unknowns = self.rows.shape
+        size = 8.0 * elements * each * reports * (80 + 8 * unknowns)
+        return size + self.equations(reports).memory(reports)
 
 
 def solve(
@@ -234,7 +234,7 @@ class _State:
         reports, count = costs.shape
         self.equations = program.equations(reports)
         elements, each, _, unknowns = self.rows.shape
-        self._flat = self.rows.reshape(elements, 3 * each, unknowns)
+        self._flat = self.rows.reshape(elements, -1, unknowns)
         size = self.control.size
         entries = np.ones(size), self.control.ravel(), np.arange(size + 1)
         self._spread = sp.csr_array(entries, shape=(size, count)).T.tocsr()
@@ -243,13 +243,14 @@ class _State:
             self.p = start.T / start.sum(axis=1)
         self.y = costs.min(axis=0)
         self.s = self.cones(self.p)
-        self.z = np.zeros_like(self.s)
-        # at the start s is the same for all reports: as much multiplier on every point as cost
-        steep = float(self.s[0, ..., 0].mean()) * reports
         # of no costs at all the objective is that of the rows across reports, about one
         most = float(np.abs(costs).mean()) or 1 / count
-        self.z[..., 0] = most * count / (elements * each) / steep
-        if start is not None:
+        if start is None:
+            # s is the same for all reports: as much multiplier on every point as cost
+            steep = float(self.s[0, ..., 0].mean()) * reports
+            self.z = np.zeros_like(self.s)
+            self.z[..., 0] = most * count / (elements * each) / steep
+        else:
             # on the central path, but for the equations, and larger than the costs
             inverse = self.s * J / root(self.s)[..., None] ** 2
             self.z = inverse * (_LARGER * most / float(np.abs(self.columns(inverse)).mean()))
@@ -271,13 +272,13 @@ class _State:
 
     def cones(self, p: Floats) -> Floats:
         """A p: (O, T, m, 3)."""
-        found = p[:, self.control].transpose(1, 0, 2) @ self._flat.transpose(0, 2, 1)
+        found = p[:, self.control].transpose(1, 0, 2) @ self._flat.mT
         return found.reshape(*found.shape[:2], -1, 3).transpose(1, 0, 2, 3).copy()
 
     def columns(self, z: Floats) -> Floats:
         """Aᵀ z: (O, N)."""
         flat = z.reshape(*z.shape[:2], -1).transpose(1, 0, 2)
-        at = (flat @ self._flat).transpose(0, 2, 1)
+        at = (flat @ self._flat).mT
         return np.asarray(self._spread @ at.reshape(-1, len(z))).T.copy()
 
     def point(self, iterations: int, scale: float) -> ConePoint:
@@ -298,10 +299,10 @@ class _State:
     def factored(self, inner: Floats, pivots: Ints, threads: int) -> _Solver:
         """The equations with the cones' ``inner`` (O, T, m, 3, 3)."""
         weighted = (inner @ self.rows).reshape(*inner.shape[:2], *self._flat.shape[1:])
-        local = self._flat.transpose(0, 2, 1) @ weighted
+        local = self._flat.mT @ weighted
         if isinstance(self.equations, Fronts):
             return self.equations.factor(local, pivots)
-        return Summed(self.equations.factor(local, threads), self.equations.order, threads)
+        return Summed(self.equations.factor(local, threads), threads)
 
     def advance(self, threads: int) -> None:
         """One step: predictor, corrector."""
@@ -310,14 +311,12 @@ class _State:
         product = -circle(system.scaled, system.scaled)
         own = -linked.s * linked.v
         first = system.direction(1.0, product, own)
-        long = min(first.longest(self, primal=True), first.longest(self, primal=False), 1.0)
-        centre = (1 - long) ** 3
+        centre = (1 - min(*first.longest(self), 1.0)) ** 3
         product -= circle(system.unscale(first.s), system.scale(first.z))
         product[..., 0] += centre * mu
         own = own + centre * mu - first.slack * first.price
         step = system.direction(1 - centre, product, own)
-        primal = min(1.0, _STEP * step.longest(self, primal=True))
-        other = min(1.0, _STEP * step.longest(self, primal=False))
+        primal, other = (min(1.0, _STEP * length) for length in step.longest(self))
         # rounding grows with the weights: what it left of the dual equations is taken out
         wanted = (1 - other * (1 - centre)) * self.dual
         wanted_free = (1 - other * (1 - centre)) * linked.dual
@@ -340,7 +339,7 @@ class _State:
 
 @record
 class _Direction:
-    """Of all unknowns; those of rows across the reports are empty where there are none."""
+    """A change of all unknowns; those of rows across the reports are empty where there are none."""
 
     p: Floats
     y: Floats
@@ -350,12 +349,10 @@ class _Direction:
     slack: Floats
     price: Floats
 
-    def longest(self, state: _State, *, primal: bool) -> float:
-        """The longest step that stays inside, at most 1e8."""
-        linked = state.linked
-        if primal:
-            return min(longest(state.s, self.s), ahead(linked.s, self.slack))
-        return min(longest(state.z, self.z), ahead(linked.v, self.price))
+    def longest(self, state: _State) -> tuple[float, float]:
+        """The longest steps of slacks and of multipliers that stay inside, at most 1e8."""
+        primal = min(longest(state.s, self.s), ahead(state.linked.s, self.slack))
+        return primal, min(longest(state.z, self.z), ahead(state.linked.v, self.price))
 
 
 class _System:
@@ -411,14 +408,14 @@ class _System:
         du, and w; with Eᵀ w = ``free``."""
         at = self._pivots, np.arange(right.shape[1])
         if self._rows is None:
-            found = self._solver.solve(right)
-            return found, self._off(found, free, right)[at], free, free
-        found, du, weight = self._rows.solved(right, free)
-        off = self._off(found, weight, right)
-        # what rounding left of the equations, once more
-        links = self._state.linked.links
-        more = self._rows.solved(off[at] - off, free - links.free.T @ weight)
-        found, du, weight = found + more[0], du + more[1], weight + more[2]
+            found, du, weight = self._solver.solve(right), free, free
+        else:
+            found, du, weight = self._rows.solved(right, free)
+            off = self._off(found, weight, right)
+            # what rounding left of the equations, once more
+            left = free - self._state.linked.links.free.T @ weight
+            more = self._rows.solved(off[at] - off, left)
+            found, du, weight = found + more[0], du + more[1], weight + more[2]
         return found, self._off(found, weight, right)[at], du, weight
 
     def _off(self, x: Floats, weight: Floats, right: Floats) -> Floats:

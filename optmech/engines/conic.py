@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from operator import eq, le
 from typing import Any
 
 import numpy as np
@@ -57,22 +58,20 @@ class CvxpyEngine:
         free = np.flatnonzero(flat.upper_x > 0)
         matrix = sp.csr_array(flat.matrix.tocsc()[:, free])
         equal = flat.lower == flat.upper
-        top = float(np.abs(flat.cost).max(initial=0.0))
-        scale = 1.0 / top if top > 0 else 1.0
+        scale = flat.cost_scale
         x = cp.Variable(len(free), nonneg=True)
-        constraints = {}
         # probabilities of order one, without which interior points of cones make no progress
         units = float(lp.blocks) if lp.perspectives else 1.0
-        if equal.any():
-            constraints["equal"] = matrix[equal] @ x == units * flat.upper[equal]
-        if not equal.all():
-            constraints["at most"] = matrix[~equal] @ x <= units * flat.upper[~equal]
+        linear = [
+            (rows, relation(matrix[rows] @ x, units * flat.upper[rows]))
+            for rows, relation in ((equal, eq), (~equal, le))
+            if rows.any()
+        ]
         column = np.full(len(flat.cost), -1)
         column[free] = np.arange(len(free))
         convex = [row for part in lp.perspectives for row in cones(lp, part, x, column)]
-        problem = cp.Problem(
-            cp.Minimize((scale * flat.cost[free]) @ x), [*constraints.values(), *convex]
-        )
+        objective = cp.Minimize((scale * flat.cost[free]) @ x)
+        problem = cp.Problem(objective, [*(rows for _, rows in linear), *convex])
         monitor.report(f"cvxpy with {solver}: {matrix.shape[0]:,} rows")
         try:
             with warnings.catch_warnings():
@@ -101,10 +100,9 @@ class CvxpyEngine:
         values = np.zeros(len(flat.cost))
         values[free] = x.value / units
         dual = np.zeros(len(equal))
-        for name, rows in (("equal", equal), ("at most", ~equal)):
-            if name in constraints:
-                # cvxpy's multipliers have the opposite sign of HiGHS's row duals
-                dual[rows] = -np.asarray(constraints[name].dual_value).ravel() / scale
+        for rows, constraint in linear:
+            # cvxpy's multipliers have the opposite sign of HiGHS's row duals
+            dual[rows] = -np.asarray(constraint.dual_value).ravel() / scale
         monitor.propose(flat.point(values, dual))
         solved = problem.status == cp.OPTIMAL
         return EngineResult(Outcome.SOLVED if solved else Outcome.STOPPED, message)
@@ -140,10 +138,10 @@ def cones(lp: BlockLP, part: Perspective, x: Any, column: Ints) -> list[Any]:
             s = cp.Variable(lp.blocks)
             out += [cp.ExpCone(-s, p, q), s - p + q <= unit * w]
         elif (order := order_of(part.kind)) is not None:
-            a, sign, s = float(order), 1 if order > 1 else -1, cp.Variable(lp.blocks)
+            a, s = float(order), cp.Variable(lp.blocks)
             # s >= p^a q^(1-a), or below it where that is concave
-            cone = cp.PowCone3D(s, q, p, 1 / a) if sign > 0 else cp.PowCone3D(p, q, s, a)
-            out += [cone, sign * (s - q - a * (p - q)) <= unit * w]
+            cone = cp.PowCone3D(s, q, p, 1 / a) if a > 1 else cp.PowCone3D(p, q, s, a)
+            out += [cone, np.sign(a - 1) * (s - q - a * (p - q)) <= unit * w]
         elif part.kind == "chi2":
             sides = cp.vstack([2 * (p - q) / np.sqrt(unit), w - q])
             out.append(cp.SOC(w + q, sides, axis=0))
@@ -192,7 +190,7 @@ def _in_rounds(lp: BlockLP, options: Options, watched: _Watched) -> EngineResult
     allowed = lp.cone.within(lp.blocks)
     active = allowed
     if lp.cone_rows > _ALL_PAIR_ROWS:
-        active = allowed & nearest_pairs(lp.cone, lp.secrets, _NEIGHBOURS)[:, None]
+        active = allowed & nearest_pairs(lp.cone, _NEIGHBOURS)[:, None]
     for k in range(_ROUNDS):
         here = lp if active is allowed else lp.with_cone(replace(lp.cone, active=active))
         result = CvxpyEngine().run(here, options, watched)

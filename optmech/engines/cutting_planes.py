@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Indices
+from optmech.base.arrays import Bools, Floats, Indices
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.highs import NOT_LINEAR, HighsSession, attempts, require_memory
 from optmech.errors import ProblemError
@@ -49,7 +48,7 @@ class LazyEngine:
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
         neighbours = _neighbours(options.parameters.get("neighbours", NEIGHBOURS))
         given = {k: v for k, v in options.parameters.items() if k != "neighbours"}
-        near = nearest_pairs(lp.cone, lp.secrets, neighbours)
+        near = nearest_pairs(lp.cone, neighbours)
         return in_rounds(Joining(lp), near, replace(options, parameters=given), monitor)
 
 
@@ -76,24 +75,20 @@ class Joining:
         return False
 
 
-def in_rounds(
-    joining: Joining, near: NDArray[np.bool_], options: Options, monitor: Monitor
-) -> EngineResult:
+def in_rounds(joining: Joining, near: Bools, options: Options, monitor: Monitor) -> EngineResult:
     """Solve with the pairs ``near`` (m,), and again with what each point misses."""
     lp = joining.lp
     allowed = lp.cone.within(lp.blocks)
     active = near[:, None] & allowed
     methods = list(attempts(options, held=lp.held is not None))
-    outcome, message, rounds = Outcome.FAILED, "", 0
+    outcome, message = Outcome.FAILED, ""
     best, stalled = np.inf, 0
     for rounds in range(1, MAX_ROUNDS + 1):
-        block, pair = np.nonzero(active.T)
-        program = joining.program()
-        require_memory(program.with_cone(replace(lp.cone, active=active)))
-        flat = flatten(program, (pair, block))
+        program = joining.program().with_cone(replace(lp.cone, active=active))
+        require_memory(program)
+        flat = flatten(program)
         session = HighsSession(flat, options)
         status = session.solve(methods[0], monitor)
-        size = joining.size(len(pair))
         message = f"HiGHS {methods[0]['solver']}: {status}, round {rounds}"
         if status == "Infeasible" and methods[0].get("presolve") == "choose":
             # next to rows that are held: see ``attempts``
@@ -101,10 +96,11 @@ def in_rounds(
             continue
         if status == "Infeasible":
             return EngineResult(Outcome.INFEASIBLE, message)
-        if not session.has_point():
+        if not (values := session.solution()):
             break
-        point = flat.point(*session.solution())
+        point = flat.point(*values)
         gap = monitor.propose(replace(point, local=point.local[: len(lp.local)]))
+        size = joining.size(program.cone_rows)
         monitor.report(f"{joining.name} round {rounds}: {size}, gap {gap:.2g}")
         outcome = Outcome.STOPPED
         if gap <= options.gap or monitor.should_stop():
@@ -120,21 +116,18 @@ def in_rounds(
             methods, stalled = methods[1:], 0
             if not methods:
                 break
-    return EngineResult(outcome, message, {"rounds": rounds, "pair rows": int(active.sum())})
+    return EngineResult(outcome, message)
 
 
-def nearest_pairs(cone: PairCone, secrets: int, count: int) -> NDArray[np.bool_]:
+def nearest_pairs(cone: PairCone, count: int) -> Bools:
     """The ``count`` shortest pairs of every secret, with all that tie with the last of them."""
-    keep = np.zeros(len(cone), dtype=bool)
-    for i in range(secrets):
-        own = np.flatnonzero(cone.i == i)
-        if len(own):
-            limit = np.sort(cone.log_ratio[own])[min(count, len(own)) - 1]
-            keep[own[cone.log_ratio[own] <= limit * (1 + 1e-9)]] = True
-    return keep
+    order = np.lexsort((cone.log_ratio, cone.i))
+    begin, end = (np.searchsorted(cone.i[order], cone.i, side) for side in ("left", "right"))
+    limit = cone.log_ratio[order][np.minimum(begin + count, end) - 1]
+    return np.asarray(cone.log_ratio <= limit * (1 + 1e-9))
 
 
-def separate(cone: PairCone, columns: Floats) -> NDArray[np.bool_]:
+def separate(cone: PairCone, columns: Floats) -> Bools:
     """For every block, the tightest pair at each first and each second end, if it is violated
     or nearly active. Works through all pairs."""
     positive = np.maximum(columns, 1e-300)
@@ -144,7 +137,7 @@ def separate(cone: PairCone, columns: Floats) -> NDArray[np.bool_]:
     return tight & (_is_largest(ratio, cone.i) | _is_largest(ratio, cone.j))
 
 
-def _is_largest(ratio: Floats, end: Indices) -> NDArray[np.bool_]:
+def _is_largest(ratio: Floats, end: Indices) -> Bools:
     order = np.argsort(end, kind="stable")
     values, starts = np.unique(end[order], return_index=True)
     largest = np.maximum.reduceat(ratio[order], starts, axis=0)
@@ -185,7 +178,7 @@ class TangentEngine:
         """The search from given planes on; ``slopes`` grows."""
         near = np.ones(len(lp.cone), dtype=bool)
         if lp.cone_rows > ALL_PAIR_ROWS:
-            near = nearest_pairs(lp.cone, lp.secrets, NEIGHBOURS)
+            near = nearest_pairs(lp.cone, NEIGHBOURS)
         return in_rounds(_Planes(lp, slopes), near, options, monitor)
 
 
@@ -242,11 +235,11 @@ def refine(lp: BlockLP, slopes: list[list[Floats]], point: Point) -> bool:
         for k in range(len(part.unit)):
             p, q = np.maximum(point.z[part.p[k]], 0.0), np.maximum(point.z[part.q[k]], 0.0)
             price = weight[k] / part.unit[k]
-            combined = np.empty(0)
+            fresh = [_violated(part.kind, own[k], p, q, part.unit[k])]
             if price > 0:
-                combined = _combined(part.kind, alpha[k] / price, beta[k] / price, q / part.unit[k])
-            fresh = np.concatenate([_violated(part.kind, own[k], p, q, part.unit[k]), combined])
-            grown = _joined(own[k], fresh, float(np.sqrt(part.unit[k])))
+                prices = alpha[k] / price, beta[k] / price
+                fresh.append(_combined(part.kind, *prices, q / part.unit[k]))
+            grown = _joined(own[k], np.concatenate(fresh), float(np.sqrt(part.unit[k])))
             added |= len(grown) > len(own[k])
             own[k] = grown
     return added
@@ -274,15 +267,9 @@ def _combined(kind: str, alpha: Floats, beta: Floats, share: Floats) -> Floats:
 
 def _joined(known: Floats, fresh: Floats, scale: float) -> Floats:
     """Both, in order, without fresh ones that are next to another."""
-    slopes = np.concatenate([known, fresh])
-    new = np.concatenate([np.zeros(len(known), dtype=bool), np.ones(len(fresh), dtype=bool)])
-    order = np.argsort(slopes, kind="stable")
-    slopes, new = slopes[order], new[order]
-    keep = np.ones(len(slopes), dtype=bool)
-    last = -np.inf
-    for k, (value, is_new) in enumerate(zip(slopes.tolist(), new.tolist(), strict=True)):
-        if is_new and value - last <= _SAME * (abs(value) + scale):
-            keep[k] = False
-        else:
-            last = value
-    return slopes[keep]
+    kept = [-math.inf]
+    both = [(slope, new) for new, own in enumerate((known, fresh)) for slope in own.tolist()]
+    for slope, new in sorted(both):
+        if not new or slope - kept[-1] > _SAME * (abs(slope) + scale):
+            kept.append(slope)
+    return np.array(kept[1:])

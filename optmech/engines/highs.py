@@ -2,38 +2,50 @@
 
 Default is the interior-point method without crossover at tight tolerances; where its point does
 not reach the asked gap, crossover and then the simplex method are tried.
+
+A point as far inside a program as it goes, and the inequalities that leave no room at all, are
+found by two linear programs: the first adds up the slacks of all inequalities, each counted up to
+a hair, and shows which are equalities in disguise; the second makes the least of the other slacks
+as large as it can be. Divergences are replaced by ratios near one, which imply them.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from optmech.base import memory
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.errors import ProblemError
-from optmech.lp.blocks import BlockLP
-from optmech.lp.flatten import FlatLP, flatten
+from optmech.lp.blocks import BlockLP, LocalRows, entries
+from optmech.lp.flatten import FlatLP, Interior, flatten
 from optmech.lp.highs import highs_model, run_highs
 
 _BYTES_PER_NONZERO = 120
 _ITERATIONS = 1_000
-"""Of the interior-point method; HiGHS has no limit of its own and sometimes goes round for ever."""
+"""Steps of the interior-point method; HiGHS has no limit of its own and sometimes never ends."""
 NOT_LINEAR = "divergence constraints are not linear"
-METHODS: dict[str, tuple[dict[str, object], ...]] = {
-    "": (
-        {"solver": "ipx", "run_crossover": "off"},
-        {"solver": "ipx", "run_crossover": "on"},
-        {"solver": "simplex"},
-    ),
-    "ipm": ({"solver": "ipx", "run_crossover": "off"},),
-    "ipm-crossover": ({"solver": "ipx", "run_crossover": "on"},),
-    "simplex": ({"solver": "simplex"},),
-    "hipo": ({"solver": "hipo", "run_crossover": "off"},),
-    "pdlp": ({"solver": "pdlp"},),
+_SINGLE: dict[str, dict[str, object]] = {
+    "ipm": {"solver": "ipx", "run_crossover": "off"},
+    "ipm-crossover": {"solver": "ipx", "run_crossover": "on"},
+    "simplex": {"solver": "simplex"},
+    "hipo": {"solver": "hipo", "run_crossover": "off"},
+    "pdlp": {"solver": "pdlp"},
 }
+METHODS = {"": tuple(_SINGLE.values())[:3], **{name: (own,) for name, own in _SINGLE.items()}}
+"""Settings of HiGHS by the name of a method; without one the first three are tried in turn."""
 INFEASIBLE = ("Infeasible", "Primal infeasible or unbounded")
 _SOLVED = ("Optimal", "Unknown", "Time limit reached", "Interrupted", "Iteration limit reached")
+
+_LARGEST = 100_000
+"""Nonzeros of programs for which a point inside is worth the while."""
+_HAIR = 1e-5
+_NONE = 1e-8
+"""Slacks below this are none."""
+_MOST = 0.5
+"""The largest deviation of a ratio from one in the place of a divergence."""
 
 
 class HighsEngine:
@@ -50,8 +62,8 @@ class HighsEngine:
         session = HighsSession(flat, options)
         outcome, message, doubted = Outcome.FAILED, "no method was tried", False
         for settings in attempts(options, held=lp.held is not None):
-            again = settings.get("presolve") == "off"
-            if again and not doubted:
+            presolve = settings.get("presolve")
+            if presolve == "off" and not doubted:
                 break
             label = settings["solver"]
             monitor.report(
@@ -59,20 +71,20 @@ class HighsEngine:
             )
             status = session.solve(settings, monitor)
             message = f"HiGHS {label}: {status}"
-            if status in INFEASIBLE and lp.held is not None and not again:
+            if status in INFEASIBLE and presolve == "choose":
                 doubted = True
                 continue
             if status in INFEASIBLE:
                 return EngineResult(Outcome.INFEASIBLE, message)
-            if status in _SOLVED and session.has_point():
-                gap = monitor.propose(flat.point(*session.solution()))
+            if status in _SOLVED and (found := session.solution()):
+                gap = monitor.propose(flat.point(*found))
                 outcome = Outcome.SOLVED if status == "Optimal" else Outcome.STOPPED
                 if gap <= options.gap:
                     break
             if monitor.should_stop():
                 outcome = Outcome.STOPPED
                 break
-        return EngineResult(outcome, message, {"rows": flat.matrix.shape[0]})
+        return EngineResult(outcome, message)
 
 
 def attempts(options: Options, *, held: bool = False) -> Iterator[dict[str, object]]:
@@ -86,11 +98,11 @@ def attempts(options: Options, *, held: bool = False) -> Iterator[dict[str, obje
             remedy=f"Use one of {', '.join(repr(name) for name in METHODS)}",
         )
     found = METHODS[options.method]
-    if not held:
+    if held:
+        yield from ({**settings, "presolve": "choose"} for settings in found)
+        yield from ({**settings, "presolve": "off"} for settings in reversed(found))
+    else:
         yield from found
-        return
-    yield from ({**settings, "presolve": "choose"} for settings in found)
-    yield from ({**settings, "presolve": "off"} for settings in reversed(found))
 
 
 def require_memory(lp: BlockLP) -> None:
@@ -122,9 +134,7 @@ class HighsSession:
             **options.parameters,
         }.items():
             self._set(key, value)
-        # costs of order one, so that the solver's absolute tolerances fit
-        top = float(np.abs(flat.cost).max(initial=0.0))
-        self._scale = 1.0 / top if top > 0 else 1.0
+        self._scale = flat.cost_scale
         self._highs.passModel(
             highs_model(flat.cost * self._scale, flat.matrix, flat.lower, flat.upper, flat.upper_x)
         )
@@ -155,19 +165,89 @@ class HighsSession:
             return "Interrupted"
         return str(self._highs.modelStatusToString(self._highs.getModelStatus()))
 
-    def has_point(self) -> bool:
-        """Whether there are finite primal and dual values."""
+    def solution(self) -> tuple[Floats, Floats] | None:
+        """Primal values and row duals, in the program's own units, where both are finite."""
         if self._abandoned:
-            return False
-        solution = self._highs.getSolution()
-        return bool(
-            solution.value_valid
-            and solution.dual_valid
-            and np.isfinite(solution.col_value).all()
-            and np.isfinite(solution.row_dual).all()
-        )
+            return None
+        found = self._highs.getSolution()
+        values, duals = np.array(found.col_value), np.array(found.row_dual) / self._scale
+        finite = np.isfinite(values).all() and np.isfinite(duals).all()
+        return (values, duals) if found.value_valid and found.dual_valid and finite else None
 
-    def solution(self) -> tuple[Floats, Floats]:
-        """Primal values and row duals, in the program's own units."""
-        solution = self._highs.getSolution()
-        return np.array(solution.col_value), np.array(solution.row_dual) / self._scale
+
+def interior(lp: BlockLP, options: Options, monitor: Monitor) -> Interior | None:
+    """None where the program is too large, or HiGHS finds nothing."""
+    if lp.held is None and lp.nonzeros > _LARGEST:
+        return None
+    flat = flatten(_near_one(lp))
+    if flat.matrix.nnz > _LARGEST:
+        return None
+    bounded = np.flatnonzero(np.isneginf(flat.lower) & np.isfinite(flat.upper))
+    size = lp.blocks * lp.block_size
+    # (O, S): the places of the matrix
+    order = np.arange(size).reshape(lp.blocks, lp.block_size)[:, : lp.secrets]
+    places = order[flat.upper_x[order] > 0]
+    found = _solved(_deepened(flat, bounded, places, True), options, monitor)
+    if found is None:
+        return None
+    slack = found[len(flat.cost) :]
+    tight, empty = slack[: len(bounded)] < _NONE, slack[len(bounded) :] < _NONE
+    deeper = _solved(_deepened(flat, bounded[~tight], places[~empty], False), options, monitor)
+    x = (found if deeper is None else deeper)[:size]
+    zero = np.ones(size, dtype=bool)
+    zero[places[~empty]] = False
+    whole = np.where(zero, 0.0, x)
+    order = order.T
+    # equations among these alone
+    others = np.setdiff1d(np.arange(flat.matrix.shape[1]), order)
+    equations = flat.matrix[bounded[tight]]
+    alone = abs(equations[:, others]).sum(axis=1) == 0
+    return Interior(
+        whole[order],
+        zero[order],
+        sp.csr_array(equations[alone][:, order.ravel()]),
+        flat.upper[bounded[tight]][alone],
+    )
+
+
+def _near_one(lp: BlockLP) -> BlockLP:
+    """The program with p <= (1 + τ) q in the place of every perspective, τ so small that the
+    divergence of both ways is below its limit: at most τ²."""
+    local = list(lp.local)
+    for part in lp.perspectives:
+        most = np.minimum(0.5 * np.sqrt(part.unit), _MOST)
+        k = np.arange(len(most))
+        rows = entries(
+            (len(k), lp.block_size), (np.ones(len(k)), k, part.p), (-(1 + most), k, part.q)
+        )
+        local.append(LocalRows(sp.csr_array(rows)))
+    return replace(lp, local=tuple(local), perspectives=())
+
+
+def _deepened(flat: FlatLP, bounded: Ints, places: Ints, together: bool) -> FlatLP:
+    """Maximise t with matrix x + t <= upper and x >= t; ``together`` Σ t for a t of every row and
+    place, each of at most a hair."""
+    k, extra = np.arange(len(places)), len(bounded) + len(places) if together else 1
+    row_slack = np.arange(len(bounded)) if together else np.zeros(len(bounded), int)
+    place_slack = len(bounded) + k if together else np.zeros(len(k), int)
+    own = sp.csr_array(
+        (np.ones(len(bounded)), (bounded, row_slack)), shape=(len(flat.lower), extra)
+    )
+    columns = len(flat.cost)
+    slack = (np.ones(len(k)), k, columns + place_slack)
+    below = entries((len(k), columns + extra), (-np.ones(len(k)), k, places), slack)
+    return replace(
+        flat,
+        cost=np.concatenate([np.zeros(len(flat.cost)), np.full(extra, -1.0)]),
+        matrix=sp.csr_array(sp.vstack([sp.hstack([flat.matrix, own]), below])),
+        lower=np.concatenate([flat.lower, np.full(len(k), -np.inf)]),
+        upper=np.concatenate([flat.upper, np.zeros(len(k))]),
+        upper_x=np.concatenate([flat.upper_x, np.full(extra, _HAIR if together else 1.0)]),
+    )
+
+
+def _solved(flat: FlatLP, options: Options, monitor: Monitor) -> Floats | None:
+    session = HighsSession(flat, options)
+    status = session.solve({"solver": "simplex"}, monitor)
+    found = session.solution() if status == "Optimal" else None
+    return found and found[0]

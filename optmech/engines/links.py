@@ -18,7 +18,7 @@ from optmech.lp.place_rows import Links
 _ROWS = 32
 """Rows whose solutions are held at a time."""
 _LEAST = 0.1
-"""Of the slack at the start, in units of a row."""
+"""The least slack at the start, in units of a row."""
 
 
 class Linked:
@@ -29,17 +29,12 @@ class Linked:
         self.u = links.start.copy()
         left = self.left(p)
         self.s = left if (left > 0).all() else np.maximum(left, _LEAST)
-        self.v = self._balanced(mu / self.s)
-
-    def _balanced(self, given: Floats) -> Floats:
-        """Near ``given``, and nearly f + Eᵀ v = 0: u would run away where all rows weigh little."""
-        free = self.links.free
-        if not free.size:
-            return given
-        scaled = free / self.s[:, None]
-        wanted = -self.links.costs - free.T @ given
-        step = np.linalg.lstsq(scaled.T @ scaled, wanted, rcond=None)[0]
-        return np.maximum(given + scaled @ step / self.s, given / 10)
+        self.v = mu / self.s
+        if links.free.size:
+            # nearly f + Eᵀ v = 0: u would run away where all rows weigh little
+            scaled = links.free / self.s[:, None]
+            step = np.linalg.lstsq(scaled.T @ scaled, -self.dual, rcond=None)[0]
+            self.v = np.maximum(self.v + scaled @ step / self.s, self.v / 10)
 
     def left(self, p: Floats) -> Floats:
         """h − B p − E u."""

@@ -30,7 +30,7 @@ from optmech.base.read_only import record
 _LEAF = 12
 """Linear triangles that are put together before anything is eliminated."""
 _ANGLES = np.pi / 4 * np.arange(4)
-"""Of the cuts that are tried."""
+"""Directions of the cuts that are tried."""
 
 
 @record
@@ -63,21 +63,23 @@ class Fronts:
         self._leaf = max(1, 3 * _LEAF // control.shape[1])
         self._divide(np.arange(len(control)))
 
+    def _sizes(self, reports: int) -> Floats:
+        """How many unknowns of every part are eliminated, and how many handed on, (2, parts)."""
+        sizes = [(len(part.eliminated), len(part.border)) for part in self.parts]
+        return (reports - 1.0) * np.array(sizes).T
+
     def work(self, reports: int) -> float:
         """About the floating point operations of a factor."""
-        inner, outer = (
-            (reports - 1.0) * np.array([len(side) for side in sides])
-            for sides in zip(*((p.eliminated, p.border) for p in self.parts), strict=True)
-        )
+        inner, outer = self._sizes(reports)
         return float((inner**3 / 3 + inner**2 * outer + inner * outer**2).sum())
 
     def memory(self, reports: int) -> float:
         """About the bytes of a factor."""
-        sizes = [len(p.eliminated) * (len(p.eliminated) + len(p.border)) for p in self.parts]
-        return 8.0 * (reports - 1) ** 2 * sum(sizes)
+        inner, outer = self._sizes(reports)
+        return 8.0 * float(inner @ (inner + outer))
 
     def factor(self, local: Floats, pivots: Ints) -> FrontFactor:
-        """Of Σ_t of ``local`` (O, T, n, n); ``pivots`` (N,) are the reports that are not unknowns.
+        """Factor Σ_t of ``local`` (O, T, n, n); the reports ``pivots`` (N,) are no unknowns.
 
         Raises
         ------
@@ -96,18 +98,17 @@ class Fronts:
             along = self._middles[triangles] @ (np.cos(angle), np.sin(angle))
             order = triangles[np.argsort(along, kind="stable")]
             cuts.append((order[:half], order[half:]))
-        shared = [
-            len(np.intersect1d(self.control[one], self.control[other])) for one, other in cuts
-        ]
-        sides = cuts[int(np.argmin(shared))]
-        children = self._divide(sides[0]), self._divide(sides[1])
-        borders = [self.parts[c] for c in children]
-        points, which = np.unique(
-            np.concatenate([part.border for part in borders]), return_inverse=True
-        )
-        held = np.concatenate([part.counts for part in borders])
+        one, other = min(cuts, key=self._shared)
+        children = self._divide(one), self._divide(other)
+        borders = [(self.parts[c].border, self.parts[c].counts) for c in children]
+        border, held = map(np.concatenate, zip(*borders, strict=True))
+        points, which = np.unique(border, return_inverse=True)
         counts = np.bincount(which, held, len(points)).astype(np.int64)
         return self._add(children, triangles[:0], points, counts)
+
+    def _shared(self, cut: tuple[Ints, Ints]) -> int:
+        """How many points both sides of a cut have."""
+        return len(np.intersect1d(self.control[cut[0]], self.control[cut[1]]))
 
     def _add(self, children: tuple[int, ...], triangles: Ints, points: Ints, counts: Ints) -> int:
         inside = counts == self._total[points]
@@ -144,21 +145,18 @@ class FrontFactor:
             return self._leaf(part, points, local)
         size, width = len(points), self._width
         front = np.zeros((size, width, size, width))
-        sorter = np.argsort(points)
         for child in part.children:
-            border = self._fronts.parts[child].border
-            at = sorter[np.searchsorted(points, border, sorter=sorter)]
+            at = _places(points, self._fronts.parts[child].border)
             handed = left.pop(child).reshape(len(at), width, len(at), width)
             front[at[:, None], :, at, :] += handed.transpose(0, 2, 1, 3)
         return front.reshape(size * width, size * width)
 
     def _leaf(self, part: Part, points: Ints, local: Floats) -> Floats:
-        """Of some triangles, with the pivots' unknowns taken out."""
+        """The front of some triangles, with the pivots' unknowns taken out."""
         size, width = len(points), self._width
         own = np.zeros((len(local), size, size))
-        sorter = np.argsort(points)
-        for t in part.triangles.tolist():
-            at = sorter[np.searchsorted(points, self._fronts.control[t], sorter=sorter)]
+        every = _places(points, self._fronts.control[part.triangles])
+        for t, at in zip(part.triangles, every, strict=True):
             own[:, at[:, None], at] += local[:, t]
         pivots, others, rows = self._pivots[points], self._others[points], np.arange(size)
         # between points k and l: D_o where o = o', less D of a pivot that is o' or o, and with it
@@ -181,24 +179,27 @@ class FrontFactor:
         points, width = np.arange(self._fronts.count), self._width
         turned = right.reshape(*right.shape[:2], -1).swapaxes(0, 1)
         x = turned[points[:, None], self._others] - turned[points, self._pivots][:, None]
-        both = list(zip(self._fronts.parts, self._blocks, strict=True))
-        for part, (diagonal, below) in both:
-            if len(part.eliminated):
-                own = _triangular(
-                    diagonal, x[part.eliminated].reshape(len(diagonal), x.shape[2]), 0
-                )
-                x[part.eliminated] = own.reshape(-1, width, x.shape[2])
-                x[part.border] -= (below @ own).reshape(-1, width, x.shape[2])
-        for part, (diagonal, below) in reversed(both):
-            if len(part.eliminated):
-                own = x[part.eliminated].reshape(len(diagonal), x.shape[2])
-                own = own - below.T @ x[part.border].reshape(len(below), x.shape[2])
-                own = _triangular(diagonal, own, 1)
-                x[part.eliminated] = own.reshape(-1, width, x.shape[2])
+        count = x.shape[2]
+        both = zip(self._fronts.parts, self._blocks, strict=True)
+        some = [(part, *blocks) for part, blocks in both if len(part.eliminated)]
+        for part, diagonal, below in some:
+            own = _triangular(diagonal, x[part.eliminated].reshape(-1, count), 0)
+            x[part.eliminated] = own.reshape(-1, width, count)
+            x[part.border] -= (below @ own).reshape(-1, width, count)
+        for part, diagonal, below in reversed(some):
+            own = x[part.eliminated].reshape(-1, count)
+            own = own - below.T @ x[part.border].reshape(-1, count)
+            x[part.eliminated] = _triangular(diagonal, own, 1).reshape(-1, width, count)
         out = np.empty_like(turned)
         out[points[:, None], self._others] = x
         out[points, self._pivots] = -x.sum(axis=1)
         return out.swapaxes(0, 1).reshape(right.shape)
+
+
+def _places(points: Ints, some: Ints) -> Ints:
+    """Where some of the points are among them."""
+    sorter = np.argsort(points)
+    return sorter[np.searchsorted(points, some, sorter=sorter)]
 
 
 def _triangular(lower: Floats, right: Floats, transposed: int) -> Floats:
@@ -225,9 +226,7 @@ class Levels:
         # diagonal blocks, and those below them, one after the other
         both = np.column_stack([size * size, np.append(size[1:], 0) * size]).ravel()
         self._begin = begins(both)
-        each = control.shape[1]
-        row = np.repeat(control, each, axis=1).ravel()
-        column = np.tile(control, (1, each)).ravel()
+        row, column = _neighbours(control)
         below = level[row] - level[column]
         start = self._begin[2 * level[column] + np.maximum(below, 0)]
         self._kept = below >= 0
@@ -260,46 +259,41 @@ class Levels:
 
     def _factored(self, local: Floats) -> tuple[list[Floats], list[Floats]]:
         """Inverses of the diagonal blocks of the factors, and the blocks below them."""
-        total, size = int(self._begin[-1]), np.diff(self.ends)
+        total, reports = int(self._begin[-1]), len(local)
         flat = np.array(
             [np.bincount(self._target, part.ravel()[self._kept], total) for part in local]
         )
-        inverses, below = [], []
-        previous: Floats | None = None
-        for k, width in enumerate(size.tolist()):
-            diagonal = flat[:, self._begin[2 * k] : self._begin[2 * k + 1]].reshape(
-                -1, width, width
-            )
-            if previous is not None:
-                diagonal = diagonal - previous @ previous.transpose(0, 2, 1)
-            inverse = np.linalg.inv(np.linalg.cholesky(diagonal))
-            inverses.append(inverse)
-            if k + 1 < len(size):
-                part = flat[:, self._begin[2 * k + 1] : self._begin[2 * k + 2]]
-                previous = part.reshape(-1, int(size[k + 1]), width) @ inverse.transpose(0, 2, 1)
-                below.append(previous)
-        return inverses, below
+        parts = np.split(flat, self._begin[1:-1], axis=1)
+        inverses: list[Floats] = []
+        below: list[Floats] = []
+        for k, width in enumerate(np.diff(self.ends).tolist()):
+            diagonal = parts[2 * k].reshape(reports, width, width)
+            if k:
+                diagonal = diagonal - below[-1] @ below[-1].mT
+            inverses.append(np.linalg.inv(np.linalg.cholesky(diagonal)))
+            below.append(parts[2 * k + 1].reshape(reports, -1, width) @ inverses[-1].mT)
+        return inverses, below[:-1]
 
 
 class LevelFactor:
     """L with L Lᵀ the matrices: inverses of its diagonal blocks, and the blocks below them."""
 
     def __init__(self, levels: Levels, inverses: list[Floats], below: list[Floats]) -> None:
-        self._levels, self._inverses, self._below = levels, inverses, below
+        self.levels, self._inverses, self._below = levels, inverses, below
 
     def solve(self, right: Floats) -> Floats:
         """The solution for (O, N), or for many right sides (O, N, R), of the same shape."""
-        levels = self._levels
+        levels = self.levels
         rows = right.reshape(*right.shape[:2], -1)[:, levels.order]
-        parts = [rows[:, a:b] for a, b in zip(levels.ends, levels.ends[1:], strict=False)]
+        parts = np.split(rows, levels.ends[1:-1], axis=1)
         for k, inverse in enumerate(self._inverses):
             if k:
                 parts[k] = parts[k] - self._below[k - 1] @ parts[k - 1]
             parts[k] = inverse @ parts[k]
         for k in range(len(parts) - 1, -1, -1):
             if k + 1 < len(parts):
-                parts[k] = parts[k] - self._below[k].transpose(0, 2, 1) @ parts[k + 1]
-            parts[k] = self._inverses[k].transpose(0, 2, 1) @ parts[k]
+                parts[k] = parts[k] - self._below[k].mT @ parts[k + 1]
+            parts[k] = self._inverses[k].mT @ parts[k]
         out = np.empty(rows.shape)
         out[:, levels.order] = np.concatenate(parts, axis=1)
         return out.reshape(right.shape)
@@ -315,7 +309,7 @@ class LevelFactor:
         return sum(parts[1:], start=parts[0])
 
     def _summed(self, reports: range) -> Floats:
-        ends = self._levels.ends
+        ends = self.levels.ends
         out = np.zeros((int(ends[-1]), int(ends[-1])))
         for o in reports:
             forward: list[Floats] = []
@@ -338,8 +332,8 @@ class LevelFactor:
 class Summed:
     """The equations of all reports and of the row sums, with the Schur complement factored."""
 
-    def __init__(self, factor: LevelFactor, order: Ints, threads: int) -> None:
-        self._factor, self._order = factor, order
+    def __init__(self, factor: LevelFactor, threads: int = 1) -> None:
+        self._factor, self._order = factor, factor.levels.order
         self._schur = cho_factor(factor.summed_inverse(threads), lower=True, check_finite=False)
 
     def solve(self, right: Floats) -> Floats:
@@ -352,14 +346,19 @@ class Summed:
         return np.asarray(found - found.mean(axis=0))
 
 
+def _neighbours(control: Ints) -> tuple[Ints, Ints]:
+    """Both ends of all pairs of points of a triangle."""
+    each = control.shape[1]
+    return np.repeat(control, each, axis=1).ravel(), np.tile(control, (1, each)).ravel()
+
+
 def _levels(control: Ints, count: int) -> Ints:
     """The distance of every point, in triangles, from one at an end of the mesh; where it falls
     into parts, those of one part after those of another."""
     from scipy.sparse.csgraph import connected_components, shortest_path
 
-    each = control.shape[1]
-    row, column = np.repeat(control, each, axis=1).ravel(), np.tile(control, (1, each)).ravel()
-    graph = sp.csr_array((np.ones(len(row)), (row, column)), shape=(count, count))
+    ends = _neighbours(control)
+    graph = sp.csr_array((np.ones(len(ends[0])), ends), shape=(count, count))
     level, first = np.zeros(count, dtype=np.int64), 0
     parts, part = connected_components(graph, directed=False)
     for own in (np.flatnonzero(part == k) for k in range(parts)):

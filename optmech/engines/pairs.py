@@ -34,10 +34,10 @@ def near_pairs(log_ratio: Floats) -> Ints:
     nearest = np.argpartition(own, most - 1, axis=1)[:, :most]
     first = np.take_along_axis(own, nearest, axis=1)
     kept = np.zeros((count, count), dtype=bool)
-    for i in range(count):
-        over = first[i][:, None] + own[nearest[i][:, None], nearest[i]]
-        needed = first[i] < (1 - _REDUNDANT) * over.min(axis=0)
-        kept[i, nearest[i][needed & np.isfinite(first[i])]] = True
+    for i, (near, length) in enumerate(zip(nearest, first, strict=True)):
+        over = length[:, None] + own[near[:, None], near]
+        needed = length < (1 - _REDUNDANT) * over.min(axis=0)
+        kept[i, near[needed & np.isfinite(length)]] = True
     found = np.argwhere(np.triu(linked(kept | kept.T, own)))
     return found[log_ratio[found[:, 0], found[:, 1]] < _FAR]
 
@@ -59,7 +59,8 @@ def solve(
     # a place without pairs has a row of its own
     log_ratio = np.clip(log_ratio[np.ix_(some, some)], _CLOSE, _FAR)
     places, costs, pairs = places[some], costs[some], pairs.reshape(-1, 2)
-    half = np.stack([log_ratio[pairs[:, 0], pairs[:, 1]], log_ratio[pairs[:, 1], pairs[:, 0]]]) / 2
+    one, other = pairs.T
+    half = np.stack([log_ratio[one, other], log_ratio[other, one]]) / 2
     rows = np.zeros((len(pairs), 2, 3, 2))
     # e^{r/2} p_j − e^{−r/2} p_i, both ways
     for way, (i, j) in enumerate(((0, 1), (1, 0))):
@@ -71,8 +72,6 @@ def solve(
     value = found.multipliers[..., 0].transpose(2, 1, 0) * np.exp(-half)[..., None]
     # what both ways have in common takes from the bound, and most of near places' is
     value = value - value.min(axis=0)
-    ends = some[np.stack([pairs, pairs[:, ::-1]])]
-    shape = value.shape
-    reports = np.broadcast_to(np.arange(shape[2]), shape).ravel()
-    one, other = (np.broadcast_to(ends[..., k, None], shape).ravel() for k in (0, 1))
-    return PairMultipliers(one, other, reports, value.ravel())
+    both, edge, report = np.nonzero(value)
+    first, second = some[np.stack([pairs, pairs[:, ::-1]])][both, edge].T
+    return PairMultipliers(first, second, report, value[both, edge, report])

@@ -3,7 +3,7 @@
 What is added is known by the place that it gets, by which its multipliers are read again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,18 +19,6 @@ from optmech.lp.blocks import (
     Perspective,
     entries,
 )
-
-
-@dataclass(frozen=True)
-class Group:
-    """Pairs of the cone from ``start`` to ``end``, as they were added together."""
-
-    start: int
-    end: int
-
-    def has(self, pair: Ints) -> Bools:
-        """Which numbers of pairs are in it."""
-        return (pair >= self.start) & (pair < self.end)
 
 
 class Assembly:
@@ -49,11 +37,11 @@ class Assembly:
         self._pairs: list[PairCone] = []
         self._count = 0
 
-    def pairs(self, cone: PairCone) -> Group:
-        """Pairs of probabilities."""
+    def pairs(self, cone: PairCone) -> slice:
+        """Pairs of probabilities, and their numbers in the cone of all."""
         self._pairs.append(cone)
         self._count += len(cone)
-        return Group(self._count - len(cone), self._count)
+        return slice(self._count - len(cone), self._count)
 
     def auxiliary(self, count: int, cost: float = 0.0) -> Ints:
         """Local indices of new variables in every block."""
@@ -100,13 +88,11 @@ class Assembly:
 
     def crossed_rows(self, costs: Floats, pairs: Ints) -> sp.coo_array:
         """Σ_o (costs[j,o] P[i,o] + costs[i,o] P[j,o]) / 2 for every pair i, j of (k, 2)."""
-        found = []
+        parts = []
         for own, other in (pairs.T, pairs.T[::-1]):
             row, o = np.nonzero(costs[other])
-            places = (row, own[row] * self.blocks + o)
-            shape = (len(pairs), self.secrets * self.blocks)
-            found.append(sp.coo_array((costs[other[row], o] / 2, places), shape=shape))
-        return sp.coo_array(found[0] + found[1])
+            parts.append((costs[other[row], o] / 2, row, own[row] * self.blocks + o))
+        return entries((len(pairs), self.secrets * self.blocks), *parts)
 
     def extreme_rows(self, weighted: Floats, cost: float, sign: float = 1.0) -> tuple[int, int]:
         """x_o <= Σ_s weighted[t,s] v_s for every estimate t (Shokri, PETS 2015, eq. 21b), or >= for
@@ -144,8 +130,7 @@ class Assembly:
         cost = self.cost
         if auxiliary:
             cost = np.vstack([cost, np.tile(np.array(self._aux_cost)[:, None], self.blocks)])
-        fixed = np.zeros((size, self.blocks), dtype=bool)
-        fixed[: self.secrets] = ~self.allowed
+        free = np.zeros((auxiliary, self.blocks), dtype=bool)
         shared = len(self.shared_cost)
         return BlockLP(
             secrets=self.secrets,
@@ -153,7 +138,7 @@ class Assembly:
             auxiliary=auxiliary,
             cost=cost,
             shared_cost=np.array(self.shared_cost),
-            fixed=fixed,
+            fixed=np.vstack([~self.allowed, free]),
             cone=self._cone(),
             local=tuple(LocalRows(_resized(rows, size), equal) for rows, equal in self._local),
             links=tuple(
@@ -171,11 +156,8 @@ class Assembly:
         active = None
         if any(cone.active is not None for cone in self._pairs):
             active = np.vstack([cone.within(self.blocks) for cone in self._pairs])
-        none = np.zeros(0, dtype=np.int64)
-        i, j, ratio = (
-            np.concatenate([empty, *(getattr(cone, name) for cone in self._pairs)])
-            for name, empty in (("i", none), ("j", none), ("log_ratio", np.zeros(0)))
-        )
+        parts = [(cone.i, cone.j, cone.log_ratio) for cone in self._pairs]
+        i, j, ratio = map(np.concatenate, zip(*parts, strict=True))
         return PairCone(i, j, ratio, active)
 
     def _spread(self, rows: sp.coo_array, size: int) -> sp.csr_array:

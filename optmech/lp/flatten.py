@@ -1,4 +1,4 @@
-"""A BlockLP as one sparse matrix, its rows scaled, and the way back for the duals."""
+"""A BlockLP as one sparse matrix, its rows scaled, and its points in the shapes of the program."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.lp.blocks import BlockLP, HeldColumns, PairCone, Point, entries
+from optmech.lp.blocks import BlockLP, HeldColumns, Point, entries
 
 _ROUNDING = 1e-12
 """Share of its terms by which a row of known values may miss its limit: rounding."""
@@ -35,6 +35,11 @@ class FlatLP:
     pair_of_row: Ints
     block_of_row: Ints
     """Columns of rows that are held are empty, their parts of the rows moved to the limits."""
+
+    @property
+    def cost_scale(self) -> float:
+        """What makes costs of order one, so that a solver's absolute tolerances fit."""
+        return 1.0 / (float(np.abs(self.cost).max(initial=0.0)) or 1.0)
 
     def point(self, x: Floats, row_dual: Floats) -> Point:
         """Primal values and row duals (HiGHS sign: <= 0 for active <= rows) as a Point."""
@@ -65,35 +70,9 @@ class FlatLP:
         )
 
 
-def cone_matrix(
-    cone: PairCone, pairs: Ints, blocks: Ints, lp: BlockLP
-) -> tuple[sp.csr_array, Floats]:
-    """Rows e^{-r/2} v_i - e^{r/2} v_j <= 0 for (pair, block) index arrays, and their scales.
-
-    The symmetric scaling keeps both entries of comparable size in a solver's absolute
-    tolerances; without it large ε·diameter drowns.
-    """
-    half = cone.log_ratio[pairs] / 2
-    scale = np.exp(-half)
-    row = np.arange(len(pairs))
-    offset = blocks * lp.block_size
-    shape = (len(pairs), lp.blocks * lp.block_size + lp.shared)
-    left = (scale, row, offset + cone.i[pairs])
-    right = (-np.exp(half), row, offset + cone.j[pairs])
-    return sp.csr_array(entries(shape, left, right)), scale
-
-
-def cone_rows(cone: PairCone, blocks: int) -> tuple[Ints, Ints]:
-    """(pair, block) of every row of the cone, block after block."""
-    if cone.active is None:
-        return np.tile(np.arange(len(cone)), blocks), np.repeat(np.arange(blocks), len(cone))
-    block, pair = np.nonzero(cone.active.T)
-    return pair, block
-
-
-def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
-    """Write the program as one sparse matrix; ``rows`` picks (pair, block) cone rows, default
-    all of them. Raises ProblemError where there are perspectives, which are not linear."""
+def flatten(lp: BlockLP) -> FlatLP:
+    """Write the program as one sparse matrix. Raises ProblemError where there are perspectives,
+    which are not linear."""
     if lp.perspectives:
         raise ProblemError(
             "divergence constraints are not linear",
@@ -101,22 +80,27 @@ def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
             remedy='Solve with profile "conic", "tangents" or "cvxpy"; only "max" and "tv" make a '
             "linear program",
         )
-    pairs, blocks = cone_rows(lp.cone, lp.blocks) if rows is None else rows
-    matrix, scale = cone_matrix(lp.cone, pairs, blocks, lp)
-    parts, scales = [matrix], [scale]
+    # block after block
+    blocks, pairs = np.nonzero(lp.cone.within(lp.blocks).T)
+    # e^{-r/2} v_i - e^{r/2} v_j <= 0 has entries of comparable size, where a large ε·diameter would
+    # drown in a solver's absolute tolerances
+    half, row, offset = lp.cone.log_ratio[pairs] / 2, np.arange(len(pairs)), blocks * lp.block_size
+    scale, shape = np.exp(-half), (len(pairs), lp.blocks * lp.block_size + lp.shared)
+    left = scale, row, offset + lp.cone.i[pairs]
+    right = -np.exp(half), row, offset + lp.cone.j[pairs]
+    parts, scales = [sp.csr_array(entries(shape, left, right))], [scale]
     lower, upper = [np.full(len(pairs), -np.inf)], [np.zeros(len(pairs))]
-    local = ((_everywhere(lp, rows.matrix), rows.equal) for rows in lp.local)
-    rows_and_limits = [(rows, np.zeros(rows.shape[0]), equal) for rows, equal in local]
-    rows_and_limits += [
+    limited = [(_everywhere(lp, part.matrix), np.zeros(1), part.equal) for part in lp.local]
+    limited += [
         (sp.hstack([link.matrix, link.shared], format="csr"), link.rhs, link.equal)
         for link in lp.links
     ]
-    for own, rhs, equal in rows_and_limits:
+    for own, rhs, equal in limited:
         row_scale = _row_scales(own)
         parts.append(sp.diags_array(row_scale) @ own)
         scales.append(row_scale)
         upper.append(rhs * row_scale)
-        lower.append(upper[-1] if equal else np.full(len(rhs), -np.inf))
+        lower.append(upper[-1] if equal else np.full(len(row_scale), -np.inf))
     upper_x = np.where(lp.fixed.T.ravel(), 0.0, np.inf)
     flat = FlatLP(
         lp=lp,
@@ -176,21 +160,14 @@ def _row_scales(matrix: sp.csr_array) -> Floats:
     """One over the geometric middle of a row's largest absolute entry and the smallest of those
     that count: a weight of 1e-200 beside others of order one would scale these beyond what
     solvers take."""
-    high = np.zeros(matrix.shape[0])
-    low = np.full(matrix.shape[0], np.inf)
+    high, low = np.zeros(matrix.shape[0]), np.full(matrix.shape[0], np.inf)
     row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     entries = np.abs(matrix.data)
     np.maximum.at(high, row, entries)
     counts = entries > _COUNTS * high[row]
     np.minimum.at(low, row[counts], entries[counts])
-    usable = high > 0
-    return np.where(
-        usable,
-        1.0
-        / np.sqrt(np.where(usable, high, 1.0))
-        / np.sqrt(np.where(usable, np.minimum(low, high), 1.0)),
-        1.0,
-    )
+    high = np.where(high > 0, high, 1.0)
+    return 1.0 / np.sqrt(high) / np.sqrt(np.minimum(low, high))
 
 
 @record

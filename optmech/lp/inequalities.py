@@ -40,7 +40,12 @@ class Inequalities:
         """The inequalities as stated, rounded. Raises VerificationError where the certificate does
         not know a family; ProblemError where it is not searched."""
         families = known(statement)
-        parts: list[Part] = [Ratios(_with_variables(statement))]
+        log_ratio = statement.log_ratio
+        if statement.held is not None:
+            # between rows that are held the certificate decides, and nothing can be done
+            held = statement.held.has(statement.secrets)
+            log_ratio = np.where(held[:, None] & held, np.inf, log_ratio)
+        parts: list[Part] = [Ratios(log_ratio)]
         for family in families:
             if type(family) not in PROGRAMS:
                 raise ProblemError(f"there is no program for {family.kind!r}", where="statement")
@@ -116,15 +121,6 @@ class Inequalities:
         return self if same else replace(self, parts=parts)
 
 
-def _with_variables(statement: Statement) -> Floats:
-    """The log ratios, without those between two rows that are held: the certificate decides these,
-    and nothing can be done about them."""
-    if statement.held is None:
-        return statement.log_ratio
-    held = statement.held.has(statement.secrets)
-    return np.where(held[:, None] & held, np.inf, statement.log_ratio)
-
-
 def _sum_guard(terms: int) -> float:
     """Relative rounding of a (pairwise or BLAS) sum of ``terms`` products of positive numbers."""
     return float((16 + 2 * np.log2(max(terms, 2)) + min(terms, 256) / 8) * UNIT)
@@ -151,12 +147,12 @@ class Compiled:
     """A BlockLP with what reads its points: the families' rows, and the objective's."""
 
     lp: BlockLP
-    readers: tuple[Reader, ...]
+    readers: tuple[tuple[int, Reader], ...]
     objective: Callable[[Point], Floats | None]
 
     def recover(self, point: Point) -> tuple[Floats, ProgramMultipliers]:
         """The matrix (S, O) and the multipliers of the inequalities."""
-        found = {place: part for read in self.readers for place, part in read(point).items()}
+        found = {place: read(point) for place, read in self.readers}
         pairs = found.pop(JOINT)
         return point.z[: self.lp.secrets], ProgramMultipliers(pairs, found, self.objective(point))
 
@@ -177,7 +173,7 @@ def compile_lp(given: Inequalities, *, elastic: bool = False) -> Compiled:
     sums = sp.coo_array((np.ones(len(index)), (index // lp.blocks, index)))
     lp.link(np.ones(lp.secrets), sums, equal=True)
     objective = _nothing if elastic else _objective(given, lp)
-    readers = tuple(part.write(lp) for part in given.parts)
+    readers = tuple((part.number, part.write(lp)) for part in given.parts)
     if elastic:
         lp.add_elastic()
     return Compiled(lp.finish(), readers, objective)
@@ -188,7 +184,7 @@ def _nothing(point: Point) -> None:
 
 
 def _objective(given: Inequalities, lp: Assembly) -> Callable[[Point], Floats | None]:
-    """Add what is minimised; the way back to its multipliers."""
+    """Add what is minimised, and say how to read its multipliers."""
     statement = given.statement
     if statement.objective == "expected_loss":
         lp.cost = statement.cost

@@ -8,12 +8,14 @@ linear in Q is linear in P. Nothing here is trusted: ``certificate.places`` deci
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
@@ -37,9 +39,10 @@ from optmech.lp.highs import highs_run
 _MOST = 3
 """Rows that are added at a time, for a report or a family of single losses."""
 
-Key = tuple[int, int]
-Row = tuple[Ints, Ints, Floats, dict[int, float], float]
-"""Reports, control points, coefficients, those of the free unknowns, and the limit."""
+Key = tuple[int, Any]
+"""Of a row: a guess, place or pair, and what reports it is about."""
+Rows = tuple[sp.csr_array, Floats, Floats]
+"""B, E and h of one constraint, as of ``Links``."""
 
 
 @record
@@ -86,14 +89,12 @@ class _Part(ABC):
     """W, (S, N)."""
     most: float
     """The limit of what it limits."""
-    free = 0
-    """Free unknowns that it has."""
     standing = 0
     """Rows that are always there, before those of keys."""
 
     def excess(self, at: Floats) -> float:
         """How far Q is beyond it, relative to its numbers; <= 0 where it holds."""
-        return (self.reached(at) - self.most) / _size(self.most)
+        return float((self.reached(at) - self.most) / _size(self.most))
 
     @abstractmethod
     def reached(self, at: Floats) -> float:
@@ -104,11 +105,11 @@ class _Part(ABC):
         return []
 
     @abstractmethod
-    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        """Those of ``keys``, after the ones that are always there."""
+    def rows(self, keys: list[Key]) -> Rows:
+        """Those of ``keys``, after the ones that are always there; at least one."""
 
     @abstractmethod
-    def multipliers(self, keys: Sequence[Key], values: Floats) -> Any:
+    def multipliers(self, keys: list[Key], values: Floats) -> Any:
         """Those of its family from those of its rows, >= 0."""
 
     def inside(self, at: Floats) -> Floats:
@@ -126,12 +127,11 @@ class _Total(_Part):
     def reached(self, at: Floats) -> float:
         return float((self.weighted * at).sum())
 
-    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        both = self.weights.T @ self.weighted
-        point, report = (index.ravel() for index in np.indices(both.shape))
-        yield report, point, both.ravel(), {}, self.most
+    def rows(self, keys: list[Key]) -> Rows:
+        both = (self.weights.T @ self.weighted).T.reshape(1, -1)
+        return sp.csr_array(both), np.zeros((1, 0)), np.array([self.most])
 
-    def multipliers(self, keys: Sequence[Key], values: Floats) -> Floats:
+    def multipliers(self, keys: list[Key], values: Floats) -> Floats:
         return values
 
 
@@ -156,36 +156,26 @@ class _Each(_Part):
         least = self.most * (1 - self.near)
         return [(k, s) for k, own in enumerate(worst.tolist()) for s in own if sums[k, s] > least]
 
-    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        reports = self.spent.shape[2]
-        for k, s in keys:
-            begin, end = self.weights.indptr[s : s + 2]
-            points, own = self.weights.indices[begin:end], self.weights.data[begin:end]
-            both = own[:, None] * self.spent[k, s]
-            report = np.tile(np.arange(reports), len(points))
-            most = self.most + float(self.known[k, s])
-            yield report, np.repeat(points, reports), both.ravel(), {}, most
+    def rows(self, keys: list[Key]) -> Rows:
+        k, s = _numbers(keys)
+        rows = _products(self.weights[s], self.spent[k, s])
+        return rows, np.zeros((len(keys), 0)), self.most + self.known[k, s]
 
-    def multipliers(self, keys: Sequence[Key], values: Floats) -> Floats:
+    def multipliers(self, keys: list[Key], values: Floats) -> Floats:
         out = np.zeros(self.known.shape)
-        for key, value in zip(keys, values.tolist(), strict=True):
-            out[key] = value
+        out[tuple(_numbers(keys))] = values
         return out if len(out) > 1 else out[0]
 
 
 @record
 class _Guesses(_Part):
-    """Σ_o max_w Σ_s table[w,s] Q[s,o] <= most; u_o is the largest of a report."""
+    """Σ_o max_w Σ_s table[w,s] Q[s,o] <= most; the free unknown u_o is the largest of a report."""
 
     table: Floats
     kept: Ints
     """The reports, out of ``observables``."""
     observables: int
     standing = 1
-
-    @property
-    def free(self) -> int:  # type: ignore[override]
-        return len(self.kept)
 
     def reached(self, at: Floats) -> float:
         return float((self.table @ at).max(axis=0).sum())
@@ -195,45 +185,44 @@ class _Guesses(_Part):
         best = np.argpartition(-values, min(_MOST, len(values)) - 1, axis=0)[:_MOST]
         # of an adversary who sees nothing
         blind = int(self.table.sum(axis=1).argmax())
-        out = [(int(w), o) for o in range(self.free) for w in best[:, o]]
-        return [*out, *((blind, o) for o in range(self.free))]
+        out = [(w, o) for o, own in enumerate(best.T.tolist()) for w in own]
+        return [*out, *((blind, o) for o in range(len(self.kept)))]
 
-    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        none = np.zeros(0, dtype=np.int64)
-        yield none, none, np.zeros(0), dict.fromkeys(range(self.free), 1.0), self.most
-        guesses = sorted({w for w, _ in keys})
-        found = (self.weights.T @ self.table[guesses].T).T
-        place = {w: k for k, w in enumerate(guesses)}
-        for w, o in keys:
-            own = found[place[w]]
-            points = np.flatnonzero(own)
-            yield np.full(len(points), o), points, own[points], {o: -1.0}, 0.0
+    def rows(self, keys: list[Key]) -> Rows:
+        w, o = _numbers(keys)
+        guesses, place = np.unique(np.append(0, w), return_inverse=True)
+        one = np.vstack([np.zeros(len(self.kept)), np.eye(len(self.kept))[o]])
+        free, most = -one, np.zeros(len(one))
+        free[0], most[0] = 1.0, self.most
+        return _products((self.table[guesses] @ self.weights)[place], one), free, most
 
-    def multipliers(self, keys: Sequence[Key], values: Floats) -> AttackMultipliers:
+    def multipliers(self, keys: list[Key], values: Floats) -> AttackMultipliers:
         strategy = np.zeros((self.observables, len(self.table)))
-        for (w, o), value in zip(keys, values[1:].tolist(), strict=True):
-            strategy[self.kept[o], w] = value
+        w, o = _numbers(keys)
+        strategy[self.kept[o], w] = values[1:]
         return AttackMultipliers(float(values[0]), strategy)
 
     def inside(self, at: Floats) -> Floats:
         values = (self.table @ at).max(axis=0)
-        return np.asarray(values + abs(self.most - values.sum()) / (2 * self.free))
+        return np.asarray(values + abs(self.most - values.sum()) / (2 * len(values)))
 
 
 @record
 class _Pushed(_Part):
-    """Of combinations of the places' rows, table (K, S)."""
+    """Σ_o φ_o table[k]·Q[:, o] <= most of combinations of the places' rows, table (K, S), for some
+    tests φ of zeros and ones, which keys have as bytes."""
 
     table: sp.csr_array
-    read: Callable[[Ints, Any, Floats], Any]
-    """From rows, reports or tests, and values to multipliers."""
+    read: Callable[[Ints, Bools, Floats], Any]
+    """From rows, tests and values to multipliers."""
 
-    def _row(self, k: int, used: Ints | list[int], most: float) -> Row:
-        """Σ_o table[k]·Q[:, o] <= most over the reports ``used``."""
-        own = (self.table[[k]] @ self.weights).toarray().ravel()
-        points = np.flatnonzero(own)
-        report, point = np.repeat(used, len(points)), np.tile(points, len(used))
-        return report, point, np.tile(own[points], len(used)), {}, most
+    def rows(self, keys: list[Key]) -> Rows:
+        k, tests = _tests(keys)
+        most = np.full(len(keys), self.most)
+        return _products(self.table[k] @ self.weights, tests), np.zeros((len(keys), 0)), most
+
+    def multipliers(self, keys: list[Key], values: Floats) -> Any:
+        return self.read(*_tests(keys), values)
 
 
 @record
@@ -255,52 +244,28 @@ class _Ratios(_Pushed):
     def wanted(self, at: Floats) -> list[Key]:
         tight = self._tightness(at)
         order = np.argsort(-tight, axis=0, kind="stable")[: 2 * _MOST]
+        one = np.eye(tight.shape[1], dtype=bool)
         return [
-            (int(k), o) for o in range(tight.shape[1]) for k in order[:, o] if tight[k, o] > -1e-3
+            (k, one[o].tobytes())
+            for o, own in enumerate(order.T.tolist())
+            for k in own
+            if tight[k, o] > -1e-3
         ]
-
-    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        return (self._row(k, [o], 0.0) for k, o in keys)
-
-    def multipliers(self, keys: Sequence[Key], values: Floats) -> Any:
-        places = np.array(keys, dtype=np.int64).reshape(-1, 2)
-        return self.read(places[:, 0], places[:, 1], values)
 
 
 @record
-class _Tests(_Pushed):
-    """Σ_o max(0, table[k]·Q[:, o]) <= most for every k: Σ_o φ_o table[k]·Q[:, o] <= most for every
-    test φ, of which those are taken that bind."""
-
-    tests: dict[tuple[int, bytes], int] = field(default_factory=dict)
-    taken: list[Floats] = field(default_factory=list)
-
-    def _spent(self, at: Floats) -> tuple[Floats, Floats]:
-        """By every test that is the best there, and which."""
-        over = self.table @ at
-        return np.maximum(over, 0.0).sum(axis=1), over
+class _Best(_Pushed):
+    """Σ_o max(0, table[k]·Q[:, o]) <= most for every k, by the tests that bind."""
 
     def reached(self, at: Floats) -> float:
-        return float(self._spent(at)[0].max())
+        return float(np.maximum(self.table @ at, 0.0).sum(axis=1).max())
 
     def wanted(self, at: Floats) -> list[Key]:
-        spent, over = self._spent(at)
-        out = []
-        for k in np.argsort(-spent, kind="stable")[: _MOST * at.shape[1]].tolist():
-            if spent[k] > self.most * (1 - 1e-3):
-                test = (over[k] > 0).astype(np.float64)
-                number = self.tests.setdefault((k, test.tobytes()), len(self.taken))
-                if number == len(self.taken):
-                    self.taken.append(test)
-                out.append((k, number))
-        return out
-
-    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        return (self._row(k, np.flatnonzero(self.taken[test]), self.most) for k, test in keys)
-
-    def multipliers(self, keys: Sequence[Key], values: Floats) -> Any:
-        rows = np.array([k for k, _ in keys], dtype=np.int64)
-        return self.read(rows, [self.taken[test] for _, test in keys], values)
+        over = self.table @ at
+        spent = np.maximum(over, 0.0).sum(axis=1)
+        worst = np.argsort(-spent, kind="stable")[: _MOST * at.shape[1]].tolist()
+        least = self.most * (1 - 1e-3)
+        return [(k, (over[k] > 0).tobytes()) for k in worst if spent[k] > least]
 
 
 @dataclass(eq=False)
@@ -342,47 +307,38 @@ class PlaceRows:
             case Ratio():
                 return self._ratios(family)
             case LiftedRatio():
-                return _Ratios(self.weights, 0.0, _differences(family), self._lifted(family), None)
+                table = _differences(family.left, family.right, family.log_ratio)
+                return _Ratios(self.weights, 0.0, table, partial(self._played, family), None)
             case Approximate():
-                table, most = _differences(family), float(family.delta)
-                return _Tests(self.weights, most, table, self._tested(family))
+                table = _differences(family.left, family.right, family.log_ratio)
+                read = partial(self._tested, family)
+                return _Best(self.weights, float(family.delta), table, read)
         return None
 
     def _ratios(self, family: Ratio) -> _Ratios:
-        limited = np.isfinite(family.table) & ~np.eye(len(family.table), dtype=bool)
-        i, j = np.nonzero(limited)
-        count = np.arange(len(i))
-        factor = np.exp(np.minimum(family.log_ratio[i, j], LARGEST_LOG))
-        entries = np.concatenate([np.ones(len(i)), -factor])
-        places = np.concatenate([count, count]), np.concatenate([i, j])
-        table = sp.csr_array((entries, places), shape=(len(i), len(limited)))
+        i, j = np.nonzero(np.isfinite(family.table) & ~np.eye(len(family.table), dtype=bool))
+        one = sp.eye_array(len(family.table), format="csr")
+        table = _differences(one[i], one[j], family.log_ratio[i, j])
         window = None if family.window is None else family.window[i][:, self.kept]
 
-        def read(rows: Ints, reports: Ints, values: Floats) -> PairMultipliers:
-            return PairMultipliers(i[rows], j[rows], self.kept[reports], values)
+        def read(rows: Ints, tests: Bools, values: Floats) -> PairMultipliers:
+            return PairMultipliers(i[rows], j[rows], self.kept[tests.argmax(axis=1)], values)
 
         return _Ratios(self.weights, 0.0, table, read, window)
 
-    def _lifted(self, family: LiftedRatio) -> Callable[[Ints, Ints, Floats], Floats]:
-        def read(rows: Ints, reports: Ints, values: Floats) -> Floats:
-            out = np.zeros((len(family.scale), self.statement.observables))
-            np.add.at(out, (rows, self.kept[reports]), values)
-            return out
-
-        return read
+    def _played(
+        self, family: LiftedRatio | Approximate, rows: Ints, tests: Bools, values: Floats
+    ) -> Floats:
+        out = np.zeros((len(family.scale), self.statement.observables))
+        np.add.at(out, (rows[:, None], self.kept), tests * values[:, None])
+        return out
 
     def _tested(
-        self, family: Approximate
-    ) -> Callable[[Ints, list[Floats], Floats], ApproximateMultipliers]:
-        def read(rows: Ints, tests: list[Floats], values: Floats) -> ApproximateMultipliers:
-            weight: Floats = np.zeros(len(family.scale))
-            np.add.at(weight, rows, values)
-            played = np.zeros((len(weight), self.statement.observables))
-            for k, test, value in zip(rows, tests, values, strict=True):
-                played[k, self.kept] += test * (value / (weight[k] or 1.0))
-            return ApproximateMultipliers(weight, played)
-
-        return read
+        self, family: Approximate, rows: Ints, tests: Bools, values: Floats
+    ) -> ApproximateMultipliers:
+        weight: Floats = np.bincount(rows, values, len(family.scale)).astype(np.float64)
+        played = self._played(family, rows, tests, values)
+        return ApproximateMultipliers(weight, played / np.where(weight > 0, weight, 1.0)[:, None])
 
     @property
     def any(self) -> bool:
@@ -400,40 +356,28 @@ class PlaceRows:
             self.chosen[place].update(dict.fromkeys(part.wanted(at)))
         return sum(map(len, self.chosen.values())) > before
 
+    def _used(self) -> list[tuple[int, _Part, list[Key]]]:
+        """The parts with rows, their places and keys."""
+        every = ((place, part, list(self.chosen[place])) for place, part in self.parts.items())
+        return [(place, part, keys) for place, part, keys in every if part.standing or keys]
+
     def links(self, matrix: Floats, slack: bool = False) -> Links | None:
         """The rows, to start from P (N, kept); None where there are none yet. With ``slack`` a last
         free unknown is what is minimised: by how much limits are missed, in units of each."""
-        count, reports = self.weights.shape[1], len(self.kept)
-        columns = sum(part.free for part in self.parts.values()) + slack
-        at: list[Ints] = []
-        values: list[Floats] = []
-        limits: list[float] = []
-        unknowns: list[Floats] = []
-        first = 0
-        for place, part in self.parts.items():
-            for k, row in enumerate(part.rows(list(self.chosen[place]))):
-                report, point, value, free, most = row
-                at.append(report * count + point)
-                values.append(value)
-                limits.append(most)
-                own = np.zeros(columns)
-                for u, v in free.items():
-                    own[first + u] = v
-                if slack and (part.free == 0 or k == 0):
-                    own[-1] = -_size(most)
-                unknowns.append(own)
-            first += part.free
-        if not limits:
+        used = self._used()
+        if not used:
             return None
-        ends = np.cumsum([0, *map(len, at)])
-        parts = np.concatenate(values), np.concatenate(at), ends
-        table = sp.csr_array(parts, shape=(len(limits), reports * count))
-        places = self.weights @ matrix
-        costs, start = np.zeros(columns), np.zeros(columns)
-        start[:first] = np.concatenate([part.inside(places) for part in self.parts.values()])
+        tables, unknowns, limits = zip(*(part.rows(keys) for _, part, keys in used), strict=True)
+        free, most = block_diag(*unknowns), np.concatenate(limits)
+        at = self.weights @ matrix
+        start = np.concatenate([part.inside(at) for _, part, _ in used])
+        costs = np.zeros(len(start))
         if slack:
-            costs[-1], start[-1] = 1.0, 1.0 + 2 * max(self.excess(matrix), 0.0)
-        return Links(table, np.array(unknowns), np.array(limits), costs, start)
+            # rows that say what an unknown is have no limits of their own
+            own = np.where(free.sum(axis=1) >= 0, -_size(most), 0.0)
+            free, costs = np.column_stack([free, own]), np.append(costs, 1.0)
+            start = np.append(start, 1.0 + 2 * max(self.excess(matrix), 0.0))
+        return Links(sp.csr_array(sp.vstack(tables)), free, most, costs, start)
 
     def constant(self) -> Floats | None:
         """What is reported everywhere with the same probabilities (kept,) and leaves the rows that
@@ -459,19 +403,41 @@ class PlaceRows:
         """Those of the statement's families, from those of the rows."""
         found: dict[int, Any] = {}
         rest = np.maximum(values, 0.0)
-        for place, part in self.parts.items():
-            keys = list(self.chosen[place])
+        for place, part, keys in self._used():
             own, rest = np.split(rest, [len(keys) + part.standing])
             found[place] = part.multipliers(keys, own)
         return Multipliers(tuple(map(found.get, range(len(self.statement.families)))))
 
 
-def _differences(family: LiftedRatio | Approximate) -> sp.csr_array:
+def _numbers(keys: list[Key]) -> Ints:
+    """The two numbers of every key, (2, K)."""
+    return np.array(keys, dtype=np.int64).reshape(-1, 2).T
+
+
+def _tests(keys: list[Key]) -> tuple[Ints, Bools]:
+    """The row and the test (K, kept) of every key."""
+    tests = [np.frombuffer(test, dtype=bool) for _, test in keys]
+    return np.array([k for k, _ in keys]), np.array(tests)
+
+
+def _products(points: Floats | sp.csr_array, reports: Floats | Bools) -> sp.csr_array:
+    """Rows across the reports: a row over the control points (K, N), at every report times what
+    ``reports`` (K, O) has there."""
+    shown = sp.coo_array(reports)
+    row, report = shown.coords
+    own = sp.csr_array(points)[row].tocoo()
+    k, point = own.coords
+    shape = reports.shape[0], points.shape[1] * reports.shape[1]
+    places = row[k], report[k] * points.shape[1] + point
+    return sp.csr_array((own.data * shown.data[k], places), shape=shape)
+
+
+def _differences(left: Floats, right: Floats, log_ratio: Floats) -> sp.csr_array:
     """left − e^r right, of distributions that sum to one, (m, S)."""
-    left, right = (sp.csr_array(side) for side in (family.left, family.right))
-    first, second = (1 / side.sum(axis=1) for side in (left, right))
-    factor = np.exp(np.minimum(family.log_ratio, LARGEST_LOG))
-    return sp.diags_array(first) @ left - sp.diags_array(factor * second) @ right
+    one, other = sp.csr_array(left), sp.csr_array(right)
+    first, second = 1 / one.sum(axis=1), 1 / other.sum(axis=1)
+    factor = np.exp(np.minimum(log_ratio, LARGEST_LOG))
+    return sp.diags_array(first) @ one - sp.diags_array(factor * second) @ other
 
 
 def _loose(most: float, largest: Floats) -> float:
@@ -481,5 +447,5 @@ def _loose(most: float, largest: Floats) -> float:
     return most if total > most else total + abs(total) + 1
 
 
-def _size(limit: float) -> float:
-    return abs(limit) or 1.0
+def _size(limit: Floats | float) -> Floats:
+    return np.where(limit, np.abs(limit), 1.0)

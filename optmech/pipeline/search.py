@@ -16,7 +16,7 @@ from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.engines import load_engine, second, select
 from optmech.engines.base import EngineResult, Options, Outcome
-from optmech.engines.interior import interior
+from optmech.engines.highs import interior
 from optmech.errors import OptmechError, ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
 from optmech.lp.flatten import Interior

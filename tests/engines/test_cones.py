@@ -143,7 +143,7 @@ def test_both_ways_solve_newton_s_equations(degree):
     pivots = rng.integers(reports, size=count)
     for way in (
         fronts.factor(local, pivots),
-        Summed(levels.factor(local), levels.order, 1),
+        Summed(levels.factor(local)),
     ):
         found = way.solve(right)
         assert np.abs(found.sum(axis=0)).max() < 1e-9 * np.abs(expected).max()
@@ -189,7 +189,7 @@ def test_both_ways_solve_what_falls_into_parts(count):
     expected = np.einsum("oij,oj->oi", inverse, right + same)
     levels, fronts = Levels(control, count * size), Fronts(control, count * size, middles)
     ways = (
-        Summed(levels.factor(local), levels.order, 1),
+        Summed(levels.factor(local)),
         fronts.factor(local, np.zeros(count * size, dtype=np.int64)),
     )
     for way in ways:

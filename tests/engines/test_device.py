@@ -20,9 +20,8 @@ from optmech.cli.main import main
 from optmech.engines.structured import array_backend
 from optmech.engines.structured.array_backend import ArrayBackend
 from optmech.engines.structured.arrays import Arrays, from_numpy, on_host, open_device
-from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.model import Model, build
-from optmech.engines.structured.rows import Cone, Rows, add_rows, first_rows, make_cone
+from optmech.engines.structured.rows import Backend, Cone, Rows, add_rows, first_rows, make_cone
 from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile
 
@@ -30,7 +29,7 @@ pytest.importorskip("array_api_compat")
 if importlib.util.find_spec("numba") is None:
     pytest.skip("numba is not installed", allow_module_level=True)
 
-from optmech.engines.structured.compiled import CompiledBackend
+from optmech.engines.structured.numba_backend import CompiledBackend
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 Call = Callable[[Backend, Rows], object]
@@ -95,17 +94,13 @@ def flat(value: object) -> list[Floats]:
 
 
 def into(name: str, buffer: Floats, *arguments: object) -> Call:
-    """The method ``name``, which writes to its last argument; ROWS stands for the rows."""
+    """The method ``name``, which writes to its last argument."""
 
     def call(backend: Backend, rows: Rows) -> object:
         out = buffer.copy()
-        given = [rows if argument is ROWS else argument for argument in arguments]
-        return getattr(backend, name)(*given, out), out
+        return getattr(backend, name)(*arguments, out), out
 
     return lambda backend, rows: tuple(part for part in call(backend, rows) if part is not None)
-
-
-ROWS = object()
 
 
 @pytest.mark.parametrize("together", [1, 4, 1000])
@@ -125,24 +120,24 @@ def test_every_method_agrees_with_compiled_code_and_lapack(
     z = pair.sides[0][1].z.copy()
     pair.agree(lambda backend, rows: backend.factor(rows), 1e-11)
     pair.agree(into("solve", several), 1e-11)
-    pair.agree(into("affine_rhs", none, ROWS, P, R))
-    pair.agree(lambda backend, rows: backend.affine_step(rows, P, dP), 1e-12)
-    pair.agree(into("corrector_rhs", none, ROWS, None, 0.3))
-    pair.agree(lambda backend, rows: backend.corrector_step(rows, 0.5 * dP, weights))
-    pair.agree(into("corrector_rhs", none, ROWS, (0.3, 0.7), 0.3))
-    pair.agree(lambda backend, rows: backend.corrector_step(rows, R, weights))
+    pair.agree(into("affine_rhs", none, P, R))
+    pair.agree(lambda backend, rows: backend.affine_step(P, dP), 1e-12)
+    pair.agree(into("corrector_rhs", none, None, 0.3))
+    pair.agree(lambda backend, rows: backend.corrector_step(0.5 * dP, weights))
+    pair.agree(into("corrector_rhs", none, (0.3, 0.7), 0.3))
+    pair.agree(lambda backend, rows: backend.corrector_step(R, weights))
 
     def moved(backend: Backend, rows: Rows) -> object:
-        backend.move(rows, (0.3, 0.7), (0.01, 0.02))
+        backend.move((0.3, 0.7), (0.01, 0.02))
         return rows.s, rows.z
 
     pair.agree(moved)
     for level in (0.1, 0.6, 1.5):
-        pair.agree(lambda backend, rows, level=level: backend.violations(rows, P, level))
+        pair.agree(lambda backend, rows, level=level: backend.violations(P, level))
     pair.agree(lambda backend, rows: backend.majorant(P))
-    pair.agree(into("charge", R, ROWS, z))
-    pair.agree(lambda backend, rows: backend.shifted(rows, z, dP))
-    pair.agree(lambda backend, rows: backend.drain(rows, z, R, 60), 1e-12)
+    pair.agree(into("charge", R, z))
+    pair.agree(lambda backend, rows: backend.shifted(z, dP))
+    pair.agree(lambda backend, rows: backend.drain(z, R, 60), 1e-12)
     pair.agree(
         lambda backend, rows: backend.factor(replace(rows, s=rows.s * 2, z=rows.z / 3)), 1e-11
     )

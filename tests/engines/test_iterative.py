@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.engines.structured import compiled, engine, iterative
-from optmech.engines.structured.compiled import SparseBackend
+from optmech.engines.structured import engine, iterative, numba_backend
 from optmech.engines.structured.model import build
 from optmech.engines.structured.newton import factored
+from optmech.engines.structured.numba_backend import SparseBackend
 from optmech.engines.structured.rows import Rows, make_cone
 from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
@@ -171,10 +171,10 @@ def test_the_field_of_the_first_pairs_preconditions(
 ) -> None:
     """Of many variables it comes first, and solves the same equations; it is exact, one gradient,
     where all columns are alike and no pair has joined."""
-    monkeypatch.setattr(compiled, "TUNING", replace(TUNING, field_from=1, most_by_field=1.0))
+    monkeypatch.setattr(numba_backend, "TUNING", replace(TUNING, field_from=1, most_by_field=1.0))
     model, backend, state = state_of(problem(7, 8, 8, 0.7, 2))
     system = factored(model, backend, state)
-    assert isinstance(system._sums._conditioner, compiled.Field)
+    assert isinstance(system._sums._conditioner, numba_backend.Field)
     solved(backend, model, system)
     blocks = len(state.P)
     state.P[:, :-1] = state.P[:, :-1].mean()

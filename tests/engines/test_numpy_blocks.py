@@ -16,9 +16,8 @@ import optmech as om
 from optmech.base.arrays import Floats
 from optmech.engines.structured.array_backend import ArrayBackend, Inverses
 from optmech.engines.structured.arrays import lower_inverse, on_host
-from optmech.engines.structured.backend import gondzio
 from optmech.engines.structured.model import Model, build
-from optmech.engines.structured.rows import Cone, Rows, first_rows, make_cone
+from optmech.engines.structured.rows import Cone, Rows, first_rows, gondzio, make_cone
 from optmech.lp.inequalities import Inequalities, compile_lp
 
 E = om.distances.euclidean()

@@ -13,7 +13,7 @@ from optmech.base.machine import has_numba
 if not has_numba():
     pytest.skip("needs numba", allow_module_level=True)
 
-from optmech.engines.structured.compiled import Workers
+from optmech.engines.structured.numba_backend import Workers
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 20])

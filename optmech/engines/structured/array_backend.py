@@ -7,18 +7,16 @@ is copied back after every step. What differs between rows changes in ``structur
 only, so nothing else has to be looked at.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optmech.base import memory
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.engines.structured.arrays import Array, Arrays
-from optmech.engines.structured.backend import RIDGES, Affine, Schur, target
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.rows import Cone, Rows
+from optmech.engines.structured.rows import RIDGES, Affine, Both, Cone, Rows, Schur, target
 
 _PANEL = 128
 _DENSE = 6
@@ -45,12 +43,9 @@ class Inverses:
 
     def __init__(self, arrays: Arrays, blocks: int, size: int) -> None:
         self._arrays, self._size = arrays, size
-        self._ends = [*range(_PANEL, size, _PANEL), size]
-        self._starts = [0, *self._ends[:-1]]
-        self._panels = [
-            arrays.zeros(blocks, end - start, end)
-            for start, end in zip(self._starts, self._ends, strict=True)
-        ]
+        starts = range(0, size, _PANEL)
+        sides = [(start, min(start + _PANEL, size)) for start in starts]
+        self._panels = [(*own, arrays.zeros(blocks, own[1] - own[0], own[1])) for own in sides]
 
     def factor(self, first: int, entries: Array, scale: Array) -> bool:
         """Factor the blocks from ``first`` on; False where one cannot be.
@@ -67,7 +62,7 @@ class Inverses:
             self._invert(X, 0, size)
             failed = ~xp.isfinite(xp.sum(xp.linalg.diagonal(X), axis=1, keepdims=True))
             if not bool(xp.any(failed)):
-                for start, end, panel in zip(self._starts, self._ends, self._panels, strict=True):
+                for start, end, panel in self._panels:
                     panel[first : first + count, ...] = X[:, start:end, :end] * scale[:, None, :end]
                 return True
             ridge = xp.where(failed, ridge * 100.0, ridge)
@@ -94,7 +89,7 @@ class Inverses:
         """H_o⁻¹ B[o, q] for all q, (blocks, q, m)."""
         xp = self._arrays.xp
         out = xp.zeros_like(B)
-        for end, X in zip(self._ends, self._panels, strict=True):
+        for _, end, X in self._panels:
             out[:, :, :end] += (B[:, :, :end] @ xp.matrix_transpose(X)) @ X
         return out
 
@@ -104,7 +99,7 @@ class Inverses:
         arrays, xp, count = self._arrays, self._arrays.xp, len(variable)
         sums = arrays.zeros(self._size, self._size)
         mixed, coupling = arrays.zeros(count, self._size), arrays.zeros(count, count)
-        for end, X in zip(self._ends, self._panels, strict=True):
+        for _, end, X in self._panels:
             stacked = xp.reshape(X, (-1, end))
             sums[:end, :end] += xp.matrix_transpose(stacked) @ stacked
             if count:
@@ -115,11 +110,6 @@ class Inverses:
                 mixed[:, :end] += xp.matrix_transpose(own) @ stacked
                 coupling += xp.matrix_transpose(own) @ own
         return arrays.to_host(sums), arrays.to_host(mixed), arrays.to_host(coupling)
-
-
-def factor_bytes(blocks: int, size: int, coupling_rows: int) -> float:
-    """Memory of all panels, and of what coupling rows take from one."""
-    return 4.0 * blocks * size * (size + _PANEL) + 8.0 * blocks * _PANEL * coupling_rows
 
 
 @dataclass(eq=False)
@@ -134,15 +124,17 @@ class _Held:
     e: Array
     s: Array
     z: Array
-    per_s: Array
-    ds: Array
-    dz: Array
-    ds2: Array
-    dz2: Array
+    ds: Array = None
+    dz: Array = None
+    ds2: Array = None
+    dz2: Array = None
+
+    def __post_init__(self) -> None:
+        self.per_s = 1 / self.s
 
 
 class ArrayBackend:
-    """See ``backend.Backend``. Inverse factors are kept between solves."""
+    """See ``rows.Backend``. Inverse factors are kept between solves."""
 
     correctors = (8, 0.01)
     parts = False
@@ -163,23 +155,15 @@ class ArrayBackend:
         up, m, first = self._arrays.from_host, self._m, rows.block * (self._m + 1)
         low = np.minimum(rows.i, rows.j)
         high = np.where(rows.i < m, np.maximum(rows.i, rows.j), rows.j)
-        self._held = self._made(
-            rows, up(first + rows.i), up(first + rows.j), up((rows.block * m + high) * m + low)
-        )
+        cell = (rows.block * m + high) * m + low
+        own = first + rows.i, first + rows.j, cell, rows.e, rows.s, rows.z
+        self._held = _Held(rows, *map(up, own))
 
-    def _made(self, rows: Rows, i: Array, j: Array, cell: Array) -> _Held:
-        up, none = self._arrays.from_host, self._arrays.zeros(0)
-        s = up(rows.s)
-        return _Held(rows, i, j, cell, up(rows.e), s, up(rows.z), 1 / s, none, none, none, none)
-
-    def _on(self, rows: Rows) -> _Held:
-        """The rows on the device: those of ``structure``, or these pairs with other values."""
-        held = self._held
-        assert held is not None
-        if rows is held.rows:
-            return held
-        assert len(rows) == len(held.rows)
-        return self._made(rows, held.i, held.j, held.cell)
+    @property
+    def _on(self) -> _Held:
+        """The rows on the device."""
+        assert self._held is not None
+        return self._held
 
     def _gather(self, values: Array, index: Array) -> Array:
         return self._xp.take(values, index, axis=0)
@@ -187,91 +171,86 @@ class ArrayBackend:
     def _flat(self, P: Floats) -> Array:
         return self._xp.reshape(self._arrays.from_host(P), (-1,))
 
-    def _slack(self, held: _Held, P: Array) -> Array:
-        larger = self._gather(P, held.j)
-        larger *= held.e
-        larger -= self._gather(P, held.i)
+    def _slack(self, P: Array) -> Array:
+        larger = self._gather(P, self._on.j)
+        larger *= self._on.e
+        larger -= self._gather(P, self._on.i)
         return larger
 
-    def _spread(self, held: _Held, on_i: Array, on_j: Array) -> Array:
+    def _spread(self, on_i: Array, on_j: Array) -> Array:
         """Rows added up per variable, (blocks, m + 1)."""
-        size = self._blocks * (self._m + 1)
-        total = self._arrays.sums(held.i, on_i, size) + self._arrays.sums(held.j, on_j, size)
+        sums, size = self._arrays.sums, self._blocks * (self._m + 1)
+        total = sums(self._on.i, on_i, size) + sums(self._on.j, on_j, size)
         total = self._xp.reshape(total, (self._blocks, self._m + 1))
         total[:, -1] = 0.0
         return total
 
-    def _pull(self, held: _Held, q: Array) -> Floats:
+    def _pull(self, q: Array) -> Floats:
         """Gᵀq on the host."""
-        return self._arrays.to_host(self._spread(held, -q, held.e * q))
-
-    def _most(self, ratios: Iterable[Array]) -> Floats:
-        """The largest of every array's entries and 0."""
-        none = self._arrays.zeros()
-        most = [self._xp.max(ratio) if ratio.shape[0] else none for ratio in ratios]
-        return np.asarray(np.maximum(0.0, self._arrays.to_host(self._xp.stack(most))))
+        return self._arrays.to_host(self._spread(-q, self._on.e * q))
 
     def _chunks(self) -> Iterator[tuple[int, int]]:
         for first in range(0, self._blocks, self._step):
             yield first, min(first + self._step, self._blocks)
 
-    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
-        held, xp, m = self._on(rows), self._xp, self._m
+    def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
+        if rows is not self._on.rows:
+            up = self._arrays.from_host
+            self._held = replace(self._on, rows=rows, s=up(rows.s), z=up(rows.z))
+        held, xp, m = self._on, self._xp, self._m
         w = held.z * held.per_s
         weight = w * held.e
-        diagonal = self._spread(held, w, weight * held.e)
+        diagonal = self._spread(w, weight * held.e)
         scale = xp.where(diagonal > 0, 1 / xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0)), 0.0)
         flat = xp.reshape(scale, (-1,))
         # rows v_j >= 0 weigh nothing here: the scale of the constant zero is 0
         weight *= -self._gather(flat, held.i)
         weight *= self._gather(flat, held.j)
         for first, last in self._chunks():
-            own, size = self._own(rows, first, last), (last - first) * m * m
+            own, size = self._own(first, last), (last - first) * m * m
             entries = self._arrays.sums(held.cell[own] - first * m * m, weight[own], size)
             entries = xp.reshape(entries, (last - first, m * m))
             if not self._inverses.factor(first, entries, scale[first:last, :m]):
                 return None
         return Schur(*self._inverses.summed(self._coupling.variable, self._coupling.value))
 
-    @staticmethod
-    def _own(rows: Rows, first: int, last: int) -> slice:
+    def _own(self, first: int, last: int) -> slice:
         """The rows of some blocks."""
-        return slice(int(rows.offset[first]), int(rows.offset[last]))
+        return slice(*self._on.rows.offset[[first, last]].tolist())
 
     def solve(self, B: Floats) -> None:
-        B[:, :, :-1] = self._arrays.to_host(
-            self._inverses.solve(self._arrays.from_host(B[:, :, :-1]))
-        )
+        found = self._inverses.solve(self._arrays.from_host(B[:, :, :-1]))
+        B[:, :, :-1] = self._arrays.to_host(found)
 
-    def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
-        held = self._on(rows)
-        left = self._slack(held, self._flat(P)) - held.s
-        B[:] = self._pull(held, -held.z - held.z * left * held.per_s) - rd
+    def affine_rhs(self, P: Floats, rd: Floats, B: Floats) -> None:
+        held = self._on
+        left = self._slack(self._flat(P)) - held.s
+        B[:] = self._pull(-held.z - held.z * left * held.per_s) - rd
 
-    def corrector_rhs(
-        self, rows: Rows, weights: tuple[float, float] | None, mu: float, B: Floats
-    ) -> None:
-        held = self._on(rows)
+    def corrector_rhs(self, weights: Both | None, mu: float, B: Floats) -> None:
+        held = self._on
         if weights is not None:
             held.ds = held.ds + weights[0] * held.ds2
             held.dz = held.dz + weights[1] * held.dz2
         at, change = (held.s, held.z), (held.ds, held.dz)
         held.ds2 = target(at, change, mu, weights is None, self._xp)
-        B[:] = self._pull(held, held.ds2 * held.per_s)
+        B[:] = self._pull(held.ds2 * held.per_s)
 
-    def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
-        held, xp = self._on(rows), self._xp
+    def affine_step(self, P: Floats, dP: Floats) -> Affine:
+        held, xp = self._on, self._xp
         s, z = held.s, held.z
-        held.ds = ds = self._slack(held, self._flat(P + dP)) - s
+        held.ds = ds = self._slack(self._flat(P + dP)) - s
         held.dz = dz = -z - z * ds * held.per_s
-        sums = xp.stack([xp.sum(a * b) for a, b in ((s, z), (s, dz), (ds, z), (ds, dz))])
-        sz, sdz, dsz, dd = self._arrays.to_host(sums).tolist()
-        primal, dual = self._most([-ds * held.per_s, -dz / z]).tolist()
-        return Affine(primal, dual, (sz, sdz, dsz, dd))
+        sums = [xp.sum(a * b) for a, b in ((s, z), (s, dz), (ds, z), (ds, dz))]
+        # of no rows the largest ratios are the sums, none
+        ratios = (-ds * held.per_s, -dz / z) if len(held.rows) else (sums[0], sums[0])
+        found = self._arrays.to_host(xp.stack([*map(xp.max, ratios), *sums]))
+        primal, dual = np.maximum(0.0, found[:2]).tolist()
+        return primal, dual, tuple(found[2:].tolist())
 
-    def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        held = self._on(rows)
-        u = self._slack(held, self._flat(dP))
+    def corrector_step(self, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        held = self._on
+        u = self._slack(self._flat(dP))
         held.dz2 = (held.ds2 - held.z * u) * held.per_s
         held.ds2 = u
         per_z = 1 / held.z
@@ -299,14 +278,14 @@ class ArrayBackend:
         lowest = (at + weights[:, None] * slope).min(axis=1)
         return np.asarray(np.maximum(-lowest, 0.0))
 
-    def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
-        held = self._on(rows)
+    def move(self, weights: Both, step: Both) -> None:
+        held = self._on
         held.s = held.s + step[0] * (held.ds + weights[0] * held.ds2)
         held.z = held.z + step[1] * (held.dz + weights[1] * held.dz2)
         held.per_s = 1 / held.s
-        rows.s[:], rows.z[:] = self._arrays.to_host(held.s), self._arrays.to_host(held.z)
+        held.rows.s[:], held.rows.z[:] = map(self._arrays.to_host, (held.s, held.z))
 
-    def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
+    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
         xp, m, to_host = self._xp, self._m, self._arrays.to_host
         by_i, by_j = np.full((2, self._blocks, m), -1)
         v = self._arrays.from_host(P[:, :m])
@@ -317,7 +296,7 @@ class ArrayBackend:
             excess = xp.reshape(excess, (-1,))
             (above,) = xp.nonzero(excess > level)
             found, worst = to_host(above), to_host(self._gather(excess, above))
-            new = ~self._taken(rows, first, last)[found]
+            new = ~self._taken(first, last)[found]
             # written in rising order, so that the worst stays
             order = np.argsort(worst[new], kind="stable")
             block, i, j = np.unravel_index(found[new][order], (last - first, m, m))
@@ -325,12 +304,11 @@ class ArrayBackend:
             by_j[block + first, j] = i
         return by_i, by_j
 
-    def _taken(self, rows: Rows, first: int, last: int) -> NDArray[np.bool_]:
+    def _taken(self, first: int, last: int) -> Bools:
         """Which pairs of some blocks are among the rows, (last - first)·m·m."""
-        m, own = self._m, self._own(rows, first, last)
-        block = np.repeat(np.arange(last - first), np.diff(rows.offset[first : last + 1]))
-        i, j = rows.i[own], rows.j[own]
-        taken = np.zeros((last - first) * m * m, dtype=np.bool_)
+        m, rows, own = self._m, self._on.rows, self._own(first, last)
+        block, i, j = rows.block[own] - first, rows.i[own], rows.j[own]
+        taken = np.zeros((last - first) * m * m, dtype=bool)
         taken[((block * m + i) * m + j)[i < m]] = True
         return taken
 
@@ -342,17 +320,17 @@ class ArrayBackend:
             out[first:last, :-1] = self._arrays.to_host(most)
         return out
 
-    def charge(self, rows: Rows, z: Floats, R: Floats) -> None:
-        R -= self._pull(self._on(rows), self._arrays.from_host(z))
+    def charge(self, z: Floats, R: Floats) -> None:
+        R -= self._pull(self._arrays.from_host(z))
 
-    def shifted(self, rows: Rows, z: Floats, x: Floats) -> Floats:
-        held = self._on(rows)
-        moved = held.z * held.per_s * self._slack(held, self._flat(x))
+    def shifted(self, z: Floats, x: Floats) -> Floats:
+        held = self._on
+        moved = held.z * held.per_s * self._slack(self._flat(x))
         moved = moved + self._arrays.from_host(z)
         return self._arrays.to_host(self._xp.where(moved > 0, moved, 0.0))
 
-    def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:
-        held, xp, sums = self._on(rows), self._xp, self._arrays.sums
+    def drain(self, z: Floats, rd: Floats, sweeps: int) -> Floats:
+        held, xp, sums = self._on, self._xp, self._arrays.sums
         size = self._blocks * (self._m + 1)
         left, reduced = self._arrays.from_host(z), self._flat(rd)
         constant = xp.arange(size, device=self._arrays.device) % (self._m + 1) == self._m
@@ -379,8 +357,10 @@ def require_device_memory(model: Model, arrays: Arrays) -> None:
     """Raise TooLargeError, with the figure, when the device's free memory will not do."""
     blocks, m = model.blocks, model.variables
     dense = 8.0 * _DENSE * min(blocks, chunk(m, arrays)) * m**2
+    # all panels, and what coupling rows take from one
+    factors = 4.0 * m * (m + _PANEL) + 8.0 * _PANEL * len(model.coupling.rhs)
     memory.require(
-        factor_bytes(blocks, m, len(model.coupling.rhs)) + _ROW * _PAIRS * blocks * m + dense,
+        blocks * (factors + _ROW * _PAIRS * m) + dense,
         what=f"the structured engine for {m:,} secrets and {blocks:,} observables on {arrays.name}",
         where="device",
         remedy="Leave the device out, or use a coarser domain or fewer observables",

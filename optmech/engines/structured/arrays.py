@@ -1,6 +1,7 @@
 """Array libraries behind one interface: the array API standard, and the little it leaves out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -43,14 +44,12 @@ def _merge(lower: Floats, inverse: Floats, start: int, stop: int) -> None:
     middle = start + leaves // 2 * _LEAF
     _merge(lower, inverse, start, middle)
     _merge(lower, inverse, middle, stop)
-    between = np.matmul(inverse[:, middle:stop, middle:stop], lower[:, middle:stop, start:middle])
-    inverse[:, middle:stop, start:middle] = -np.matmul(
-        between, inverse[:, start:middle, start:middle]
-    )
+    between = inverse[:, middle:stop, middle:stop] @ lower[:, middle:stop, start:middle]
+    inverse[:, middle:stop, start:middle] = -(between @ inverse[:, start:middle, start:middle])
 
 
 def _rowwise(lower: Floats) -> Floats:
-    """The same for small matrices."""
+    """Inverses of small triangles, row after row."""
     m = lower.shape[1]
     rows = np.ascontiguousarray(lower.transpose(1, 2, 0))
     inverse = np.zeros(rows.shape)
@@ -137,34 +136,26 @@ def on_host() -> Arrays:
     """NumPy itself, whose arrays need not be copied. Its matrices are factored whole, as many at a
     time as the processor's caches hold."""
 
-    def sums(index: Array, values: Array, size: int) -> Array:
-        return np.bincount(index, values, size).astype(np.float64, copy=False)
-
     def inverse_factors(batch: Array) -> Array:
         return lower_inverse(_factors(batch, np.linalg.cholesky, np.full_like))
 
-    return Arrays(
-        xp=np,
-        device=None,
-        name="the processor",
-        to_host=lambda array: array,
-        sums=sums,
+    return replace(
+        from_numpy(np, "the processor", np.asarray),
         inverse_factors=inverse_factors,
-        free_bytes=memory.available_bytes,
         workspace=3 * 2**20,
         leaf=1 << 30,
         shared=True,
     )
 
 
-def from_numpy(xp: Any, name: str = "numpy") -> Arrays:
+def from_numpy(
+    xp: Any, name: str = "numpy", host: Callable[[Array], np.ndarray] = np.from_dlpack
+) -> Arrays:
     """NumPy's namespace, or another one whose arrays live in NumPy's memory."""
 
-    def host(array: Array) -> np.ndarray:
-        return np.from_dlpack(array)
-
     def sums(index: Array, values: Array, size: int) -> Array:
-        return xp.asarray(np.bincount(host(index), host(values), size).astype(np.float64))
+        total = np.bincount(host(index), host(values), size)
+        return xp.asarray(total.astype(np.float64, copy=False))
 
     def cholesky(batch: Array) -> Array:
         return xp.asarray(_factors(host(batch), np.linalg.cholesky, np.full_like))

@@ -9,7 +9,7 @@ run from a neighbour's design is given up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,21 +17,21 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats, Ints, begins
 from optmech.engines.base import Monitor, Options
 from optmech.engines.structured import blas, factoring, kernels
-from optmech.engines.structured.compiled import (
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.numba_backend import (
     CompiledBackend,
     Workers,
     candidates,
     free_panels,
     packed,
 )
-from optmech.engines.structured.model import Model
 from optmech.engines.structured.points import Duals, coupling, mechanism, pair_entries, restored
 from optmech.engines.structured.rows import Cone, Rows, add_rows, bare, first_rows, worst
 from optmech.engines.structured.run import Bounds
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
-from optmech.lp.blocks import Point
+from optmech.lp.blocks import Point, entries
 
 _MOST_ROUNDS = 12
 
@@ -52,8 +52,6 @@ class Outside:
     P: Floats
     rows: Rows
     threads: int
-    left: Floats = field(init=False)
-    """What multipliers leave of the costs before row sums are priced, (blocks, m)."""
 
     def __post_init__(self) -> None:
         blocks = len(self.cost)
@@ -63,6 +61,7 @@ class Outside:
         self._each = Workers(self.threads)
         self._structure(np.arange(blocks))
         self.left = self._charged()
+        """What multipliers leave of the costs before row sums are priced, (blocks, m)."""
 
     @classmethod
     def fresh(cls, model: Model, cone: Cone, threads: int) -> Outside:
@@ -124,12 +123,9 @@ class Outside:
     def _with_more_pairs(self, doubtful: Ints) -> Ints:
         """Let pairs join that columns in doubt violate; those of them that do."""
         rows, P = self.rows, self.P
-        held, wanted = (
-            taken(rows, doubtful),
-            np.empty((2, len(doubtful), P.shape[1] - 1), dtype=np.int64),
-        )
-        level = TUNING.nearly_violated
-        self._each(kernels.violations, packed(held), self.cone.later, P[doubtful], level, *wanted)
+        held, level = packed(taken(rows, doubtful)), TUNING.nearly_violated
+        wanted = np.empty((2, len(doubtful), P.shape[1] - 1), dtype=np.int64)
+        self._each(kernels.violations, held, self.cone.later, P[doubtful], level, *wanted)
         block, i, j = worst(*wanted)
         new = doubtful[block], i, j
         if not len(new[0]):
@@ -147,14 +143,14 @@ def taken(rows: Rows, blocks: Ints) -> Rows:
     count = np.diff(rows.offset)[blocks]
     offset = begins(count)
     own = np.repeat(rows.offset[blocks] - offset[:-1], count) + np.arange(offset[-1])
-    return Rows(offset, rows.i[own], rows.j[own], rows.e[own], rows.s[own], rows.z[own])
+    return rows.pick(offset, own)
 
 
 def joined(first: Rows, second: Rows) -> Rows:
     """Rows of blocks, those of ``second`` after the others."""
     offset = np.concatenate([first.offset, second.offset[1:] + len(first)])
-    fields = (np.concatenate([getattr(rows, name) for rows in (first, second)]) for name in "ijesz")
-    return Rows(offset, *fields)
+    both = zip(first.fields, second.fields, strict=True)
+    return Rows(offset, *(np.concatenate(parts) for parts in both))
 
 
 def suits(model: Model, cone: Cone) -> bool:
@@ -193,16 +189,12 @@ class ColumnSet:
         """Multipliers of the program's pairs in all blocks, those held and those left out."""
         pair, block, value = pair_entries(self.model, state, duals)
         rows = self.kept.rows
-        where = (
-            np.concatenate([pair, self.full.pair[rows.i, rows.j]]),
-            np.concatenate([self.active[block], self.outside[rows.block]]),
-        )
-        shape = (len(self.full.lp.cone), self.full.blocks)
-        values = np.concatenate([value, rows.z])
-        return sp.csr_array((values, where), shape=shape)
+        held = value, pair, self.active[block]
+        others = rows.z, self.full.pair[rows.i, rows.j], self.outside[rows.block]
+        shape = len(self.full.lp.cone), self.full.blocks
+        return sp.csr_array(entries(shape, held, others))
 
 
-@dataclass(eq=False)
 class SomeColumns(Bounds):
     """Bounds of the whole program from a run on a ``ColumnSet``, whose program is ``model``.
 
@@ -210,30 +202,25 @@ class SomeColumns(Bounds):
     before, and the objectives may be close to each other by chance while the equations do not hold.
     """
 
-    columns: ColumnSet = field(kw_only=True)
-    widens: bool = field(kw_only=True, default=False)
-    """Whether columns that are missing are told, instead of ending the run."""
-    missing: Ints = field(init=False)
-    lost: float = field(default=0.0, init=False)
+    lost = 0.0
     """What multipliers of the columns left out cost the bound, when these were looked at last."""
 
-    @classmethod
-    def over(
-        cls,
+    def __init__(
+        self,
         columns: ColumnSet,
         state: State,
         options: Options,
         monitor: Monitor,
         *,
         widens: bool = False,
-    ) -> SomeColumns:
-        """With compiled code."""
-        backend = CompiledBackend(columns.model, columns.cone, options.threads)
-        given = columns.model, columns.cone, backend, state, options, monitor
-        return cls(*given, columns=columns, widens=widens)
-
-    def __post_init__(self) -> None:
-        self._looked = np.inf
+    ) -> None:
+        """With compiled code. Where the run ``widens``, columns that are missing are told, instead
+        of ending it."""
+        model, cone = columns.model, columns.cone
+        backend = CompiledBackend(model, cone, options.threads)
+        super().__init__(model, cone, backend, state, options, monitor)
+        self.columns, self._widens = columns, widens
+        self._looked = self.gap_then = np.inf
         self.missing = np.zeros(0, dtype=np.int64)
 
     def follow(self, before: Bounds, now: Residuals) -> None:
@@ -266,29 +253,22 @@ class SomeColumns(Bounds):
         z[:, columns.active] = P[:, :-1].T
         duals = restored(model, self.backend, state, TUNING.left_out_projections)
         near = now.gap < TUNING.priced_from
-        cone = self._priced(now, duals) if near else sp.csr_array((len(lp.cone), lp.blocks))
+        cone = sp.csr_array((len(lp.cone), lp.blocks))
+        if near:
+            prices = duals.y + duals.lowest
+            self._price(now, prices, self.options.gap)
+            self.lower = max(self.lower, float(prices.sum() - self.lost))
+            if len(self.missing) and not self._widens:
+                self.given_up = f"{len(self.missing)} columns are missing"
+            cone = columns.multipliers(state, duals)
         self.offered = iteration
-        links = coupling(model, duals)
-        self.gap = self.monitor.propose(
-            Point(z=z, shared=np.zeros(0), cone=cone, local=(), links=links),
-            primal=upper < self.upper,
-            dual=near,
-        )
+        found = Point(z, np.zeros(0), cone, (), coupling(model, duals))
+        self.gap = self.monitor.propose(found, primal=upper < self.upper, dual=near)
         self.upper = min(self.upper, upper)
         self.monitor.report(
             f"iteration {iteration} with {model.blocks} of {lp.blocks} reports: value "
             f"{now.primal:.9g}, bound {now.bound:.9g}, gap {self.gap:.2e}"
         )
-
-    def _priced(self, now: Residuals, duals: Duals) -> sp.csr_array:
-        """Multipliers of the program's pairs in all blocks; gives up where columns are missing, if
-        that matters at this gap."""
-        prices = duals.y + duals.lowest
-        self._price(now, prices, self.options.gap)
-        self.lower = max(self.lower, float(prices.sum() - self.lost))
-        if len(self.missing) and not self.widens:
-            self.given_up = f"{len(self.missing)} columns are missing"
-        return self.columns.multipliers(self.state, duals)
 
     def _price(self, now: Residuals, prices: Floats, gap: float) -> None:
         """Price what is left out to a share of ``gap``, and see what is missing."""
@@ -303,7 +283,7 @@ class SomeColumns(Bounds):
 
 
 def part(model: Model, active: Ints) -> Model:
-    """The same program with some of its blocks only."""
+    """A program with some of its blocks only."""
     return replace(
         model,
         lp=model.lp.with_blocks(active),

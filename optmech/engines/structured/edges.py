@@ -11,43 +11,37 @@ preconditions conjugate gradients on the true sum.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.edges import Edges
-from optmech.engines.base import EngineResult, Options
+from optmech.engines.base import EngineResult, Options, Progress
 from optmech.engines.structured import sparse
-from optmech.engines.structured.backend import NOTHING, Schur
-from optmech.engines.structured.compiled import SparseBackend
 from optmech.engines.structured.iterative import Conditioner, require
 from optmech.engines.structured.model import Model, build
+from optmech.engines.structured.numba_backend import SparseBackend
 from optmech.engines.structured.points import Duals
-from optmech.engines.structured.rows import Rows, make_dense
-from optmech.engines.structured.run import AllColumns, Run
-from optmech.engines.structured.state import State, set_slacks
+from optmech.engines.structured.rows import NOTHING, Rows, Schur
+from optmech.engines.structured.run import Bounds, Run
+from optmech.engines.structured.state import State, make_dense, set_slacks
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP, PairCone
 
 _RIDGE = 1e-2
-"""Of the system that the first multipliers solve, as bipartite graphs have a singular one."""
+"""The ridge of what the first multipliers solve, as bipartite graphs have a singular system."""
 
 
-class EdgeMonitor(Protocol):
+class EdgeMonitor(Progress, Protocol):
     """What the search tells: columns (blocks, m) of a mechanism with their cost, or none, and
     multipliers of all edges, block after block, (blocks, edges)."""
 
     def take(self, columns: Floats | None, multipliers: Floats) -> float:
         """Returns the best relative gap so far."""
-
-    def should_stop(self) -> bool: ...
-    def remaining(self) -> float: ...
-    def report(self, text: str) -> None: ...
 
 
 @dataclass(eq=False)
@@ -64,7 +58,7 @@ class EdgeCone:
 
 
 class EdgeBackend(SparseBackend):
-    """See ``backend.Backend``: no pair joins later, and majorants follow the edges."""
+    """See ``rows.Backend``: no pair joins later, and majorants follow the edges."""
 
     stages = range(1)
     roughest = TUNING.iterated_to_edges
@@ -81,18 +75,14 @@ class EdgeBackend(SparseBackend):
         super().structure(rows, changed)
         blocks, m = self._factors.parent.shape
         # all blocks have the first one's
-        self._column, self._index = self._factors.column[0], self._factors.row[: self._size]
-        shape = -(-blocks // sparse.ABREAST), self._size, sparse.ABREAST
-        self._room = {kind: np.empty(shape, dtype=kind) for kind in (np.float32, np.float64)}
-        self._scales = np.empty((shape[0], m, sparse.ABREAST))
+        size = int(self._factors.base[1])
+        self._column, self._index = self._factors.column[0], self._factors.row[:size]
+        shape = -(-blocks // sparse.ABREAST), size, sparse.ABREAST
+        self._room = {kind: np.zeros(shape, dtype=kind) for kind in (np.float32, np.float64)}
+        self._scales = np.zeros((shape[0], m, sparse.ABREAST))
         self._laid: type | None = None
 
-    @property
-    def _size(self) -> int:
-        """Entries of a factor."""
-        return int(self._factors.base[1])
-
-    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
+    def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
         self._laid = None
         return super().factor(rows, NOTHING)
 
@@ -115,7 +105,7 @@ class EdgeBackend(SparseBackend):
         out[self._order] = total.sum(axis=0)
         return out
 
-    def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
+    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
         none = np.full((len(P), P.shape[1] - 1), -1, dtype=np.int64)
         return none, none
 
@@ -126,15 +116,15 @@ class EdgeBackend(SparseBackend):
 
 
 @dataclass(eq=False)
-class EdgeBounds(AllColumns):
+class EdgeBounds(Bounds):
     """Bounds and mechanisms as arrays of all edges."""
 
     figures = "{:.9g} / {:.9g}"
-    listener: EdgeMonitor = field(kw_only=True)
+    monitor: EdgeMonitor  # type: ignore[assignment]
 
     def _propose(self, P: Floats, duals: Duals, better: bool) -> float:
         columns = P[:, :-1] if better else None
-        return self.listener.take(columns, duals.z.reshape(self.model.blocks, -1))
+        return self.monitor.take(columns, duals.z.reshape(self.model.blocks, -1))
 
 
 def solve(edges: Edges, cost: Floats, options: Options, monitor: EdgeMonitor) -> EngineResult:
@@ -146,15 +136,15 @@ def solve(edges: Edges, cost: Floats, options: Options, monitor: EdgeMonitor) ->
     backend = EdgeBackend(model, cone, options.threads)  # type: ignore[arg-type]
     with np.errstate(all="ignore"), threadpool_limits(1, user_api="blas"):
         state = _start(model, edges)
-        given = (model, cone, backend, state, options, monitor)
-        return Run(EdgeBounds(*given, listener=monitor)).finish()  # type: ignore[arg-type]
+        bounds = EdgeBounds(model, cone, backend, state, options, monitor)  # type: ignore[arg-type]
+        return Run(bounds).finish()
 
 
 def _model(edges: Edges, cost: Floats) -> Model:
     m, blocks = cost.shape
     lp = BlockLP(
         secrets=m, blocks=blocks, auxiliary=0, cost=cost, shared_cost=np.zeros(0),
-        fixed=np.zeros(cost.shape, dtype=np.bool_),
+        fixed=np.zeros(cost.shape, dtype=bool),
         cone=PairCone(edges.i, edges.j, edges.value), local=(), links=(),
     )  # fmt: skip
     return build(lp, table=False)
@@ -166,7 +156,7 @@ def _start(model: Model, edges: Edges) -> State:
     offset = np.arange(blocks + 1) * count
     i, j = (np.tile(part.astype(np.int32), blocks) for part in (edges.i, edges.j))
     one = np.ones(count * blocks)
-    rows = Rows(offset, i, j, np.tile(np.exp(edges.value), blocks), one, one.copy())
+    rows = Rows(offset, i, j, np.tile(np.exp(edges.value), blocks), one, one)
     P = np.zeros((blocks, m + 1))
     P[:, :-1] = 1 / blocks
     near = sp.csc_array((np.ones(count), (edges.i, edges.j)), shape=(m, m))
@@ -176,9 +166,7 @@ def _start(model: Model, edges: Edges) -> State:
     lift = max(2 * float(np.abs(solution).max()), 1e-9)
     R = solution + lift
     y = -lift * 2 * degree
-    for o in range(blocks):
-        own = slice(offset[o], offset[o + 1])
-        rows.z[own] = (R[o, edges.i] + R[o, edges.j]) / (rows.e[own] - 1)
+    rows.z = (R[:, edges.i] + R[:, edges.j]).ravel() / (rows.e - 1)
     set_slacks(rows, P)
     nothing, places = np.zeros(0), np.zeros((blocks, 0))
     dense = make_dense(model, places.astype(np.int64))

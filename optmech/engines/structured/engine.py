@@ -16,12 +16,11 @@ from optmech.base import memory
 from optmech.base.machine import has_numba
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome, program_bytes
 from optmech.engines.structured import model as shape
-from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.rows import Cone, make_cone
-from optmech.engines.structured.run import AllColumns, Run
-from optmech.engines.structured.state import State, start
+from optmech.engines.structured.rows import Backend, Cone, make_cone
+from optmech.engines.structured.run import Bounds, Run
+from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP
 
@@ -46,13 +45,11 @@ def starts_warm(model: Model) -> bool:
 def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
     """The compiled backend, or NumPy's where there is no numba or nothing to gain."""
     if compiles(model):
-        if model.pairs_only and not model.folded and iterates(model.variables, model.blocks):
-            from optmech.engines.structured.compiled import SparseBackend
+        from optmech.engines.structured.numba_backend import CompiledBackend, SparseBackend
 
-            return SparseBackend(model, cone, threads)
-        from optmech.engines.structured.compiled import CompiledBackend
-
-        return CompiledBackend(model, cone, threads)
+        few = iterates(model.variables, model.blocks)
+        iterated = few and model.pairs_only and not model.folded
+        return (SparseBackend if iterated else CompiledBackend)(model, cone, threads)
     from optmech.engines.structured.array_backend import ArrayBackend
     from optmech.engines.structured.arrays import on_host
 
@@ -73,7 +70,13 @@ class StructuredEngine:
         when the estimated memory is not there."""
         if reason := self.refusal(lp):
             return EngineResult(Outcome.FAILED, reason)
-        _require_memory(lp, options.device)
+        pairs_alone = not lp.local and len(lp.links) == 1
+        memory.require(
+            program_bytes(lp.secrets, lp.blocks, bool(options.device), pairs_alone),
+            what=f"the structured engine for {lp.secrets:,} secrets and {lp.blocks:,} observables",
+            where="profile",
+            remedy="Use a coarser domain, fewer observables or another engine",
+        )
         model = shape.build(lp)
         if not model.allowed.any(axis=0).all():
             secret = int(model.first[np.flatnonzero(~model.allowed.any(axis=0))[0]])
@@ -120,50 +123,32 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
         from optmech.engines.structured.columns import ColumnSet, SomeColumns
         from optmech.engines.structured.narrowing import WarmStart
 
-        def on(columns: ColumnSet, state: State) -> Run:
-            return Run(SomeColumns.over(columns, state, options, monitor))
-
         warm = WarmStart(model, cone, options.start)
         if warm.applies():
-            columns = warm.columns(options.threads)
-            yield TUNING.lost, on(columns, warm.state(columns))
-            columns = ColumnSet(model, cone, np.arange(model.blocks), options.threads)
-            yield TUNING.most_iterations, on(columns, start(model, cone))
-            return
+            columns = ColumnSet(model, cone, warm.useful(options.threads), options.threads)
+            bounds: Bounds = SomeColumns(columns, warm.state(columns), options, monitor)
+            yield TUNING.lost, Run(bounds)
     state = start(model, cone)
     if options.device:
-        backend = _on_device(model, cone, options.device, monitor)
+        from optmech.engines.structured.array_backend import ArrayBackend, require_device_memory
+        from optmech.engines.structured.arrays import open_device
+
+        arrays = open_device(options.device)
+        require_device_memory(model, arrays)
+        monitor.report(f"blocks on {arrays.name}")
+        backend: Backend = ArrayBackend(model, cone, arrays)
     else:
         backend = make_backend(model, cone, options.threads)
-    bounds = AllColumns(model, cone, backend, state, options, monitor)
+    bounds = Bounds(model, cone, backend, state, options, monitor)
     narrowing = None
     if not options.device and compiles(model):
         from optmech.engines.structured.narrowing import Narrowing
 
         narrowing = Narrowing(model, cone) if Narrowing.applies(model, cone) else None
-    run = Run(bounds, narrowing)
+    run = Run(bounds, None if narrowing is None else narrowing.next)
     yield TUNING.most_iterations, run
     if narrowing is not None and narrowing.before is not None:
         monitor.report("going on with all reports")
         backend = make_backend(model, cone, options.threads)
-        yield TUNING.most_iterations, Run(narrowing.whole(run.bounds, backend))
-
-
-def _on_device(model: Model, cone: Cone, device: str, monitor: Monitor) -> Backend:
-    from optmech.engines.structured.array_backend import ArrayBackend, require_device_memory
-    from optmech.engines.structured.arrays import open_device
-
-    arrays = open_device(device)
-    require_device_memory(model, arrays)
-    monitor.report(f"blocks on {arrays.name}")
-    return ArrayBackend(model, cone, arrays)
-
-
-def _require_memory(lp: BlockLP, device: str) -> None:
-    pairs_alone = not lp.local and len(lp.links) == 1
-    memory.require(
-        program_bytes(lp.secrets, lp.blocks, bool(device), pairs_alone),
-        what=f"the structured engine for {lp.secrets:,} secrets and {lp.blocks:,} observables",
-        where="profile",
-        remedy="Use a coarser domain, fewer observables or another engine",
-    )
+        bounds = Bounds(model, cone, backend, narrowing.before, options, monitor)
+        yield TUNING.most_iterations, Run(bounds)

@@ -75,7 +75,7 @@ class Panels(NamedTuple):
     number: Ints
     """(blocks,): how many panels it has."""
     ends: Ints
-    """(blocks, m + 2): where they end, from 0 on."""
+    """(blocks, m + 2): where they end, from 0 on; the last end stands twice."""
     size: Ints
     """(blocks,): entries that they take."""
 
@@ -92,13 +92,6 @@ class Factors(NamedTuple):
     """(blocks,): added to the unit diagonals."""
     failed: Ints
     """(blocks,): 1 where a matrix was not positive definite."""
-
-
-class CouplingEntries(NamedTuple):
-    """Row l across blocks has value[l, o] at variable[l] of block o; variable m is none."""
-
-    variable: Ints
-    value: Floats
 
 
 class Totals(NamedTuple):
@@ -137,13 +130,12 @@ def _cut(reach, first, ends, m):
             after = m
         ends[count + 1] = after
         count += 1
+    ends[count + 1] = m
     cost = 0.0
     for k in range(count):
-        a = float(ends[k + 1] - ends[k])
+        a, b = float(ends[k + 1] - ends[k]), float(ends[k + 2] - ends[k + 1])
         cost += a * a * a + 2.0e3
-        if k + 1 < count:
-            b = float(ends[k + 2] - ends[k + 1])
-            cost += 2.0 * a * b * (m - ends[k + 1]) + 4.0 * a * a * b + a * b * b
+        cost += 2.0 * a * b * (m - ends[k + 1]) + 4.0 * a * a * b + a * b * b
     return count, cost
 
 
@@ -173,15 +165,16 @@ def partition(t, nt, blocks, rows, first, panels):
                     best = cost
                     panels.order[o] = r
                     panels.number[o] = count
-                    for x in range(count + 1):
-                        panels.ends[o, x] = trial[x]
-        total = 0
+                    panels.ends[o] = trial
+        panels.size[o] = 0
         for k in range(panels.number[o]):
-            size = panels.ends[o, k + 1] - panels.ends[o, k]
-            total += size * size
-            if k + 1 < panels.number[o]:
-                total += size * (panels.ends[o, k + 2] - panels.ends[o, k + 1])
-        panels.size[o] = total
+            panels.size[o] += _entries(panels.ends[o], k)
+
+
+@part
+def _entries(ends, k):
+    """How many entries panel k has, in and beside the diagonal."""
+    return (ends[k + 1] - ends[k]) * (ends[k + 2] - ends[k])
 
 
 @part
@@ -190,10 +183,7 @@ def laid_out(entries, position, ends, panels, start, scale):
     place = 0
     for k in range(panels):
         start[k] = place
-        size = ends[k + 1] - ends[k]
-        place += size * size
-        if k + 1 < panels:
-            place += size * (ends[k + 2] - ends[k + 1])
+        place += _entries(ends, k)
     return Block(entries, position, ends, panels, start, scale)
 
 
@@ -323,46 +313,42 @@ def _add_inverse(lapack, block, R, below, G, total, inverse, whole, info):
         for c in range(m - first):
             own = scale[first + c]
             for r in range(size):
-                total[first + c, first + r] += R[c * size + r] * own * scale[first + r]
-        if whole:
-            for c in range(m - first):
-                for r in range(size):
-                    x = R[c * size + r] * scale[first + c] * scale[first + r]
+                x = R[c * size + r] * own * scale[first + r]
+                total[first + c, first + r] += x
+                if whole:
                     inverse[first + c, first + r] = x
                     inverse[first + r, first + c] = x
         R, below = below, R
 
 
 @part
-def _add_coupling(o, place, coupling, inverse, mixed, squared):
+def _add_coupling(o, place, variable, value, inverse, mixed, squared):
     """Add what the coupling rows make of block o's ``inverse``: their products with it, and with
     each other through it."""
     m = len(place)
-    variable, value = coupling.variable, coupling.value
     for q in range(len(variable)):
         v = value[q, o]
         if variable[q] == m or v == 0.0:
             continue
-        row = inverse[place[variable[q]]]
-        for x in range(m):
-            mixed[q, x] += v * row[place[x]]
+        row = v * inverse[place[variable[q]]][place]
+        mixed[q] += row
         for q2 in range(len(variable)):
             if variable[q2] < m:
-                squared[q, q2] += v * value[q2, o] * row[place[variable[q2]]]
+                squared[q, q2] += value[q2, o] * row[variable[q2]]
 
 
 @jit
-def factor(t, nt, lapack, rows, panels, factors, coupling, alone, totals):
-    """Factor every block and, unless ``alone``, add up its inverse in ``totals``."""
+def factor(t, nt, lapack, rows, panels, factors, variable, value, alone, totals):
+    """Factor every block and, unless ``alone``, add up its inverse in ``totals``. Row l across
+    blocks has value[l, o] at variable[l] of block o; variable m is none."""
     blocks, m = factors.scale.shape
     widest = 0
     for o in range(t, blocks, nt):
-        for k in range(panels.number[o]):
-            widest = max(widest, panels.ends[o, k + 1] - panels.ends[o, k])
+        widest = max(widest, np.diff(panels.ends[o, : panels.number[o] + 1]).max())
     R, below, G = np.empty(widest * m), np.empty(widest * m), np.empty(widest * m)
     panel_of, start = np.empty(m, np.int64), np.empty(m + 1, np.int64)
     info = np.zeros(1, np.int32)
-    whole = len(coupling.variable) > 0
+    whole = len(variable) > 0
     totals.sums[t] = 0.0
     totals.mixed[t] = 0.0
     totals.coupling[t] = 0.0
@@ -374,7 +360,8 @@ def factor(t, nt, lapack, rows, panels, factors, coupling, alone, totals):
             continue
         total, inverse = totals.sums[t, panels.order[o]], totals.inverse[t]
         _add_inverse(lapack, block, R, below, G, total, inverse, whole, info)
-        _add_coupling(o, block.position, coupling, inverse, totals.mixed[t], totals.coupling[t])
+        mixed, coupling = totals.mixed[t], totals.coupling[t]
+        _add_coupling(o, block.position, variable, value, inverse, mixed, coupling)
 
 
 @sums
@@ -426,22 +413,18 @@ def substitute(block, v, x):
     place, scale = block.position, block.scale
     m = len(place)
     for i in range(m):
-        x[place[i]] = v[i]
-    for i in range(m):
-        x[i] *= scale[i]
+        x[place[i]] = v[i] * scale[place[i]]
     for k in range(block.panels):
         size, L, W = _panel(block, k)
         own = x[block.ends[k] :]
         _lower(L, own, size)
-        if k + 1 < block.panels:
-            width, after = block.ends[k + 2] - block.ends[k + 1], x[block.ends[k + 1] :]
-            _push(W, own, after, size, width)
+        width, after = block.ends[k + 2] - block.ends[k + 1], x[block.ends[k + 1] :]
+        _push(W, own, after, size, width)
     for k in range(block.panels - 1, -1, -1):
         size, L, W = _panel(block, k)
         own = x[block.ends[k] :]
-        if k + 1 < block.panels:
-            width, after = block.ends[k + 2] - block.ends[k + 1], x[block.ends[k + 1] :]
-            _pull(W, own, after, size, width)
+        width, after = block.ends[k + 2] - block.ends[k + 1], x[block.ends[k + 1] :]
+        _pull(W, own, after, size, width)
         _lower_transposed(L, own, size)
     for i in range(m):
         v[i] = x[place[i]] * scale[place[i]]

@@ -12,12 +12,11 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from optmech.base.arrays import Floats
-from optmech.engines.structured.backend import NOTHING, Backend, Schur
+from optmech.base.arrays import Bools, Floats
 from optmech.engines.structured.model import Model
+from optmech.engines.structured.rows import NOTHING, Backend, Schur
 from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
 
@@ -39,12 +38,12 @@ def iterates(variables: int, blocks: int) -> bool:
     return few and variables >= TUNING.iterated_from
 
 
-def likely(P: Floats) -> NDArray[np.bool_]:
+def likely(P: Floats) -> Bools:
     """For every variable the blocks where it is likeliest, (blocks, m), of columns P (blocks,
     m + 1). Of columns that are all alike one stands for all."""
     blocks, m = len(P), P.shape[1] - 1
     few = TUNING.likeliest if np.ptp(P, axis=0).any() else 1
-    wanted = np.zeros((blocks, m), dtype=np.bool_)
+    wanted = np.zeros((blocks, m), dtype=bool)
     top = np.argpartition(-P[:, :-1], few, axis=0)[:few]
     np.put_along_axis(wanted, top, True, axis=0)
     wanted &= P[:, :-1] >= TUNING.likely_enough * P[:, :-1].max(axis=0)
@@ -77,18 +76,15 @@ def require(schur: Schur | None) -> Floats:
     return schur.sums
 
 
-def part_of(backend: Backend, state: State) -> Conditioner:
-    """From the inverses' entries between the likeliest reports of each variable."""
+def part_of(backend: Backend, state: State, *, whole: bool) -> Conditioner:
+    """From the inverses, or their entries between the likeliest reports of each variable."""
     P, wanted = state.P, likely(state.P)
+    if whole:
+        return Preconditioner(require(backend.factor(state.rows)), P, 1.0, backend.threads)
     # what the other blocks would add to the diagonal, if inverses go with squared columns
     seen = np.where(wanted, P[:, :-1] ** 2, 0.0).sum(axis=0)
     grown = squares(P) / np.maximum(seen, _TINY)
     return Preconditioner(require(backend.factor(state.rows, wanted)), P, grown, backend.threads)
-
-
-def whole_of(backend: Backend, state: State) -> Conditioner:
-    """From the inverses."""
-    return Preconditioner(require(backend.factor(state.rows)), state.P, 1.0, backend.threads)
 
 
 class Preconditioner:
@@ -146,7 +142,7 @@ def squares(P: Floats) -> Floats:
 def moved_by(then: Floats, P: Floats) -> Floats:
     """What scales rows and columns of an inverse from an iterate with the squares ``then`` to that
     of the columns P, (m,)."""
-    return np.asarray(np.sqrt(then / np.maximum(squares(P), _TINY)))
+    return np.sqrt(then / np.maximum(squares(P), _TINY))
 
 
 class Directions:
@@ -173,15 +169,20 @@ class Directions:
         self._w[place], self._image[place] = direction, image
         self._count += 1
 
+    @property
+    def _kept(self) -> tuple[Floats, Floats]:
+        return self._w[: len(self)], self._image[: len(self)]
+
     def part(self, right: Floats) -> tuple[Floats, Floats]:
         """The solution for a right-hand side (m,) on their span, and what it leaves."""
-        share = self._w[: len(self)] @ right
-        return share @ self._w[: len(self)], right - share @ self._image[: len(self)]
+        w, image = self._kept
+        share = w @ right
+        return share @ w, right - share @ image
 
     def conjugate(self, towards: Floats) -> Floats:
         """A direction (m,) made conjugate to all of them."""
-        known = len(self)
-        return np.asarray(towards - (self._image[:known] @ towards) @ self._w[:known], np.float64)
+        w, image = self._kept
+        return np.asarray(towards - (image @ towards) @ w, np.float64)
 
     def updated(self, inverse: Inverse, P: Floats) -> Inverse:
         """A preconditioner that is the inverse on their span, for the matrix that they belong to
@@ -189,8 +190,8 @@ class Directions:
         if not len(self):
             return inverse
         scale = moved_by(self._squares, P)
-        w = (self._w[: len(self)] * scale).astype(np.float32)
-        image = (self._image[: len(self)] / scale).astype(np.float32)
+        w, image = self._kept
+        w, image = (w * scale).astype(np.float32), (image / scale).astype(np.float32)
 
         def better(residual: Floats) -> Floats:
             share = w @ residual.astype(np.float32)
@@ -206,7 +207,7 @@ class Earlier(NamedTuple):
 
     stage: int
     conditioner: Conditioner | None
-    directions: Directions
+    directions: Directions | None
 
 
 def pushed(backend: Backend, y: Floats, shape: tuple[int, int]) -> Floats:
@@ -244,16 +245,15 @@ class SumsSolver:
         """Factors the blocks. Residuals are to fall to ``goal``, relatively. Raises LinAlgError
         where a block cannot be factored."""
         self._backend, self._state, self._goal = backend, state, goal
-        self._gradients = 0
-        self._before = None if earlier is None else earlier.directions
-        self._directions = Directions(state.P)
-        self._stage = backend.stages.start if earlier is None else earlier.stage
-        self._made = earlier is None or earlier.conditioner is None
-        if earlier is None or earlier.conditioner is None:
+        self._gradients, self._directions = 0, Directions(state.P)
+        earlier = earlier or Earlier(backend.stages.start, None, None)
+        self._stage, conditioner, self._before = earlier
+        self._made = conditioner is None
+        if conditioner is None:
             self._make_again()
         else:
             require(backend.factor(state.rows, NOTHING))
-            self._take(earlier.conditioner)
+            self._take(conditioner)
 
     @property
     def left(self) -> Earlier:

@@ -63,17 +63,13 @@ def corrector_rhs(t, nt, rows, first, wp, wd, mu, B):
         g = B[o]
         g[:] = 0.0
         for k in range(rows.offset[o], rows.offset[o + 1]):
-            T = 0.0
             if first:
                 T = mu - rows.ds[k] * rows.dz[k]
             else:
                 rows.ds[k] += wp * rows.ds2[k]
                 rows.dz[k] += wd * rows.dz2[k]
                 product = (rows.s[k] + rows.ds[k]) * (rows.z[k] + rows.dz[k])
-                if product < 0.1 * mu:
-                    T = 0.1 * mu - product
-                elif product > 10 * mu:
-                    T = max(10 * mu - product, -10 * mu)
+                T = max(min(max(product, 0.1 * mu), 10 * mu) - product, -10 * mu)
             rows.ds2[k] = T
             if T != 0.0:
                 _add(rows, k, T / rows.s[k], g)
@@ -97,8 +93,7 @@ def affine_step(t, nt, rows, P, dP, stats):
             dd += u * v
             a = max(a, -u / rows.s[k])
             b = max(b, -v / rows.z[k])
-    stats[t, 0], stats[t, 1] = a, b
-    stats[t, 2], stats[t, 3], stats[t, 4], stats[t, 5] = sz, sdz, dsz, dd
+    stats[t] = a, b, sz, sdz, dsz, dd
 
 
 @jit
@@ -140,7 +135,7 @@ def move(t, nt, rows, wp, wd, ap, ad):
 
 @jit
 def violations(t, nt, rows, later, P, level, by_i, by_j):
-    """Of the pairs that a block does not hold the one with the largest v_i e^-r / v_j above
+    """Find, of the pairs that a block does not hold, the one with the largest v_i e^-r / v_j above
     ``level``, for every (block, i): by_i, and every (block, j): by_j; -1 where there is none."""
     blocks, width = P.shape
     m = width - 1
@@ -231,10 +226,7 @@ def drain(t, nt, rows, z, rd, sweeps, out):
         out[lo:hi] = z[lo:hi]
         reduced[:] = rd[o]
         for _ in range(sweeps):
-            worst = 0.0
-            for j in range(m):
-                worst = min(worst, reduced[j])
-            if worst > -1e-16:
+            if reduced[:m].min() > -1e-16:
                 break
             inflow[:] = 0.0
             for k in range(lo, hi):

@@ -15,9 +15,8 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Indices, Ints
+from optmech.base.arrays import Bools, Floats, Indices, Ints
 from optmech.base.read_only import record
 from optmech.lp.blocks import BlockLP, LinkRows, averages
 
@@ -57,7 +56,7 @@ class Model:
     ratio: Floats
     pair: Indices
     """Number of a pair of classes in the program's cone, -1 for none."""
-    allowed: NDArray[np.bool_]
+    allowed: Bools
     pool: Floats
     sides: Floats
     auxiliary_cost: Floats
@@ -84,7 +83,7 @@ class Model:
         """The means of ``sums`` (m,) over what shares a row sum, for every variable."""
         if not self.folded:
             return sums
-        return np.asarray((np.bincount(self.row, sums) / np.bincount(self.row))[self.row])
+        return (np.bincount(self.row, sums) / np.bincount(self.row))[self.row]
 
     @property
     def variables(self) -> int:
@@ -155,7 +154,6 @@ def build(lp: BlockLP, *, table: bool = True) -> Model:
     pool, sides = _pool(lp, merge)
     coupling, limits = _coupling(lp, class_of, merge)
     rows = [averages(lp, link) for link in lp.links if link.equal]
-    extra = len(limits)
     return Model(
         lp=lp,
         class_of=class_of,
@@ -166,8 +164,8 @@ def build(lp: BlockLP, *, table: bool = True) -> Model:
         pair=pair,
         allowed=_allowed(lp, merge, ratio),
         pool=_padded(pool),
-        sides=np.hstack([sides, np.zeros((len(sides), extra))]),
-        auxiliary_cost=np.hstack([lp.cost[lp.secrets :].T, np.zeros((lp.blocks, extra))]),
+        sides=_padded(sides, len(limits)),
+        auxiliary_cost=_padded(lp.cost[lp.secrets :].T, len(limits)),
         shared_cost=lp.shared_cost,
         coupling=coupling,
         limits=_padded(limits),
@@ -175,10 +173,11 @@ def build(lp: BlockLP, *, table: bool = True) -> Model:
     )
 
 
-def _padded(rows: Floats) -> Floats:
-    """One more column, of zeros."""
-    wide = np.zeros((*rows.shape[:-1], rows.shape[-1] + 1))
-    wide[..., :-1] = rows
+def _padded(rows: Floats, more: int = 1) -> Floats:
+    """With more columns, of zeros."""
+    *others, width = rows.shape
+    wide = np.zeros((*others, width + more))
+    wide[..., :width] = rows
     return wide
 
 
@@ -186,27 +185,24 @@ def _classes(lp: BlockLP) -> tuple[Ints, Ints, tuple[tuple[int, int, int, int], 
     """Classes of secrets tied by ratios of one both ways, and a spanning tree of every class."""
     secrets = lp.secrets
     zero = np.flatnonzero(lp.cone.log_ratio <= MERGE)
-    number = {
-        (int(i), int(j)): int(k)
-        for i, j, k in zip(lp.cone.i[zero], lp.cone.j[zero], zero, strict=True)
-    }
+    pairs = zip(lp.cone.i[zero].tolist(), lp.cone.j[zero].tolist(), strict=True)
+    number = dict(zip(pairs, zero.tolist(), strict=True))
     mutual = [(i, j) for i, j in number if (j, i) in number and i != j]
     if not mutual:
         return np.arange(secrets), np.arange(secrets), ()
     from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-    i, j = (np.array([edge[side] for edge in mutual], dtype=np.int64) for side in (0, 1))
-    graph = sp.csr_array((np.ones(len(mutual)), (i, j)), shape=(secrets, secrets))
-    count, class_of = connected_components(graph, directed=False)
-    first = np.full(count, secrets, dtype=np.int64)
-    np.minimum.at(first, class_of, np.arange(secrets))
+    ends = tuple(np.array(mutual).T)
+    graph = sp.csr_array((np.ones(len(mutual)), ends), shape=(secrets, secrets))
+    class_of = connected_components(graph, directed=False)[1].astype(np.int64)
+    _, first = np.unique(class_of, return_index=True)
     tree: list[tuple[int, int, int, int]] = []
     for root in first[np.bincount(class_of) > 1]:
         order, parent = breadth_first_order(graph, root, directed=False)
         for secret in order[:0:-1].tolist():
             above = int(parent[secret])
             tree.append((secret, above, number[secret, above], number[above, secret]))
-    return class_of.astype(np.int64), first, tuple(tree)
+    return class_of, first, tuple(tree)
 
 
 def _ratios(lp: BlockLP, class_of: Ints, count: int) -> tuple[Floats, Indices]:
@@ -232,7 +228,7 @@ def _ratios(lp: BlockLP, class_of: Ints, count: int) -> tuple[Floats, Indices]:
     return ratio, pair
 
 
-def _allowed(lp: BlockLP, merge: sp.csr_array, ratio: Floats) -> NDArray[np.bool_]:
+def _allowed(lp: BlockLP, merge: sp.csr_array, ratio: Floats) -> Bools:
     """(blocks, m): a variable is zero where it is fixed, or where it is below a zero one."""
     zero = (merge @ lp.fixed[: lp.secrets].astype(float)) > 0
     bounded = np.isfinite(ratio).astype(float) if zero.any() else ratio
@@ -254,36 +250,28 @@ def _pool(lp: BlockLP, merge: sp.csr_array) -> tuple[Floats, Floats]:
 
 
 def _coupling(lp: BlockLP, class_of: Ints, merge: sp.csr_array) -> tuple[Coupling, Floats]:
-    rows = [(link, _over(lp, link)) for link in lp.links if not link.equal]
-    limits = [_spread(lp, link) @ merge.T for link, over in rows if over == "secrets"]
-    width = lp.auxiliary + len(limits)
-    none = len(merge.indptr) - 1
-    variable, value, auxiliary = [], [], []
-    extra = lp.auxiliary
-    for link, over in rows:
-        count = len(link.rhs)
-        row, column = link.matrix.tocoo().coords
-        block, local = np.divmod(column, lp.block_size)
-        on = np.full(count, none)
-        values, own = np.zeros((count, lp.blocks)), np.zeros((count, width))
+    links, none = [link for link in lp.links if not link.equal], merge.shape[0]
+    rhs = np.concatenate([np.zeros(0), *(link.rhs for link in links)])
+    shared = np.vstack([np.zeros((0, lp.shared)), *(link.shared.toarray() for link in links)])
+    variable, value = np.full(len(rhs), none), np.zeros((len(rhs), lp.blocks))
+    auxiliary = np.zeros((len(rhs), lp.auxiliary))
+    limits: list[Floats] = []
+    first = 0
+    for link in links:
+        over, coo = _over(lp, link), link.matrix.tocoo()
+        row, (block, local) = first + coo.coords[0], np.divmod(coo.coords[1], lp.block_size)
         if over == "secrets":
-            own[0, extra] = 1.0
-            extra += 1
+            spread = link.matrix.toarray().reshape(lp.blocks, lp.block_size)
+            limits.append(spread[:, : lp.secrets] @ merge.T)
+            auxiliary = np.column_stack([auxiliary, np.arange(len(rhs)) == first])
         elif over == "auxiliaries":
-            own[row, local - lp.secrets] = link.matrix.tocoo().data
+            auxiliary[row, local - lp.secrets] = coo.data
         else:
-            on[row] = class_of[local]
-            values[row, block] = link.matrix.tocoo().data
-        variable.append(on)
-        value.append(values)
-        auxiliary.append(own)
-    return Coupling(
-        variable=np.concatenate([np.zeros(0, dtype=np.int64), *variable]),
-        value=np.vstack([np.zeros((0, lp.blocks)), *value]),
-        auxiliary=np.vstack([np.zeros((0, width)), *auxiliary]),
-        shared=np.vstack([np.zeros((0, lp.shared)), *(link.shared.toarray() for link, _ in rows)]),
-        rhs=np.concatenate([np.zeros(0), *(link.rhs for link, _ in rows)]),
-    ), np.array(limits).reshape(len(limits), lp.blocks, none)
+            variable[row] = class_of[local]
+            value[row, block] = coo.data
+        first += len(link.rhs)
+    coupling = Coupling(variable, value, auxiliary, shared, rhs)
+    return coupling, np.array(limits).reshape(len(limits), lp.blocks, none)
 
 
 def _over(lp: BlockLP, link: LinkRows) -> Literal["secret", "secrets", "auxiliaries"] | None:
@@ -301,8 +289,3 @@ def _over(lp: BlockLP, link: LinkRows) -> Literal["secret", "secrets", "auxiliar
     if (low >= high).all():
         return "secret"
     return "secrets" if len(link.rhs) == 1 else None
-
-
-def _spread(lp: BlockLP, link: LinkRows) -> Floats:
-    """A link's single row as (blocks, secrets)."""
-    return np.asarray(link.matrix.toarray().reshape(lp.blocks, lp.block_size)[:, : lp.secrets])

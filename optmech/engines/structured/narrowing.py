@@ -15,10 +15,8 @@ leave a second time. After many such times the run goes back to where the first 
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints
-from optmech.engines.structured.backend import Backend
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.engines.structured.columns import (
     ColumnSet,
     Outside,
@@ -30,9 +28,9 @@ from optmech.engines.structured.columns import (
 )
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.rows import Cone, Rows, add_rows, distinct, first_dense, first_rows
-from optmech.engines.structured.run import AllColumns, Bounds
-from optmech.engines.structured.state import Residuals, State, set_slacks
+from optmech.engines.structured.rows import Cone, Rows, add_rows, distinct, first_rows
+from optmech.engines.structured.run import Bounds
+from optmech.engines.structured.state import Residuals, State, first_dense, set_slacks
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import Start
 
@@ -47,7 +45,7 @@ class Narrowing:
         self._model, self._cone = model, cone
         self._seen: list[tuple[float, Floats]] = []
         self._widened = 0
-        self._back = np.zeros(model.blocks, dtype=np.bool_)
+        self._back = np.zeros(model.blocks, dtype=bool)
         self.before: State | None = None
         """The state on all columns before the first of them left."""
 
@@ -59,11 +57,12 @@ class Narrowing:
 
     def next(self, bounds: Bounds, now: Residuals) -> Bounds | None:
         """Bounds of the columns to go on with; None to go on as it is."""
+        active = self._all()
         if isinstance(bounds, SomeColumns):
+            active = bounds.columns.active
             bounds.look(now)
             if len(bounds.missing):
                 return self._widened_by(bounds, now)
-        active = bounds.columns.active if isinstance(bounds, SomeColumns) else self._all()
         used = self._in_use(bounds.state, active, now) | self._back[active]
         if used.sum() > TUNING.narrowed * len(active):
             return None
@@ -73,16 +72,10 @@ class Narrowing:
         left = self._left(bounds, ~used)
         return self._on(active[used], _within(bounds.state, used), left, bounds, now)
 
-    def whole(self, bounds: Bounds, backend: Backend) -> Bounds:
-        """Bounds to go on with on all columns, after ``bounds`` failed."""
-        assert self.before is not None
-        given = (self._model, self._cone, backend, self.before, bounds.options, bounds.monitor)
-        return AllColumns(*given)
-
     def _all(self) -> Ints:
         return np.arange(self._model.blocks)
 
-    def _in_use(self, state: State, active: Ints, now: Residuals) -> NDArray[np.bool_]:
+    def _in_use(self, state: State, active: Ints, now: Residuals) -> Bools:
         """Which of the active columns do not fall with mu."""
         sums = np.full(self._model.blocks, np.nan)
         sums[active] = state.P[:, :-1].sum(axis=1)
@@ -90,7 +83,7 @@ class Narrowing:
         then = next(earlier, None)
         self._seen.append((now.mu, sums))
         if then is None or not TUNING.narrowed_to < now.gap < TUNING.narrowed_from:
-            return np.ones(len(active), dtype=np.bool_)
+            return np.ones(len(active), dtype=bool)
         slope = np.log(sums[active] / then[1][active]) / np.log(now.mu / then[0])
         most = TUNING.falls_late if now.gap < TUNING.narrowed_late else TUNING.falls
         middle = float(np.median(slope))
@@ -114,18 +107,17 @@ class Narrowing:
         missing = np.searchsorted(columns.outside, bounds.missing)
         left = columns.kept.without(missing)
         blocks = np.concatenate([columns.active, bounds.missing])
+        order = np.argsort(blocks)
+        active = blocks[order]
         if bounds.lost > TUNING.too_late * now.gap * abs(now.primal):
-            active = np.sort(blocks)
-            return self._on(
-                active, _within(self.before, np.isin(self._all(), active)), left, bounds, now
-            )
+            before = _within(self.before, np.isin(self._all(), active))
+            return self._on(active, before, left, bounds, now)
         share = TUNING.joining * self._model.variables / len(columns.active)
         joining = columns.kept.centred(missing, state.y, now.mu / share)
         state = _with_more(state, self._cone, *joining, share)
-        order = np.argsort(blocks)
         rows = taken(state.rows, order)
         state = replace(state, P=state.P[order], a=state.a[order], rows=rows)
-        return self._on(blocks[order], state, left, bounds, now)
+        return self._on(active, state, left, bounds, now)
 
     def _on(
         self, active: Ints, state: State, left: _Left, bounds: Bounds, now: Residuals
@@ -133,13 +125,13 @@ class Narrowing:
         """Bounds of a run on ``active`` that goes on where ``bounds`` are."""
         columns = ColumnSet(self._model, self._cone, active, bounds.options.threads, left)
         state = replace(state, dense=first_dense(columns.model, self._cone))
-        result = SomeColumns.over(columns, state, bounds.options, bounds.monitor, widens=True)
+        result = SomeColumns(columns, state, bounds.options, bounds.monitor, widens=True)
         result.follow(bounds, now)
         some = f"{len(active):,} of {self._model.blocks:,} reports"
         bounds.monitor.report(f"going on with {some}: the others are hardly used")
         return result
 
-    def _left(self, bounds: Bounds, leaving: NDArray[np.bool_]) -> _Left:
+    def _left(self, bounds: Bounds, leaving: Bools) -> _Left:
         """Columns of sum one, and rows, of those that leave and those that left before, in the
         order of their blocks."""
         leavers = np.flatnonzero(leaving)
@@ -154,7 +146,7 @@ class Narrowing:
         return np.concatenate([P, columns.kept.P])[order], rows
 
 
-def _within(state: State, used: NDArray[np.bool_]) -> State:
+def _within(state: State, used: Bools) -> State:
     """The state on the columns ``used``, to which the others' probability is added: sums of
     columns in the cone are in the cone, so that row sums and pairs hold as before."""
     lost = state.P[~used].sum(axis=0)
@@ -215,14 +207,10 @@ class WarmStart:
             and 1 / TUNING.furthest <= self._power() <= TUNING.furthest
         )
 
-    def columns(self, threads: int) -> ColumnSet:
-        """The columns to begin with."""
-        return ColumnSet(self._model, self._cone, self.useful(threads), threads)
-
     def useful(self, threads: int) -> Ints:
-        """The columns in use and a share of the others, in their own order. Those that the
-        neighbour left out as well are worth what a barrier of its gap would give them at its
-        prices."""
+        """The columns to begin with: those in use and a share of the others, in their own order.
+        Those that the neighbour left out as well are worth what a barrier of its gap would give
+        them at its prices."""
         model, start = self._model, self._start
         used = start.matrix.sum(axis=0)
         absent = np.flatnonzero(used < TUNING.absent)
@@ -247,20 +235,22 @@ class WarmStart:
         share = float(np.clip(grown, TUNING.least_uniform, TUNING.most_uniform))
         P = np.zeros((len(active), m + 1))
         P[:, :-1] = (1 - share) * _columns(start.matrix[:, active], power).T + share / m
-        place = np.full(columns.full.blocks, -1)
-        place[active] = np.arange(len(active))
-        i, j, block, weight = start.i, start.j, start.block, start.weight
-        slack = np.exp(start.log_ratio[i, j]) * start.matrix[j, block] - start.matrix[i, block]
-        tight = slack < TUNING.tight * start.matrix[i, block]
-        kept = place[block] >= 0
-        i, j, block, weight = i[kept], j[kept], place[block[kept]], weight[kept]
-        long = (self._cone.later[i, j] > 0) & tight[kept]
-        rows = first_rows(model, self._cone)
-        more = distinct(m, (block[long], i[long], j[long]))
-        if len(more[0]):
-            rows = add_rows(rows, self._cone, P, more, 0.0)
+        kept = np.isin(start.block, active)
+        i, j, block = (part[kept] for part in (start.i, start.j, start.block))
+        smaller, larger = start.matrix[i, block], start.matrix[j, block]
+        tight = np.exp(start.log_ratio[i, j]) * larger < (1 + TUNING.tight) * smaller
+        long = (self._cone.later[i, j] > 0) & tight
+        block = np.searchsorted(active, block)
+        more = distinct(m, block[long], i[long], j[long])
+        rows = add_rows(first_rows(model, self._cone), self._cone, P, more, 0.0)
         value = float((model.cost * P).sum())
-        _balance(rows, P, _weights(rows, m, (block * m + i) * m + j, weight), value)
+        # products from the mean to a few times that
+        set_slacks(rows, P)
+        mu = TUNING.first_gap * value / len(rows)
+        rows.z = np.maximum(
+            _weights(rows, m, (block * m + i) * m + j, start.weight[kept]), mu / rows.s
+        )
+        rows.s = np.minimum(rows.s, TUNING.spread * mu / rows.z)
         a, none = np.zeros((len(active), model.auxiliary_cost.shape[1])), np.zeros(0)
         dense = first_dense(model, self._cone)
         return State(P, a, none, none, self._prices(), none, rows, dense)
@@ -300,11 +290,3 @@ def _weights(rows: Rows, m: int, keys: Ints, weight: Floats) -> Floats:
         return np.zeros(len(rows))
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where((keys[at] == wanted) & (rows.i < m), weight[at], 0.0)
-
-
-def _balance(rows: Rows, P: Floats, weight: Floats, value: float) -> None:
-    """Slacks and multipliers with products from the mean to a few times that."""
-    set_slacks(rows, P)
-    mu = TUNING.first_gap * value / len(rows)
-    rows.z = np.maximum(weight, mu / rows.s)
-    rows.s = np.minimum(rows.s, TUNING.spread * mu / rows.z)

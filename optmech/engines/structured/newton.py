@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.engines.structured.backend import Backend, target
 from optmech.engines.structured.iterative import Earlier, Parts, SumsSolver, accuracy
 from optmech.engines.structured.model import Model
+from optmech.engines.structured.rows import Backend, Both, target
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System
 from optmech.engines.structured.tuning import TUNING
@@ -20,16 +19,6 @@ _WEIGHTS = np.linspace(0.0, 1.0, 11)
 
 class BreakdownError(ArithmeticError):
     """The equations cannot be solved in float64 any more."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """Lengths of the primal and dual steps, the centring, and how many correctors were taken."""
-
-    primal: float
-    dual: float
-    centring: float
-    correctors: int
 
 
 def factored(
@@ -49,7 +38,7 @@ def factored(
         return System(model, backend, state, schur)
 
 
-def iterate(backend: Backend, state: State, now: Residuals, system: System) -> Step:
+def iterate(backend: Backend, state: State, now: Residuals, system: System) -> Both:
     """Move ``state`` one step, with the equations factored there. Raises BreakdownError when the
     equations cannot be solved or a direction is not finite; ``state`` stays as it was."""
     with _solvable():
@@ -71,16 +60,14 @@ class _Iteration:
         self._primal = self._dual = 0.0
         self._weights = (0.0, 0.0)
 
-    def run(self) -> Step:
+    def run(self) -> Both:
         direction = self._predict()
-        centring = self._centring(direction)
-        mu = centring * self._now.mu
-        taken, in_vain = 0, 0
+        mu = self._centring(direction) * self._now.mu
+        in_vain = 0
         most, least_gain = self._backend.correctors
         for k in range(1 + most):
             before = self._primal + self._dual
             self._correct(direction, mu, first=k == 0)
-            taken = k
             gain = self._primal + self._dual - before
             in_vain = in_vain + 1 if gain < least_gain else 0
             # with weights of zero the next one would be the same
@@ -88,11 +75,11 @@ class _Iteration:
             hopeless = same or in_vain > TUNING.correctors_in_vain
             if k and (hopeless or min(self._primal, self._dual) > 0.97):
                 break
-        step = (_shortened(self._primal), _shortened(self._dual))
+        step = _shortened(self._primal), _shortened(self._dual)
         if not all(np.isfinite(part).all() for part in (direction.P, direction.y, direction.lam)):
             raise BreakdownError("a direction is not finite")
         self._move(direction, step)
-        return Step(*step, centring, taken)
+        return step
 
     def _solve(self, sides: Sides) -> Direction:
         """Solve with the pairs' right-hand side that lies in the buffer."""
@@ -101,7 +88,7 @@ class _Iteration:
 
     def _predict(self) -> Direction:
         state, now, dense = self._state, self._now, self._state.dense
-        self._backend.affine_rhs(state.rows, state.P, now.dual, self._buffer[:, 0])
+        self._backend.affine_rhs(state.P, now.dual, self._buffer[:, 0])
         direction = self._solve(
             Sides(
                 dense=-dense.u - now.dense,
@@ -112,11 +99,9 @@ class _Iteration:
                 coupling_target=-state.sigma * state.nu,
             )
         )
-        pairs = self._backend.affine_step(state.rows, state.P, direction.P)
-        primal, dual = self._ratios(direction)
-        self._primal = _length(max(pairs.primal, primal))
-        self._dual = _length(max(pairs.dual, dual))
-        self._sums = pairs.sums
+        primal, dual, self._sums = self._backend.affine_step(state.P, direction.P)
+        a, b = self._ratios(direction)
+        self._primal, self._dual = _length(max(primal, a)), _length(max(dual, b))
         return direction
 
     def _centring(self, d: Direction) -> float:
@@ -131,20 +116,20 @@ class _Iteration:
 
     def _correct(self, direction: Direction, mu: float, first: bool) -> None:
         """One corrector, taken in with the weights that allow the longest steps."""
-        state, dense, rows = self._state, self._state.dense, self._state.rows
-        self._backend.corrector_rhs(rows, None if first else self._weights, mu, self._buffer[:, 0])
+        state, dense = self._state, self._state.dense
+        self._backend.corrector_rhs(None if first else self._weights, mu, self._buffer[:, 0])
         products = target((dense.u, dense.lam), (direction.u, direction.lam), mu, first)
-        own = np.where(dense.live, products, 0.0)
+        own = dense.live * products
         at, change = (state.sigma, state.nu), (direction.sigma, direction.nu)
         coupling = target(at, change, mu, first)
         sides = Sides(
-            dense=own / np.where(dense.live, dense.lam, 1.0),
+            dense=own / dense.divisor,
             dense_target=own,
             coupling_target=coupling,
         )
         corrector = self._solve(sides)
         weights = _WEIGHTS[1:] if first else _WEIGHTS
-        primal, dual = self._backend.corrector_step(rows, corrector.P, weights)
+        primal, dual = self._backend.corrector_step(corrector.P, weights)
         for q, weight in enumerate(weights):
             a, b = self._ratios(direction, corrector, float(weight))
             primal[q], dual[q] = max(primal[q], a), max(dual[q], b)
@@ -155,7 +140,7 @@ class _Iteration:
 
     def _ratios(
         self, d: Direction, corrector: Direction | None = None, weight: float = 0.0
-    ) -> tuple[float, float]:
+    ) -> Both:
         """Largest relative decrease of the dense and coupling rows' slacks, and multipliers."""
         state, dense = self._state, self._state.dense
         if not dense.u.size + len(state.nu):
@@ -167,13 +152,12 @@ class _Iteration:
                 change = change + weight * getattr(corrector, name)
             return float((-change / at).max(initial=0.0))
 
-        lam = np.where(dense.live, dense.lam, 1.0)
         return (
             max(most("u", dense.u), most("sigma", state.sigma)),
-            max(most("lam", lam), most("nu", state.nu)),
+            max(most("lam", dense.divisor), most("nu", state.nu)),
         )
 
-    def _move(self, d: Direction, step: tuple[float, float]) -> None:
+    def _move(self, d: Direction, step: Both) -> None:
         state, dense = self._state, self._state.dense
         primal, dual = step
         state.P += primal * d.P
@@ -184,7 +168,7 @@ class _Iteration:
         state.y += dual * d.y
         state.nu += dual * d.nu
         dense.lam += dual * d.lam
-        self._backend.move(state.rows, self._weights, step)
+        self._backend.move(self._weights, step)
 
 
 def _length(ratio: float) -> float:

@@ -44,11 +44,10 @@ import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
-from optmech.engines.structured.backend import NOTHING, Backend
 from optmech.engines.structured.model import FAR, Model
 from optmech.engines.structured.newton import BreakdownError, factored
-from optmech.engines.structured.rows import Cone, DenseRows
-from optmech.engines.structured.state import State, auxiliary_cost, reduced_cost
+from optmech.engines.structured.rows import NOTHING, Backend, Cone
+from optmech.engines.structured.state import DenseRows, State, auxiliary_cost, reduced_cost
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP, Point
@@ -84,7 +83,7 @@ def restored(
     """The multipliers of ``state``, restored; the backend's factors must be those of ``state``."""
     nu = _shared_stationary(model, np.maximum(state.nu, 0.0))
     lam = _auxiliary_stationary(state.dense, auxiliary_cost(model, nu))
-    priced = np.matmul(lam[:, None, :], state.dense.Q)[:, 0]
+    priced = (lam[:, None, :] @ state.dense.Q)[:, 0]
     reduced = reduced_cost(model, state.y, nu, priced)
     z, left = _pair_multipliers(backend, state, reduced, projections)
     lowest = np.where(model.allowed, left[:, :-1], np.inf).min(axis=0)
@@ -108,7 +107,7 @@ def _shared_stationary(model: Model, nu: Floats) -> Floats:
 
 def _auxiliary_stationary(dense: DenseRows, wanted: Floats) -> Floats:
     """lam >= 0 with Bᵀlam = wanted in every block."""
-    lam = np.where(dense.live, np.maximum(dense.lam, 0.0), 0.0)
+    lam = np.maximum(dense.lam, 0.0) * dense.live
     for c in range(wanted.shape[1]):
         held = dense.B[:, :, c] != 0
         total = (dense.B[:, :, c] * lam).sum(axis=1)
@@ -126,7 +125,7 @@ def _pair_multipliers(
 
     def left_by(z: Floats) -> Floats:
         left = reduced.copy()
-        backend.charge(rows, z, left)
+        backend.charge(z, left)
         return left
 
     z = rows.z.copy()
@@ -137,9 +136,9 @@ def _pair_multipliers(
             break
         x = left[:, None, :].copy()
         backend.solve(x)
-        z = backend.shifted(rows, z, x[:, 0])
+        z = backend.shifted(z, x[:, 0])
         left = left_by(z)
-    z = backend.drain(rows, z, left, TUNING.sweeps)
+    z = backend.drain(z, left, TUNING.sweeps)
     return z, left_by(z)
 
 
@@ -211,13 +210,13 @@ def _completed(model: Model, cone: Cone, columns: Floats) -> tuple[Floats, float
     q = model.means(columns[:, :-1].sum(axis=0))
     if np.ptp(q) <= _ROUNDING * q.max():
         columns[:, :-1] /= q
-        return columns, float((model.cost * columns).sum())
-    t = max(float(q.max()), cone.least_constant(q)) * (1 + 1e-15)
-    missing = t - q
-    price = model.cost[:, :-1] @ missing
-    cheapest = int(np.where(model.allowed.all(axis=1), price, np.inf).argmin())
-    columns[cheapest, :-1] += missing
-    columns /= t
+    else:
+        t = max(float(q.max()), cone.least_constant(q)) * (1 + 1e-15)
+        missing = t - q
+        price = model.cost[:, :-1] @ missing
+        cheapest = np.where(model.allowed.all(axis=1), price, np.inf).argmin()
+        columns[cheapest, :-1] += missing
+        columns /= t
     return columns, float((model.cost * columns).sum())
 
 
@@ -254,14 +253,14 @@ def pair_entries(model: Model, state: State, duals: Duals) -> _Entries:
 def coupling(model: Model, duals: Duals) -> tuple[Floats, ...]:
     """Multipliers of every family of coupling rows, in the program's order."""
     result: list[Floats] = []
-    used = 0
+    left = duals.nu
     for link in model.lp.links:
         if link.equal:
             paid = np.bincount(model.row, duals.y, minlength=len(link.rhs))
             result.append(-np.asarray(paid, np.float64))
         else:
-            result.append(duals.nu[used : used + len(link.rhs)])
-            used += len(link.rhs)
+            own, left = np.split(left, [len(link.rhs)])
+            result.append(own)
     return tuple(result)
 
 
@@ -276,8 +275,8 @@ def _local(model: Model, state: State, duals: Duals) -> tuple[Floats, ...]:
 
 
 def _joined(*parts: _Entries) -> _Entries:
-    pair, block, value = zip(*parts, strict=True)
-    return np.concatenate(pair), np.concatenate(block), np.concatenate(value)
+    pair, block, value = map(np.concatenate, zip(*parts, strict=True))
+    return pair, block, value
 
 
 def _costs(

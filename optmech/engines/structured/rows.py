@@ -1,18 +1,33 @@
-"""Which rows a block holds: short pairs of the cone from the start, long ones when they bite; few
-of those beyond pairs (distortion, lifted ratios, loss limits), more when nearly violated."""
+"""Which pair rows a block holds: short pairs of the cone from the start, long ones when they bite;
+and what the Newton iteration asks of the blocks."""
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints, begins
+from optmech.base.arrays import Bools, Floats, Ints, begins
 from optmech.base.minplus import filled, near_detour, shortest_paths, steps_are_shortest
 from optmech.base.read_only import record
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.tuning import TUNING
 
 Short = NDArray[np.int32]
+Pairs = tuple[Ints, Ints, Ints]
+"""Blocks, i and j."""
+
+RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
+"""What is added to a unit diagonal, one after the other, until a block can be factored."""
+Both = tuple[float, float]
+"""A number for slacks, and one for multipliers."""
+NOTHING: Bools = np.zeros((0, 0), dtype=bool)
+"""``wanted`` of inverses where factors are all that is."""
+Affine = tuple[float, float, tuple[float, ...]]
+"""A predictor: largest -ds/s and -dz/z, and the sums of s z, s dz, ds z and ds dz."""
 
 _IMPLIED = 1 + 1e-12
 _AT_A_TIME = 2**20
@@ -35,16 +50,21 @@ class Rows:
     e: Floats
     s: Floats
     z: Floats
-    ds: Floats = field(init=False)
-    dz: Floats = field(init=False)
-    ds2: Floats = field(init=False)
-    dz2: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         self.ds, self.dz, self.ds2, self.dz2 = (np.empty(len(self.s)) for _ in range(4))
 
     def __len__(self) -> int:
         return len(self.s)
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """i, j, e, s and z."""
+        return self.i, self.j, self.e, self.s, self.z
+
+    def pick(self, offset: Ints, own: Ints) -> Rows:
+        """Some of the rows, those of every block together."""
+        return Rows(offset, *(part[own] for part in self.fields))
 
     @property
     def block(self) -> Ints:
@@ -65,7 +85,7 @@ class Cone:
     """(m, m): r; inf where there is no pair."""
     decay: Floats
     """(m, m): v_i >= decay_ij v_j; from the shortest path over pairs from j to i."""
-    short: NDArray[np.bool_]
+    short: Bools
     later: NDArray[np.float32]
     """(m, m): e^-r of the pairs that may be added, 0 elsewhere: good enough to look for them."""
 
@@ -105,7 +125,7 @@ def make_cone(model: Model) -> Cone:
     return Cone(ratio, decay, short, later)
 
 
-def _limited(ratio: Floats, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _limited(ratio: Floats, chosen: Bools) -> Bools:
     """At most ``most_neighbours`` of every variable, the closest (ties: those next in number)."""
     count = len(ratio)
     if chosen.sum(axis=1).max(initial=0) <= TUNING.most_neighbours:
@@ -135,65 +155,54 @@ def first_rows(model: Model, cone: Cone) -> Rows:
     e = np.ones(len(i))
     pairs = i < m
     e[pairs] = cone.e(i[pairs], j[pairs])
-    one = np.ones(len(i))
-    return Rows(offset, i.astype(np.int32), j.astype(np.int32), e, one, one.copy())
+    return Rows(offset, i.astype(np.int32), j.astype(np.int32), e, np.ones(len(i)), np.ones(len(i)))
 
 
 def bare(cone: Cone) -> Ints:
     """Variables that need their own row v >= 0. All of them where the short pairs form a
     bipartite graph, whose degree matrix, needed for the start, is singular."""
     both = cone.short & cone.short.T
-    degrees = both.sum(axis=1)
-    if (degrees == 0).any():
-        return np.flatnonzero(degrees == 0) if _regular(both) else np.arange(len(both))
-    return np.zeros(0, dtype=np.int64) if _regular(both) else np.arange(len(both))
+    return np.flatnonzero(~both.any(axis=1)) if _regular(both) else np.arange(len(both))
 
 
-def _regular(adjacent: NDArray[np.bool_]) -> bool:
+def _regular(adjacent: Bools) -> bool:
     """Whether degree + adjacency is safely positive definite on the variables with neighbours."""
     degrees = adjacent.sum(axis=1)
     inside = degrees > 0
     if not inside.any():
         return True
-    scale = 1 / np.sqrt(degrees[inside])
-    if len(scale) > _MANY:
-        from scipy.sparse import csr_array, diags_array
+    half = sp.diags_array(1 / np.sqrt(degrees[inside]))
+    near = half @ sp.csr_array(adjacent[np.ix_(inside, inside)].astype(np.float64)) @ half
+    if near.shape[0] > _MANY:
         from scipy.sparse.linalg import eigsh
 
-        half = diags_array(scale)
-        near = half @ csr_array(adjacent[np.ix_(inside, inside)].astype(np.float64)) @ half
-        first = np.random.default_rng(0).standard_normal(len(scale))
-        return bool(eigsh(near, k=1, which="SA", v0=first, tol=1e-4)[0][0] > -1 + 1e-3)
-    part = adjacent[np.ix_(inside, inside)] * scale[:, None] * scale
-    return bool(np.linalg.eigvalsh(part)[0] > -1 + 1e-3)
+        first = np.random.default_rng(0).standard_normal(near.shape[0])
+        least = eigsh(near, k=1, which="SA", v0=first, tol=1e-4)[0]
+    else:
+        least = np.linalg.eigvalsh(near.toarray())
+    return bool(least[0] > -1 + 1e-3)
 
 
 def _with_zeros(model: Model, i: Ints, j: Ints) -> tuple[Ints, Ints, Ints]:
     """The rows of every block over its variables that are not fixed at zero."""
-    m = model.variables
-    offset = [0]
-    all_i: list[Ints] = []
-    all_j: list[Ints] = []
+    m, parts = model.variables, []
     for allowed in model.allowed:
         free = np.append(allowed, False)
         # v_j >= 0 remains of a pair whose smaller side is fixed, and a fixed j leaves nothing
         kept = free[j] & (free[i] | (i == m))
         own = np.setdiff1d(j[free[j] & ~free[i]], j[kept & (i == m)])
-        all_i.append(np.concatenate([i[kept], np.full(len(own), m)]))
-        all_j.append(np.concatenate([j[kept], own]))
-        offset.append(offset[-1] + len(all_i[-1]))
-    return np.array(offset), np.concatenate(all_i), np.concatenate(all_j)
+        parts.append((np.append(i[kept], np.full(len(own), m)), np.append(j[kept], own)))
+    all_i, all_j = map(np.concatenate, zip(*parts, strict=True))
+    return begins([len(own) for own, _ in parts]), all_i, all_j
 
 
-def add_rows(
-    rows: Rows, cone: Cone, P: Floats, new: tuple[Ints, Ints, Ints], mu: float | Floats
-) -> Rows:
-    """``rows`` with pairs (block, i, j) added, near the central path of ``mu`` (of each).
+def add_rows(rows: Rows, cone: Cone, P: Floats, pairs: Pairs, mu: float | Floats) -> Rows:
+    """``rows`` with ``pairs`` added, near the central path of ``mu`` (of each).
 
     A pair may enter violated: its slack starts at a tenth of v_i and the difference is carried
     as a residual.
     """
-    block, i, j = new
+    block, i, j = pairs
     m = P.shape[1] - 1
     e = cone.e(i, j)
     smaller = P[block, i]
@@ -204,11 +213,8 @@ def add_rows(
     fresh = begins(np.bincount(block, minlength=len(P)))
 
     at = rows.offset[1:][block]
-    fields = (
-        np.insert(getattr(rows, name), at, more)
-        for name, more in zip("ijesz", (i, j, e, s, z), strict=True)
-    )
-    return Rows(rows.offset + fresh, *fields)
+    more = zip(rows.fields, (i, j, e, s, z), strict=True)
+    return Rows(rows.offset + fresh, *(np.insert(part, at, new) for part, new in more))
 
 
 def _largest_at(rows: Rows, places: Ints, size: int) -> Floats:
@@ -223,162 +229,98 @@ def _largest_at(rows: Rows, places: Ints, size: int) -> Floats:
     return largest[places]
 
 
-def worst(by_i: Ints, by_j: Ints) -> tuple[Ints, Ints, Ints]:
-    """The pairs (block, i, j) that ``Backend.violations`` found, each once, sorted by block."""
+def worst(by_i: Ints, by_j: Ints) -> Pairs:
+    """The pairs that ``Backend.violations`` found, each once, sorted by block."""
     block, i = np.nonzero(by_i >= 0)
     other, j = np.nonzero(by_j >= 0)
-    found = (
-        np.concatenate([block, other]),
-        np.concatenate([i, by_j[other, j]]),
-        np.concatenate([by_i[block, i], j]),
-    )
-    return distinct(by_i.shape[1], found)
+    found = np.hstack([(block, i, by_i[block, i]), (other, by_j[other, j], j)])
+    return distinct(by_i.shape[1], *found)
 
 
-def distinct(width: int, candidates: tuple[Ints, Ints, Ints]) -> tuple[Ints, Ints, Ints]:
-    """Candidates (block, i, j), each once, sorted by block."""
-    block, i, j = candidates
-    wanted = np.sort((block * width + i) * width + j)
-    wanted = wanted[np.diff(wanted, prepend=-1) > 0]
-    pair, j = np.divmod(wanted, width)
-    block, i = np.divmod(pair, width)
-    return block, i, j
+def distinct(width: int, block: Ints, i: Ints, j: Ints) -> Pairs:
+    """The pairs, each once, sorted by block."""
+    pair, j = np.divmod(np.unique((block * width + i) * width + j), width)
+    return *np.divmod(pair, width), j
 
 
-@dataclass(eq=False)
-class DenseRows:
-    """Rows Q v + B a - u = 0, u >= 0, with multipliers lam; empty places have ``live`` False,
-    zeros in Q, B and lam, and u = 1.
+@record
+class Schur:
+    """Σ_o A_o H_o⁻¹ A_oᵀ: over row sums (m, m), coupling rows by row sums (N, m),
+    coupling rows (N, N)."""
 
-    ``index`` (blocks, K) numbers the pool's rows; -1 - k is the k-th loss limit.
-    """
-
-    index: Ints
-    live: NDArray[np.bool_]
-    Q: Floats
-    B: Floats
-    u: Floats
-    lam: Floats
-
-    @property
-    def count(self) -> int:
-        """Number of live rows."""
-        return int(self.live.sum())
-
-    def values(self, P: Floats, a: Floats) -> Floats:
-        """Q v + B a, (blocks, K)."""
-        if not self.index.shape[1]:
-            return np.zeros(self.index.shape)
-        own = np.matmul(self.Q, P[:, :, None]) + np.matmul(self.B, a[:, :, None])
-        return np.asarray(own[:, :, 0])
-
-    def on_variables(self) -> Floats:
-        """Qᵀ lam, (blocks, m + 1)."""
-        return np.asarray(np.matmul(self.lam[:, None, :], self.Q)[:, 0])
-
-    def on_auxiliaries(self) -> Floats:
-        """Bᵀ lam, (blocks, p)."""
-        return np.asarray(np.matmul(self.lam[:, None, :], self.B)[:, 0])
+    sums: Floats
+    mixed: Floats
+    coupling: Floats
 
 
-def first_dense(model: Model, cone: Cone) -> DenseRows:
-    """The loss limits, and of every auxiliary's rows those that a column concentrated where the
-    block is cheap would meet first, and the one that a constant column meets first."""
-    blocks, m = model.blocks, model.variables
-    near = _slack_share(model, _typical(model, cone), np.zeros((blocks, model.sides.shape[1])))
-    flat = model.pool @ np.ones(m + 1)
-    chosen: list[Ints] = []
-    for group in _groups(model.sides):
-        few = len(group) if len(group) <= TUNING.dense_whole else TUNING.dense_at_first
-        order = group[np.argsort(near[:, group], axis=1, kind="stable")[:, :few]]
-        best = group[flat[group].argmin()]
-        missing = ~(order == best).any(axis=1)
-        order[missing, -1] = best
-        chosen.append(order)
-    limits = -1 - np.tile(np.arange(len(model.limits)), (blocks, 1))
-    index = np.hstack([*chosen, limits]) if chosen else limits
-    return make_dense(model, index.astype(np.int64))
+class Backend(Protocol):
+    """Work on all blocks. Arrays over variables are (blocks, m + 1) with a last column of zeros."""
+
+    correctors: tuple[int, float]
+    """Most correctors in an iteration, and the gain in step length below which no more follow:
+    they pay where solving costs far less than factoring."""
+    parts: bool
+    """Whether it makes parts of inverses, with which row sums are iterated on."""
+    threads: int
+    """How many work at once."""
+
+    def structure(self, rows: Rows, changed: Ints) -> None:
+        """Prepare for the rows, which what follows is about; ``changed`` are the blocks whose pairs
+        are new."""
+
+    def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
+        """Factor every H_o of the rows, or of the same pairs with other values, which what follows
+        is about then; None when a block cannot be. Of the inverses the entries between ``wanted``
+        variables (blocks, m) will do."""
+
+    def solve(self, B: Floats) -> None:
+        """B[o, q] <- H_o⁻¹ B[o, q] in place, B of shape (blocks, q, m + 1)."""
+
+    def affine_rhs(self, P: Floats, rd: Floats, B: Floats) -> None:
+        """B = Gᵀ((-s z - z·residual)/s) - rd."""
+
+    def corrector_rhs(self, weights: Both | None, mu: float, B: Floats) -> None:
+        """B = Gᵀ(T/s) with the ``target`` T of a corrector, which is kept in ds2: of the first one,
+        or of one after the last was added to the direction with ``weights``."""
+
+    def affine_step(self, P: Floats, dP: Floats) -> Affine:
+        """ds, dz from dP."""
+
+    def corrector_step(self, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """ds2, dz2 from dP; per weight w the largest -(ds + w ds2)/s and the same of z."""
+
+    def move(self, weights: Both, step: Both) -> None:
+        """s += step·(ds + weight·ds2), and the same for z."""
+
+    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
+        """Worst later pair above ``level`` that is not among the rows, for every (block, i) and
+        every (block, j), or -1."""
+
+    def majorant(self, P: Floats) -> Floats:
+        """The least majorant of every block in the cone."""
+
+    def charge(self, z: Floats, R: Floats) -> None:
+        """Subtract Gᵀz from R."""
+
+    def shifted(self, z: Floats, x: Floats) -> Floats:
+        """max(0, z + (rows.z/rows.s) G x)."""
+
+    def drain(self, z: Floats, rd: Floats, sweeps: int) -> Floats:
+        """Multipliers <= z with which negative reduced costs have gone upstream."""
 
 
-def _groups(sides: Floats) -> list[Ints]:
-    """Rows of every auxiliary, and those without one."""
-    groups = [np.flatnonzero(column) for column in sides.T]
-    groups.append(np.flatnonzero(~sides.any(axis=1)))
-    return [group for group in groups if len(group)]
+def target(
+    at: tuple[Any, Any], change: tuple[Any, Any], mu: float, first: bool, xp: Any = np
+) -> Any:
+    """By how much a corrector is to move products s z, arrays of the namespace ``xp``, beside what
+    s, z and their changes do to first order: the ``first`` one to mu, the others only towards
+    [mu/10, 10 mu] where full steps would lead elsewhere (``gondzio``)."""
+    if first:
+        return mu - change[0] * change[1]
+    return gondzio((at[0] + change[0]) * (at[1] + change[1]), mu, xp)
 
 
-def _typical(model: Model, cone: Cone) -> Floats:
-    """A column per block that is largest where the block's loss is relatively least."""
-    cost = model.cost[:, :-1] if model.cost.any() else model.limits[:, :, :-1].sum(axis=0)
-    if not len(cost):
-        cost = model.cost[:, :-1]
-    relative = cost / np.maximum(cost.max(axis=0), 1e-300)
-    centre = relative.argmin(axis=1)
-    column = np.zeros((model.blocks, model.variables + 1))
-    column[:, :-1] = cone.decay[:, centre].T
-    return column
-
-
-def _slack_share(model: Model, P: Floats, a: Floats) -> Floats:
-    """Slack of every pool row relative to its negative side, (blocks, R)."""
-    negative = P @ np.maximum(-model.pool, 0).T + np.maximum(-a @ model.sides.T, 0)
-    slack = P @ model.pool.T + a @ model.sides.T
-    scale = np.where(negative > 0, negative, 1.0)
-    return slack / scale
-
-
-def make_dense(model: Model, index: Ints) -> DenseRows:
-    """Coefficients for given row numbers (blocks, K)."""
-    blocks, places = index.shape
-    width = model.variables + 1
-    pool = np.vstack([model.pool, np.zeros((1, width))])
-    sides = np.vstack([model.sides, np.zeros((1, model.sides.shape[1]))])
-    empty = len(model.pool)
-    limits = len(model.limits)
-    live = index != -1 - limits
-    number = np.where(index >= 0, index, empty)
-    Q, B = pool[number], sides[number]
-    for k in range(limits):
-        block, place = np.nonzero(index == -1 - k)
-        Q[block, place] = -model.limits[k, block]
-        B[block, place, model.lp.auxiliary + k] = 1.0
-    zero = np.zeros((blocks, places))
-    return DenseRows(index, live, Q, B, zero + 1.0, zero)
-
-
-def add_dense(dense: DenseRows, model: Model, P: Floats, a: Floats, mu: float) -> DenseRows:
-    """``dense`` with the worst nearly violated rows of every block; the same object if none."""
-    if not len(model.pool):
-        return dense
-    share = _slack_share(model, P, a)
-    block, place = np.nonzero(dense.index >= 0)
-    share[block, dense.index[block, place]] = np.inf
-    order = np.argsort(share, axis=1, kind="stable")[:, : TUNING.dense_at_a_time]
-    wanted = np.take_along_axis(share, order, axis=1) < TUNING.dense_near
-    if not wanted.any():
-        return dense
-    empty = -1 - len(model.limits)
-    index = np.hstack([dense.index, np.where(wanted, order, empty)])
-    index, u, lam = _packed(index, dense, empty)
-    grown = make_dense(model, index)
-    fresh = grown.live & np.isnan(u)
-    slack = grown.values(P, a)
-    floor = 0.01 * (np.maximum(-grown.Q, 0) @ P[:, :, None])[:, :, 0]
-    floor += 0.01 * np.maximum(-(grown.B @ a[:, :, None])[:, :, 0], 0)
-    grown.u = np.where(fresh, np.maximum(slack, np.maximum(floor, 1e-300)), u)
-    grown.u[~grown.live] = 1.0
-    largest = np.max(lam, axis=1, keepdims=True, initial=0.0, where=~np.isnan(lam))
-    ceiling = np.where(largest > 0, largest, np.inf)
-    grown.lam = np.where(fresh, np.minimum(mu / grown.u, ceiling), lam)
-    grown.lam[~grown.live] = 0.0
-    return grown
-
-
-def _packed(index: Ints, dense: DenseRows, empty: int) -> tuple[Ints, Floats, Floats]:
-    """Live places first and the columns that no block needs dropped; NaN where nothing is known."""
-    unknown = np.full((len(index), index.shape[1] - dense.index.shape[1]), np.nan)
-    u, lam = np.hstack([dense.u, unknown]), np.hstack([dense.lam, unknown])
-    order = np.argsort(index == empty, axis=1, kind="stable")
-    places = int((index != empty).sum(axis=1).max())
-    index, u, lam = (np.take_along_axis(x, order, axis=1)[:, :places] for x in (index, u, lam))
-    return index, u, lam
+def gondzio(product: Any, mu: float, xp: Any = np) -> Any:
+    """How far products s z, arrays of the namespace ``xp``, are to be moved towards
+    [mu/10, 10 mu], and down by no more than 10 mu (Gondzio, 1996)."""
+    return xp.clip(xp.clip(product, 0.1 * mu, 10 * mu) - product, -10 * mu, None)

@@ -3,35 +3,29 @@ bounds are made."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
-from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.iterative import Earlier
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.newton import BreakdownError, factored, iterate
 from optmech.engines.structured.points import Duals, majorants, mechanism, point, restored
-from optmech.engines.structured.rows import Cone, Rows, add_dense, add_rows, worst
-from optmech.engines.structured.state import Residuals, State, residuals
+from optmech.engines.structured.rows import Backend, Cone, Rows, add_rows, worst
+from optmech.engines.structured.state import Residuals, State, add_dense, residuals
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
 
 
-class Narrowing(Protocol):
-    """Knows with which columns to go on."""
-
-    def next(self, bounds: Bounds, now: Residuals, /) -> Bounds | None:
-        """Bounds of these columns; None to go on as it is."""
-
-
 @dataclass(eq=False)
-class Bounds(ABC):
-    """Turns iterates of a run into points for the monitor."""
+class Bounds:
+    """Turns iterates of a run into points for the monitor; here where the program's blocks are all
+    there."""
+
+    figures = "value {:.9g}, bound {:.9g}"
 
     model: Model
     cone: Cone
@@ -39,38 +33,16 @@ class Bounds(ABC):
     state: State
     options: Options
     monitor: Monitor
-    gap: float = field(default=np.inf, init=False)
+    gap = np.inf
     """The best relative gap so far, as the monitor says."""
-    upper: float = field(default=np.inf, init=False)
-    lower: float = field(default=-np.inf, init=False)
+    upper, lower = np.inf, -np.inf
     """The best bounds of this run, in float64."""
-    offered: int = field(default=-1, init=False)
+    offered = -1
     """The iteration of the last offer."""
-    last_due: int = field(default=0, init=False)
-    gap_then: float = field(default=np.inf, init=False)
+    last_due, gap_then = 0, np.inf
     """When bounds were due last, and the objectives' gap at that time."""
-    given_up: str = field(default="", init=False)
+    given_up = ""
     """Why the run cannot lead to the optimum; empty while it can."""
-
-    @property
-    def quick(self) -> bool:
-        """Whether iterations take next to nothing."""
-        return self.model.blocks * self.model.variables**2 <= TUNING.quick
-
-    @abstractmethod
-    def due(self, iteration: int, now: Residuals) -> bool:
-        """Whether this iteration's bounds are worth their time."""
-
-    @abstractmethod
-    def offer(self, iteration: int, now: Residuals, system: System, last: bool = False) -> None:
-        """Make bounds and offer them, the last ones however little better they are."""
-
-
-@dataclass(eq=False)
-class AllColumns(Bounds):
-    """Bounds where the program's blocks are all there."""
-
-    figures = "value {:.9g}, bound {:.9g}"
 
     def __post_init__(self) -> None:
         model = self.model
@@ -78,8 +50,14 @@ class AllColumns(Bounds):
         self.gap_then = 1.0 if self.quick else np.inf
         self._own_gap = np.inf
 
+    @property
+    def quick(self) -> bool:
+        """Whether iterations take next to nothing."""
+        return self.model.blocks * self.model.variables**2 <= TUNING.quick
+
     def due(self, iteration: int, now: Residuals) -> bool:
-        """When the gap has fallen a lot, and often once it is as small as asked."""
+        """Whether this iteration's bounds are worth their time: when the gap has fallen a lot, and
+        often once it is as small as asked."""
         since, latest = iteration - self.last_due, TUNING.bounds_at_latest
         far, long = (TUNING.far_large, 2) if self.backend.parts else (1.0, 1)
         if self.model.pairs_only and now.gap >= far and since < long * latest:
@@ -101,7 +79,8 @@ class AllColumns(Bounds):
         return due
 
     def offer(self, iteration: int, now: Residuals, system: System, last: bool = False) -> None:
-        """Offer the present bounds where they are better by enough."""
+        """Offer the present bounds where they are better by enough, the ``last`` ones however
+        little better they are."""
         model, state = self.model, self.state
         duals = restored(model, self.backend, state)
         self.lower = max(self.lower, duals.bound)
@@ -128,6 +107,10 @@ class AllColumns(Bounds):
         return self.monitor.propose(offered, primal=better)
 
 
+Narrowing = Callable[[Bounds, Residuals], Bounds | None]
+"""Bounds of the columns to go on with; None to go on as it is."""
+
+
 class Run:
     """One solve in progress, from the state of ``bounds`` on, which say when it is at its end."""
 
@@ -140,13 +123,8 @@ class Run:
         plain_cost = not (len(model.shared_cost) or model.auxiliary_cost.any() or model.folded)
         self._ceiling = float(model.lp.cost.max(axis=1).sum()) if plain_cost else np.inf
 
-    @property
-    def bounds(self) -> Bounds:
-        """Those of the columns that the run is on."""
-        return self._bounds
-
     def _take(self, bounds: Bounds) -> None:
-        self._bounds, self._model, self._cone = bounds, bounds.model, bounds.cone
+        self.bounds, self._model, self._cone = bounds, bounds.model, bounds.cone
         self._backend, self._state = bounds.backend, bounds.state
         self._options, self._monitor = bounds.options, bounds.monitor
         self._backend.structure(self._state.rows, np.arange(self._model.blocks))
@@ -154,8 +132,11 @@ class Run:
     def finish(self, most_iterations: int = TUNING.most_iterations) -> EngineResult:
         """Iterate to the end."""
         for self._iteration in range(most_iterations):
-            now = self._narrowed(residuals(self._model, self._backend, self._state))
-            bounds = self._bounds
+            now = residuals(self._model, self._backend, self._state)
+            if self._narrowing and (other := self._narrowing(self.bounds, now)):
+                self._take(other)
+                now = residuals(self._model, self._backend, self._state)
+            bounds = self.bounds
             if not np.isfinite(now.mu) or now.mu <= 0:
                 return self._result(Outcome.FAILED, "the iterates left float64")
             if not self._iteration and self._monitor.remaining() <= 0:
@@ -183,16 +164,8 @@ class Run:
                 self._earlier = system.left
             except BreakdownError as error:
                 return self._last(now, system, str(error))
-            self._stalled = self._stalled + 1 if min(step.primal, step.dual) < 1e-3 else 0
+            self._stalled = self._stalled + 1 if min(step) < 1e-3 else 0
         return self._result(Outcome.FAILED, f"no convergence in {most_iterations} iterations")
-
-    def _narrowed(self, now: Residuals) -> Residuals:
-        """Go on with the columns in use, where that is known."""
-        bounds = None if self._narrowing is None else self._narrowing.next(self._bounds, now)
-        if bounds is None:
-            return now
-        self._take(bounds)
-        return residuals(self._model, self._backend, self._state)
 
     def _exhausted(self, now: Residuals) -> bool:
         """Whether further iterations can only do harm."""
@@ -202,7 +175,7 @@ class Run:
     def _last(self, now: Residuals, system: System, message: str) -> EngineResult:
         """End with the bounds of the present iterate."""
         self._offer_last(now, system)
-        if self._bounds.gap <= self._options.gap or now.gap <= self._options.gap:
+        if self.bounds.gap <= self._options.gap or now.gap <= self._options.gap:
             return self._result(Outcome.SOLVED)
         return self._result(Outcome.FAILED, message)
 
@@ -210,8 +183,8 @@ class Run:
         """Offer the present bounds unless that was done; the first iterates have none worth the
         time."""
         late = self._iteration < TUNING.worthless and self._monitor.remaining() <= 0
-        if self._bounds.offered != self._iteration and not late:
-            self._bounds.offer(self._iteration, now, system, last=True)
+        if self.bounds.offered != self._iteration and not late:
+            self.bounds.offer(self._iteration, now, system, last=True)
 
     def _add(self, now: Residuals) -> Residuals:
         """Let pairs and rows join that are nearly violated."""
@@ -229,35 +202,19 @@ class Run:
         state.dense = dense
         return residuals(self._model, self._backend, state)
 
-    def _closes(self, now: Residuals) -> bool:
-        """Whether the held pairs are enough: moving columns into the cone hardly costs."""
-        if not self._model.pairs_only:
-            return False
-        return self._bounds.upper - now.primal < 0.3 * self._options.gap * abs(now.primal)
-
     def _more_rows(self, now: Residuals) -> Rows | None:
-        if now.gap < 30 * self._options.gap and self._closes(now):
+        state, gap, alone = self._state, self._options.gap, self._model.pairs_only
+        # the held pairs are enough where moving columns into the cone hardly costs
+        closes = self.bounds.upper - now.primal < 0.3 * gap * abs(now.primal)
+        if alone and now.gap < 30 * gap and closes:
             return None
-        state = self._state
-        gap, late = TUNING.nearly_violated_late
-        level = late if self._model.pairs_only and now.gap < gap else TUNING.nearly_violated
-        new = worst(*self._backend.violations(state.rows, state.P, level))
+        late, nearer = TUNING.nearly_violated_late
+        level = nearer if alone and now.gap < late else TUNING.nearly_violated
+        new = worst(*self._backend.violations(state.P, level))
         if not len(new[0]):
             return None
         return add_rows(state.rows, self._cone, state.P, new, now.mu)
 
     def _result(self, outcome: Outcome, message: str = "") -> EngineResult:
-        state = self._state
-        return EngineResult(
-            outcome,
-            message,
-            {
-                "iterations": self._iteration,
-                "pair_rows": len(state.rows),
-                "pairs_per_variable": round(
-                    len(state.rows) / (self._model.blocks * self._model.variables), 2
-                ),
-                "dense_rows": state.dense.count,
-                "backend": type(self._backend).__name__,
-            },
-        )
+        found = {"iterations": self._iteration, "pair_rows": len(self._state.rows)}
+        return EngineResult(outcome, message, found)

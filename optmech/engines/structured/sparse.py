@@ -65,7 +65,6 @@ class Room(NamedTuple):
     start: Ints
     other: Short
     number: Ints
-    weight: Floats
     first: Ints
     head: Short
     later: Short
@@ -74,13 +73,12 @@ class Room(NamedTuple):
 
 @part
 def _room(rows, m):
-    """As much as the block with the most rows needs."""
+    """Room for the block with the most rows."""
     most = np.diff(rows.offset).max()
     return Room(
         np.empty(m + 1, np.int64),
         np.empty(most, np.int32),
         np.empty(most, np.int64),
-        np.empty(most),
         np.empty(m, np.int64),
         np.empty(m, np.int32),
         np.empty(m, np.int32),
@@ -90,7 +88,7 @@ def _room(rows, m):
 
 @part
 def _columns(o, sparse):
-    """Of block o's factor: where columns begin, rows and values."""
+    """Where the columns of block o's factor begin, and their rows and values."""
     own = slice(sparse.base[o], sparse.base[o + 1])
     return sparse.column[o], sparse.row[own], sparse.value[own]
 
@@ -173,15 +171,13 @@ def _factored(o, rows, place, scale, ridge, L, room):
     _by_place(o, rows, place, False, room)
     m = len(place)
     start, head, later, work = room.start, room.head, room.later, room.work
-    for p in range(start[m]):
-        room.weight[p] = scaled_entry(room.number[p], rows, place, scale)
     column, index, value = L
     head[:] = -1
     work[:] = 0.0
     for k in range(m):
         work[k] = 1.0 + ridge
         for p in range(start[k], start[k + 1]):
-            work[room.other[p]] += room.weight[p]
+            work[room.other[p]] += scaled_entry(room.number[p], rows, place, scale)
         j = head[k]
         while j != -1:  # the columns whose next row is k
             after = later[j]
@@ -269,10 +265,9 @@ def _squared(lapack, low, high, base, X, rows, inverse):
         width, size = last - low[k], end - k
         for r in range(size):
             own, begin = high[k + r] - low[k], base[k + r]
-            for c in range(own):
-                rows[r * width + c] = X[begin + c]
-            for c in range(own, width):
-                rows[r * width + c] = 0.0
+            row = rows[r * width : (r + 1) * width]
+            row[:own] = X[begin : begin + own]
+            row[own:] = 0.0
         fortran(
             lapack[SYRK],
             (LOWER, NO, width, size, 1.0, rows, width, 1.0, flat[low[k] * (count + 1) :], count),
@@ -410,20 +405,16 @@ def covariances(t, nt, rows, sparse, total):
 @jit
 def beside(t, nt, sparse, value, scale):
     """The factors and scales of all blocks, of one pattern, eight blocks next to each other: value
-    (groups, size, 8) and scale (groups, m, 8), the last ones filled up with ones and zeros."""
+    (groups, size, 8) and scale (groups, m, 8), which are zero after the last block."""
     blocks, m = sparse.parent.shape
     for g in range(t, len(value), nt):
-        for c in range(ABREAST):
+        for c in range(min(ABREAST, blocks - ABREAST * g)):
             o = ABREAST * g + c
-            if o < blocks:
-                own = _columns(o, sparse)[2]
-                value[g, :, c] = own
-                scale[g, :, c] = sparse.scale[o]
-                for a in sparse.column[0, :m]:
-                    value[g, a, c] = 1.0 / own[a]
-            else:
-                value[g, :, c] = 0.0
-                scale[g, :, c] = 0.0
+            own = _columns(o, sparse)[2]
+            value[g, :, c] = own
+            scale[g, :, c] = sparse.scale[o]
+            for a in sparse.column[0, :m]:
+                value[g, a, c] = 1.0 / own[a]
 
 
 @jit

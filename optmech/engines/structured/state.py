@@ -1,14 +1,55 @@
-"""A primal-dual iterate, its residuals, and where it starts."""
+"""A primal-dual iterate, its residuals, and where it starts; and the rows beyond pairs (distortion,
+lifted ratios, loss limits), of which few are held, more when nearly violated."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
-from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.rows import Cone, DenseRows, Rows, first_dense, first_rows
+from optmech.engines.structured.rows import Backend, Cone, Rows, first_rows
+from optmech.engines.structured.tuning import TUNING
+
+
+@dataclass(eq=False)
+class DenseRows:
+    """Rows Q v + B a - u = 0, u >= 0, with multipliers lam; empty places have ``live`` False,
+    zeros in Q, B and lam, and u = 1.
+
+    ``index`` (blocks, K) numbers the pool's rows; -1 - k is the k-th loss limit.
+    """
+
+    index: Ints
+    live: Bools
+    Q: Floats
+    B: Floats
+    u: Floats
+    lam: Floats
+
+    @property
+    def count(self) -> int:
+        """Number of live rows."""
+        return int(self.live.sum())
+
+    @property
+    def divisor(self) -> Floats:
+        """lam, and one in empty places."""
+        return np.where(self.live, self.lam, 1.0)
+
+    def values(self, P: Floats, a: Floats) -> Floats:
+        """Q v + B a, (blocks, K)."""
+        return (self.Q @ P[:, :, None] + self.B @ a[:, :, None])[:, :, 0]
+
+    def on_variables(self) -> Floats:
+        """Qᵀ lam, (blocks, m + 1)."""
+        return (self.lam[:, None, :] @ self.Q)[:, 0]
+
+    def on_auxiliaries(self) -> Floats:
+        """Bᵀ lam, (blocks, p)."""
+        return (self.lam[:, None, :] @ self.B)[:, 0]
 
 
 @dataclass(eq=False)
@@ -85,14 +126,14 @@ def residuals(model: Model, backend: Backend, state: State) -> Residuals:
     """Evaluate every equation at ``state``."""
     dense, coupling = state.dense, model.coupling
     dual = reduced_cost(model, state.y, state.nu, dense.on_variables())
-    backend.charge(state.rows, state.rows.z, dual)
+    backend.charge(state.rows.z, dual)
     complementarity = float((state.rows.s * state.rows.z).sum())
     complementarity += float((dense.u * dense.lam).sum() + state.sigma @ state.nu)
     return Residuals(
         dual=dual,
         auxiliary=auxiliary_cost(model, state.nu) - dense.on_auxiliaries(),
         shared=model.shared_cost + coupling.shared.T @ state.nu,
-        dense=np.where(dense.live, dense.values(state.P, state.a) - dense.u, 0.0),
+        dense=dense.live * (dense.values(state.P, state.a) - dense.u),
         sums=missing(model, state, state.P),
         primal=float(
             (model.cost * state.P).sum()
@@ -160,7 +201,7 @@ def _even_prices(dense: DenseRows, wanted: Floats) -> Floats:
         lam += np.where(held, share[:, None] / np.where(held, dense.B[:, :, c], 1.0), 0.0)
     ordinary = max(float(lam.max(initial=0.0)), 1e-3 * float(np.abs(wanted).max(initial=1.0)))
     lam = np.where(lam > 0, lam, 1e-3 * ordinary)
-    return np.where(dense.live, lam, 0.0)
+    return dense.live * lam
 
 
 def set_slacks(rows: Rows, P: Floats) -> None:
@@ -175,23 +216,19 @@ def _pair_prices(model: Model, rows: Rows, wanted: Floats) -> Floats:
     m = model.variables
     same = model.allowed.all()
     total = np.zeros(m)
+    R = np.zeros((model.blocks, m + 1))
     systems = []
     for o in [0] if same else range(model.blocks):
         own = slice(rows.offset[o], rows.offset[o + 1])
         matrix = _degrees(rows.i[own], rows.j[own], m)
-        systems.append(
-            (matrix, np.linalg.solve(matrix, wanted[:, :-1].T if same else wanted[o, :-1]))
-        )
+        blocks = slice(None) if same else slice(o, o + 1)
+        R[blocks, :-1] = np.linalg.solve(matrix, wanted[blocks, :-1].T).T
+        systems.append((blocks, matrix))
         total = np.maximum(total, matrix.sum(axis=1))
-    size = max(float(np.abs(solution).max()) for _, solution in systems)
-    lift = max(2 * size, float(np.abs(wanted).max()) / float(total.min()), 1e-9)
+    lift = float(max(2 * np.abs(R).max(), np.abs(wanted).max() / total.min(), 1e-9))
     y = -lift * total
-    R = np.zeros((model.blocks, m + 1))
-    if same:
-        R[:, :-1] = systems[0][1].T + lift
-    else:
-        for o, (matrix, solution) in enumerate(systems):
-            R[o, :-1] = np.maximum(solution + np.linalg.solve(matrix, -y), 0.1 * lift)
+    for blocks, matrix in systems:
+        R[blocks, :-1] = np.maximum(R[blocks, :-1] + np.linalg.solve(matrix, -y), 0.1 * lift)
     one, other = rows.ends(R)
     pairs = rows.i < m
     rows.z = (np.where(pairs, one, other) + other) / np.where(pairs, rows.e - 1, 1.0)
@@ -208,3 +245,99 @@ def _degrees(i: np.ndarray, j: np.ndarray, m: int) -> Floats:
     empty = np.flatnonzero(matrix.diagonal() == 0)
     matrix[empty, empty] = 1.0
     return matrix
+
+
+def first_dense(model: Model, cone: Cone) -> DenseRows:
+    """The loss limits, and of every auxiliary's rows those that a column concentrated where the
+    block is cheap would meet first, and the one that a constant column meets first."""
+    blocks, m = model.blocks, model.variables
+    near = _slack_share(model, _typical(model, cone), np.zeros((blocks, model.sides.shape[1])))
+    flat = model.pool @ np.ones(m + 1)
+    chosen: list[Ints] = []
+    # the rows of every auxiliary, and those without one
+    groups = [*model.sides.T.astype(bool), ~model.sides.any(axis=1)]
+    for group in filter(len, map(np.flatnonzero, groups)):
+        few = len(group) if len(group) <= TUNING.dense_whole else TUNING.dense_at_first
+        order = group[np.argsort(near[:, group], axis=1, kind="stable")[:, :few]]
+        best = group[flat[group].argmin()]
+        missing = ~(order == best).any(axis=1)
+        order[missing, -1] = best
+        chosen.append(order)
+    limits = -1 - np.tile(np.arange(len(model.limits)), (blocks, 1))
+    index = np.hstack([*chosen, limits]) if chosen else limits
+    return make_dense(model, index.astype(np.int64))
+
+
+def _typical(model: Model, cone: Cone) -> Floats:
+    """A column per block that is largest where the block's loss is relatively least."""
+    cost = model.cost[:, :-1] if model.cost.any() else model.limits[:, :, :-1].sum(axis=0)
+    relative = cost / np.maximum(cost.max(axis=0), 1e-300)
+    centre = relative.argmin(axis=1)
+    column = np.zeros((model.blocks, model.variables + 1))
+    column[:, :-1] = cone.decay[:, centre].T
+    return column
+
+
+def _slack_share(model: Model, P: Floats, a: Floats) -> Floats:
+    """Slack of every pool row relative to its negative side, (blocks, R)."""
+    negative = P @ np.maximum(-model.pool, 0).T + np.maximum(-a @ model.sides.T, 0)
+    slack = P @ model.pool.T + a @ model.sides.T
+    scale = np.where(negative > 0, negative, 1.0)
+    return slack / scale
+
+
+def make_dense(model: Model, index: Ints) -> DenseRows:
+    """Coefficients for given row numbers (blocks, K)."""
+    blocks, places = index.shape
+    width = model.variables + 1
+    pool = np.vstack([model.pool, np.zeros(width)])
+    sides = np.vstack([model.sides, np.zeros(model.sides.shape[1])])
+    empty = len(model.pool)
+    limits = len(model.limits)
+    live = index != -1 - limits
+    number = np.where(index >= 0, index, empty)
+    Q, B = pool[number], sides[number]
+    for k in range(limits):
+        block, place = np.nonzero(index == -1 - k)
+        Q[block, place] = -model.limits[k, block]
+        B[block, place, model.lp.auxiliary + k] = 1.0
+    zero = np.zeros((blocks, places))
+    return DenseRows(index, live, Q, B, zero + 1.0, zero)
+
+
+def add_dense(dense: DenseRows, model: Model, P: Floats, a: Floats, mu: float) -> DenseRows:
+    """``dense`` with the worst nearly violated rows of every block; the same object if none."""
+    if not len(model.pool):
+        return dense
+    share = _slack_share(model, P, a)
+    block, place = np.nonzero(dense.index >= 0)
+    share[block, dense.index[block, place]] = np.inf
+    order = np.argsort(share, axis=1, kind="stable")[:, : TUNING.dense_at_a_time]
+    wanted = np.take_along_axis(share, order, axis=1) < TUNING.dense_near
+    if not wanted.any():
+        return dense
+    empty = -1 - len(model.limits)
+    index = np.hstack([dense.index, np.where(wanted, order, empty)])
+    index, u, lam = _packed(index, dense, empty)
+    grown = make_dense(model, index)
+    fresh = grown.live & np.isnan(u)
+    slack = grown.values(P, a)
+    floor = 0.01 * (np.maximum(-grown.Q, 0) @ P[:, :, None])[:, :, 0]
+    floor += 0.01 * np.maximum(-(grown.B @ a[:, :, None])[:, :, 0], 0)
+    grown.u = np.where(fresh, np.maximum(slack, np.maximum(floor, 1e-300)), u)
+    grown.u[~grown.live] = 1.0
+    largest = np.nan_to_num(lam).max(axis=1, keepdims=True, initial=0.0)
+    ceiling = np.where(largest > 0, largest, np.inf)
+    grown.lam = np.where(fresh, np.minimum(mu / grown.u, ceiling), lam)
+    grown.lam[~grown.live] = 0.0
+    return grown
+
+
+def _packed(index: Ints, dense: DenseRows, empty: int) -> tuple[Ints, Floats, Floats]:
+    """Live places first and the columns that no block needs dropped; NaN where nothing is known."""
+    unknown = np.full((len(index), index.shape[1] - dense.index.shape[1]), np.nan)
+    u, lam = np.hstack([dense.u, unknown]), np.hstack([dense.lam, unknown])
+    order = np.argsort(index == empty, axis=1, kind="stable")
+    places = int((index != empty).sum(axis=1).max())
+    index, u, lam = (np.take_along_axis(x, order, axis=1)[:, :places] for x in (index, u, lam))
+    return index, u, lam

@@ -20,9 +20,9 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.engines.structured.arrays import lower_inverse
-from optmech.engines.structured.backend import Backend, Schur
 from optmech.engines.structured.iterative import Earlier, SumsSolver
 from optmech.engines.structured.model import Model
+from optmech.engines.structured.rows import Backend, Schur
 from optmech.engines.structured.state import State, missing
 
 _REFINEMENTS = 2
@@ -123,8 +123,8 @@ class System:
         if not places + p:
             return np.zeros((blocks, m + len(coupling.rhs), 0))
         X = np.zeros((blocks, m + len(coupling.rhs), places + p))
-        X[:, :m, :places] = self._V[:, :, :m].transpose(0, 2, 1)
-        priced = self._V[:, :, coupling.variable].transpose(0, 2, 1)
+        X[:, :m, :places] = self._V[:, :, :m].mT
+        priced = self._V[:, :, coupling.variable].mT
         X[:, m:, :places] = coupling.value.T[:, :, None] * priced
         X[:, m:, places:] = coupling.auxiliary
         return X
@@ -136,9 +136,9 @@ class System:
         places = dense.u.shape[1]
         own = sides.dense
         if places:
-            own = own - np.matmul(dense.Q, h[:, :, None])[:, :, 0]
+            own = own - (dense.Q @ h[:, :, None])[:, :, 0]
         auxiliary = np.broadcast_to(sides.auxiliary, state.a.shape)
-        small = np.hstack([np.where(dense.live, own, 0.0), auxiliary])
+        small = np.hstack([dense.live * own, auxiliary])
         inner = self._small.apply(small)
         right = np.zeros(m + len(coupling.rhs)) + sides.sums
         right[:m] -= h[:, :m].sum(axis=0)
@@ -146,30 +146,23 @@ class System:
         right[m:] -= sides.coupling_target / state.nu
         if self._wide.size:
             right -= self._wide @ inner.ravel()
-        if self._sums is not None:
+        if self._sums is None:
+            dy, dg = self._outer(right, sides.shared)
+            if self._wide.size:
+                inner = inner - self._small.apply((dy @ self._wide).reshape(inner.shape))
+            dlam = dense.live * inner[:, :places]
+            self._push(h, dlam, dy)
+        else:
             dy, pushed = self._sums.solve(right)
             h += pushed
-            return self._completed(h, dy, np.zeros(0), inner, sides)
-        dy, dg = self._outer(right, sides.shared)
-        if self._wide.size:
-            inner = inner - self._small.apply((dy @ self._wide).reshape(inner.shape))
-        self._push(h, np.where(dense.live, inner[:, :places], 0.0), dy)
-        return self._completed(h, dy, dg, inner, sides)
-
-    def _completed(
-        self, h: Floats, dy: Floats, dg: Floats, inner: Floats, sides: Sides
-    ) -> Direction:
-        """The direction, of which the columns' change ``h`` and the multipliers are known."""
-        state, dense, m = self._state, self._state.dense, self._m
-        places = dense.u.shape[1]
-        dlam = np.where(dense.live, inner[:, :places], 0.0)
+            # nothing else couples the blocks: both are empty
+            dg, dlam = state.g, dense.lam
         dnu = -dy[m:]
-        lam = np.where(dense.live, dense.lam, 1.0)
         return Direction(
             P=h,
             a=inner[:, places:],
             g=dg,
-            u=np.where(dense.live, (sides.dense_target - dense.u * dlam) / lam, 0.0),
+            u=dense.live * (sides.dense_target - dense.u * dlam) / dense.divisor,
             sigma=(sides.coupling_target - state.sigma * dnu) / state.nu,
             y=dy[:m],
             nu=dnu,
@@ -180,7 +173,7 @@ class System:
         """The least change of the columns P, in the norm of the barrier, with which the row
         sums, dense rows and coupling rows hold again as far as they did with the state's own."""
         state, dense = self._state, self._state.dense
-        own = np.where(dense.live, dense.u - dense.values(P, state.a), 0.0)
+        own = dense.live * (dense.u - dense.values(P, state.a))
         sides = Sides(
             dense=own,
             dense_target=np.zeros_like(own),
@@ -208,7 +201,7 @@ class System:
         self._backend.solve(pull)
         h += pull[:, 0]
         if dlam.shape[1]:
-            h += np.matmul(dlam[:, None, :], self._V)[:, 0]
+            h += (dlam[:, None, :] @ self._V)[:, 0]
 
 
 class Small:
@@ -222,13 +215,13 @@ class Small:
         dense = state.dense
         self._places = dense.u.shape[1]
         p = state.a.shape[1]
-        own = np.where(dense.live, dense.u / np.where(dense.live, dense.lam, 1.0), 1.0)
+        own = dense.u / dense.divisor
         if inverse_diagonal is None:
             self._root = _gram_root(dense.Q, V, own)
         else:
             self._root = _direct_root(dense.Q, inverse_diagonal, own)
         if p:
-            Q2, R2 = np.linalg.qr(np.matmul(self._root.transpose(0, 2, 1), dense.B))
+            Q2, R2 = np.linalg.qr(self._root.mT @ dense.B)
             self._Q2, self._side = Q2, np.linalg.inv(R2)
         else:
             self._Q2 = np.zeros((len(V), self._places, 0))
@@ -239,18 +232,18 @@ class Small:
         places = self._places
         if not right.shape[1]:
             return right
-        t = np.matmul(right[:, None, :places], self._root)
-        along = np.matmul(t, self._Q2)
-        asked = np.matmul(right[:, None, places:], self._side)
-        inside = t + np.matmul(asked - along, self._Q2.transpose(0, 2, 1))
-        lam = np.matmul(inside, self._root.transpose(0, 2, 1))
-        a = np.matmul(along - asked, self._side.transpose(0, 2, 1))
+        t = right[:, None, :places] @ self._root
+        along = t @ self._Q2
+        asked = right[:, None, places:] @ self._side
+        inside = t + (asked - along) @ self._Q2.mT
+        lam = inside @ self._root.mT
+        a = (along - asked) @ self._side.mT
         return np.concatenate([lam, a], axis=2)[:, 0]
 
     def split(self, X: Floats) -> tuple[Floats, Floats]:
         """Matrices G, F with Σ_o X J Xᵀ = G Gᵀ - F Fᵀ."""
-        less = np.matmul(X[:, :, : self._places], self._root)
-        more = np.matmul(less, self._Q2) - np.matmul(X[:, :, self._places :], self._side)
+        less = X[:, :, : self._places] @ self._root
+        more = less @ self._Q2 - X[:, :, self._places :] @ self._side
         wide = [part.transpose(1, 0, 2).reshape(X.shape[1], -1) for part in (less, more)]
         return wide[0], wide[1]
 
@@ -258,20 +251,20 @@ class Small:
 def _gram_root(Q: Floats, V: Floats, own: Floats) -> Floats:
     """R⁻¹ from the Cholesky factor of M scaled to unit diagonal."""
     index = np.arange(own.shape[1])
-    M = np.matmul(Q, V.transpose(0, 2, 1))
-    M = 0.5 * (M + M.transpose(0, 2, 1))
+    M = Q @ V.mT
+    M = 0.5 * (M + M.mT)
     M[:, index, index] += own
     scale = 1 / np.sqrt(M[:, index, index])
     M *= scale[:, :, None] * scale[:, None, :]
     lower = _factor(M, 1e-7)
-    return np.asarray(np.linalg.inv(lower).transpose(0, 2, 1) * scale[:, :, None])
+    return np.linalg.inv(lower).mT * scale[:, :, None]
 
 
 def _direct_root(Q: Floats, inverse_diagonal: Floats, own: Floats) -> Floats:
     """R⁻¹ from a QR factorisation, columns scaled to unit length."""
     blocks, places = own.shape
     tall = np.zeros((blocks, Q.shape[2] + places, places))
-    tall[:, : Q.shape[2]] = (Q * np.sqrt(inverse_diagonal)[:, None, :]).transpose(0, 2, 1)
+    tall[:, : Q.shape[2]] = (Q * np.sqrt(inverse_diagonal)[:, None, :]).mT
     index = np.arange(places)
     tall[:, Q.shape[2] + index, index] = np.sqrt(own)
     scale = 1 / np.sqrt((tall**2).sum(axis=1))
@@ -308,10 +301,11 @@ def scaled_solver(matrix: Floats) -> Any:
     root = lower_inverse(_factor(scaled, 1e-6)[None])[0]
 
     def solve(right: Floats) -> Floats:
-        rhs = right * (scale if right.ndim == 1 else scale[:, None])
+        own = scale if right.ndim == 1 else scale[:, None]
+        rhs = right * own
         x = root.T @ (root @ rhs)
         for _ in range(_REFINEMENTS):
             x += root.T @ (root @ (rhs - scaled @ x))
-        return np.asarray(x * (scale if right.ndim == 1 else scale[:, None]))
+        return np.asarray(x * own)
 
     return solve

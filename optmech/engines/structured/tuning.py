@@ -31,7 +31,8 @@ class Tuning:
     dense_whole: int = 16
     """Groups of up to so many dense rows are held whole."""
     dense_at_first: int = 4
-    """Of larger ones the cheapest estimate's and the nearest; 5 to 11 are held at the end."""
+    """Rows of larger groups at first, the cheapest estimate's and the nearest; at the end there are
+    5 to 11."""
     dense_at_a_time: int = 2
     dense_near: float = 0.02
     """A dense row joins when its slack is below this share of its negative side."""
@@ -40,7 +41,7 @@ class Tuning:
     back: float = 0.93
     """Share of the way to the boundary that a step goes: more or less far does not help."""
     back_nearly_full: float = 0.99
-    """The same where the whole step is almost possible."""
+    """Share of the way where the whole step is almost possible."""
     correctors_in_vain: int = 1
     """Correctors in a row that may fail to lengthen the steps before another one: 34 iterations
     instead of 39 (Hamming), 29 instead of 27 (Euclidean) at 16 × 16 cells; at 22 × 22 fewer with
@@ -62,7 +63,7 @@ class Tuning:
     """Blocks of every variable whose inverses make the preconditioner. Of Rome's 100 reports, 10
     need 10 to 25 gradients an iteration, 20 need 4 to 7, and a fifth of the time of all."""
     likely_enough: float = 3e-3
-    """Of these, those with this share of the likeliest's probability: inverses go with its square,
+    """Share of the likeliest's probability from which on these count: inverses go with its square,
     and what they take with the square of how many places each block has."""
     iterated_to: float = 1e-4
     """What residuals fall to at least: only row sums are off by it, until the next iteration ..."""
@@ -81,22 +82,22 @@ class Tuning:
     """Variables from which on there is a field of the pairs that all blocks begin with: at 2,000 a
     part of the matrix takes no longer than the gradients that it saves."""
     most_by_field: float = 0.012
-    """The same of the field of the pairs that blocks begin with, for each variable: the next better
-    one takes as long as 200 gradients at 5,000 crossings of Rome."""
+    """Gradients for each variable after which the field of the first pairs is given up: the next
+    better one takes as long as 200 gradients at 5,000 crossings of Rome."""
 
     direction_entries: int = 1 << 24
     """Entries of the directions that are kept of an iterate's gradients, and of their images ..."""
     least_directions: int = 64
     """... and how many are kept however long they are."""
     lasting_edges: int = 12
-    """The same of programs over edges, where a product takes less."""
+    """Gradients up to which one is kept over edges, where a product takes less."""
     iterated_to_edges: float = 1e-3
     """What residuals fall to at least there: with 1e-4 5,000 crossings of Rome take a tenth more to
     3 %, and the last gradients are two fifths more."""
     rough: float = 1e-4
     """Residuals from which on products may be by factors of half the digits."""
     most_at_last: int = 150
-    """The same where there is no better one."""
+    """Gradients after which the last preconditioner, the best there is, is given up."""
 
     # bounds
     quick: int = 2_000_000

@@ -23,8 +23,8 @@ ROUNDING = 2e-15
 LARGEST_LOG = 700.0
 """Log ratios are cut to this before they are raised to powers of e."""
 
-Reader = Callable[[Point], dict[int, Any]]
-"""From a point to multipliers, by the place of their family in the statement."""
+Reader = Callable[[Point], Any]
+"""From a point to the multipliers of a family."""
 
 
 class Part(Protocol):
@@ -36,6 +36,8 @@ class Part(Protocol):
     """The field with its limits."""
     may_be_slack: ClassVar[bool] = False
     """Whether large programs are worth a try without it first."""
+    number: int
+    """The place of the family in its statement."""
 
     @classmethod
     def of(cls, number: int, family: Any) -> Self | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,7 +40,7 @@ class DivergencePart(PushedPart):
         )
         ends = pushed[back.reshape(2, -1)]
         read = _perspectives(lp, self.name, ends, self.limit, np.ones(len(self.limit)))
-        return lambda point: {self.number: DivergenceMultipliers(*read(point))}
+        return lambda point: DivergenceMultipliers(*read(point))
 
     def violation(self, matrix: Floats, guard: float) -> float:
         spent = generator(self.name).terms(self.left @ matrix, self.right @ matrix).sum(axis=1)
@@ -78,10 +77,10 @@ class InformationPart(Part):
         limit = lp.link(np.ones(1), none, total)
         lp.informed.append(Informed(self.prior, self.maximum, common, limit))
 
-        def read(point: Point) -> dict[int, Any]:
+        def read(point: Point) -> DivergenceMultipliers:
             slope = np.zeros((lp.secrets, lp.blocks))
             slope[used] = slopes(point)[1]
-            return {self.number: DivergenceMultipliers(point.links[limit] / self.maximum, slope)}
+            return DivergenceMultipliers(point.links[limit] / self.maximum, slope)
 
         return read
 

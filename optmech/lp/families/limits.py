@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ class LossPart(Part):
         rows = lp.weighted_rows(self.weighted, self.per_secret)
         limit = lp.link(np.full(rows.shape[0], float(self.maximum)), rows)
 
-        return lambda point: {self.number: point.links[limit]}
+        return lambda point: point.links[limit]
 
     def violation(self, matrix: Floats, guard: float) -> float:
         per_row = (self.weighted * matrix).sum(axis=1)
@@ -55,7 +54,7 @@ class BiasPart(Part):
         most = np.full(lp.secrets, self.maximum)
         above, below = (lp.link(most, sign * rows) for sign in (1, -1))
 
-        return lambda point: {self.number: np.array([point.links[above], point.links[below]])}
+        return lambda point: np.array([point.links[above], point.links[below]])
 
     def violation(self, matrix: Floats, guard: float) -> float:
         apart = self._apart()
@@ -79,9 +78,7 @@ class DistortionPart(Part):
         total = lp.over_blocks(np.array([-1.0]), np.array([column]))
         limit = lp.link(np.array([-float(self.minimum)]), total)
 
-        return lambda point: {
-            self.number: AttackMultipliers(float(point.links[limit][0]), point.local[rows].T)
-        }
+        return lambda point: AttackMultipliers(float(point.links[limit][0]), point.local[rows].T)
 
     def violation(self, matrix: Floats, guard: float) -> float:
         visited = np.flatnonzero(self.prior)
@@ -122,9 +119,9 @@ class LeakagePart(Part):
         total = lp.over_blocks(np.array([played.sign]), np.array([played.column]))
         limit = lp.link(np.array([self.maximum - played.constant]), total)
 
-        def read(point: Point) -> dict[int, Any]:
+        def read(point: Point) -> AttackMultipliers:
             weight = float(point.links[limit][0])
-            return {self.number: AttackMultipliers(weight, played.strategy(point, weight))}
+            return AttackMultipliers(weight, played.strategy(point, weight))
 
         return read
 

@@ -4,7 +4,7 @@ Ratios of pushed distributions, a local row for every pair, with a slack where Î
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -61,17 +61,15 @@ class Ratios(Part):
             i, j, active = tightest_to_held(lp.held, (i, j), self.log_ratio, active)
         group = lp.pairs(PairCone(i, j, self.log_ratio[i, j], active))
 
-        def read(point: Point) -> dict[int, Any]:
+        def read(point: Point) -> PairMultipliers:
             coo = point.cone.tocoo()
             pair, block = coo.coords
-            own = (coo.data > 0) & group.has(pair)
+            own = (coo.data > 0) & (pair >= group.start) & (pair < group.stop)
             if not own.all():
                 pair, block = pair[own], block[own]
             value = coo.data if own.all() else coo.data[own]
-            pair = pair - group.start
-            first, second = i[pair].astype(np.int64), j[pair].astype(np.int64)
-            found = PairMultipliers(first, second, block, value)
-            return {self.number: found}
+            first, second = (end[pair - group.start].astype(np.int64) for end in (i, j))
+            return PairMultipliers(first, second, block, value)
 
         return read
 
@@ -216,7 +214,7 @@ class LiftedPart(PushedPart):
         ratio = np.exp(np.minimum(self.log_ratio, MAX_LOG_RATIO))
         rows = lp.local(sp.coo_array(self.left - ratio[:, None] * self.right))
 
-        return lambda point: {self.number: point.local[rows]}
+        return lambda point: point.local[rows]
 
     def violation(self, matrix: Floats, guard: float) -> float:
         over = excess_ratio(self.left @ matrix, self.right @ matrix, self.log_ratio)
@@ -257,11 +255,11 @@ class ApproximatePart(PushedPart):
         total = lp.over_blocks(np.ones(count), columns)
         limit = lp.link(np.full(count, self.delta), total)
 
-        def read(point: Point) -> dict[int, Any]:
+        def read(point: Point) -> ApproximateMultipliers:
             weight = point.links[limit]
             safe = np.where(weight > 0, weight, 1.0)
             tests = np.clip(point.local[rows] / safe[:, None], 0.0, 1.0)
-            return {self.number: ApproximateMultipliers(weight, tests)}
+            return ApproximateMultipliers(weight, tests)
 
         return read
 

@@ -10,11 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from optmech.base.arrays import Floats, Ints, begins
+from optmech.base.arrays import Bools, Floats, Ints, begins
 from optmech.engines.structured import blas, factoring, kernels, sparse
-from optmech.engines.structured.backend import NOTHING, RIDGES, Affine, Schur
 from optmech.engines.structured.factoring import (
-    CouplingEntries,
     Factors,
     PairRows,
     Panels,
@@ -28,10 +26,9 @@ from optmech.engines.structured.iterative import (
     pushed,
     require,
     squares,
-    whole_of,
 )
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.rows import Cone, Rows
+from optmech.engines.structured.rows import NOTHING, RIDGES, Affine, Both, Cone, Rows, Schur
 from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
 
@@ -47,7 +44,7 @@ end the order of the short ones leads to three times the entries."""
 _PARTS = 8
 """Parts that blocks are dealt out in; more where there are more threads."""
 _SUMMED = 4
-"""The same where inverses are added up: every part has a matrix of its own to add them to."""
+"""Parts where inverses are added up: every one has a matrix of its own to add them to."""
 
 
 def candidates(cone: Cone) -> tuple[Ints, Ints]:
@@ -98,7 +95,7 @@ def _rounded_order(main: Floats, other: Floats) -> Ints:
     return np.lexsort((other, steps)).astype(np.int64)
 
 
-def _bandwidth(short: NDArray[np.bool_], position: Ints) -> int:
+def _bandwidth(short: Bools, position: Ints) -> int:
     """The median distance from a variable to its last neighbour in this order."""
     i, j = np.nonzero(short | short.T)
     last = position.copy()
@@ -120,8 +117,10 @@ class Workers:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self.map = map if self._pool is None else self._pool.map
 
-    def __call__(self, kernel: Callable[..., object], *arguments: object, parts: int = 0) -> None:
-        """Run a kernel on all blocks, in ``self.parts`` or ``parts`` parts."""
+    def __call__(
+        self, kernel: Callable[..., object], *arguments: object, parts: int = 0, alone: bool = False
+    ) -> None:
+        """Run a kernel on all blocks, in ``self.parts`` or ``parts`` parts, or ``alone``."""
         nt = parts or self.parts
         left = iter(range(nt))
 
@@ -129,7 +128,7 @@ class Workers:
             for t in left:
                 kernel(t, nt, *arguments)
 
-        helpers = min(nt, self._threads) - 1
+        helpers = 0 if alone else min(nt, self._threads) - 1
         running = [self._pool.submit(work) for _ in range(helpers)] if self._pool else []
         work()
         for job in running:
@@ -138,7 +137,7 @@ class Workers:
 
 
 class CompiledBackend:
-    """See ``backend.Backend``. Factors are kept between solves."""
+    """See ``rows.Backend``. Factors are kept between solves."""
 
     parts = False
     correctors = (8, 0.01)
@@ -164,7 +163,7 @@ class CompiledBackend:
             ridge=np.full(blocks, RIDGES[0]),
             failed=np.zeros(blocks, dtype=np.int64),
         )
-        self._coupling = CouplingEntries(coupling.variable, coupling.value)
+        self._coupling = coupling
         rows = len(coupling.rhs)
         self._totals = Totals(
             sums=np.zeros((nt, len(position), m, m)),
@@ -173,24 +172,22 @@ class CompiledBackend:
             inverse=np.zeros((nt, m, m) if rows else (nt, 0, 0)),
         )
 
-    def _pass(self, kernel: Callable[..., object], rows: Rows, *arguments: object) -> None:
+    def _pass(self, kernel: Callable[..., object], *arguments: object) -> None:
         """A kernel that goes over the rows once."""
-        if len(rows) > _LIGHT:
-            self._each(kernel, packed(rows), *arguments)
-            return
-        for t in range(self._each.parts):
-            kernel(t, self._each.parts, packed(rows), *arguments)
+        self._each(kernel, self._packed, *arguments, alone=len(self._packed.s) <= _LIGHT)
 
     def structure(self, rows: Rows, changed: Ints) -> None:
-        self._each(factoring.partition, changed, packed(rows), self._first, self._panels)
+        self._packed = packed(rows)
+        self._each(factoring.partition, changed, self._packed, self._first, self._panels)
         base = begins(self._panels.size)
         store = _room(self._factors.store, base[-1])
         self._factors = self._factors._replace(base=base, store=store)
 
-    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
+    def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
         alone = wanted is not None and not wanted.any()
         panels, totals = self._panels, self._totals
-        given = panels, self._factors, self._coupling, alone, totals
+        rows_across = self._coupling.variable, self._coupling.value
+        given = panels, self._factors, *rows_across, alone, totals
         if not self._factored(rows, factoring.factor, *given, parts=len(totals.sums)):
             return None
         total = np.zeros(totals.sums.shape[2:])
@@ -203,8 +200,9 @@ class CompiledBackend:
         self, rows: Rows, kernel: Callable[..., object], *arguments: object, parts: int
     ) -> bool:
         """Run a kernel that factors all blocks, with larger ridges where it has to be."""
+        self._packed = packed(rows)
         for ridge in RIDGES:
-            self._each(kernel, self._address, packed(rows), *arguments, parts=parts)
+            self._each(kernel, self._address, self._packed, *arguments, parts=parts)
             failed, own = self._factors.failed > 0, self._factors.ridge
             if not failed.any():
                 return True
@@ -214,32 +212,30 @@ class CompiledBackend:
     def solve(self, B: Floats) -> None:
         self._each(factoring.solve, self._panels, self._factors, B)
 
-    def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
-        self._pass(kernels.affine_rhs, rows, P, rd, B)
+    def affine_rhs(self, P: Floats, rd: Floats, B: Floats) -> None:
+        self._pass(kernels.affine_rhs, P, rd, B)
 
-    def corrector_rhs(
-        self, rows: Rows, weights: tuple[float, float] | None, mu: float, B: Floats
-    ) -> None:
+    def corrector_rhs(self, weights: Both | None, mu: float, B: Floats) -> None:
         taken = weights or (0.0, 0.0)
-        self._pass(kernels.corrector_rhs, rows, weights is None, *taken, mu, B)
+        self._pass(kernels.corrector_rhs, weights is None, *taken, mu, B)
 
-    def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
+    def affine_step(self, P: Floats, dP: Floats) -> Affine:
         stats = np.empty((self._each.parts, 6))
-        self._pass(kernels.affine_step, rows, P, dP, stats)
-        a, b, c, d = stats[:, 2:].sum(axis=0).tolist()
-        return Affine(float(stats[:, 0].max()), float(stats[:, 1].max()), (a, b, c, d))
+        self._pass(kernels.affine_step, P, dP, stats)
+        primal, dual = stats[:, :2].max(axis=0).tolist()
+        return primal, dual, tuple(stats[:, 2:].sum(axis=0).tolist())
 
-    def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def corrector_step(self, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         primal, dual = np.empty((2, self._each.parts, len(weights)))
-        self._each(kernels.corrector_step, packed(rows), dP, weights, primal, dual)
+        self._each(kernels.corrector_step, self._packed, dP, weights, primal, dual)
         return primal.max(axis=0), dual.max(axis=0)
 
-    def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
-        self._pass(kernels.move, rows, *weights, *step)
+    def move(self, weights: Both, step: Both) -> None:
+        self._pass(kernels.move, *weights, *step)
 
-    def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
+    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
         by_i, by_j = np.empty((2, len(P), P.shape[1] - 1), dtype=np.int64)
-        self._each(kernels.violations, packed(rows), self._cone.later, P, level, by_i, by_j)
+        self._each(kernels.violations, self._packed, self._cone.later, P, level, by_i, by_j)
         return by_i, by_j
 
     def majorant(self, P: Floats) -> Floats:
@@ -247,17 +243,17 @@ class CompiledBackend:
         self._each(kernels.majorant, self._cone.decay, P, out)
         return out
 
-    def charge(self, rows: Rows, z: Floats, R: Floats) -> None:
-        self._pass(kernels.charge, rows, z, R)
+    def charge(self, z: Floats, R: Floats) -> None:
+        self._pass(kernels.charge, z, R)
 
-    def shifted(self, rows: Rows, z: Floats, x: Floats) -> Floats:
-        out = np.empty(len(rows))
-        self._pass(kernels.shifted, rows, z, x, out)
+    def shifted(self, z: Floats, x: Floats) -> Floats:
+        out = np.empty_like(z)
+        self._pass(kernels.shifted, z, x, out)
         return out
 
-    def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:
-        out = np.empty(len(rows))
-        self._each(kernels.drain, packed(rows), z, rd, sweeps, out)
+    def drain(self, z: Floats, rd: Floats, sweeps: int) -> Floats:
+        out = np.empty_like(z)
+        self._each(kernels.drain, self._packed, z, rd, sweeps, out)
         return out
 
 
@@ -284,10 +280,7 @@ class Field:
     updated = True
     lasting = TUNING.lasting_edges
 
-    def __init__(
-        self, order: Ints, body: sp.csc_array, spread: Floats, P: Floats, most: int
-    ) -> None:
-        self._order = order
+    def __init__(self, body: sp.csc_array, spread: Floats, P: Floats, most: int) -> None:
         self._body = sp.csr_array(body)
         self._across = sp.csr_array(body.T)
         self._spread, self._squares = spread, squares(P)
@@ -298,17 +291,15 @@ class Field:
         scale = moved_by(self._squares, P)
 
         def inverse(residual: Floats) -> Floats:
-            inner = self._across @ (residual * scale)[self._order]
-            out = np.empty_like(residual)
-            out[self._order] = self._body @ (inner / self._spread)
-            return np.asarray(out * scale, np.float64)
+            inner = self._across @ (residual * scale) / self._spread
+            return np.asarray((self._body @ inner) * scale, np.float64)
 
         return inverse
 
 
 class SparseBackend(CompiledBackend):
     """For programs of pairs and row sums alone, whose blocks are large and hold few pairs a
-    variable; see ``backend.Backend``."""
+    variable; see ``rows.Backend``."""
 
     parts = True
     stages = range(3)  # the field of the pairs at first, a part of the matrix, and all of it
@@ -337,22 +328,28 @@ class SparseBackend(CompiledBackend):
         )
 
     def structure(self, rows: Rows, changed: Ints) -> None:
+        self._packed = packed(rows)
         if not self._begun:
             self._begin(rows)
         own = self._factors
-        self._each(sparse.pattern, changed, packed(rows), own, False)
+        self._each(sparse.pattern, changed, self._packed, own, False)
         grown = changed[own.column[changed, -1] > _GROWN * self._ordered[changed]]
         if self._ordered.any() and len(grown):
             graphs = (self._graph(rows, o) for o in grown.tolist())
-            orders = self._each.map(least_degree, graphs)
-            for o, position in zip(grown.tolist(), orders, strict=True):
-                own.position[o] = position
-            self._each(sparse.pattern, grown, packed(rows), own, False)
+            own.position[grown] = list(self._each.map(least_degree, graphs))
+            self._each(sparse.pattern, grown, self._packed, own, False)
         self._ordered[grown] = own.column[grown, -1]
-        base = begins(own.column[:, -1])
-        row, value = (_room(part, base[-1]) for part in (own.row, own.value))
-        self._factors = own._replace(base=base, row=row, value=value)
-        self._each(sparse.pattern, np.arange(len(base) - 1), packed(rows), self._factors, True)
+        self._factors = self._laid_out(rows, own, np.arange(len(own.column)))
+
+    def _laid_out(
+        self, rows: Rows, factors: sparse.SparseFactors, blocks: Ints
+    ) -> sparse.SparseFactors:
+        """Factors whose sizes are known, with room, and with the rows of some blocks' columns."""
+        base = begins(factors.column[:, -1])
+        row, value = (_room(part, base[-1]) for part in (factors.row, factors.value))
+        found = factors._replace(base=base, row=row, value=value)
+        self._each(sparse.pattern, blocks, packed(rows), found, True)
+        return found
 
     def _begin(self, rows: Rows) -> None:
         """See whether all blocks begin with the same pairs, so that a field of these is near the
@@ -371,13 +368,11 @@ class SparseBackend(CompiledBackend):
                 position=np.tile(self._position, (len(own.parent), 1)),
                 parent=own.parent.copy(),
                 column=np.zeros_like(own.column),
-                base=np.zeros_like(own.base),
+                row=own.row[:0],
+                value=own.value[:0],
             )
             self._each(sparse.pattern, first, packed(rows), found, False)
-            size = int(found.column[0, -1])
-            room = np.zeros(size, dtype=np.int32), np.zeros(size)
-            self._pattern = found._replace(row=room[0], value=room[1])
-            self._each(sparse.pattern, first, packed(rows), self._pattern, True)
+            self._pattern = self._laid_out(rows, found, first)
         return self._pattern
 
     def _graph(self, rows: Rows, o: int) -> sp.csc_array:
@@ -388,9 +383,9 @@ class SparseBackend(CompiledBackend):
         i, j = i[i < m], j[i < m]
         return sp.csc_array((np.ones(len(i)), (i, j)), shape=(m, m))
 
-    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
+    def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
         blocks, m = self._factors.parent.shape
-        some = np.ones((blocks, m), dtype=np.bool_) if wanted is None else wanted
+        some = np.ones((blocks, m), dtype=bool) if wanted is None else wanted
         none = not some.any()
         parts = self._each.parts if none else 2 if self.threads < _SUMMED else _SUMMED
         size = 0 if none else m
@@ -405,9 +400,12 @@ class SparseBackend(CompiledBackend):
 
     def conditioner(self, state: State, stage: int) -> Conditioner:
         if stage:
-            return whole_of(self, state) if stage == 2 else part_of(self, state)
+            return part_of(self, state, whole=stage == 2)
         require(self.factor(state.rows, NOTHING))
-        rows = self._beginnings(state.rows)
+        # what all blocks began with; rows that joined come after these
+        offset = state.rows.offset
+        own = (offset[:-1, None] + np.arange(self._begun)).ravel()
+        rows = state.rows.pick(np.arange(len(offset)) * self._begun, own)
         most = int(TUNING.most_by_field * len(self._position))
         return self.field(rows, self._common(rows), state.P, most)
 
@@ -423,15 +421,10 @@ class SparseBackend(CompiledBackend):
         self._each(sparse.regressed, self._address, *given, weight, spread)
         if not np.isfinite(weight).all():
             raise np.linalg.LinAlgError("the sum of the inverses has no regressions")
-        body = sp.csc_array((weight, index, column), shape=(len(spread), len(spread)))
-        return Field(np.argsort(factors.position[0]), body, spread, P, most)
-
-    def _beginnings(self, rows: Rows) -> Rows:
-        """The rows that all blocks began with; those that joined come after them."""
-        blocks = len(rows.offset) - 1
-        own = (rows.offset[:-1, None] + np.arange(self._begun)).ravel()
-        fields = (getattr(rows, name)[own] for name in "ijesz")
-        return Rows(np.arange(blocks + 1) * self._begun, *fields)
+        # regressions in their order, of variables as they are given
+        regressed = np.argsort(factors.position[0])[index]
+        body = sp.csc_array((weight, regressed, column), shape=(len(spread), len(spread)))
+        return Field(body, spread, P, most)
 
     def summed(self, y: Floats, rough: bool) -> Floats:
         own = pushed(self, y, (len(self._factors.parent), len(y) + 1))
