@@ -29,12 +29,12 @@ from optmech.audit.inequalities import (
     Divergences,
     Fixed,
     Information,
-    Leakage,
     Lifted,
     LossLimit,
     Ratios,
     Support,
     blind,
+    leakage,
     order_of,
 )
 from optmech.audit.mechanisms import Mask, Pair, Shares, read_mechanism
@@ -236,11 +236,11 @@ def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     weights = stated.prior_of(c["prior"])
     if c["radius"] is None:
         need(c["within"] is None, "a distance without a radius")
-        yield Leakage(most, False, weighed(rows, weights))
+        yield leakage(most, weighed(rows, weights))
         return
     need(all(v >= 0 for row in rows for v in row), "a gain below 0")
     for near in ball(stated, weights, c):
-        yield Leakage(most, False, weighed(rows, list(map(rounded_up, near))))
+        yield leakage(most, weighed(rows, list(map(rounded_up, near))))
 
 
 def ball(stated: Statement, weights: Vector, c: Body) -> list[tuple[Fraction, ...]]:
@@ -308,7 +308,7 @@ def mutual_information(stated: Statement, c: Body) -> Inequalities:
 
 def maximal_leakage(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind maximum")
-    yield Leakage(Real.read(c["maximum"]), True, unit_matrix(stated.n))
+    yield leakage(Real.read(c["maximum"]), unit_matrix(stated.n), natural=True)
 
 
 def pointwise_maximal_leakage(stated: Statement, c: Body) -> Inequalities:
@@ -321,7 +321,7 @@ def pointwise_maximal_leakage(stated: Statement, c: Body) -> Inequalities:
 def additive_capacity(stated: Statement, c: Body) -> Inequalities:
     """1 - Σ_o min_w P[w,o] = Σ_o max_w (P[0,o] - P[w,o])."""
     keys(c, "kind maximum")
-    yield Leakage(small(c["maximum"]), False, first_less(stated.n))
+    yield leakage(small(c["maximum"]), first_less(stated.n))
 
 
 def loss_bound(stated: Statement, c: Body) -> Inequalities:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from optmech.audit.cells import Cells, Growth
 from optmech.audit.document import Body, Matrix, keys, listing, text, whole
-from optmech.audit.inequalities import Bias, Distortion, Fixed, Leakage, LossLimit, Ratios, blind
+from optmech.audit.inequalities import Bias, Distortion, Fixed, LossLimit, Ratios, blind
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
 from optmech.audit.networks import outside
 from optmech.audit.numbers import ZERO, at_most, dot, inside, need, number, real, rounded_up
@@ -221,10 +221,8 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
     positive bound of nothing."""
     possible = all(map(any, stated.allowed))
     for k, part in stated.parts:
-        if isinstance(part, Distortion) and part.least.low > blind(part.w):
-            return f"constraints[{k}]: more distortion than any mechanism has"
-        if isinstance(part, Leakage) and part.limit[1] is not None and part.limit[1] < part.blind:
-            return f"constraints[{k}]: less leakage than any mechanism has"
+        if isinstance(part, Distortion) and not part.possible:
+            return f"constraints[{k}]: {part.beyond} than any mechanism has"
         if isinstance(part, Bias) and possible:
             for meant, ok in zip(part.meant, stated.allowed, strict=True):
                 seen = [v for v, may in zip(part.reported, ok, strict=True) if may]

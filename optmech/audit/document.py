@@ -21,7 +21,6 @@ from optmech.audit.numbers import Fault, need, real
 FORMAT = "optmech-design/2"
 BINARY = "optmech-design/3"  # the same with long lists as bytes
 FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
-LISTED = {BINARY: FORMAT}
 NOISE = "optmech-noise/1"  # noise on all whole numbers
 MOST_BYTES = 2 * 2**30
 Body = dict[str, object]
@@ -49,11 +48,11 @@ def read(path: str) -> Body:
         return dict(pairs)
 
     body = json.loads(content, parse_constant=refuse, object_pairs_hook=unique)
-    if isinstance(body, dict) and isinstance(form := body.get("format"), str) and form in LISTED:
-        body = {**keys(Lists().expanded(body), " ".join(body)), "format": LISTED[form]}
-    if not isinstance(body, dict) or body.get("format") not in (FORMAT, FAMILY, NOISE):
-        raise Fault(f"is of none of the formats {FORMAT}, {FAMILY} and {NOISE}")
-    return body
+    if fields(body).get("format") == BINARY:
+        body = {**fields(Lists().expanded(body)), "format": FORMAT}
+    known = fields(body).get("format") in (FORMAT, FAMILY, NOISE)
+    need(known, f"is of none of the formats {FORMAT}, {FAMILY} and {NOISE}")
+    return fields(body)
 
 
 class Lists:
@@ -65,10 +64,12 @@ class Lists:
     def expanded(self, plain: object) -> object:
         if isinstance(plain, list):
             return [self.expanded(part) for part in plain]
-        if not isinstance(plain, dict) or "list" not in plain:
-            pairs = plain.items() if isinstance(plain, dict) else ()
-            return {key: self.expanded(part) for key, part in pairs} if pairs else plain
-        kind, shape = keys(plain, "list shape zlib")["list"], listing(plain["shape"])
+        if not isinstance(plain, dict):
+            return plain
+        if "list" not in plain:
+            return {key: self.expanded(part) for key, part in plain.items()}
+        kind, stated, packed = members(plain, "list shape zlib")
+        shape = listing(stated)
         sizes = [size for size in shape if type(size) is int and size > 0]
         one_row = kind in self.codes and len(shape) == 1
         whole = one_row or (kind in ("hex", "float64") and len(shape) == 2)
@@ -77,7 +78,7 @@ class Lists:
         size = math.prod(sizes) * struct.calcsize(f"<{code}")
         need(size <= self.left, "lists that are too large")
         self.left -= size
-        content = self.bytes_of(text(plain["zlib"], "a list"), size)
+        content = self.bytes_of(text(packed, "a list"), size)
         if kind == "hex":
             parts = (content[k : k + sizes[1]] for k in range(0, size, sizes[1]))
             return [f"{int.from_bytes(part, 'little'):x}" for part in parts]
@@ -105,6 +106,16 @@ def keys(value: object, wanted: str, optional: str = "") -> Body:
     wrong = (value.keys() - set(optional.split())) ^ set(wanted.split())
     need(not wrong, f"missing or unknown entries: {sorted(wrong)!a}")
     return value
+
+
+def members(value: object, wanted: str) -> list[object]:
+    """What an object with exactly these keys has under them, in this order."""
+    return [keys(value, wanted)[key] for key in wanted.split()]
+
+
+def fields(value: object) -> Body:
+    """An object as it is; of anything else one without entries."""
+    return value if isinstance(value, dict) else {}
 
 
 def listing(value: object, count: int | None = None) -> list[object]:
@@ -135,9 +146,9 @@ def reals(value: object, count: int | None = None) -> list[float]:
     return [real(v) for v in listing(value, count)]
 
 
-def fractions(value: object, count: int) -> Vector:
-    """Floats >= 0."""
-    return [Fraction(real(v, 0)) for v in listing(value, count)]
+def fractions(value: object, count: int | None = None, least: float = 0) -> Vector:
+    """Floats from ``least`` on, as what they are."""
+    return [Fraction(real(v, least)) for v in listing(value, count)]
 
 
 def matrix(value: object, rows: int, columns: int) -> Matrix:
@@ -153,6 +164,10 @@ def whole(value: object, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < most:
         raise Fault(f"{value!a} is no index below {most}")
     return value
+
+
+def indices(value: object, most: int, count: int | None = None) -> list[int]:
+    return [whole(v, most) for v in listing(value, count)]
 
 
 HEX = re.compile(r"0|-?[1-9a-f][0-9a-f]{0,99999}", re.ASCII)

@@ -7,7 +7,16 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
-from optmech.audit.document import Matrix, Vector, integer, keys, listing, together, whole
+from optmech.audit.document import (
+    Matrix,
+    Vector,
+    indices,
+    integer,
+    listing,
+    members,
+    together,
+    whole,
+)
 from optmech.audit.numbers import ONE, ZERO, need, number
 
 LARGEST = Fraction(2**100)  # multipliers are cut to this: any numbers >= 0 are valid
@@ -56,6 +65,15 @@ class Mechanism(NamedTuple):
         rows = [[v // part * (over * part // total) for v in row] for row, total, part in parts]
         return Mechanism(self.bits - FINER, rows), over
 
+    def judged(
+        self, measure: Callable[[Mechanism], Fraction], fits: Callable[[Fraction], bool]
+    ) -> Fraction:
+        """A measure of this, and where that does not fit the exact one, if it is not too long."""
+        value = measure(self)
+        if not fits(value) and (common := self.common):
+            value = measure(common[0]) / common[1]
+        return value
+
     def pushed(self, pair: Pair) -> tuple[list[int], list[int], int]:
         """aP and bP in whole numbers, and the number that stands for one."""
         scale = math.lcm(*(v.denominator for side in (pair.a, pair.b) for v in side.values()))
@@ -91,11 +109,15 @@ class Mechanism(NamedTuple):
         ]
 
     def distortion(self, w: Matrix) -> Fraction:
-        """Σ_o min_t Σ_s w[t][s] P[s,o]: the error of the best attack (theory, "The statement")."""
+        """Σ_o min_t Σ_s w[t][s] P[s,o], or less, w of any sign: the error of the best attack
+        (theory, "The statement")."""
         scale = math.lcm(*(v.denominator for row in w for v in row))
         weights = [[int(v * scale) for v in row] for row in w]
-        total = 0
-        for column in zip(*self.rows, strict=True):
+        rows, total = [*self.rows], 0
+        if self.above is not None:  # of which what is below 0 counts
+            rows += self.above
+            weights = [[f(v, 0) for f in (max, min) for v in row] for row in weights]
+        for column in zip(*rows, strict=True):
             used = [(s, p) for s, p in enumerate(column) if p]
             total += min(sum(row[s] * p for s, p in used) for row in weights)
         return Fraction(total, scale << self.bits)
@@ -103,15 +125,15 @@ class Mechanism(NamedTuple):
 
 def read_mechanism(plain: object, n: int, m: int) -> Mechanism:
     """Rows of whole numbers > 0, in hexadecimal at increasing observables, that sum to 2^bits."""
-    body, rows = keys(plain, "bits rows"), []
-    bits = whole(body["bits"], 1075)
+    (digits, given), rows = members(plain, "bits rows"), []
+    bits = whole(digits, 1075)
     need(bits > 0, "the number of bits is out of range")
-    for entry in listing(body["rows"], n):
+    for entry in listing(given, n):
         row, before = [0] * m, -1
-        for o, value in together(*listing(entry, 2)):
-            need(whole(o, m) > before, "observables are out of order")
-            before = whole(o, m)
-            row[before] = integer(value, 1)
+        for place, value in together(*listing(entry, 2)):
+            o = whole(place, m)
+            need(o > before, "observables are out of order")
+            row[o], before = integer(value, 1), o
         need(sum(row) == 1 << bits, "a row does not sum to one")
         rows.append(row)
     return Mechanism(bits, rows)
@@ -156,8 +178,7 @@ class Lagrangian:
 
     def add_ratios(self, plain: object, factor: Factor) -> None:
         """z at (i,o) and -f z at (j,o) with f = ``factor`` of the three; nothing without one."""
-        body = keys(plain, "i j o value")
-        for i_, j_, o_, value in together(body["i"], body["j"], body["o"], body["value"]):
+        for i_, j_, o_, value in together(*members(plain, "i j o value")):
             i, j, o = whole(i_, self.n), whole(j_, self.n), whole(o_, self.m)
             z, f = cut(number(value)), factor(i, j, o)
             if z > 0 and f is not None:
@@ -197,10 +218,8 @@ def cut(value: Fraction) -> Fraction:
 
 def entries(plain: object, rows: int, columns: int) -> Entries:
     """A sparse matrix: places and values."""
-    body = keys(plain, "shape row column value")
-    shape = [whole(v, MOST_ENTRIES) for v in listing(body["shape"], 2)]
-    need(shape == [rows, columns], "multipliers of a wrong shape")
-    given = together(body["row"], body["column"], body["value"])
-    found = [(whole(r, rows), whole(c, columns), number(v)) for r, c, v in given]
+    shape, *given = members(plain, "shape row column value")
+    need(indices(shape, MOST_ENTRIES, 2) == [rows, columns], "multipliers of a wrong shape")
+    found = [(whole(r, rows), whole(c, columns), number(v)) for r, c, v in together(*given)]
     need(len({(r, c) for r, c, _ in found}) == len(found), "a multiplier is given twice")
     return found

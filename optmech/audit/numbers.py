@@ -185,23 +185,26 @@ def _log_series(y: Fraction, bits: int) -> Interval:
 
 
 def exp_bounds(x: Fraction, bits: int) -> Interval:
-    """e^x for x >= 0: Taylor's series at x / 2^m < 2^-8 with its remainder, squared m times."""
+    """e^x: Taylor's series at x / 2^m < 2^-8 with its remainder, squared m times; or 1/e^-x."""
+    if x < 0:
+        low, high = exp_bounds(-x, bits)
+        return Interval(1 / high, 1 / low)
     m = max(0, int(x).bit_length() + 8)
     width = bits + 2 * m + 32
     one = 1 << width
     y_low = (x.numerator << width) // (x.denominator << m)
     y_high = y_low + 1
-    low = high = term_low = term_high = one
+    below = above = term_low = term_high = one
     n = 0
     while term_high > 1:
         n += 1
         term_low = (term_low * y_low >> width) // n
         term_high = ceiling(ceiling(term_high * y_high, one), n)
-        low, high = low + term_low, high + term_high
-    high += 2  # the terms that follow are each below half of the one before, and that is <= 1
+        below, above = below + term_low, above + term_high
+    above += 2  # the terms that follow are each below half of the one before, and that is <= 1
     for _ in range(m):
-        low, high = low * low >> width, ceiling(high * high, one)
-    return Interval(Fraction(low, one), Fraction(high, one))
+        below, above = below * below >> width, ceiling(above * above, one)
+    return Interval(Fraction(below, one), Fraction(above, one))
 
 
 def signed_log(value: Fraction, bits: int) -> Interval:
@@ -211,8 +214,8 @@ def signed_log(value: Fraction, bits: int) -> Interval:
         return Interval(-high, -low)
     shift = max(0, bits - int(value).bit_length())
     whole = (value.numerator << shift) // value.denominator
-    ends = Fraction(whole, 1 << shift), Fraction(whole + 1, 1 << shift)
-    return Interval(log_bounds(ends[0], bits).low, log_bounds(ends[1], bits).high)
+    first, last = (log_bounds(Fraction(end, 1 << shift), bits) for end in (whole, whole + 1))
+    return Interval(first.low, last.high)
 
 
 def at_most(left: int, right: int, epsilon: Real, d: Fraction) -> bool:

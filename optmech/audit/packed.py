@@ -17,7 +17,18 @@ from typing import cast
 
 from optmech.audit.cbor import Cbor, Typed, array, cbor, depth
 from optmech.audit.designs import Verdict, promises_of
-from optmech.audit.document import FORMAT, Body, keys, listing, one_of, read, reals, text, whole
+from optmech.audit.document import (
+    FORMAT,
+    Body,
+    indices,
+    keys,
+    listing,
+    one_of,
+    read,
+    reals,
+    text,
+    whole,
+)
 from optmech.audit.mechanisms import Mechanism, read_mechanism
 from optmech.audit.numbers import Fault, Real, need, real, rounded_up
 from optmech.audit.places import EARTH_RADIUS_KM, Places, between
@@ -85,8 +96,8 @@ ON_THE_GLOBE = (
 )
 
 
-def indices(value: object, most: int) -> list[int]:
-    return [whole(k, most) for k in array(value, 70)]
+def whole_array(value: object, most: int) -> list[int]:
+    return indices(array(value, 70), most)
 
 
 def require_same(head: Body, name: str, own: object) -> None:
@@ -171,7 +182,7 @@ def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
     }
     require_same(head, "loss", figures)
     masses = [
-        [p * row[o] / (1 << mechanism.bits) for o in indices(head["columns"], stated.m)]
+        [p * row[o] / (1 << mechanism.bits) for o in whole_array(head["columns"], stated.m)]
         for p, row in zip(map(float, stated.prior), mechanism.rows, strict=True)
     ]
     same_words(head, problem, stated, mesh, masses)
@@ -209,7 +220,7 @@ def with_rows(head: Body, kind: str, plain: Body, control: list[int], own: Body)
     unit = "km" if plain["coordinates"] == "lonlat" else plain["unit"]
     own |= {"vertices": Typed(points, 86), "unit": unit, "coordinates": plain["coordinates"]}
     mesh = keys(head["mesh"], " ".join([*own, "rows"]))
-    row_of = dict(zip(control, indices(mesh["rows"], len(control)), strict=True))
+    row_of = dict(zip(control, whole_array(mesh["rows"], len(control)), strict=True))
     require_same(head, "kind", kind)
     require_same(head, "mesh", {**own, "rows": Typed((row_of[k] for k in control), 70)})
     return {**head, "row of": Typed((row_of[k] for k in range(len(row_of))), 70)}
@@ -250,7 +261,7 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
     masses = []
     for (places, weights), mass, _ in design.places():
         unit = float(mass) / (sum(weights) << design.rows.bits)
-        columns = indices(head["columns"], design.stated.m)
+        columns = whole_array(head["columns"], design.stated.m)
         own_rows = [design.rows.rows[k] for k in places]
         masses.append(
             [unit * sum(w * row[o] for w, row in zip(weights, own_rows, strict=True))
@@ -269,7 +280,7 @@ def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
     """Entries of ``width`` bytes, little-endian; rows that several secrets share stand once."""
     bits, width = whole(head["bits"], 49), whole(head["width"], 8)
     need(bits in (16, 24, 32, 48) and width in (bits // 8, bits // 8 + 1), "bits out of range")
-    columns, row_of = indices(head["columns"], m), indices(head["row of"], n)
+    columns, row_of = whole_array(head["columns"], m), whole_array(head["row of"], n)
     need(bool(columns) and sorted(set(columns)) == columns, "columns are out of order")
     need(len(columns) <= MOST_COLUMNS and len(row_of) == n, "too many columns, or rows for others")
     count, step = max(row_of) + 1, width * len(columns)
@@ -390,7 +401,7 @@ def check_accuracy(head: Body, stated: Statement, masses: list[list[float]]) -> 
     stated_so = keys(head["accuracy"], "quantile radius")
     quantile = 0.95
     need(stated_so["quantile"] == quantile, "the quantile is another one")
-    columns, radii = indices(head["columns"], stated.m), array(stated_so["radius"], 86)
+    columns, radii = whole_array(head["columns"], stated.m), array(stated_so["radius"], 86)
     need(len(radii) == len(columns), "an accuracy of other columns")
     scale = 1000 if secrets.globe or secrets.bounds is not None else 1
     half = scale * math.hypot(*secrets.size[2:]) / 2 if secrets.size is not None else 0.0

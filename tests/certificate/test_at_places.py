@@ -194,7 +194,7 @@ def leakage(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, boo
     family = Leakage(0, table * mass, number(stated, where=""), False, table, mass)
     return (
         family,
-        inequalities.Leakage(numbers.Real.read(number(stated, where="").text), False, w),
+        inequalities.leakage(numbers.Real.read(number(stated, where="").text), w),
         (value <= meant),
     )
 
