@@ -9,7 +9,7 @@ from functools import cache
 
 from optmech.audit.document import Body, fractions, keys, listing, together, whole
 from optmech.audit.mechanisms import MOST_ENTRIES, SCALE, Lagrangian
-from optmech.audit.numbers import LARGEST_LOG, ceiling, exp_bounds, inside, need
+from optmech.audit.numbers import LARGEST_LOG, ceiling, exp_bounds, inside, need, paired
 from optmech.audit.statements import Statement
 
 Growth = Callable[[int, int], Fraction | None]  # a number >= the log ratio stated for two secrets
@@ -92,7 +92,7 @@ class Cells:
                 # rounded once, as masses may be of any sizes
                 over = max(
                     ceiling(v * FINE * self.total[j], self.mass[t] * self.total[i])
-                    for t, v in zip(self.groups[j], arrived, strict=True)
+                    for t, v in paired(self.groups[j], arrived)
                 )
                 out[i, j] = Fraction(over, FINE * FINE)
         plan.end()
@@ -123,21 +123,21 @@ class Cells:
     def pay_box(self, row: list[int], group: list[int], radii: list[Fraction]) -> None:
         """Every column within the ratios is within factors e^{±f} of a level if f_s + f_t >= r_st:
         its mean cost is least where the cheapest are high and the others low."""
-        for s, f in zip(group, radii, strict=True):
-            for t, g in zip(group, radii, strict=True):
+        for s, f in paired(group, radii):
+            for t, g in paired(group, radii):
                 r = self.logs(s, t)
                 need(s == t or (r is not None and f + g >= r), "radii are too small")
         if max(radii) > LARGEST_LOG:
             return
         ups = [math.ceil(exp_bounds(f, 64).high * FINE) for f in radii]
-        high = [self.mass[s] * u for s, u in zip(group, ups, strict=True)]
-        low = [self.mass[s] * (FINE * FINE // u) for s, u in zip(group, ups, strict=True)]
+        high = [self.mass[s] * u for s, u in paired(group, ups)]
+        low = [self.mass[s] * (FINE * FINE // u) for s, u in paired(group, ups)]
         total = sum(self.mass[s] for s in group)
         for o in range(self.stated.m):
             costs = [self.stated.loss[s][o] for s in group]
             grain = max(c.denominator for c in costs)
             units = [int(c * grain) for c in costs]
-            over, under = sum(c * v for c, v in zip(units, low, strict=True)), sum(low)
+            over, under = sum(c * v for c, v in paired(units, low)), sum(low)
             least = over * total // (under * grain) if under else min(units) * total // grain
             for k in sorted(range(len(group)), key=units.__getitem__):
                 over, under = over + units[k] * (high[k] - low[k]), under + high[k] - low[k]

@@ -39,7 +39,17 @@ from optmech.audit.inequalities import (
 )
 from optmech.audit.mechanisms import Mask, Pair, Shares, read_mechanism
 from optmech.audit.networks import along_segments, roads_of
-from optmech.audit.numbers import ONE, ZERO, Interval, Real, need, real, rounded_up
+from optmech.audit.numbers import (
+    ONE,
+    ZERO,
+    Interval,
+    Real,
+    need,
+    paired,
+    real,
+    rounded_up,
+    transposed,
+)
 from optmech.audit.places import Places
 from optmech.audit.statements import (
     KINDS,
@@ -129,7 +139,7 @@ def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
     need(len(given) > 0, "there is no pair")
     scale = [ONE] * len(given) if c["scale"] is None else fractions(c["scale"], len(given))
     pairs = []
-    for pair, factor in zip(given, scale, strict=True):
+    for pair, factor in paired(given, scale):
         a, b = (normalised(distribution(side, stated.n)) for side in listing(pair, 2))
         pairs.append(Pair(a, b, factor))
     if all(a == b for a, b, _ in pairs):
@@ -158,7 +168,7 @@ def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
     if equal:
         yield Lifted(Real(ZERO), both_ways(equal))
     if kind == "tv":  # the same in both directions
-        yield from (Approximate(Real(ZERO), v, [p]) for p, v in zip(apart, limits, strict=True))
+        yield from (Approximate(Real(ZERO), v, [p]) for p, v in paired(apart, limits))
     elif apart:
         yield Divergences(kind, both_ways(apart), limits * 2)
 
@@ -340,7 +350,7 @@ def bias(stated: Statement, c: Body) -> Inequalities:
     reported = columns_of(given, stated.observables, stated.m)
     most = Real.read(c["maximum"])
     need(not most.zero, "a bias of at most 0")
-    for of_secrets, of_reports in zip(meant, reported, strict=True):
+    for of_secrets, of_reports in paired(meant, reported):
         yield Bias(most.bounds(), of_reports, of_secrets)
 
 
@@ -350,7 +360,7 @@ def columns_of(value: object, places: Places, count: int) -> list[Vector]:
     if not isinstance(rows[0], list):
         rows = [[row] for row in rows]
     width = len(listing(rows[0]))
-    return [list(column) for column in zip(*signed_rows(rows, width), strict=True)]
+    return [list(column) for column in transposed(signed_rows(rows, width))]
 
 
 def fixed_rows(stated: Statement, c: Body) -> Inequalities:
@@ -362,7 +372,7 @@ def fixed_rows(stated: Statement, c: Body) -> Inequalities:
     need(bool(secrets) and sorted(set(secrets)) == secrets, "secrets are out of order")
     rows = read_mechanism({"bits": bits, "rows": c["rows"]}, len(secrets), stated.m).rows
     stated.say(f"rows of the file {source or '(not named)'}, which is not looked at")
-    yield Fixed(bits, dict(zip(secrets, rows, strict=True)))
+    yield Fixed(bits, dict(paired(secrets, rows)))
 
 
 def support(stated: Statement, c: Body) -> Inequalities:

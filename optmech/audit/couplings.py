@@ -34,6 +34,7 @@ from optmech.audit.numbers import (
     dot,
     inside,
     need,
+    paired,
     real,
     rounded_up,
 )
@@ -67,7 +68,7 @@ class Plan:
             self.u = [integer(p) for p in listing(first, n)]
             self.v = [integer(p) for p in listing(second, m)]
             self.shift = whole(body["shift"], MOST_SHIFT)
-            known = zip(self.u + self.v, self.input + self.output, strict=True)
+            known = paired(self.u + self.v, self.input + self.output)
             need(all(mass or not p for p, mass in known), "a point without mass has a potential")
 
     def cost(self, d: Matrix) -> Fraction:
@@ -80,7 +81,7 @@ class Plan:
     def dual(self) -> Fraction:
         """Σ λ u + Σ μ v: no plan costs less if u + v <= d."""
         first, second = (
-            Fraction(sum(a * b for a, b in zip(side, given, strict=True)), sum(given))
+            Fraction(sum(a * b for a, b in paired(side, given)), sum(given))
             for side, given in ((self.u, self.input), (self.v, self.output))
         )
         return (first + second) / Fraction(1 << self.shift)
@@ -112,7 +113,7 @@ def masses(value: object, count: int) -> list[int]:
 def same(p: list[int], q: list[int]) -> bool:
     """Whether two lists of masses are one distribution."""
     one, other = sum(p), sum(q)
-    return all(a * other == b * one for a, b in zip(p, q, strict=True))
+    return all(a * other == b * one for a, b in paired(p, q))
 
 
 class Family:
@@ -187,7 +188,7 @@ class Family:
         self.lines.append(f"{self.count} plans, each with its marginals, in whole numbers")
         self.check_outputs()
         limits = [plan.longest(self.d) for plan in self.plans]
-        for t, (plan, limit) in enumerate(zip(self.plans, limits, strict=True)):
+        for t, (plan, limit) in enumerate(paired(self.plans, limits)):
             if self.coupled:
                 proved = plan.is_optimal(self.d, limit if self.bottleneck else None)
                 need(proved, f"plan {t}: is not proved to be optimal")
@@ -214,7 +215,7 @@ class Family:
     def is_close(self, p: list[int], q: list[int]) -> bool:
         """Σ max(0, p - e^ε q) <= δ."""
         one = sum(p) * sum(q)
-        sides = [(a * sum(q), b * sum(p)) for a, b in zip(p, q, strict=True)]
+        sides = [(a * sum(q), b * sum(p)) for a, b in paired(p, q)]
         if not self.delta.nearest > 0:
             return all(at_most(a, b, self.epsilon, ONE) for a, b in sides)
         low, _ = self.epsilon.exp(ONE, one.bit_length() + 256)
@@ -235,7 +236,7 @@ class Family:
         # in whole numbers of one unit: fractions are slow
         denominator = math.lcm(*(v.denominator for row in self.d for v in row))
         d = [[int(v * denominator) for v in row] for row in self.d]
-        for t, (plan, weight) in enumerate(zip(self.plans, weights, strict=True)):
+        for t, (plan, weight) in enumerate(paired(self.plans, weights)):
             g = [
                 sum((z[t][o][y] - factor * z[o][t][y] for o in range(self.count)), ZERO)
                 / 2**self.shift
@@ -245,7 +246,7 @@ class Family:
             added, scale = [int(v * unit) for v in g], int(weight * unit / denominator)
             for x, mass in enumerate(plan.input):
                 if mass:
-                    least = min(c * scale + v for c, v in zip(d[x], added, strict=True))
+                    least = min(c * scale + v for c, v in paired(d[x], added))
                     total += Fraction(mass * least, sum(plan.input) * unit)
         return max(ZERO, total)
 

@@ -11,7 +11,7 @@ from optmech.audit.document import Body, Matrix, keys, listing, text, whole
 from optmech.audit.inequalities import Bias, Distortion, Fixed, LossLimit, Ratios, blind
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
 from optmech.audit.networks import outside
-from optmech.audit.numbers import ZERO, at_most, dot, inside, need, number, real, rounded_up
+from optmech.audit.numbers import ZERO, at_most, dot, inside, need, number, paired, real, rounded_up
 from optmech.audit.statements import Statement
 
 OPTIMAL_GAP = 1e-6  # what may be called optimal
@@ -122,7 +122,7 @@ def check_approximations(
     bodies = [claim for claim in claims if isinstance(claim, dict)]
     places = [claim["constraint"] for claim in bodies]
     need(places == [k for k, _ in parts], "approximations are missing")
-    for claim, (k, part) in zip(bodies, parts, strict=True):
+    for claim, (k, part) in paired(bodies, parts):
         epsilon = math.inf if claim["epsilon"] is None else claim["epsilon"]
         with inside(f"constraints[{k}]"):
             least, found, most = measured(mechanism.rows, part.unthresholded or [])
@@ -145,9 +145,9 @@ def measured(rows: list[list[int]], d: Matrix) -> list[float]:
         for j, other in enumerate(rows):
             if i == j or row == other:
                 continue
-            if d[i][j] == 0 or any(a and not b for a, b in zip(row, other, strict=True)):
+            if d[i][j] == 0 or any(a and not b for a, b in paired(row, other)):
                 return [math.inf] * 3
-            tops = [(a, b) for a, b in zip(row, other, strict=True) if a > b]
+            tops = [(a, b) for a, b in paired(row, other) if a > b]
             best = max((log_ratio(a, b) for a, b in tops), default=0.0)
             own = [(best + off) / float(d[i][j]) for off in (-LOG_ROUNDING, 0, LOG_ROUNDING)]
             worst = list(map(max, worst, own))
@@ -190,12 +190,16 @@ def check_figures(
     else:
         yield f"objective {float(objective):.15g}, bound {float(claimed):.15g}"
         yield f"loss {float(loss):.15g}, lower bound {float(least):.15g}"
-    off = float(claimed) - float(objective)
-    off = max(0.0, -sign * off)
-    gap = 0.0 if off == 0 else off / abs(float(objective)) if objective else math.inf
+    gap = gap_of(sign * objective, sign * claimed)
     best = check_status(result["status"], gap) == "optimal"
     if not cells:
         yield f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}"
+
+
+def gap_of(value: Fraction, bound: Fraction) -> float:
+    """How far a value may be above the least one, relative to it."""
+    off = float(max(value - bound, ZERO))
+    return 0.0 if off == 0 else off / abs(float(value)) if value else math.inf
 
 
 def check_status(stated: object, gap: float | Fraction) -> str:
@@ -224,8 +228,8 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
         if isinstance(part, Distortion) and not part.possible:
             return f"constraints[{k}]: {part.beyond} than any mechanism has"
         if isinstance(part, Bias) and possible:
-            for meant, ok in zip(part.meant, stated.allowed, strict=True):
-                seen = [v for v, may in zip(part.reported, ok, strict=True) if may]
+            for meant, ok in paired(part.meant, stated.allowed):
+                seen = [v for v, may in paired(part.reported, ok) if may]
                 if not min(seen) - part.most.high <= meant <= max(seen) + part.most.high:
                     return f"constraints[{k}]: a mean that no reports have"
         if isinstance(part, LossLimit) and possible and stated.least(part) > part.most.high:
@@ -245,9 +249,9 @@ def conflict_of_rows(stated: Statement) -> str:
         if isinstance(part, Fixed):
             for s, row in part.rows.items():
                 bits, first = stated.held[s]
-                if any(v << bits != w << part.bits for v, w in zip(row, first, strict=True)):
+                if any(v << bits != w << part.bits for v, w in paired(row, first)):
                     return f"constraints[{k}]: row {s} is fixed twice"
-                if any(v and not ok for v, ok in zip(row, stated.allowed[s], strict=True)):
+                if any(v and not ok for v, ok in paired(row, stated.allowed[s])):
                     return f"constraints[{k}]: row {s} is outside the support"
     top = max((bits for bits, _ in stated.held.values()), default=0)
     rows = {s: [v << (top - bits) for v in row] for s, (bits, row) in stated.held.items()}

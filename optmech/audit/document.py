@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import ClassVar
 
-from optmech.audit.numbers import Fault, need, real
+from optmech.audit.numbers import Fault, need, paired, real, transposed
 
 FORMAT = "optmech-design/2"
 BINARY = "optmech-design/3"  # the same with long lists as bytes
@@ -127,7 +127,7 @@ def listing(value: object, count: int | None = None) -> list[object]:
 def together(*lists: object) -> Iterator[tuple[object, ...]]:
     """Entries of lists of one length, side by side."""
     count = len(listing(lists[0]))
-    return zip(*(listing(part, count) for part in lists), strict=True)
+    return transposed(listing(part, count) for part in lists)
 
 
 def text(value: object, what: str) -> str:
@@ -157,7 +157,7 @@ def matrix(value: object, rows: int, columns: int) -> Matrix:
 
 def weighed(rows: Matrix, weights: Vector) -> Matrix:
     """Every row times the weights, entry by entry."""
-    return [[v * w for v, w in zip(row, weights, strict=True)] for row in rows]
+    return [[v * w for v, w in paired(row, weights)] for row in rows]
 
 
 def whole(value: object, most: int) -> int:

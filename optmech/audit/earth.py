@@ -18,7 +18,7 @@ from typing import cast
 from optmech.audit.cbor import array, cbor
 from optmech.audit.designs import Verdict
 from optmech.audit.document import Body, keys, listing, text, whole
-from optmech.audit.numbers import Fault, Real, need, real
+from optmech.audit.numbers import Fault, Real, need, paired, real
 from optmech.audit.packed import TIMES, content_of, opened
 from optmech.audit.places import EARTH_RADIUS_KM
 from optmech.audit.promises import odds_said
@@ -139,7 +139,7 @@ class EarthLaw:
         self.widest = max(map(float, widths))
         self.logs = [
             math.log(mass / width + Fraction(self.rest, 2))
-            for mass, width in zip(self.masses, widths, strict=True)
+            for mass, width in paired(self.masses, widths)
         ]
         self.logs.append(math.log(Fraction(self.rest, 2)))
 
@@ -170,12 +170,12 @@ class EarthLaw:
         return 0.94 * height + moved + lag + (edge + 2 * even) / (2 * rate)
 
     def mean(self) -> float:
-        far = sum(mass * end for mass, end in zip(self.masses, self.ends[1:], strict=True))
+        far = sum(mass * end for mass, end in paired(self.masses, self.ends[1:]))
         return (far + self.rest * math.pi / 2 * EARTH_RADIUS_KM) / 2**64
 
     def within(self, share: float) -> float:
         total = 0
-        for mass, end in zip(self.masses, self.ends[1:], strict=True):
+        for mass, end in paired(self.masses, self.ends[1:]):
             total += mass
             if Fraction(total, 2**64) >= Fraction(share):
                 return end

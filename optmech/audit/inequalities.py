@@ -37,8 +37,10 @@ from optmech.audit.numbers import (
     exp_bounds,
     need,
     number,
+    paired,
     root,
     signed_log,
+    transposed,
 )
 
 NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the attainable
@@ -124,7 +126,7 @@ class Lifted:
     def check(self, p: Mechanism) -> str:
         for index, pair in enumerate(self.pairs):
             left, right, _ = p.pushed(pair)
-            for o, (x, y) in enumerate(zip(left, right, strict=True)):
+            for o, (x, y) in enumerate(paired(left, right)):
                 holds = at_most(x, y, self.epsilon, pair.d)
                 need(holds or at_most(*p.sums(pair, o), self.epsilon, pair.d), f"pair {index}")
         return f"{len(self.pairs) * len(p.rows[0])} ratios"
@@ -157,7 +159,7 @@ class Approximate:
             low, _ = self.epsilon.exp(pair.d, p.bits + 256)
             over, under = low.denominator, low.numerator
             left, right, one = p.pushed(pair)
-            spent = sum(max(0, x * over - y * under) for x, y in zip(left, right, strict=True))
+            spent = sum(max(0, x * over - y * under) for x, y in paired(left, right))
             need(Fraction(spent, over * one) <= most, f"pair {index}")
         return f"{len(self.pairs)} sums <= delta"
 
@@ -167,7 +169,7 @@ class Approximate:
         y = prices(weight, len(self.pairs))
         for k, o, value in entries(test, len(self.pairs), bound.m):
             add_lifted(bound, self.epsilon, self.pairs[k], o, y[k] * min(ONE, value))
-        for v, pair in zip(y, self.pairs, strict=True):
+        for v, pair in paired(y, self.pairs):
             if self.epsilon.above(pair.d) is not None:
                 bound.K -= v * self.delta.bounds().high
 
@@ -193,7 +195,7 @@ class Divergences:
         return Interval(low - 1, top - 1) if order > 1 else Interval(1 - 1 / low, 1 - 1 / top)
 
     def check(self, p: Mechanism) -> str:
-        for index, (pair, limit) in enumerate(zip(self.pairs, self.limits, strict=True)):
+        for index, (pair, limit) in enumerate(paired(self.pairs, self.limits)):
             *sides, one = p.pushed(pair)
             spent = divergence(self.kind, *([Fraction(v, one) for v in side] for side in sides))
             fits = spent is not None and spent <= self.bounds(limit).low
@@ -221,7 +223,7 @@ class Information:
     def check(self, p: Mechanism) -> str:
         unit = 1 << p.bits
         rows = {s: [Fraction(v, unit) for v in p.rows[s]] for s in self.prior}
-        common = [dot(self.prior.values(), column) for column in zip(*rows.values(), strict=True)]
+        common = [dot(self.prior.values(), column) for column in transposed(rows.values())]
         spent = ZERO
         for s, share in self.prior.items():
             own = divergence("kl", rows[s], common)
@@ -274,7 +276,7 @@ def power_bounds(base: Fraction, exponent: Fraction) -> Interval:
 
 def divergence(kind: str, p: Vector, q: Vector) -> Fraction | None:
     """At least D_f(p, q), within about 2^-240, or None for infinity (theory, "Divergences")."""
-    pairs = list(zip(p, q, strict=True))
+    pairs = list(paired(p, q))
     if kind == "reverse_kl":
         return divergence("kl", q, p)
     order = ONE if kind == "kl" else power_of(kind)
@@ -360,7 +362,7 @@ def leakage(most: Real, gains: Matrix, natural: bool = False) -> Leakage:
     a guess gains without a report, or knowing the secret, means that (theory, "The statement")."""
     low, high = most.exp(ONE, 512) if natural else most.bounds()
     regret = negated(gains)
-    for extreme in (-blind(regret), sum(map(max, zip(*gains, strict=True)), ZERO)):
+    for extreme in (-blind(regret), sum(map(max, transposed(gains)), ZERO)):
         if low < extreme <= low + abs(low) * NEAR:
             low = high = extreme
             break
@@ -407,7 +409,7 @@ class Bias:
 
     def check(self, p: Mechanism) -> str:
         means = p.means([self.reported] * len(p.rows))
-        off = max(abs(mean - v) for mean, v in zip(means, self.meant, strict=True))
+        off = max(abs(mean - v) for mean, v in paired(means, self.meant))
         need(off <= self.most.low, f"a bias is {float(off)}")
         return f"bias {float(off):.12g} <= {float(self.most.low):.12g}"
 
@@ -427,8 +429,8 @@ class Support:
     mask: Mask
 
     def check(self, p: Mechanism) -> str:
-        rows = zip(p.high, self.mask, strict=True)
-        empty = all(ok or not v for row in rows for v, ok in zip(*row, strict=True))
+        rows = paired(p.high, self.mask)
+        empty = all(ok or not v for row in rows for v, ok in transposed(row))
         need(empty, "an observable outside the support has a probability")
         return "nothing outside the support"
 
@@ -442,7 +444,7 @@ class Fixed:
 
     def check(self, p: Mechanism) -> str:
         for s, row in self.rows.items():
-            same = all(v << p.bits == w << self.bits for v, w in zip(row, p.rows[s], strict=True))
+            same = all(v << p.bits == w << self.bits for v, w in paired(row, p.rows[s]))
             need(same, f"row {s} is not the one that was to be kept")
         return f"{len(self.rows)} rows kept, digit by digit"
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from fractions import Fraction
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
-from optmech.audit.document import fractions, integer, keys, listing, one_of, reals, whole
-from optmech.audit.numbers import ONE, ZERO, need
+from optmech.audit.document import fields, fractions, integer, keys, listing, one_of, whole
+from optmech.audit.numbers import ONE, ZERO, need, paired
 
 Knots = list[tuple[Fraction, Fraction]]
 ROUNDED = 1 << 200  # what a convex loss is on a lattice is rounded to, outwards
@@ -53,19 +55,17 @@ class NoiseLoss(NamedTuple):
 
 
 def read_noise_loss(plain: object) -> NoiseLoss:
-    name = plain.get("name") if isinstance(plain, dict) else None
-    if name == "absolute" or name == "square":
+    name = fields(plain).get("name")
+    if name in ("absolute", "square"):
         keys(plain, "name")
-        one = Fraction(name == "absolute"), Fraction(name == "square")
-        return NoiseLoss([ZERO], *one)
+        return NoiseLoss([ZERO], Fraction(name == "absolute"), Fraction(name == "square"))
     if name == "threshold":
-        width = whole(keys(plain, "name width")["width"], 9999)
-        return NoiseLoss([ZERO] * (width + 1) + [ONE], ZERO, ZERO)
+        return step_loss(whole(keys(plain, "name width")["width"], 9999))
     if name == "function":
         body = keys(plain, "name values most least")
         values = read_values(body["values"], 1)
         most, least = fractions(body["most"], 2), fractions(body["least"], 2)
-        need(all(0 <= a <= b < 2**60 for a, b in zip(least, most, strict=True)), "it falls")
+        need(all(0 <= a <= b < 2**60 for a, b in paired(least, most)), "it falls")
         return NoiseLoss(values, most[0], most[1], (least[0], least[1]))
     one_of(name, ("table",), "the loss")
     values = read_values(keys(plain, "name values")["values"], 2)
@@ -73,8 +73,13 @@ def read_noise_loss(plain: object) -> NoiseLoss:
     return NoiseLoss(values, values[-1] - values[-2], ZERO)
 
 
+def step_loss(width: int) -> NoiseLoss:
+    """0 up to a width, and 1 beyond."""
+    return NoiseLoss([ZERO] * (width + 1) + [ONE], ZERO, ZERO)
+
+
 def read_values(plain: object, least: int) -> list[Fraction]:
-    values = [Fraction(v) for v in reals(plain)]
+    values = fractions(plain, least=-math.inf)
     need(least <= len(values) <= 10_000, "the loss has no values, or too many")
     need(min(values) >= 0 and max(values) < 2**60, "a loss is out of range")
     return values
@@ -88,27 +93,27 @@ class Polyline:
     """Straight from corner to corner, and y + slope j + bend j² beyond the last."""
 
     def __init__(self, points: Knots, slope: Fraction, bend: Fraction) -> None:
-        self.points, self.beyond = points, (slope, bend)
-        self.places = [x for x, _ in points]
+        self.points, self.slopes, self.bend = points, [*slopes_of(points), slope], bend
         parts = [(b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(points)]
         self.parts = list(accumulate(parts, initial=ZERO))
 
+    def piece(self, x: Fraction) -> tuple[int, Fraction, Fraction]:
+        """The last corner up to x, how far x is beyond it, and the bend there."""
+        k = bisect_right(self.points, x, key=itemgetter(0)) - 1
+        return k, x - self.points[k][0], self.bend if k == len(self.points) - 1 else ZERO
+
     def at(self, x: Fraction) -> Fraction:
-        k = bisect_right(self.places, x) - 1
-        (a, low), j = self.points[k], x - self.places[k]
-        if k == len(self.points) - 1:
-            return low + (self.beyond[0] + self.beyond[1] * j) * j
-        b, high = self.points[k + 1]
-        return low + (high - low) * j / (b - a)
+        k, j, bend = self.piece(x)
+        return self.points[k][1] + (self.slopes[k] + bend * j) * j
 
     def area(self, x: Fraction) -> Fraction:
         """The integral from 0 to x."""
-        k = bisect_right(self.places, x) - 1
-        low, j = self.points[k][1], x - self.places[k]
-        if k == len(self.points) - 1:
-            slope, bend = self.beyond
-            return self.parts[k] + low * j + slope * j**2 / 2 + bend * j**3 / 3
-        return self.parts[k] + (low + self.at(x)) * j / 2
+        k, j, bend = self.piece(x)
+        return self.parts[k] + (self.points[k][1] + (self.slopes[k] / 2 + bend * j / 3) * j) * j
+
+
+def slopes_of(points: Knots) -> list[Fraction]:
+    return [(d - b) / (c - a) for (a, b), (c, d) in pairwise(points)]
 
 
 def beneath(points: Knots, slopes: list[Fraction]) -> Knots:

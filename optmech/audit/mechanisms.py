@@ -17,7 +17,7 @@ from optmech.audit.document import (
     together,
     whole,
 )
-from optmech.audit.numbers import ONE, ZERO, need, number
+from optmech.audit.numbers import ONE, ZERO, need, number, paired, transposed
 
 LARGEST = Fraction(2**100)  # multipliers are cut to this: any numbers >= 0 are valid
 MOST_ENTRIES = 10**7  # of a matrix: more does not fit into memory as fractions
@@ -97,15 +97,15 @@ class Mechanism(NamedTuple):
         bits, found = self.bits - (0 if self.shares is None else FINER), []
         for s, own in enumerate(values):
             row, total = self.exact(s)
-            mean = sum((v * p for v, p in zip(own, row, strict=True) if p), ZERO)
+            mean = sum((v * p for v, p in paired(own, row) if p), ZERO)
             found.append(mean / (total << bits))
         return found
 
     def losses(self, loss: Matrix) -> Vector:
         """Σ_o loss[s][o] P[s,o] for every s, or more; losses are >= 0."""
         return [
-            sum((c * p for c, p in zip(*rows, strict=True) if p), ZERO) / (1 << self.bits)
-            for rows in zip(loss, self.high, strict=True)
+            sum((c * p for c, p in transposed(rows) if p), ZERO) / (1 << self.bits)
+            for rows in paired(loss, self.high)
         ]
 
     def distortion(self, w: Matrix) -> Fraction:
@@ -117,7 +117,7 @@ class Mechanism(NamedTuple):
         if self.above is not None:  # of which what is below 0 counts
             rows += self.above
             weights = [[f(v, 0) for f in (max, min) for v in row] for row in weights]
-        for column in zip(*rows, strict=True):
+        for column in transposed(rows):
             used = [(s, p) for s, p in enumerate(column) if p]
             total += min(sum(row[s] * p for s, p in used) for row in weights)
         return Fraction(total, scale << self.bits)
@@ -159,12 +159,12 @@ class Lagrangian:
         self.paid: list[Vector] = []  # μ of the limits on loss
 
     def value(self) -> Fraction:
-        rows = enumerate(zip(self.L, self.allowed, strict=True))
+        rows = enumerate(paired(self.L, self.allowed))
         free = (row for s, row in rows if s not in self.held)
-        least = sum(min(v for v, ok in zip(*row, strict=True) if ok) for row in free)
+        least = sum(min(v for v, ok in transposed(row) if ok) for row in free)
         known = ZERO  # a row that is held has one value
         for s, (bits, own) in self.held.items():
-            known += Fraction(sum(v * p for v, p in zip(self.L[s], own, strict=True)), 1 << bits)
+            known += Fraction(sum(v * p for v, p in paired(self.L[s], own)), 1 << bits)
         return ((least + known) / (1 << SCALE) + self.K) / self.unit
 
     def add(self, s: int, o: int, value: Fraction) -> None:
@@ -187,7 +187,7 @@ class Lagrangian:
 
     def add_losses(self, weights: Vector, loss: Matrix) -> None:
         """ω_s c(s,o)."""
-        for s, (weight, row) in enumerate(zip(weights, loss, strict=True)):
+        for s, (weight, row) in enumerate(paired(weights, loss)):
             for o, c in enumerate(row):
                 self.add(s, o, weight * c)
 

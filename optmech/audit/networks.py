@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from optmech.audit.document import Body, Matrix, keys, listing, reals, text, whole
 from optmech.audit.inequalities import Ratios, Row
-from optmech.audit.numbers import ZERO, Interval, Real, need
+from optmech.audit.numbers import ZERO, Interval, Real, need, paired
 from optmech.audit.places import label
 from optmech.audit.statements import Statement
 
@@ -56,7 +56,7 @@ class Roads:
         need(all(a != b for a, b in pairs), "a segment joins a vertex with itself")
         distinct = {frozenset(pair) for pair in pairs}
         need(len(distinct) == len(pairs) > 0, "two segments join the same vertices")
-        self.steps: list[Step] = [(a, b, v) for (a, b), v in zip(pairs, lengths, strict=True)]
+        self.steps: list[Step] = [(a, b, v) for (a, b), v in paired(pairs, lengths)]
         self.beside: list[list[tuple[int, int]]] = [[] for _ in range(stated.n)]
         self.unit = max(v.denominator for v in lengths)
         for a, b, v in self.steps:

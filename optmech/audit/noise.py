@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import cache
 from itertools import accumulate, pairwise, repeat
 
-from optmech.audit.designs import Verdict, check_status
-from optmech.audit.document import Body, fraction, integer, keys, listing, whole
+from optmech.audit.designs import Verdict, check_status, gap_of
+from optmech.audit.document import Body, fraction, integer, keys, listing, members, whole
 from optmech.audit.inequalities import power_bounds
 from optmech.audit.losses import read_noise_loss, wholes
 from optmech.audit.numbers import (
@@ -22,6 +22,7 @@ from optmech.audit.numbers import (
     ceiling,
     exp_bounds,
     need,
+    paired,
     real,
     rounded_up,
     signed_log,
@@ -46,9 +47,8 @@ class Noise:
         self.epsilon, self.delta = Real.read(body["epsilon"]), Real.read(body["delta"])
         self.releases, self.lattice = 1, 0
         if "releases" in body:
-            several = keys(body["releases"], "count exponent")
-            self.releases = whole(several["count"], 10_001)
-            self.lattice = whole(several["exponent"], 25)
+            count, exponent = members(body["releases"], "count exponent")
+            self.releases, self.lattice = whole(count, 10_001), whole(exponent, 25)
             need(self.releases > 1, "too few releases")
         # several releases without δ add up to ε
         self.each = self.epsilon
@@ -60,22 +60,23 @@ class Noise:
         self.read_law(body)
         need(self.releases == 1 or self.n + self.period <= 50_000, "too many places")
 
-    def read_tails(self, body: Body, names: str) -> Body:
-        """The law, of which the tails are read, and the claims."""
-        law = keys(body["law"], f"bits tails ratio ratio_bits {names}")
-        self.bits, self.tails = whole(law["bits"], 4097), wholes(law["tails"])
-        self.exponent, self.period = whole(law["ratio_bits"], 4097), len(self.tails)
-        self.ratio = Fraction(integer(law["ratio"], 0), 1 << self.exponent)
+    def read_tails(self, body: Body, names: str) -> list[object]:
+        """What the law has under these names beside its tails; these and the claims are read."""
+        wanted = f"bits tails ratio ratio_bits {names}"
+        bits, tails, ratio, ratio_bits, *others = members(body["law"], wanted)
+        self.bits, self.tails = whole(bits, 4097), wholes(tails)
+        self.exponent, self.period = whole(ratio_bits, 4097), len(self.tails)
+        self.ratio = Fraction(integer(ratio, 0), 1 << self.exponent)
         need(self.ratio <= SLOWEST, "the tails hardly fall")
         need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
         self.claims = keys(body["claims"], "status loss lower_bound")
         real(body["seconds"], 0)
-        return law
+        return others
 
     def read_law(self, body: Body) -> None:
         """The sensitivity, the loss, the law and the claims."""
         self.read_scale(body)
-        self.window = wholes(self.read_tails(body, "window")["window"])
+        self.window = wholes(*self.read_tails(body, "window"))
         need(len(self.window) + self.period <= 200_000, "the law is too long")
         need(self.bits > 0 and bool(self.window), "the law is empty")
         total = 2 * sum(self.window) - self.window[0] + 2 * sum(self.tails)
@@ -116,19 +117,18 @@ class Noise:
 
     def verdict(self, least: Fraction, promise: str) -> Verdict:
         """The claims against what was found."""
-        loss = self.expected()
+        loss = rounded_up(self.expected())
         claimed = real(self.claims["lower_bound"], 0)
-        need(real(self.claims["loss"]) == rounded_up(loss), "the loss is another one")
+        need(real(self.claims["loss"]) == loss, "the loss is another one")
         need(claimed <= least, "the lower bound is not proved")
-        stated = float(rounded_up(loss))
-        gap = max(0.0, stated - claimed) / stated if stated else 0.0
+        gap = gap_of(loss, Fraction(claimed))
         check_status(self.claims["status"], gap)
         ends = "" if self.period else ", none beyond"
         lines = [
             f"probabilities of all {self.numbers}, {self.n} to either side one by one{ends}, in "
             f"whole numbers over 2^{self.bits}",
             promise,
-            f"expected loss {stated:.15g}, and of all noise that is as private{self.alike} "
+            f"expected loss {float(loss):.15g}, and of all noise that is as private{self.alike} "
             f"at least {claimed:.15g}: a gap of {gap:.2g}",
         ]
         if self.loss.least is not None:
@@ -151,18 +151,14 @@ class Noise:
     def excess(self, s: int, power: Fraction) -> Fraction:
         """Σ_i max(0, z(i) - power z(i + s)): term by term where one of the two places is in the
         window or the tails differ."""
-        last = self.n + s + self.period
-        unit = 1 << self.bits
-        scaled = [self.z(k) * unit for k in range(last + s + 1)]
-        whole = math.lcm(power.denominator, *(v.denominator for v in scaled[self.n :]))
-        z = [int(v * whole) for v in scaled]
-        a, b = power.numerator, power.denominator
+        law = [self.z(k) for k in range(self.n + 2 * s + self.period + 1)]
+        unit = math.lcm(1 << self.bits, *(v.denominator for v in law[self.n :]))
+        z, (a, b) = [int(v * unit) for v in law], power.as_integer_ratio()
 
         def terms(places: range) -> Fraction:
-            pairs = ((abs(i), abs(i + s)) for i in places)
-            return Fraction(sum(max(0, b * z[i] - a * z[j]) for i, j in pairs))
+            return Fraction(sum(max(0, b * z[abs(i)] - a * z[abs(i + s)]) for i in places))
 
-        return self.everywhere(s, terms) / (b * whole * unit)
+        return self.everywhere(s, terms) / (b * unit)
 
     def everywhere(self, s: int, terms: Callable[[range], Fraction]) -> Fraction:
         """A sum over all i of terms of z(i) and z(i + s): a period beyond the window they shrink
@@ -187,29 +183,20 @@ class Noise:
         """min C(k) - 2 δ Σ λ for the multipliers in the file; 0 without any."""
         if self.multipliers is None:
             return ZERO
-        body = keys(self.multipliers, "bits shifts")
-        unit = 1 << whole(body["bits"], 4097)
-        rows = [self.read_row(part, unit) for part in listing(body["shifts"])]
-        need(power is not None and len({s for s, *_ in rows}) == len(rows) > 0, "no multipliers")
-        assert power is not None
-        n = len(rows[0][1]) // 2
-        need(all(len(inner) == 2 * n + 1 for _, inner, _, _ in rows), "windows differ")
+        digits, shifts = members(self.multipliers, "bits shifts")
+        unit, rows = 1 << whole(digits, 4097), list(map(self.read_row, listing(shifts)))
+        if power is None or not len({s for s, *_ in rows}) == len(rows) > 0:
+            raise Fault("no multipliers")
+        n = rows[0][1]
+        need(all(row[1] == n for row in rows), "windows differ")
         last = max(n + max(s for s, *_ in rows), len(self.below.values) - 1)
-        a, b = power.numerator, power.denominator
-        below = self.below
-        inside = [below.at(k) * unit * b for k in range(last + 1)]
-        # beyond: C(last + j) is a polynomial in j, known from three places
-        beyond = [below.at(last + j) * unit * b for j in (1, 2, 3)]
-        for s, inner, (x, y, w), _ in rows:
-            own = {i - n: v for i, v in enumerate(inner) if v}
-            far = {n + j: x + y * j + w * j * j for j in range(1, last - n + 4)}
-            at = own | far
-            for k in range(last + 1):
-                gain = at.get(k, 0) + at.get(-k, 0)
-                inside[k] += b * gain - a * (at.get(k - s, 0) + at.get(-k - s, 0))
-            for j in (1, 2, 3):
-                beyond[j - 1] += b * at[last + j] - a * at[last + j - s]
-        first, second, third = beyond
+        a, b = power.as_integer_ratio()
+        # beyond the last place C is a polynomial, known from three
+        costs = [self.below.at(k) * unit * b for k in range(last + 4)]
+        for s, _, at, _ in rows:
+            for k in range(last + 4):
+                costs[k] += b * (at(k) + at(-k)) - a * (at(k - s) + at(-k - s))
+        *inside, first, second, third = costs
         bend, rise = third - 2 * second + first, second - first
         need(bend >= 0 and (bend > 0 or rise >= 0), "nothing is proved far out")
         # least of first + (rise - bend/2) t + bend/2 t² over t >= 0
@@ -219,18 +206,24 @@ class Noise:
         cost = 2 * self.delta.bounds().high * sum(limit for *_, limit in rows) / unit
         return max(ZERO, least - cost)
 
-    def read_row(self, plain: object, unit: int) -> tuple[int, list[int], list[int], int]:
-        """A shift s, y_s(-n), ..., y_s(n), the polynomial beyond n, and the limit λ_s."""
-        body = keys(plain, "shift inner tail limit")
-        s, inner, tail = whole(body["shift"], 1001), wholes(body["inner"]), wholes(body["tail"])
-        limit = integer(body["limit"], 0)
+    def read_row(self, plain: object) -> tuple[int, int, Callable[[int], int], int]:
+        """A shift s, n, y_s, from -n to n one by one and beyond n a polynomial, the limit λ_s."""
+        shift, own, beyond, most = members(plain, "shift inner tail limit")
+        s, inner, tail, limit = whole(shift, 1001), wholes(own), wholes(beyond), integer(most, 0)
         need(0 < s <= self.grid and len(tail) == 3 and len(inner) % 2 == 1, "a bad shift")
         bent = self.below.curvature > 0
         grows = bent or (tail[2] == 0 and (self.below.slope > 0 or tail[1] == 0))
         need(grows, "multipliers grow faster than the loss")
         if not self.delta.zero:
             need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
-        return s, inner, tail, limit
+        n = len(inner) // 2
+
+        def at(i: int) -> int:
+            if i > n:
+                return tail[0] + (tail[1] + tail[2] * (i - n)) * (i - n)
+            return inner[i + n] if i >= -n else 0
+
+        return s, n, at, limit
 
 
 LOG = 256  # binary digits of logarithms
@@ -247,16 +240,15 @@ class PowerNoise(Noise):
         self.rho: Real | None = None
         keys(body, f"{self.entries} {'zcdp' if 'zcdp' in body else 'renyi'}")
         if "zcdp" in body:
-            stated = keys(body["zcdp"], "rho orders")
-            rho = self.rho = Real.read(stated["rho"])
-            orders = [read_order(plain) for plain in listing(stated["orders"])]
-            self.bounds = [(order, rho.scaled(order)) for order in orders]
+            most, stated = members(body["zcdp"], "rho orders")
+            rho = self.rho = Real.read(most)
+            self.bounds = [(order, rho.scaled(order)) for order in map(read_order, listing(stated))]
         else:
             alone = isinstance(body["renyi"], dict)
             rows = [body["renyi"]] if alone else listing(body["renyi"])
             need(alone or len(rows) > 1, "one order is not in a list")
-            pairs = [keys(row, "order epsilon") for row in rows]
-            self.bounds = [(read_order(p["order"]), Real.read(p["epsilon"])) for p in pairs]
+            pairs = [members(row, "order epsilon") for row in rows]
+            self.bounds = [(read_order(order), Real.read(rate)) for order, rate in pairs]
         orders = [order for order, _ in self.bounds]
         need(0 < len(orders) <= 32 and sorted(set(orders)) == orders, "orders do not grow")
         for order, rate in self.bounds:
@@ -276,7 +268,7 @@ class PowerNoise(Noise):
     def check(self) -> Verdict:
         worst = [max(self.power_sum(s, order) for s in self.worst) for order, _ in self.bounds]
         high = []
-        for (order, rate), found in zip(self.bounds, worst, strict=True):
+        for (order, rate), found in paired(self.bounds, worst):
             low, above = self.limit(order, rate)
             need(self.rho is not None or found <= low, "a Rényi divergence is larger than stated")
             high.append(above)
@@ -304,7 +296,7 @@ class PowerNoise(Noise):
         at most ρ α (α - 1) there, near 1, and beyond, where it grows no faster than by D_∞."""
         points = [
             (order, signed_log(found, LOG).high)
-            for (order, _), found in zip(self.bounds, worst, strict=True)
+            for (order, _), found in paired(self.bounds, worst)
             if order > 1
         ]
         need(bool(points), "no order above 1")
@@ -351,19 +343,17 @@ class PowerNoise(Noise):
         (α-1) x(k-s)^α, or 1 + ln x(k) - x(k-s), for the numbers x and λ of the file; 0 without."""
         if self.tangents is None:
             return ZERO
-        body = keys(self.tangents, "bits price_bits shifts")
-        unit = 1 << whole(body["bits"], 4097)
-        scale = 1 << whole(body["price_bits"], 4097)
-        parts = [keys(part, "shift price inner tail", "bound") for part in listing(body["shifts"])]
+        bits, price_bits, rows = members(self.tangents, "bits price_bits shifts")
+        unit, scale = (1 << whole(digits, 4097) for digits in (bits, price_bits))
+        parts = [keys(part, "shift price inner tail", "bound") for part in listing(rows)]
         shifts = [whole(part["shift"], 1001) for part in parts]
-        bounds = [whole(part["bound"], len(limits)) if "bound" in part else 0 for part in parts]
-        need(all(k > 0 for k, p in zip(bounds, parts, strict=True) if "bound" in p), "a bound 0")
-        kinds = set(zip(shifts, bounds, strict=True))
+        bounds = [whole(part.get("bound", 0), len(limits)) for part in parts]
+        need(all(part.get("bound") != 0 for part in parts), "a bound 0")
+        kinds = set(paired(shifts, bounds))
         need(len(kinds) == len(shifts) > 0, "no shifts, or twice the same")
         need(min(shifts) > 0 and max(shifts) <= self.sensitivity, "a bad shift")
-        sizes = {len(listing(part["inner"])) for part in parts}
-        need(len(sizes) == 1, "windows differ")
-        size = sizes.pop()
+        size, *others = {len(listing(part["inner"])) for part in parts}
+        need(not others, "windows differ")
         need(size % 2 == 1 and size * len(parts) <= 400_000, "a bad window")
         n = size // 2
         last = max(n + max(shifts), len(self.below.values) - 1) + 1
@@ -404,12 +394,8 @@ def powers(base: Fraction, exponent: Fraction) -> Interval:
     """base^exponent, by a root or, of many digits, by logarithms."""
     if base == 0 or exponent.denominator <= 4:
         return power_bounds(base, exponent)
-    low, high = (exponent * end for end in signed_log(base, LOG))
-    if high <= 0:
-        return Interval(1 / exp_bounds(-low, LOG).high, 1 / exp_bounds(-high, LOG).low)
-    if low < 0:
-        return Interval(1 / exp_bounds(-low, LOG).high, exp_bounds(high, LOG).high)
-    return Interval(exp_bounds(low, LOG).low, exp_bounds(high, LOG).high)
+    low, high = (exp_bounds(exponent * end, LOG) for end in signed_log(base, LOG))
+    return Interval(low.low, high.high)
 
 
 def read_order(value: object) -> Fraction:
@@ -434,9 +420,10 @@ class Releases:
         self.noise, self.fine = noise, 1 << 320
         self.exponent = noise.lattice
         step = Fraction(1, 1 << noise.lattice)
-        low, high = exp_bounds(step, 384)
-        self.up = int(low * self.fine), int(high * self.fine) + 1
-        self.down = int(self.fine / high), int(self.fine / low) + 1
+        self.up, self.down = (
+            (int(low * self.fine), int(high * self.fine) + 1)
+            for low, high in (exp_bounds(step, 384), exp_bounds(-step, 384))
+        )
         self.spare = int(noise.delta.bounds().low * 10**DIGITS) // noise.releases >> 20
         self.context = decimal.Context(
             prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN
@@ -452,8 +439,7 @@ class Releases:
         rate = self.noise.epsilon.bounds(320).low
         start = max(first, int(rate * (1 << self.exponent)))
         before = rate - Fraction(start, 1 << self.exponent)
-        near = exp_bounds(abs(before), 320)
-        power = int((near.low if before >= 0 else 1 / near.high) * self.fine)
+        power = int(exp_bounds(before, 320).low * self.fine)
         total = lost * self.fine
         for value in found[start - first :]:
             total += value * max(0, self.fine - power)
@@ -537,10 +523,9 @@ class Releases:
                 j = self.place(p, q)
                 while p * self.fine > lows[j + 1 + reach] * q:
                     j += 1
-                above = (p * self.fine - lows[j + reach] * q) / (self.fine - self.down[1])
-                above = min(p, max(ZERO, above))
-                above = min(p, Fraction(ceiling(above.numerator * self.fine, above.denominator),
-                                        self.fine))  # fmt: skip
+                share = max(ZERO, p * self.fine - lows[j + reach] * q) / (self.fine - self.down[1])
+                units = ceiling(share.numerator * self.fine, share.denominator)
+                above = min(p, Fraction(units, self.fine))
                 found[j + 1 + reach] += above
                 found[j + reach] += p - above
         masses = [ceiling(v.numerator * unit, v.denominator) for v in found]

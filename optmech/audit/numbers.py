@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 LARGEST_LOG = 710  # from e^710 on a multiplier is dropped
 ZERO, ONE = Fraction(0), Fraction(1)
+A, B = TypeVar("A"), TypeVar("B")
 
 
 class Fault(Exception):  # noqa: N818
@@ -250,8 +251,18 @@ def rounded_up(value: Fraction) -> Fraction:
     return Fraction(nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf))
 
 
+def paired(first: Iterable[A], second: Iterable[B]) -> Iterator[tuple[A, B]]:
+    """Two lists of one length, side by side."""
+    return zip(first, second, strict=True)
+
+
+def transposed(rows: Iterable[Iterable[A]]) -> Iterator[tuple[A, ...]]:
+    """The columns of rows of one length."""
+    return zip(*rows, strict=True)
+
+
 def dot(a: Iterable[Fraction | int], b: Iterable[Fraction]) -> Fraction:
-    return sum((v * w for v, w in zip(a, b, strict=True)), ZERO)
+    return sum((v * w for v, w in paired(a, b)), ZERO)
 
 
 def number(value: object, least: float = -math.inf) -> Fraction:

@@ -30,7 +30,7 @@ from optmech.audit.document import (
     whole,
 )
 from optmech.audit.mechanisms import Mechanism, read_mechanism
-from optmech.audit.numbers import Fault, Real, need, real, rounded_up
+from optmech.audit.numbers import Fault, Real, need, paired, real, rounded_up, transposed
 from optmech.audit.places import EARTH_RADIUS_KM, Places, between
 from optmech.audit.promises import (
     PROMISES,
@@ -183,7 +183,7 @@ def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
     require_same(head, "loss", figures)
     masses = [
         [p * row[o] / (1 << mechanism.bits) for o in whole_array(head["columns"], stated.m)]
-        for p, row in zip(map(float, stated.prior), mechanism.rows, strict=True)
+        for p, row in paired(map(float, stated.prior), mechanism.rows)
     ]
     same_words(head, problem, stated, mesh, masses)
     check_accuracy(head, stated, masses)
@@ -220,7 +220,7 @@ def with_rows(head: Body, kind: str, plain: Body, control: list[int], own: Body)
     unit = "km" if plain["coordinates"] == "lonlat" else plain["unit"]
     own |= {"vertices": Typed(points, 86), "unit": unit, "coordinates": plain["coordinates"]}
     mesh = keys(head["mesh"], " ".join([*own, "rows"]))
-    row_of = dict(zip(control, whole_array(mesh["rows"], len(control)), strict=True))
+    row_of = dict(paired(control, whole_array(mesh["rows"], len(control))))
     require_same(head, "kind", kind)
     require_same(head, "mesh", {**own, "rows": Typed((row_of[k] for k in control), 70)})
     return {**head, "row of": Typed((row_of[k] for k in range(len(row_of))), 70)}
@@ -264,7 +264,7 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
         columns = whole_array(head["columns"], design.stated.m)
         own_rows = [design.rows.rows[k] for k in places]
         masses.append(
-            [unit * sum(w * row[o] for w, row in zip(weights, own_rows, strict=True))
+            [unit * sum(w * row[o] for w, row in paired(weights, own_rows))
              for o in columns]
         )  # fmt: skip
     require_near(head["snap"], moved_by(region, vertices), "snap")
@@ -289,7 +289,7 @@ def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
     found, certain = [], False
     for at in range(0, len(rows), step):
         out = [0] * m
-        for o, k in zip(columns, range(at, at + step, width), strict=True):
+        for o, k in paired(columns, range(at, at + step, width)):
             out[o] = int.from_bytes(rows[k : k + width], "little")
         need(sum(out) == 1 << bits, "a row does not sum to one")
         certain |= 1 << bits in out
@@ -375,7 +375,7 @@ def same_words(
             region = f"every point of {len(listing(mesh['triangles']))} triangles: {where}"
             moved, nearest = MOVED, [NEAREST_POINT, *[ON_THE_GLOBE] * globe]
         outside = [moved, *([REFUSED] if refused else nearest)]
-    seen, blind = math.fsum(map(max, zip(*masses, strict=True))), float(max(stated.prior))
+    seen, blind = math.fsum(map(max, transposed(masses))), float(max(stated.prior))
     # the last of three digits, where sums of machines differ
     same = (seen, seen * (1 - SAME), seen * (1 + SAME))
     guesses = [guess_said(v, blind, stated.n) for v in same]
@@ -406,12 +406,12 @@ def check_accuracy(head: Body, stated: Statement, masses: list[list[float]]) -> 
     scale = 1000 if secrets.globe or secrets.bounds is not None else 1
     half = scale * math.hypot(*secrets.size[2:]) / 2 if secrets.size is not None else 0.0
     name = "haversine" if secrets.globe else "euclidean"
-    for o, radius, own in zip(columns, radii, zip(*masses, strict=True), strict=True):
+    for o, radius, own in zip(columns, radii, transposed(masses), strict=True):
         away = [scale * between(name, p, b[o]) + half for p in a]
         slack = SAME * radius
         total = math.fsum(own)
-        within = math.fsum(v for v, d in zip(own, away, strict=True) if d <= radius + slack)
-        closer = math.fsum(v for v, d in zip(own, away, strict=True) if d < radius - slack)
+        within = math.fsum(v for v, d in paired(own, away) if d <= radius + slack)
+        closer = math.fsum(v for v, d in paired(own, away) if d < radius - slack)
         right = any(abs(d - radius) <= slack for d in away)
         right &= quantile * total * (1 - SAME) <= within
         right &= closer <= quantile * total * (1 + SAME) if total else radius + slack >= max(away)

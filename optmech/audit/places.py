@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from optmech.audit.document import Body, Matrix, keys, listing, one_of, reals, text, whole
-from optmech.audit.numbers import Fault, inside, need
+from optmech.audit.numbers import Fault, inside, need, paired
 
 EARTH_RADIUS_KM = 6371.0088
 
@@ -109,8 +109,8 @@ def compare(name: str, stated: Matrix, a: Places, b: Places) -> None:
         need(globe or frame, "coordinates in two units, or over different bounds")
         need(len(a.points[0]) == len(b.points[0]), "coordinates of different dimensions")
         proper = [[between(name, p, q) for q in b.points] for p in a.points]
-    for i, (row, right) in enumerate(zip(stated, proper, strict=True)):
-        for j, (value, d) in enumerate(zip(map(float, row), right, strict=True)):
+    for i, (row, right) in enumerate(paired(stated, proper)):
+        for j, (value, d) in enumerate(paired(map(float, row), right)):
             share = 1e-12
             if name == "haversine":  # an arcsine near 1 loses half of the digits
                 share = 1e-9 if d < 0.9999 * math.pi * EARTH_RADIUS_KM else 1e-7
@@ -129,7 +129,7 @@ def between(name: str, p: list[float], q: list[float]) -> float:
         across = math.sqrt(max(cosines, 0.0)) * math.sin((lon - lon2) / 2)
         half = math.hypot(math.sin((lat - lat2) / 2), across)  # no square may underflow
         return 2 * EARTH_RADIUS_KM * math.asin(min(half, 1.0))
-    steps = [x - y for x, y in zip(p, q, strict=True)]
+    steps = [x - y for x, y in paired(p, q)]
     if name == "manhattan":
         return math.fsum(map(abs, steps))
     return math.hypot(*steps)

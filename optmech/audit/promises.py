@@ -8,7 +8,7 @@ from typing import cast
 
 from optmech.audit.document import Body, listing, reals, text
 from optmech.audit.inequalities import order_of
-from optmech.audit.numbers import Real, real
+from optmech.audit.numbers import Real, real, transposed
 from optmech.audit.places import NAMED, Places
 from optmech.audit.statements import Statement
 
@@ -30,7 +30,7 @@ def region_said(places: Places) -> str:
         if places.bounds is None:
             return f"{said} of {width:g} x {height:g} {places.unit}".rstrip()
         return f"{said} over {box_said(*places.bounds)}"
-    sides = list(zip(*places.points, strict=True))
+    sides = list(transposed(places.points))
     if places.globe:
         (west, east), (south, north) = ((min(side), max(side)) for side in sides)
         return f"{len(places.labels)} places within {box_said(west, south, east, north)}"

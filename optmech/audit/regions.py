@@ -16,6 +16,7 @@ from fractions import Fraction
 from optmech.audit.designs import (
     Verdict,
     check_status,
+    gap_of,
     outer_of,
     promises_of,
     proved_by_cells,
@@ -43,7 +44,18 @@ from optmech.audit.mechanisms import (
     Mechanism,
     read_mechanism,
 )
-from optmech.audit.numbers import ZERO, Fault, Interval, Real, dot, inside, need, rounded_up
+from optmech.audit.numbers import (
+    ZERO,
+    Fault,
+    Interval,
+    Real,
+    dot,
+    inside,
+    need,
+    paired,
+    rounded_up,
+    transposed,
+)
 from optmech.audit.places import between
 from optmech.audit.statements import Statement, checked
 
@@ -115,7 +127,7 @@ class Region:
         while border[ring[-1]] != ring[0] and len(ring) <= len(border):
             ring.append(border[ring[-1]])
         need(len(ring) == len(border), "the border is not one ring")
-        ends = zip(ring, ring[1:] + ring[:1], strict=True)
+        ends = paired(ring, ring[1:] + ring[:1])
         both = [(self.vertices[a], self.vertices[b]) for a, b in ends]
         steps = [(b[0] - a[0], b[1] - a[1]) for a, b in both]
         for k, step in enumerate(steps):
@@ -142,7 +154,7 @@ class Region:
         for corners in self.triangles:
             own = []
             for index in self.indices:
-                held = sorted((v, n) for v, n in zip(corners, index, strict=True) if n)
+                held = sorted((v, n) for v, n in paired(corners, index) if n)
                 if len(held) == 3:
                     known[tuple(held)] = number
                     number += 1
@@ -282,8 +294,7 @@ class Everywhere:
         low, high = self.expected()
         need(self.loss in (rounded_up(low), rounded_up(high)), "the loss is another one")
         need(self.bound <= max(self.mesh_bound(), ZERO), "the bound is not proved")
-        off = float(max(self.loss - self.bound, ZERO))
-        gap = off / float(self.loss) if off else 0.0
+        gap = gap_of(self.loss, self.bound)
         check_status(self.status, gap)
         self.lines.append(f"loss {float(self.loss):.15g}, on this mesh at least "
                           f"{float(self.bound):.15g}: a gap of {gap:.2g}")  # fmt: skip
@@ -315,7 +326,7 @@ class Everywhere:
             first, second = self.region.edges(t)
             limit = (rate * cross(first, second)) / self.region.unit
             top, bottom = limit.numerator, limit.denominator
-            for o, values in enumerate(zip(*(rows[k] for k in control), strict=True)):
+            for o, values in enumerate(transposed(rows[k] for k in control)):
                 for own, *rises in zip(values, *self.region.rises, strict=True):
                     a, b = (sum(n * (values[j] - values[i]) for n, i, j in r) for r in rises)
                     x, y = a * second[0] - b * first[0], a * second[1] - b * first[1]
@@ -331,8 +342,8 @@ class Everywhere:
             return
         shares = []
         for control, weights in self.located:
-            columns = zip(*(self.rows.rows[k] for k in control), strict=True)
-            row = [sum(w * v for w, v in zip(weights, column, strict=True)) for column in columns]
+            columns = transposed(self.rows.rows[k] for k in control)
+            row = [sum(w * v for w, v in paired(weights, column)) for column in columns]
             shares.append((row, sum(weights)))
         low = [[(v << FINER) // total for v in row] for row, total in shares]
         high = [[-((-v << FINER) // total) for v in row] for row, total in shares]
@@ -355,7 +366,7 @@ class Everywhere:
         """What proves that the mesh has no mechanism that satisfies everything."""
         with inside("multipliers"):
             bound = self.stated.lagrangian(self.joint, objective=False)
-        if not any(map(all, zip(*self.stated.allowed, strict=True))):
+        if not any(map(all, transposed(self.stated.allowed))):
             return "infeasible: no observable is allowed at all places"
         with suppress(Fault):
             return why_infeasible(self.stated, bound)
@@ -367,15 +378,15 @@ class Everywhere:
         ∇p: taken off the costs, these leave the sum of the least entries of the rows."""
         rate, unit = self.epsilon.bounds().high, self.region.unit
         # what is never reported from one place is not reported from any point
-        allowed = [all(column) for column in zip(*self.stated.allowed, strict=True)]
+        allowed = [all(column) for column in transposed(self.stated.allowed)]
         need(any(allowed), "no observable is allowed at all places")
         bound = Lagrangian([allowed for _ in range(self.region.count)])
         with inside("multipliers"):
             joint = self.stated.lagrangian(self.joint, objective)
         bound.K = joint.K
         costs = [[Fraction(v, 1 << SCALE) for v in row] for row in joint.L]
-        for (control, weights), row in zip(self.located, costs, strict=True):
-            for k, weight in zip(control, weights, strict=True):
+        for (control, weights), row in paired(self.located, costs):
+            for k, weight in paired(control, weights):
                 share = Fraction(weight, sum(weights))
                 for o, c in enumerate(row):
                     bound.add(k, o, share * c)
@@ -389,11 +400,11 @@ class Everywhere:
                     bound.add(k, o, -steep * Fraction(size, 1 << self.bits))
                     # (x, y)' · w = y w_x - x w_y
                     sides = cross((x, y), second), -cross((x, y), first)
-                    for side, rises in zip(sides, self.region.rises, strict=True):
+                    for side, rises in paired(sides, self.region.rises):
                         for n, i, j in rises[at]:
                             slopes[i] += n * side
                             slopes[j] -= n * side
-                for k, v in zip(control, slopes, strict=True):
+                for k, v in paired(control, slopes):
                     bound.add(k, o, Fraction(v, unit << self.bits))
         return bound.value()
 

@@ -34,7 +34,7 @@ from optmech.audit.inequalities import (
     negated,
 )
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mechanism, cut, entries
-from optmech.audit.numbers import ONE, ZERO, Interval, dot, inside, need
+from optmech.audit.numbers import ONE, ZERO, Interval, dot, inside, need, paired, transposed
 from optmech.audit.places import NAMED, Places, compare, read_places
 
 T = TypeVar("T")
@@ -212,8 +212,8 @@ class Statement:
 
     def least(self, limit: LossLimit) -> Fraction:
         """What any mechanism on the support loses."""
-        rows = zip(limit.loss, self.allowed, strict=True)
-        return limit.of([min(c for c, ok in zip(*row, strict=True) if ok) for row in rows])
+        rows = paired(limit.loss, self.allowed)
+        return limit.of([min(c for c, ok in transposed(row) if ok) for row in rows])
 
     def lagrangian(self, plain: object, objective: bool = True) -> Lagrangian:
         """The objective, if it counts, and all inequalities with the multipliers of the file;
@@ -264,7 +264,7 @@ class Statement:
             bound.unit = sum(weights, ZERO)
             need(bound.unit > 0, "the weights of the worst loss are zero")
             bound.add_losses(weights[: self.n], self.loss)
-            for (a, b), w in zip(self.segments, weights[self.n :], strict=True):
+            for (a, b), w in paired(self.segments, weights[self.n :]):
                 for o in range(self.m):
                     bound.add(a, o, w * self.loss[b][o] / 2)
                     bound.add(b, o, w * self.loss[a][o] / 2)
