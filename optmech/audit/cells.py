@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
-from optmech.audit.document import Body, fractions, keys, listing, together, whole
+from optmech.audit.document import Body, fields, fractions, keys, listing, together, whole
 from optmech.audit.mechanisms import MOST_ENTRIES, SCALE, Lagrangian
 from optmech.audit.numbers import LARGEST_LOG, ceiling, exp_bounds, inside, need, paired
 from optmech.audit.statements import Statement
@@ -101,7 +101,7 @@ class Cells:
     def pay(self, bound: Lagrangian) -> None:
         """What each cell pays for every observable, at least, is added to the bound."""
         costs = self.body["costs"]
-        if isinstance(costs, dict) and "radii" in costs:
+        if "radii" in fields(costs):
             need(sum(len(g) ** 2 for g in self.groups) <= MOST_ENTRIES, "cells of too many secrets")
             radii = fractions(keys(costs, "radii")["radii"], self.stated.n)
             for k, group in enumerate(self.groups):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import count
 
 from optmech.audit.document import (
     Body,
@@ -12,6 +13,7 @@ from optmech.audit.document import (
     Vector,
     distribution,
     fractions,
+    indices,
     keys,
     listing,
     matrix,
@@ -85,7 +87,7 @@ def differential_privacy(stated: Statement, c: Body) -> Inequalities:
     if "everywhere" in c:
         roads_of(c["everywhere"], stated)
         need(c["adjacency"] == "all", "some points are not adjacent")
-    keys(c, "kind epsilon adjacency delta" + " everywhere" * ("everywhere" in c))
+    keys(c, "kind epsilon adjacency delta", "everywhere")
     n, adjacency, near = stated.n, c["adjacency"], None
     if isinstance(adjacency, dict):
         keys(adjacency, "distance radius")
@@ -94,7 +96,7 @@ def differential_privacy(stated: Statement, c: Body) -> Inequalities:
         near = [[False] * n for _ in range(n)]
         need(len(listing(adjacency)) > 0, "there is no pair")
         for pair in listing(adjacency):
-            i, j = (whole(s, n) for s in listing(pair, 2))
+            i, j = indices(pair, n, 2)
             need(i != j, f"secret {i} is paired with itself")
             near[i][j] = near[j][i] = True
     yield from between_secrets(stated, c, [[ONE] * n for _ in range(n)], near)
@@ -266,37 +268,32 @@ def ball(stated: Statement, weights: Vector, c: Body) -> list[tuple[Fraction, ..
 def corners(weights: Vector, radius: Fraction, apart: Matrix) -> list[tuple[Fraction, ...]]:
     """Priors whose hull has all that mass can be moved to at a cost of at most the radius: the
     mass of every place goes to one, that of one place perhaps to two (theory, "Leakage")."""
-    n, tried = len(weights), 0
+    n, tried = len(weights), count(1)
     used = [s for s in range(n) if weights[s]]
     found: dict[tuple[Fraction, ...], None] = {}
 
-    def end(left: Fraction, masses: Vector, split: int) -> None:
-        cost, mass = apart[split], weights[split]
-        for a in (t for t in range(n) if cost[t] * mass < left):
-            for b in (t for t in range(n) if cost[t] * mass > left):
-                share, out = (left - mass * cost[a]) / (cost[b] - cost[a]), list(masses)
-                out[a] += mass - share
-                out[b] += share
-                found[tuple(out)] = None
+    def with_mass(masses: Vector, t: int, mass: Fraction) -> Vector:
+        return [v + mass if s == t else v for s, v in enumerate(masses)]
 
     def go(k: int, left: Fraction, masses: Vector, split: int | None) -> None:
-        nonlocal tried
-        tried += 1
-        need(tried < 10**6 and len(found) <= 1000, "too many priors")
+        need(next(tried) < 10**6 and len(found) <= 1000, "too many priors")
         if k < len(used):
             s = used[k]
             for t in range(n):
                 cost = weights[s] * apart[s][t]
                 if cost <= left:
-                    out = list(masses)
-                    out[t] += weights[s]
-                    go(k + 1, left - cost, out, split)
+                    go(k + 1, left - cost, with_mass(masses, t, weights[s]), split)
             if split is None:
                 go(k + 1, left, masses, s)
         elif split is None:
             found[tuple(masses)] = None
         else:
-            end(left, masses, split)
+            each, mass = apart[split], weights[split]
+            for a in (t for t in range(n) if each[t] * mass < left):
+                for b in (t for t in range(n) if each[t] * mass > left):
+                    share = (left - mass * each[a]) / (each[b] - each[a])
+                    ends = with_mass(with_mass(masses, a, mass - share), b, share)
+                    found[tuple(ends)] = None
 
     go(0, radius, [ZERO] * n, None)
     return list(found)
@@ -368,7 +365,7 @@ def fixed_rows(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind source bits secrets rows")
     bits, source = whole(c["bits"], 1075), text(c["source"], "the source")
     need(not source or re.fullmatch("sha256:[0-9a-f]{64}", source) is not None, "no digest")
-    secrets = [whole(s, stated.n) for s in listing(c["secrets"])]
+    secrets = indices(c["secrets"], stated.n)
     need(bool(secrets) and sorted(set(secrets)) == secrets, "secrets are out of order")
     rows = read_mechanism({"bits": bits, "rows": c["rows"]}, len(secrets), stated.m).rows
     stated.say(f"rows of the file {source or '(not named)'}, which is not looked at")
@@ -377,8 +374,7 @@ def fixed_rows(stated: Statement, c: Body) -> Inequalities:
 
 def support(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind mask")
-    rows = listing(c["mask"], stated.n)
-    mask = [[whole(v, 2) > 0 for v in listing(row, stated.m)] for row in rows]
+    mask = [[v > 0 for v in indices(row, 2, stated.m)] for row in listing(c["mask"], stated.n)]
     need(all(map(any, mask)), "a secret may report nothing")
     yield Support(mask)
 

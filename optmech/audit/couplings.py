@@ -16,6 +16,7 @@ from optmech.audit.document import (
     Body,
     Matrix,
     fractions,
+    indices,
     integer,
     keys,
     listing,
@@ -28,7 +29,7 @@ from optmech.audit.mechanisms import MOST_ENTRIES
 from optmech.audit.numbers import (
     ONE,
     ZERO,
-    Fault,
+    Interval,
     Real,
     at_most,
     dot,
@@ -166,7 +167,7 @@ class Family:
         """Points too full for shorter moves, and multipliers z[t][t'][y] times 2^shift."""
         self.crowded: list[list[int]] = []
         for points in listing(body["crowded"], self.count if self.bottleneck else 0):
-            found = [whole(x, self.n) for x in listing(points)]
+            found = indices(points, self.n)
             need(len(set(found)) == len(found), "a point occurs twice in a set")
             self.crowded.append(found)
         size, self.shift = self.count, 0
@@ -230,7 +231,7 @@ class Family:
             return dot(weights, [plan.dual() for plan in self.plans])
         factor, z = ZERO, [[[0] * self.m for _ in part] for part in self.z]
         if self.epsilon.bounds(128).low <= MOST_EPSILON:
-            factor, z = raised(self.epsilon.exp(ONE, 4096)), self.z
+            factor, z = raised(self.epsilon.enclosed(ONE, 4096)), self.z
         most = sum(max(row) for part in z for row in part)
         total = -raised(self.delta.bounds(2048)) * Fraction(most, 1 << self.shift)
         # in whole numbers of one unit: fractions are slow
@@ -265,9 +266,7 @@ class Family:
         self.lines.append(f"gap {float(gap):.2g}: {status}")
 
 
-def raised(known: tuple[Fraction, Fraction | None]) -> Fraction:
+def raised(known: Interval) -> Fraction:
     """The number where it is rational, else the next multiple of 2^-256 above it."""
     low, high = known
-    if high is None:
-        raise Fault("e^ε is too large")
     return high if low == high else Fraction(math.floor(high * 2**256) + 1, 2**256)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from optmech.audit.cells import Cells, Growth
-from optmech.audit.document import Body, Matrix, keys, listing, text, whole
+from optmech.audit.document import Body, Matrix, fields, keys, listing, text, whole
 from optmech.audit.inequalities import Bias, Distortion, Fixed, LossLimit, Ratios, blind
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
 from optmech.audit.networks import outside
@@ -22,9 +22,7 @@ Verdict = tuple[list[str], str]  # what was verified, and what the file says tha
 
 def promises_of(body: Body) -> list[Body]:
     """The constraints of the problem, as objects."""
-    problem = body["problem"] if isinstance(body["problem"], dict) else {}
-    stated = listing(problem.get("constraints"))
-    return [c if isinstance(c, dict) else {} for c in stated]
+    return list(map(fields, listing(fields(body["problem"]).get("constraints"))))
 
 
 def judge_design(body: Body) -> Verdict:
@@ -59,7 +57,7 @@ WITNESS = {"plans", "costs"}  # entries that prove the numbers of cells; older f
 
 def outer_of(plain: object) -> Body:
     """The proof of a bound by cells, with or without what proves their numbers."""
-    more = " ".join(WITNESS) if isinstance(plain, dict) and WITNESS & plain.keys() else ""
+    more = " ".join(WITNESS) if WITNESS & fields(plain).keys() else ""
     return keys(plain, f"cells multipliers {more}")
 
 
@@ -119,7 +117,7 @@ def check_approximations(
 ) -> Iterator[str]:
     """The ε of constraints with thresholds, measured again over all pairs of secrets."""
     parts = [(k, v) for k, v in stated.parts if isinstance(v, Ratios) and v.unthresholded]
-    bodies = [claim for claim in claims if isinstance(claim, dict)]
+    bodies = list(map(fields, claims))
     places = [claim["constraint"] for claim in bodies]
     need(places == [k for k, _ in parts], "approximations are missing")
     for claim, (k, part) in paired(bodies, parts):

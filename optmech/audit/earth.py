@@ -13,11 +13,10 @@ import stat
 import struct
 from fractions import Fraction
 from itertools import pairwise
-from typing import cast
 
 from optmech.audit.cbor import array, cbor
 from optmech.audit.designs import Verdict
-from optmech.audit.document import Body, keys, listing, text, whole
+from optmech.audit.document import Body, fields, keys, listing, text, whole
 from optmech.audit.numbers import Fault, Real, need, paired, real
 from optmech.audit.packed import TIMES, content_of, opened
 from optmech.audit.places import EARTH_RADIUS_KM
@@ -90,7 +89,7 @@ def check_earth_words(
     head: Body, bands: int, words: str, heights: list[float], rows: bytes
 ) -> None:
     law = struct.pack(f"<{len(heights)}d", *heights) + rows
-    stated = cast("list[Body]", listing(head["constraints"]))
+    stated = list(map(fields, listing(head["constraints"])))
     own = {
         "kind": "earth",
         "outside": "refuse",

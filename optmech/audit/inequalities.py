@@ -189,10 +189,8 @@ class Divergences:
         order = order_of(self.kind)
         if order is None:
             return limit.bounds()
-        low, high = limit.exp(abs(order - 1), 512)
-        need(high is not None, "a limit is too large")
-        top = high or low
-        return Interval(low - 1, top - 1) if order > 1 else Interval(1 - 1 / low, 1 - 1 / top)
+        low, high = limit.enclosed(abs(order - 1), 512)
+        return Interval(low - 1, high - 1) if order > 1 else Interval(1 - 1 / low, 1 - 1 / high)
 
     def check(self, p: Mechanism) -> str:
         for index, (pair, limit) in enumerate(paired(self.pairs, self.limits)):
@@ -417,8 +415,7 @@ class Bias:
         """a_s (reported - meant), and -a_s most; b_s (meant - reported), and -b_s most."""
         for row, s, value in entries(plain, 2, bound.n):
             y = cut(value)
-            for o, v in enumerate(self.reported):
-                bound.add(s, o, (v - self.meant[s]) * (y if row == 0 else -y))
+            bound.add_row(s, -y if row else y, [v - self.meant[s] for v in self.reported])
             bound.K -= y * self.most.high
 
 

@@ -35,23 +35,24 @@ class NoiseLoss(NamedTuple):
             f"{float(self.values[-1]):.9g} + {float(a):.9g} j + {float(b):.9g} j²"
             for a, b in (self.least or (ZERO, ZERO), (self.slope, self.curvature))
         ]
-        return f"a function, beyond {len(self.values) - 1} between {' and '.join(ends)}"
+        return f"a function, beyond {self.last} between {' and '.join(ends)}"
 
     @property
     def own_words(self) -> str:
         return "seconds" + ", that the loss is this function" * (self.least is not None)
 
+    @property
+    def last(self) -> int:
+        return len(self.values) - 1
+
     def at(self, k: int) -> Fraction:
-        j = abs(k) - len(self.values) + 1
-        return self.values[abs(k)] if j <= 0 else self.values[-1] + self.far(j)
+        j = abs(k) - self.last
+        return self.values[abs(k)] if j <= 0 else self.polynomial(j)[0]
 
-    def far(self, j: int) -> Fraction:
-        return self.slope * j + self.curvature * j * j
-
-    def polynomial(self, start: int) -> tuple[Fraction, Fraction, Fraction]:
-        """(a, b, g): c(start + j) = a + b j + g j² for j >= 0, from c at three places beyond m."""
-        x, y, z = (self.at(start + j) for j in range(3))
-        return x, (4 * y - 3 * x - z) / 2, (z - 2 * y + x) / 2
+    def polynomial(self, j: Fraction | int) -> tuple[Fraction, Fraction, Fraction]:
+        """(a, b, g): c(m + j + t) = a + b t + g t²."""
+        rise = self.slope + self.curvature * j
+        return self.values[-1] + rise * j, rise + self.curvature * j, self.curvature
 
 
 def read_noise_loss(plain: object) -> NoiseLoss:

@@ -170,6 +170,10 @@ class Lagrangian:
     def add(self, s: int, o: int, value: Fraction) -> None:
         self.L[s][o] += (value.numerator << SCALE) // value.denominator
 
+    def add_row(self, s: int, weight: Fraction, costs: Vector) -> None:
+        for o, c in enumerate(costs):
+            self.add(s, o, weight * c)
+
     def add_pair(self, pair: Pair, o: int, first: Fraction, second: Fraction) -> None:
         """first · a_s + second · b_s."""
         for side, weight in ((pair.a, first), (pair.b, second)):
@@ -188,8 +192,7 @@ class Lagrangian:
     def add_losses(self, weights: Vector, loss: Matrix) -> None:
         """ω_s c(s,o)."""
         for s, (weight, row) in enumerate(paired(weights, loss)):
-            for o, c in enumerate(row):
-                self.add(s, o, weight * c)
+            self.add_row(s, weight, row)
 
     def add_attack(self, weight: Fraction, given: Entries, w: Matrix) -> None:
         """-ν Σ_t α(t|o) w[t,s], the attack α(·|o) divided by its sum; any attack will do."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from optmech.audit.document import Body, Matrix, keys, listing, reals, text, whole
+from optmech.audit.document import Body, Matrix, indices, keys, listing, reals, text
 from optmech.audit.inequalities import Ratios, Row
 from optmech.audit.numbers import ZERO, Interval, Real, need, paired
 from optmech.audit.places import label
@@ -31,8 +31,7 @@ class Roads:
     vertices, or the whole of a line."""
 
     def __init__(self, plain: object, stated: Statement) -> None:
-        optional = [k for k in ("labels", "lengths") if isinstance(plain, dict) and k in plain]
-        body = keys(plain, " ".join(["vertices ways unit coordinates", *optional]))
+        body = keys(plain, "vertices ways unit coordinates", "labels lengths")
         secrets = stated.secrets
         given = [reals(v) for v in listing(body["vertices"], stated.n)]
         need(given == secrets.points and secrets.bounds is None, "the secrets are not the vertices")
@@ -44,7 +43,7 @@ class Roads:
         fits = "km" in units and "" not in units if globe else "" in units or units[0] == units[1]
         need(globe is secrets.globe and fits, "the network is in another unit than the secrets")
         self.line = len(given[0]) == 1
-        roads = [[whole(k, stated.n) for k in listing(road)] for road in listing(body["ways"])]
+        roads = [indices(road, stated.n) for road in listing(body["ways"])]
         pairs = [pair for road in roads for pair in pairwise(road)]
         if self.line:
             need(roads == [list(range(stated.n))] and "lengths" not in body, "no line")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate, pairwise, repeat
@@ -16,7 +16,6 @@ from optmech.audit.losses import read_noise_loss, wholes
 from optmech.audit.numbers import (
     ONE,
     ZERO,
-    Fault,
     Interval,
     Real,
     ceiling,
@@ -40,6 +39,7 @@ class Noise:
     entries = "digest format epsilon delta sensitivity loss law multipliers claims seconds"
     others = "releases"
     alike = ""
+    dimensions = 1
 
     def __init__(self, body: Body) -> None:
         keys(body, self.entries, self.others)
@@ -98,12 +98,12 @@ class Noise:
         self.below = self.loss.below
 
     def check(self) -> Verdict:
-        power = self.each.exp(ONE, 192)
-        worst = self.spent(power[0])
+        low, high = self.each.enclosed(ONE, 192)
+        worst = self.spent(low)
         need(worst <= self.delta.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
         together = f" of {self.releases} releases together" if self.releases > 1 else ""
         return self.verdict(
-            self.lower_bound(power[1]),
+            self.lower_bound(high),
             f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}){together} at every shift up to "
             f"{self.span}: δ is {float(worst):.9g}",
         )
@@ -141,12 +141,23 @@ class Noise:
 
     @cache  # noqa: B019
     def z(self, k: int) -> Fraction:
-        block, c = divmod(k - self.n - 1, self.period or 1)
-        if k <= self.n:
-            return Fraction(self.window[k], 1 << self.bits)
+        return Fraction(self.window[k], 1 << self.bits) if k <= self.n else self.tail(k)
+
+    def tail(self, k: int) -> Fraction:
+        """z beyond the window."""
         if not self.period:
             return ZERO
-        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.ratio) * self.ratio**block
+        block, c = divmod(k - self.n - 1, self.period)
+        share = (1 - self.ratio) ** self.dimensions * self.ratio**block
+        return Fraction(self.tails[c], 1 << self.bits) * share
+
+    def beyond(self, polynomial: Sequence[Fraction | int]) -> Fraction:
+        """What a tail of mass one has on average of a polynomial in how far beyond its start."""
+        r = self.ratio
+        sums = (1 / (1 - r), r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3,
+                r * (1 + 4 * r + r * r) / (1 - r) ** 4)  # fmt: skip
+        found = [v * self.period**i * sums[i] for i, v in enumerate(polynomial)]
+        return (1 - r) ** self.dimensions * sum(found, ZERO)
 
     def excess(self, s: int, power: Fraction) -> Fraction:
         """Σ_i max(0, z(i) - power z(i + s)): term by term where one of the two places is in the
@@ -168,28 +179,25 @@ class Noise:
         return terms(range(-n - s, n + 1)) + outer / (1 - self.ratio)
 
     def expected(self) -> Fraction:
-        """Σ c(k) z(k), with Σ r^j (1 - r) (1, j, j²) = (1, r/(1 - r), r (1 + r)/(1 - r)²)."""
+        """Σ c(k) z(k)."""
         total = sum((self.loss.at(k) * v for k, v in enumerate(self.window)), ZERO)
         total = 2 * total - self.loss.at(0) * self.window[0]
-        r, p = self.ratio, self.period
-        need(not p or self.n >= len(self.loss.values) - 1, "the window is too short for the loss")
-        for c, mass in enumerate(self.tails):
-            x, y, w = self.loss.polynomial(self.n + 1 + c)
-            second = r * (1 + r) / (1 - r) ** 2
-            total += 2 * mass * (x + y * p * r / (1 - r) + w * p * p * second)
+        start = self.n - self.loss.last
+        need(not self.period or start >= 0, "the window is too short for the loss")
+        for c, mass in enumerate(self.tails, 1):
+            total += 2 * mass * self.beyond(self.loss.polynomial(start + c))
         return total / (1 << self.bits)
 
-    def lower_bound(self, power: Fraction | None) -> Fraction:
+    def lower_bound(self, power: Fraction) -> Fraction:
         """min C(k) - 2 δ Σ λ for the multipliers in the file; 0 without any."""
         if self.multipliers is None:
             return ZERO
         digits, shifts = members(self.multipliers, "bits shifts")
         unit, rows = 1 << whole(digits, 4097), list(map(self.read_row, listing(shifts)))
-        if power is None or not len({s for s, *_ in rows}) == len(rows) > 0:
-            raise Fault("no multipliers")
+        need(len({s for s, *_ in rows}) == len(rows) > 0, "no multipliers")
         n = rows[0][1]
         need(all(row[1] == n for row in rows), "windows differ")
-        last = max(n + max(s for s, *_ in rows), len(self.below.values) - 1)
+        last = max(n + max(s for s, *_ in rows), self.below.last)
         a, b = power.as_integer_ratio()
         # beyond the last place C is a polynomial, known from three
         costs = [self.below.at(k) * unit * b for k in range(last + 4)]
@@ -281,15 +289,12 @@ class PowerNoise(Noise):
         promise = f"{words} at every shift up to {self.span}"
         return self.verdict(self.scaled(self.tangent_bound(high)), promise)
 
-    def limit(self, order: Fraction, rate: Real) -> tuple[Fraction, Fraction]:
+    def limit(self, order: Fraction, rate: Real) -> Interval:
         """Bounds of e^((α-1)ε), or ε of order one."""
         if order == 1:
             return rate.bounds(LOG)
         # with fewer digits than its logarithm has, e^((α-1)ε) would have no upper end
-        low, high = rate.exp(order - 1, max(192, math.ceil(float(order - 1) * rate.nearest)))
-        if high is None:
-            raise Fault("ε is too large")
-        return low, high
+        return rate.enclosed(order - 1, max(192, math.ceil(float(order - 1) * rate.nearest)))
 
     def at_every_order(self, worst: list[Fraction], rho: Fraction) -> None:
         """(α - 1) D_α is convex in α and at most straight between the orders looked at; it is to be
@@ -356,7 +361,7 @@ class PowerNoise(Noise):
         need(not others, "windows differ")
         need(size % 2 == 1 and size * len(parts) <= 400_000, "a bad window")
         n = size // 2
-        last = max(n + max(shifts), len(self.below.values) - 1) + 1
+        last = max(n + max(shifts), self.below.last) + 1
         # twice C(k) but for the loss, over 2^600: beyond the last place all stays the same
         found, digits = [0] * (last + 1), 0
         for s, k, part in zip(shifts, bounds, parts, strict=True):

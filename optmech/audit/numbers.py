@@ -142,6 +142,13 @@ class Real:
         first = exp_bounds(low, bits)
         return first.low, (first if low == high else exp_bounds(high, bits)).high
 
+    def enclosed(self, d: Fraction, bits: int) -> Interval:
+        """Bounds of e^{this · d}, where there are two."""
+        low, high = self.exp(d, bits)
+        if high is None:
+            raise Fault("ε is too large")
+        return Interval(low, high)
+
     def above(self, d: Fraction) -> Fraction | None:
         """A number >= e^{this · d}; none where it is too large for a multiplier."""
         _, high = self.exp(d, 128)

@@ -13,13 +13,13 @@ import math
 import os
 import re
 from fractions import Fraction
-from typing import cast
 
 from optmech.audit.cbor import Cbor, Typed, array, cbor, depth
 from optmech.audit.designs import Verdict, promises_of
 from optmech.audit.document import (
     FORMAT,
     Body,
+    fields,
     indices,
     keys,
     listing,
@@ -160,7 +160,7 @@ def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
     """Judge a mechanism on places, or on a line or roads, whose vertices are the places of the
     statement."""
     lines: list[str] = []
-    stated, problem = Statement(body["problem"], lines), cast("Body", body["problem"])
+    stated, problem = Statement(body["problem"], lines), fields(body["problem"])
     mesh = None
     if "mesh" in head:
         head, mesh = written_roads(head, stated)
@@ -197,7 +197,7 @@ def written_roads(head: Body, stated: Statement) -> tuple[Body, Body]:
     too."""
     if stated.roads is None:
         raise Fault("is of another kind of design")
-    plain, roads = cast("Body", stated.roads[0]), stated.roads[1]
+    plain, roads = fields(stated.roads[0]), stated.roads[1]
     ends = [k for a, b, _ in roads.steps for k in (a, b)]
     vertices = [reals(v) for v in listing(plain["vertices"])]
     own = {
@@ -230,9 +230,8 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
     """The gradients of the packed numbers on the design's mesh, what they are at the places, the
     loss, and how far positions are moved (docs/packed.md, "Mechanisms for every point")."""
     design = Everywhere(body)
-    region, problem = design.region, cast("Body", body["problem"])
-    promises = [c for c in listing(problem["constraints"]) if isinstance(c, dict)]
-    stated = cast("Body", next(c for c in promises if "everywhere" in c)["everywhere"])
+    region, problem = design.region, fields(body["problem"])
+    stated = fields(next(c for c in promises_of(body) if "everywhere" in c)["everywhere"])
     vertices = [reals(p, 2) for p in listing(stated["vertices"])]
     control = [k for part in region.control for k in part]
     triangles = Typed((k for corners in region.triangles for k in corners), 70)
@@ -306,7 +305,7 @@ def same_reports(head: Body, problem: Body, stated: Statement) -> None:
 
 def written_places(plain: object, places: Places) -> Body:
     """Places as a packed file has them, from those of a design."""
-    stated = cast("Body", plain)
+    stated = fields(plain)
     need(len(places.labels) <= MOST_PLACES, "too many places")
     if "grid" in stated:
         rows, columns = listing(stated["grid"], 2)
@@ -343,8 +342,7 @@ def same_words(
     """Every sentence, as it follows from the design, the packed numbers and what is done outside;
     ``masses`` are those of secrets and columns together."""
     constraints = list[Body]()
-    for c in listing(problem["constraints"]):
-        body = cast("Body", c)
+    for body in map(fields, listing(problem["constraints"])):
         kind, per = text(body["kind"], "the kind"), ""
         if isinstance(body.get("distance"), dict | str):
             per = per_said(body["distance"], stated)

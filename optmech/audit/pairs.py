@@ -42,6 +42,7 @@ class PlanarNoise(Noise):
     numbers = "pairs of whole numbers"
     entries = f"{Noise.entries} norm"
     others = ""
+    dimensions = 2
 
     def read_law(self, body: Body) -> None:
         self.sensitivity = whole(body["sensitivity"], 41)
@@ -64,7 +65,7 @@ class PlanarNoise(Noise):
         self.core = dict(paired(quarter, core))
         total = sum((Fraction(v * self.images(k)) for k, v in self.core.items()), ZERO)
         for c, v in enumerate(self.tails, 1):
-            total += self.sides * v * ((self.n + c) * (1 - self.ratio) + self.period * self.ratio)
+            total += self.sides * v * self.beyond((self.n + c, 1))
         need(total == 1 << self.bits, "the probabilities do not sum to one")
         d = self.sensitivity
         self.shifts = [
@@ -78,9 +79,8 @@ class PlanarNoise(Noise):
 
     def quarter(self, n: int) -> list[Place]:
         """x >= y >= 0 of radius up to n."""
-        if self.norm == "l1":
-            return [(x, y) for x in range(n + 1) for y in range(min(x, n - x) + 1)]
-        return [(x, y) for x in range(n + 1) for y in range(x + 1)]
+        every = ((x, y) for x in range(n + 1) for y in range(x + 1))
+        return [k for k in every if self.radius(*k) <= n]
 
     @staticmethod
     def folded(x: int, y: int) -> Place:
@@ -92,13 +92,6 @@ class PlanarNoise(Noise):
 
     def radius(self, x: int, y: int) -> int:
         return abs(x) + abs(y) if self.norm == "l1" else max(abs(x), abs(y))
-
-    def shell(self, m: int) -> Fraction:
-        """z at radius m > n."""
-        if not self.period:
-            return ZERO
-        block, c = divmod(m - self.n - 1, self.period)
-        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.ratio) ** 2 * self.ratio**block
 
     def cost(self, k: Place, up: bool) -> Fraction:
         """c(k), of roots a bound."""
@@ -112,7 +105,7 @@ class PlanarNoise(Noise):
         if self.kind == "square":
             return Fraction(square)
         if self.kind == "threshold":
-            return Fraction(square > (len(self.loss.values) - 2) ** 2)
+            return Fraction(square > (self.loss.last - 1) ** 2)
         low = math.isqrt(square << 160)
         return Fraction(low + (up and low * low != square << 160), 1 << 80)
 
@@ -121,10 +114,10 @@ class PlanarNoise(Noise):
         n, d = self.n, self.sensitivity
         for m in range(n + 1, n + self.period + 1):
             for t in range(1, d + 1):
-                pair = self.shell(m), self.shell(m + t)
+                pair = self.tail(m), self.tail(m + t)
                 need(max(pair) <= power * min(pair), "the tails do not keep ε")
         found = {k: Fraction(v, 1 << self.bits) for k, v in self.core.items()}
-        found |= {k: self.shell(self.radius(*k)) for k in self.quarter(n + d) if k not in found}
+        found |= {k: self.tail(self.radius(*k)) for k in self.quarter(n + d) if k not in found}
         unit = math.lcm(*(v.denominator for v in found.values()))
         a, b = power.numerator, power.denominator
         near = {k: int(v * unit) * b for k, v in found.items()}
@@ -144,9 +137,7 @@ class PlanarNoise(Noise):
     def expected(self) -> Fraction:
         """At least Σ c(k) z(k): beyond the window every place costs as much as the norm can be."""
         total = sum((self.cost(k, True) * self.images(k) * v for k, v in self.core.items()), ZERO)
-        r, p, last = self.ratio, self.period, len(self.loss.values) - 1
-        sums = (1 / (1 - r), r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3,
-                r * (1 + 4 * r + r * r) / (1 - r) ** 4)  # fmt: skip
+        last = self.loss.last
         for c, v in enumerate(self.tails, 1):
             start = self.n + c
             half = (self.norm, self.measured) == ("l1", "linf")
@@ -154,20 +145,15 @@ class PlanarNoise(Noise):
             grown = ONE
             if self.norm != "l1":
                 grown = {"l1": Fraction(2), "l2": Fraction(3, 2), "linf": ONE}[self.measured]
-            at = grown * start - last
-            x = self.loss.values[-1] + self.loss.slope * at + self.loss.curvature * at * at
-            y = grown * (self.loss.slope + 2 * self.loss.curvature * at)
-            w = grown * grown * self.loss.curvature
-            powers = (x * start, x + y * start, y + w * start, w)
-            found = sum((q * p**i * s for i, (q, s) in enumerate(paired(powers, sums))), ZERO)
-            total += self.sides * v * (1 - r) ** 2 * found
+            x, rise, bend = self.loss.polynomial(grown * start - last)
+            y, w = grown * rise, grown * grown * bend
+            total += self.sides * v * self.beyond((x * start, x + y * start, y + w * start, w))
         return total / (1 << self.bits)
 
-    def lower_bound(self, power: Fraction | None) -> Fraction:
+    def lower_bound(self, power: Fraction) -> Fraction:
         """min C - δ Σ λ, C the mean over images of k of c(k) + Σ_v y_v(k) - e^ε y_v(k - v)."""
         if self.multipliers is None:
             return ZERO
-        assert power is not None
         bits, width, rows = members(self.multipliers, "bits width shifts")
         unit, n = 1 << whole(bits, 4097), whole(width, 301)
         parts = [members(part, "shift values limit") for part in listing(rows)]
@@ -203,7 +189,7 @@ class PlanarNoise(Noise):
             return self.rooted(m * m if self.norm != "l1" else (m * m + 1) // 2, False)
         start = (m + 1) // 2 if (self.norm, self.measured) == ("l1", "linf") else m
         values = self.loss.values
-        return self.loss.below.at(start) if start >= len(values) - 1 else min(values[start:])
+        return self.loss.below.at(start) if start >= self.loss.last else min(values[start:])
 
 
 HALF = Fraction(1, 2)
@@ -315,10 +301,10 @@ class RealNoise(CellNoise):
     entries = f"{Noise.entries} cells"
     others = "releases grid"
 
-    def lower_bound(self, power: Fraction | None) -> Fraction:
+    def lower_bound(self, power: Fraction) -> Fraction:
         found = self.scaled(super().lower_bound(power))
         claimed = Fraction(real(self.claims["lower_bound"], 0))
-        if claimed > found and self.degree and power is not None:
+        if claimed > found and self.degree:
             unit = self.width**self.degree
             if not self.delta.zero:
                 return max(found, unit * self.centre(power))

@@ -6,7 +6,17 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from optmech.audit.document import Body, Matrix, keys, listing, one_of, reals, text, whole
+from optmech.audit.document import (
+    Body,
+    Matrix,
+    fields,
+    indices,
+    keys,
+    listing,
+    one_of,
+    reals,
+    text,
+)
 from optmech.audit.numbers import Fault, inside, need, paired
 
 EARTH_RADIUS_KM = 6371.0088
@@ -26,8 +36,7 @@ class Places(NamedTuple):
 def read_places(body: Body, name: str, count: int) -> Places:
     plain = body[name]
     with inside(name):
-        grid = isinstance(plain, dict) and "grid" in plain
-        out = read_grid(plain, count) if grid else read_labelled(plain)
+        out = read_grid(plain, count) if "grid" in fields(plain) else read_labelled(plain)
         need(0 < len(out.labels) == count, "labels are missing, or too many")
         need(len(set(out.labels)) == count, "labels are not distinct")
         return out
@@ -37,7 +46,7 @@ def read_grid(plain: object, count: int) -> Places:
     """Centres of cells; over a box of degrees these must be the cells that the box has."""
     body = keys(plain, "grid cell origin unit bounds")
     unit = text(body["unit"], "the unit")
-    rows, columns = (whole(v, 10**7 + 1) for v in listing(body["grid"], 2))
+    rows, columns = indices(body["grid"], 10**7 + 1, 2)
     need(0 < rows * columns == count, "the size of the grid is another one")
     (width, height), (x, y) = reals(body["cell"], 2), reals(body["origin"], 2)
     need(width > 0 and height > 0, "a cell has no size")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import cast
 
-from optmech.audit.document import Body, listing, reals, text
+from optmech.audit.document import Body, fields, listing, reals, text
 from optmech.audit.inequalities import order_of
 from optmech.audit.numbers import Real, real, transposed
 from optmech.audit.places import NAMED, Places
@@ -99,11 +98,11 @@ def objective_said(goal: object) -> str:
 
 def metric_said(c: Body, stated: Statement) -> str:
     words = f"ε = {amount(c['epsilon'])} per {per_said(c['distance'], stated)}"
-    mesh = c.get("everywhere")
-    if isinstance(mesh, dict) and "ways" in mesh:
+    mesh = fields(c.get("everywhere"))
+    if "ways" in mesh:
         unit = "km" if mesh["coordinates"] == "lonlat" else mesh["unit"] or "unit of length"
         return f"ε = {amount(c['epsilon'])} per {unit}, at every point of {roads_said(mesh)}"
-    if isinstance(mesh, dict):
+    if mesh:
         degree = mesh.get("degree", 1)
         corners, triangles = (len(listing(mesh[name])) for name in ("vertices", "triangles"))
         curved = f", by polynomials of degree {degree}" if degree != 1 else ""
@@ -128,8 +127,8 @@ def roads_said(mesh: Body) -> str:
 
 def differential_said(c: Body, _: Statement) -> str:
     adjacency, pairs = c["adjacency"], "all pairs"
-    if isinstance(c.get("everywhere"), dict):
-        pairs = f"all points of {roads_said(cast('Body', c['everywhere']))}"
+    if mesh := fields(c.get("everywhere")):
+        pairs = f"all points of {roads_said(mesh)}"
     elif isinstance(adjacency, dict):
         pairs = f"pairs up to {real(adjacency['radius']):g} apart"
     elif adjacency != "all":

@@ -25,9 +25,12 @@ from optmech.audit.designs import (
 )
 from optmech.audit.document import (
     Body,
+    fields,
     fractions,
+    indices,
     keys,
     listing,
+    members,
     one_of,
     reals,
     text,
@@ -68,8 +71,7 @@ class Region:
     """Triangles, proved to tile a convex region edge to edge."""
 
     def __init__(self, plain: object, places: list[list[float]]) -> None:
-        curved = isinstance(plain, dict) and "degree" in plain
-        body = keys(plain, "vertices triangles unit coordinates" + " degree" * curved)
+        body = keys(plain, "vertices triangles unit coordinates", "degree")
         self.degree = whole(body.get("degree", 1), 7)
         need(self.degree > 0, "the degree is none")
         self.measure = text(body["unit"], "the unit")
@@ -80,10 +82,7 @@ class Region:
         self.unit = max(Fraction(v).denominator for v in floats)
         self.vertices = [self.scaled(p) for p in given]
         self.places = [self.turned(self.scaled(p)) for p in places]
-        self.triangles = []
-        for row in listing(body["triangles"]):
-            a, b, c = (whole(k, len(given)) for k in listing(row, 3))
-            self.triangles.append((a, b, c))
+        self.triangles = [indices(row, len(given), 3) for row in listing(body["triangles"])]
         self.stretch: list[tuple[int, int]] = []
         self.check_tiling()
         if self.globe:
@@ -267,18 +266,19 @@ class Everywhere:
     def read_vectors(self, plain: object) -> None:
         """Two numbers for each control point, of the reports of every triangle that have some."""
         numbers = 2 * len(self.region.indices)
-        given = dict(plain) if isinstance(plain, dict) else {}
+        given = dict(fields(plain))
         stated = listing(given.pop("gradient", None))
         none = {"bits": 0, "vectors": [[[], []] for _ in self.region.triangles]}
         need(len(stated) < 2, "there is not one promise at every point")
-        self.joint, body = given, keys(stated[0] if stated else none, "bits vectors")
-        self.bits = whole(body["bits"], 2000)
+        self.joint, (bits, vectors) = given, members(stated[0] if stated else none, "bits vectors")
+        self.bits = whole(bits, 2000)
         self.vectors: list[dict[int, list[int]]] = []
-        for part in listing(body["vectors"], len(self.region.triangles)):
+        for part in listing(vectors, len(self.region.triangles)):
             own: dict[int, list[int]] = {}
-            for o, vector in together(*listing(part, 2)):
-                need(whole(o, self.stated.m) > max(own, default=-1), "reports are out of order")
-                own[whole(o, self.stated.m)] = [signed(v) for v in listing(vector, numbers)]
+            for place, vector in together(*listing(part, 2)):
+                o = whole(place, self.stated.m)
+                need(o > max(own, default=-1), "reports are out of order")
+                own[o] = [signed(v) for v in listing(vector, numbers)]
             self.vectors.append(own)
 
     def check(self) -> Verdict:
@@ -387,9 +387,7 @@ class Everywhere:
         costs = [[Fraction(v, 1 << SCALE) for v in row] for row in joint.L]
         for (control, weights), row in paired(self.located, costs):
             for k, weight in paired(control, weights):
-                share = Fraction(weight, sum(weights))
-                for o, c in enumerate(row):
-                    bound.add(k, o, share * c)
+                bound.add_row(k, Fraction(weight, sum(weights)), row)
         for t, control in enumerate(self.region.control):
             first, second = self.region.edges(t)
             steep = rate * cross(first, second) / unit**2

@@ -7,7 +7,7 @@ import sys
 
 from optmech.audit.couplings import Family
 from optmech.audit.designs import Verdict, judge_design, promises_of
-from optmech.audit.document import FAMILY, NOISE, read
+from optmech.audit.document import FAMILY, NOISE, fields, read
 from optmech.audit.earth import EARTH, begins_with, judge_earth
 from optmech.audit.noise import Noise, PowerNoise
 from optmech.audit.numbers import Fault
@@ -42,8 +42,8 @@ def judge(path: str, design: str | None = None) -> Verdict:
             return (PowerNoise if powers else Noise)(body).check()
         if body["format"] == FAMILY:
             return Family(body).check()
-        meshes = [c["everywhere"] for c in promises_of(body) if "everywhere" in c]
-        region = any(isinstance(mesh, dict) and "triangles" in mesh for mesh in meshes)
+        meshes = [fields(c.get("everywhere")) for c in promises_of(body)]
+        region = any("triangles" in mesh for mesh in meshes)
         return Everywhere(body).check() if region else judge_design(body)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise Fault(f"is not a well-formed design: {error!a}") from error
