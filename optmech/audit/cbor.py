@@ -10,6 +10,8 @@ from typing import ClassVar
 from optmech.audit.document import text
 from optmech.audit.numbers import Fault, need
 
+CONSTANTS, FLOATS = (False, True, None), {25: ">e", 26: ">f", 27: ">d"}  # from 20 on
+
 
 class Typed(list[float]):
     """Numbers as the bytes of an array, under a tag of RFC 8746."""
@@ -50,11 +52,11 @@ class Cbor:
         first = self.take(1)[0]
         major, count = first >> 5, first & 31
         if major == 7:
-            if count in (20, 21, 22):
-                return {20: False, 21: True, 22: None}[count]
-            need(25 <= count <= 27, "an unknown simple value")
-            size, code = {25: (2, ">e"), 26: (4, ">f"), 27: (8, ">d")}[count]
-            value = float(struct.unpack(code, self.take(size))[0])
+            if 20 <= count <= 22:
+                return CONSTANTS[count - 20]
+            need(count in FLOATS, "an unknown simple value")
+            code = FLOATS[count]
+            value = float(struct.unpack(code, self.take(struct.calcsize(code)))[0])
             need(math.isfinite(value), "a number that is not finite")
             return value
         if count >= 24:
@@ -84,17 +86,17 @@ class Cbor:
 def cbor(value: object) -> bytes:
     """The deterministic form of RFC 8949, section 4.2.1."""
     if isinstance(value, bool | None):
-        return bytes([{False: 0xF4, True: 0xF5, None: 0xF6}[value]])
+        return bytes([7 << 5 | 20 + CONSTANTS.index(value)])
     if isinstance(value, int):
         return head_of(0, value) if value >= 0 else head_of(1, -1 - value)
     if isinstance(value, float):
-        for first, code in ((0xF9, ">e"), (0xFA, ">f"), (0xFB, ">d")):
+        for count, code in FLOATS.items():
             try:
                 short = struct.pack(code, value)
             except OverflowError:
                 continue
             if struct.unpack(code, short)[0] == value:
-                return bytes([first]) + short
+                return bytes([7 << 5 | count]) + short
     if isinstance(value, bytes):
         return head_of(2, len(value)) + value
     if isinstance(value, str):

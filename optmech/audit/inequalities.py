@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from optmech.audit.document import Matrix, Vector, fraction, members
 from optmech.audit.mechanisms import (
@@ -53,7 +53,7 @@ Row = list[Fraction | None] | dict[int, Fraction]  # of all, or of those with a 
 class Ratios:
     """P[i,o] <= e^{ε d[i][j]} P[j,o] for every d that is not None, and o in the window of i."""
 
-    epsilon: Any  # a number like Real: what gives bounds of the factor for d
+    epsilon: Real
     d: Sequence[Row]
     window: Mask | None
     unthresholded: Matrix | None  # the distances of all pairs, where thresholds left some out

@@ -13,11 +13,13 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
+from typing import cast
 
-from optmech.audit.document import Body, Matrix, indices, keys, listing, reals, text
+from optmech.audit.document import Body, Matrix, indices, keys, listing, members, reals, text
 from optmech.audit.inequalities import Ratios, Row
-from optmech.audit.numbers import ZERO, Interval, Real, need, paired
+from optmech.audit.numbers import ZERO, Real, need, paired
 from optmech.audit.places import label
 from optmech.audit.statements import Statement
 
@@ -35,8 +37,8 @@ class Roads:
         secrets = stated.secrets
         given = [reals(v) for v in listing(body["vertices"], stated.n)]
         need(given == secrets.points and secrets.bounds is None, "the secrets are not the vertices")
-        named = [label(v) for v in listing(body["labels"])] if "labels" in body else None
-        need((named or list(range(stated.n))) == list(secrets.labels), "the labels are others")
+        named = list(map(label, listing(body.get("labels", [])))) or list(range(stated.n))
+        need(named == list(secrets.labels), "the labels are others")
         globe = body["coordinates"] == "lonlat"
         need(globe or body["coordinates"] == "plane", "the system of coordinates is unknown")
         units = secrets.unit, text(body["unit"], "the unit")
@@ -56,18 +58,16 @@ class Roads:
         distinct = {frozenset(pair) for pair in pairs}
         need(len(distinct) == len(pairs) > 0, "two segments join the same vertices")
         self.steps: list[Step] = [(a, b, v) for (a, b), v in paired(pairs, lengths)]
-        self.beside: list[list[tuple[int, int]]] = [[] for _ in range(stated.n)]
+        self.beside: list[dict[int, int]] = [{} for _ in range(stated.n)]
         self.unit = max(v.denominator for v in lengths)
         for a, b, v in self.steps:
-            length = int(v * self.unit)
-            self.beside[a].append((b, length))
-            self.beside[b].append((a, length))
+            self.beside[a][b] = self.beside[b][a] = int(v * self.unit)
         need(None not in self.away(0), "the network is not connected")
 
     @property
     def lengths(self) -> list[dict[int, Fraction]]:
         """Of the segments at every vertex, by the other end."""
-        return [{b: Fraction(v, self.unit) for b, v in own} for own in self.beside]
+        return [{b: Fraction(v, self.unit) for b, v in own.items()} for own in self.beside]
 
     def away(self, start: int) -> list[Fraction | None]:
         """The distance from one vertex to every one, exactly (Dijkstra)."""
@@ -77,33 +77,21 @@ class Roads:
             so_far, a = heapq.heappop(waiting)
             if a not in found:
                 found[a] = so_far
-                for b, length in self.beside[a]:
+                for b, length in self.beside[a].items():
                     if b not in found:
                         heapq.heappush(waiting, (so_far + length, b))
         count = range(len(self.beside))
         return [Fraction(found[b], self.unit) if b in found else None for b in count]
 
 
-@dataclass(frozen=True)
-class Linear:
-    """1 + ε ℓ in the place of e^{ε d}."""
+@dataclass(frozen=True, eq=False)
+class Linear(Real):
+    """1 + ε ℓ in the place of e^{ε d}, of which ε ℓ is not below the logarithm."""
 
-    epsilon: Real
-
-    @property
-    def nearest(self) -> float:
-        return self.epsilon.nearest
-
+    @cache  # noqa: B019
     def exp(self, d: Fraction, bits: int) -> tuple[Fraction, Fraction | None]:
-        low, high = self.epsilon.times(d, bits)
+        low, high = self.times(d, bits)
         return 1 + low, 1 + high
-
-    def above(self, d: Fraction) -> Fraction | None:
-        return self.exp(d, 256)[1]
-
-    def times(self, d: Fraction, bits: int) -> Interval:
-        """ε ℓ is not below ln(1 + εℓ)."""
-        return self.epsilon.times(d, bits)
 
 
 def roads_of(plain: object, stated: Statement) -> Roads:
@@ -112,8 +100,8 @@ def roads_of(plain: object, stated: Statement) -> Roads:
     made = Roads(plain, stated)
     if stated.roads is None:
         stated.roads = plain, made
-        if stated.objective == "worst_loss" and stated.roads[1].line:
-            stated.segments = [(a, b) for a, b, _ in stated.roads[1].steps]
+        if stated.objective == "worst_loss" and made.line:
+            stated.segments = [(a, b) for a, b, _ in made.steps]
     need(plain == stated.roads[0], "another mesh than that of a constraint before")
     return stated.roads[1]
 
@@ -123,36 +111,34 @@ def along_segments(stated: Statement, c: Body) -> Ratios:
     keys(c, "kind epsilon distance everywhere")
     roads = roads_of(c["everywhere"], stated)
     need(c["distance"] == ("euclidean" if roads.line else "roads"), "another distance")
-    epsilon = Real.read(c["epsilon"])
+    epsilon = Linear.read(c["epsilon"])
     need(not epsilon.zero, "ε is zero")
     stated.say(f"{len(roads.steps)} segments, whose ends imply all points between them")
     stated.metric.append(stated.index)
-    return Ratios(Linear(epsilon), roads.lengths, None, None)
+    return Ratios(epsilon, roads.lengths, None, None)
 
 
 def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Body]) -> Fraction:
     """A lower bound of every mechanism that is private at every point: that of the program over the
     vertices, with distances along the roads."""
     assert stated.roads is not None
-    worst = stated.objective == "worst_loss"
-    if not stated.segments and not stated.metric:
+    roads, metric, n = stated.roads[1], stated.metric, stated.n
+    if not stated.segments and not metric:
         need(outer is None, "a bound that is that of the mesh")
         return own
     if outer is None:
         return ZERO
-    body = keys(outer, "cells multipliers")
-    need(body["cells"] is None, "cells of a network")
-    kept = list(range(stated.n))
-    if not worst and len(stated.metric) == len(bodies) and stated.n > FEW_VERTICES:
-        kept = [s for s in kept if stated.prior[s] > 0]
-    apart: Sequence[Row]
-    large = not worst and len(bodies) == len(stated.metric) == 1 and stated.n >= MANY_VERTICES
-    if large:  # e^{ε ℓ} between the ends of segments, which imply the rest
-        kept, apart = list(range(stated.n)), stated.roads[1].lengths
-    else:
-        away = {k: stated.roads[1].away(k) for k in kept}
+    cells, multipliers = members(outer, "cells multipliers")
+    need(cells is None, "cells of a network")
+    alone = stated.objective != "worst_loss" and len(metric) == len(bodies)
+    kept, apart = list(range(n)), cast("Sequence[Row]", roads.lengths)
+    # among many e^{ε ℓ} between the ends of segments, which imply the rest
+    if not alone or len(bodies) > 1 or n < MANY_VERTICES:
+        if alone and n > FEW_VERTICES:
+            kept = [s for s in kept if stated.prior[s] > 0]
+        away = {k: roads.away(k) for k in kept}
         apart = [[None if s == t else away[s][t] for t in kept] for s in kept]
-    return max(along(stated, kept, apart, bodies, body["multipliers"]), ZERO)
+    return max(along(stated, kept, apart, bodies, multipliers), ZERO)
 
 
 def along(

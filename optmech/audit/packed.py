@@ -23,6 +23,7 @@ from optmech.audit.document import (
     indices,
     keys,
     listing,
+    members,
     one_of,
     read,
     reals,
@@ -49,6 +50,7 @@ HEADER = ("accuracy/bits/columns/constraints/design/does not promise/loss/outsid
 MESH_HEADER = ("accuracy/bits/columns/constraints/design/does not promise/kind/loss/mesh/outside/"
                "prior/protects/region/reports/snap/title/width")  # fmt: skip
 PACKED_WORDS = "title, date of the prior, whether positions outside are refused"
+QUANTILE = 0.95
 SAME = 1e-9  # of figures that rest on cosines
 MOST_PLACES, MOST_COLUMNS, DEEPEST = 2**16, 2**15, 8
 TIMES = (
@@ -356,9 +358,7 @@ def same_words(
     protects = [f"{c['kind']}: {c['promise']}" for c in constraints]
     require_same(head, "protects", [*protects, *odds])
     refused, secrets = head["outside"] == "refuse", stated.secrets
-    region, outside = region_said(secrets), [AT_PLACES, REFUSED if refused else NEAREST_PLACE]
-    if secrets.points is None:
-        outside = []
+    region, moved, nearest = region_said(secrets), AT_PLACES, [NEAREST_PLACE]
     if mesh is not None:
         vertices = [reals(p) for p in listing(mesh["vertices"])]
         globe = mesh["coordinates"] == "lonlat"
@@ -366,26 +366,23 @@ def same_words(
         where = region_said(Places(vertices, vertices, unit, None, globe))  # type: ignore[arg-type]
         if stated.roads is not None:
             region = f"every point of {len(stated.roads[1].steps)} segments: {where}"
-            moved, nearest = MATCHED, [NEAREST_ROAD]
-            if stated.roads[1].line:
-                moved, nearest = MOVED, [NEAREST_END]
+            line = stated.roads[1].line
+            moved, nearest = (MOVED, [NEAREST_END]) if line else (MATCHED, [NEAREST_ROAD])
         else:
             region = f"every point of {len(listing(mesh['triangles']))} triangles: {where}"
             moved, nearest = MOVED, [NEAREST_POINT, *[ON_THE_GLOBE] * globe]
-        outside = [moved, *([REFUSED] if refused else nearest)]
+    outside = [] if secrets.points is None else [moved, *([REFUSED] if refused else nearest)]
     seen, blind = math.fsum(map(max, transposed(masses))), float(max(stated.prior))
     # the last of three digits, where sums of machines differ
-    same = (seen, seen * (1 - SAME), seen * (1 + SAME))
-    guesses = [guess_said(v, blind, stated.n) for v in same]
+    guesses = [guess_said(seen * off, blind, stated.n) for off in (1, 1 - SAME, 1 + SAME)]
     against = [cbor([*TIMES[:3], guess, TIMES[3], *outside]) for guess in guesses]
     need(cbor(head["does not promise"]) in against, "does not promise is not that of the design")
     require_same(head, "region", region)
     said = re.fullmatch(r"entropy ([0-9]+\.[0-9]{3}) bits over ([0-9]+) places",
                         text(keys(head["prior"], "words date")["words"], "the prior"))  # fmt: skip
     entropy = abs(math.fsum(p * math.log2(p) for p in map(float, stated.prior) if p))
-    right = said is not None and said[2] == str(stated.n)
-    need(right and abs(float(said[1] if said else 0) - entropy) <= 0.0005 + SAME,
-         "prior is not that of the design")  # fmt: skip
+    right = said and said[2] == str(stated.n) and abs(float(said[1]) - entropy) <= 0.0005 + SAME
+    need(bool(right), "prior is not that of the design")
 
 
 def check_accuracy(head: Body, stated: Statement, masses: list[list[float]]) -> None:
@@ -396,23 +393,21 @@ def check_accuracy(head: Body, stated: Statement, masses: list[list[float]]) -> 
     if a is None or b is None or (secrets.globe, len(a[0])) != (reports.globe, len(b[0])):
         need(head["accuracy"] is None, "an accuracy of places without common coordinates")
         return
-    stated_so = keys(head["accuracy"], "quantile radius")
-    quantile = 0.95
-    need(stated_so["quantile"] == quantile, "the quantile is another one")
-    columns, radii = whole_array(head["columns"], stated.m), array(stated_so["radius"], 86)
+    quantile, within = members(head["accuracy"], "quantile radius")
+    need(quantile == QUANTILE, "the quantile is another one")
+    columns, radii = whole_array(head["columns"], stated.m), array(within, 86)
     need(len(radii) == len(columns), "an accuracy of other columns")
     scale = 1000 if secrets.globe or secrets.bounds is not None else 1
     half = scale * math.hypot(*secrets.size[2:]) / 2 if secrets.size is not None else 0.0
     name = "haversine" if secrets.globe else "euclidean"
     for o, radius, own in zip(columns, radii, transposed(masses), strict=True):
         away = [scale * between(name, p, b[o]) + half for p in a]
-        slack = SAME * radius
-        total = math.fsum(own)
-        within = math.fsum(v for v, d in paired(own, away) if d <= radius + slack)
+        slack, wanted = SAME * radius, QUANTILE * math.fsum(own)
+        reached = math.fsum(v for v, d in paired(own, away) if d <= radius + slack)
         closer = math.fsum(v for v, d in paired(own, away) if d < radius - slack)
         right = any(abs(d - radius) <= slack for d in away)
-        right &= quantile * total * (1 - SAME) <= within
-        right &= closer <= quantile * total * (1 + SAME) if total else radius + slack >= max(away)
+        right &= wanted * (1 - SAME) <= reached
+        right &= closer <= wanted * (1 + SAME) if wanted else radius + slack >= max(away)
         need(right, "accuracy is not that of the design")
 
 

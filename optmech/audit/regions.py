@@ -223,7 +223,7 @@ class Everywhere:
         self.lines: list[str] = []
         everywhere = [k for k, c in enumerate(bodies) if "everywhere" in c]
         need(len(everywhere) == 1, "there is not one promise at every point")
-        index, constraint = everywhere[0], bodies[everywhere[0]]
+        (index,) = everywhere
         # the promise is not one about secrets: it is read here
         self.stated = Statement(problem, self.lines, index)
         self.beside = self.stated.parts
@@ -232,15 +232,15 @@ class Everywhere:
             need(not alone, f"constraints[{k}] does not stand beside a promise at every point")
         need(self.stated.objective == "expected_loss", "the objective is not the expected loss")
         with inside(f"constraints[{index}]"):
-            promise = keys(constraint, "kind epsilon distance everywhere")
-            known = ("euclidean", "haversine")
-            fits = promise["kind"] == "metric_privacy" and promise["distance"] in known
+            wanted, known = "kind epsilon distance everywhere", ("euclidean", "haversine")
+            kind, epsilon, distance, mesh = members(bodies[index], wanted)
+            fits = kind == "metric_privacy" and distance in known
             need(fits, f"is no metric privacy by a distance that is measured here: {known}")
-            self.epsilon = Real.read(promise["epsilon"])
-            secrets, globe = self.stated.secrets, promise["distance"] == "haversine"
+            self.epsilon = Real.read(epsilon)
+            secrets, globe = self.stated.secrets, distance == "haversine"
             need(secrets.points is not None and secrets.globe is globe and secrets.bounds is None,
                  "the places are not points that this distance measures")  # fmt: skip
-            self.region = Region(promise["everywhere"], secrets.points or [])
+            self.region = Region(mesh, secrets.points or [])
             need(self.region.globe is globe, "the mesh is not in the coordinates of the places")
             units = secrets.unit, self.region.measure
             fits = units[1] == "km" if globe else "" in units or units[0] == units[1]
