@@ -32,7 +32,7 @@ from optmech.audit.document import (
 )
 from optmech.audit.mechanisms import Mechanism, read_mechanism
 from optmech.audit.numbers import Fault, Real, need, paired, real, rounded_up, transposed
-from optmech.audit.places import EARTH_RADIUS_KM, Places, between
+from optmech.audit.places import EARTH_RADIUS_KM, Places, between, spans
 from optmech.audit.promises import (
     PROMISES,
     guess_said,
@@ -428,8 +428,7 @@ def reach_of(places: Places) -> float | None:
 def moved_by(region: Region, vertices: list[list[float]]) -> float:
     """How far the weights of a position may be from it (theory, "Packed meshes"), in floats that
     err by far less than the last term allows."""
-    sides = [[v[axis] for v in vertices] for axis in (0, 1)]
-    wide = sum((max(side) - min(side)) ** 2 for side in sides)
+    wide = sum((high - low) ** 2 for low, high in spans(vertices))
     most = 0.0
     for corners in region.triangles:
         a, b, c = (vertices[k] for k in corners)

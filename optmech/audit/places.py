@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 from optmech.audit.document import (
     Body,
@@ -17,9 +17,15 @@ from optmech.audit.document import (
     reals,
     text,
 )
-from optmech.audit.numbers import Fault, inside, need, paired
+from optmech.audit.numbers import Fault, inside, need, paired, transposed
 
 EARTH_RADIUS_KM = 6371.0088
+N = TypeVar("N", int, float)
+
+
+def spans(points: Iterable[Iterable[N]]) -> list[tuple[N, N]]:
+    """The least and the largest of every coordinate."""
+    return [(min(side), max(side)) for side in transposed(points)]
 
 
 class Places(NamedTuple):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from optmech.audit.document import Body, fields, listing, reals, text
 from optmech.audit.inequalities import order_of
-from optmech.audit.numbers import Real, real, transposed
-from optmech.audit.places import NAMED, Places
+from optmech.audit.numbers import Real, real
+from optmech.audit.places import NAMED, Places, spans
 from optmech.audit.statements import Statement
 
 IN_WORDS = {"max": "ε =", "kl": "KL divergence at most",
@@ -29,12 +29,12 @@ def region_said(places: Places) -> str:
         if places.bounds is None:
             return f"{said} of {width:g} x {height:g} {places.unit}".rstrip()
         return f"{said} over {box_said(*places.bounds)}"
-    sides = list(transposed(places.points))
+    ends = spans(places.points)
     if places.globe:
-        (west, east), (south, north) = ((min(side), max(side)) for side in sides)
+        (west, east), (south, north) = ends
         return f"{len(places.labels)} places within {box_said(west, south, east, north)}"
-    spans = ", ".join(f"{min(side):g} to {max(side):g}" for side in sides)
-    return f"{len(places.labels)} places at {spans} {places.unit}".rstrip()
+    sides = ", ".join(f"{low:g} to {high:g}" for low, high in ends)
+    return f"{len(places.labels)} places at {sides} {places.unit}".rstrip()
 
 
 def box_said(west: float, south: float, east: float, north: float) -> str:

@@ -9,9 +9,10 @@ coefficients along them; then those of D ∇p_o are a d₂' - b d₁' with (x, y
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from fractions import Fraction
+from itertools import combinations, pairwise, product
 
 from optmech.audit.designs import (
     Verdict,
@@ -59,7 +60,7 @@ from optmech.audit.numbers import (
     rounded_up,
     transposed,
 )
-from optmech.audit.places import between
+from optmech.audit.places import between, spans
 from optmech.audit.statements import Statement, checked
 
 Point = tuple[int, int]
@@ -81,6 +82,7 @@ class Region:
         floats = [v for p in given + places for v in p]
         self.unit = max(Fraction(v).denominator for v in floats)
         self.vertices = [self.scaled(p) for p in given]
+        self.ends = spans(self.vertices)
         self.places = [self.turned(self.scaled(p)) for p in places]
         self.triangles = [indices(row, len(given), 3) for row in listing(body["triangles"])]
         self.stretch: list[tuple[int, int]] = []
@@ -101,7 +103,7 @@ class Region:
         """On the globe the same place within half a turn of the region's middle."""
         if not self.globe:
             return place
-        west, east = (end(x for x, _ in self.vertices) for end in (min, max))
+        west, east = self.ends[0]
         turn = 360 * self.unit
         return place[0] - round(Fraction(2 * place[0] - west - east, 2 * turn)) * turn, place[1]
 
@@ -120,46 +122,37 @@ class Region:
                 need(edge not in seen, "two triangles lie on one side of an edge")
                 seen.add(edge)
         need(len({a for a, _ in seen}) == len(self.vertices), "a vertex is in no triangle")
-        border = {a: b for a, b in seen if (b, a) not in seen}
-        need(len(border) == sum((b, a) not in seen for a, b in seen), "the border meets itself")
+        single = [(a, b) for a, b in seen if (b, a) not in seen]
+        border = dict(single)
+        need(len(border) == len(single), "the border meets itself")
         ring = [min(border)]
         while border[ring[-1]] != ring[0] and len(ring) <= len(border):
             ring.append(border[ring[-1]])
         need(len(ring) == len(border), "the border is not one ring")
-        ends = paired(ring, ring[1:] + ring[:1])
-        both = [(self.vertices[a], self.vertices[b]) for a, b in ends]
-        steps = [(b[0] - a[0], b[1] - a[1]) for a, b in both]
-        for k, step in enumerate(steps):
-            before = steps[k - 1]
+        corners = [self.vertices[k] for k in ring]
+        steps = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise([*corners, corners[0]])]
+        for before, step in pairwise([steps[-1], *steps]):
             straight = cross(before, step) == 0 and before[0] * step[0] + before[1] * step[1] > 0
             need(cross(before, step) > 0 or straight, "the border is not convex")
         up = [y > 0 or (y == 0 and x > 0) for x, y in steps]
-        once = sum(here and not up[k - 1] for k, here in enumerate(up)) == 1
-        need(once, "the border goes around more than once")
+        rises = sum(here and not before for before, here in pairwise([up[-1], *up]))
+        need(rises == 1, "the border goes around more than once")
 
     def number_control_points(self) -> None:
         """Vertices first, then those along each edge from its lower vertex, the edges in order,
         then those inside of each triangle."""
-        d, number = self.degree, len(self.vertices)
+        d = self.degree
         self.indices = [(d - j - k, j, k) for k in range(d + 1) for j in range(d + 1 - k)]
-        known: dict[tuple[Point, ...], int] = {((v, d),): v for v in range(number)}
-        three = [sorted(corners) for corners in self.triangles]
-        edges = {edge for a, b, c in three for edge in ((a, b), (a, c), (b, c))}
+        known: dict[tuple[Point, ...], int] = {((v, d),): v for v in range(len(self.vertices))}
+        edges = {edge for corners in self.triangles for edge in combinations(sorted(corners), 2)}
         for start, end in sorted(edges):
             for step in range(1, d):
-                known[(start, d - step), (end, step)] = number
-                number += 1
+                known[(start, d - step), (end, step)] = len(known)
         self.control: list[list[int]] = []
         for corners in self.triangles:
-            own = []
-            for index in self.indices:
-                held = sorted((v, n) for v, n in paired(corners, index) if n)
-                if len(held) == 3:
-                    known[tuple(held)] = number
-                    number += 1
-                own.append(known[tuple(held)])
-            self.control.append(own)
-        self.count = number
+            held = (sorted((v, n) for v, n in paired(corners, at) if n) for at in self.indices)
+            self.control.append([known.setdefault(tuple(own), len(known)) for own in held])
+        self.count = len(known)
         # rises at α: Σ_k α_k (P[α - e_k + e_1] - P[α - e_k + e_0]), and with e_2 in place of e_1
         place = {index: i for i, index in enumerate(self.indices)}
         self.rises = [
@@ -167,31 +160,24 @@ class Region:
              for at in self.indices] for e in (1, 2)
         ]  # fmt: skip
 
-    def bucket(self, value: int, axis: int) -> int:
-        low, high = self.ends[axis]
-        return (value - low) * self.side // (high - low)
+    def bucket(self, point: Iterable[int]) -> tuple[int, ...]:
+        sides = paired(point, self.ends)
+        return tuple((v - low) * self.side // (high - low) for v, (low, high) in sides)
 
-    def sorted_into_buckets(self) -> dict[Point, list[int]]:
+    def sorted_into_buckets(self) -> dict[tuple[int, ...], list[int]]:
         """The triangles whose boxes meet each cell of a grid over the region."""
         self.side = math.isqrt(len(self.triangles)) + 1
-        sides = [[v[axis] for v in self.vertices] for axis in (0, 1)]
-        self.ends = [(min(side), max(side)) for side in sides]
-        out: dict[Point, list[int]] = {}
+        out: dict[tuple[int, ...], list[int]] = {}
         for t, corners in enumerate(self.triangles):
-            spans = []
-            for axis in (0, 1):
-                values = [self.vertices[k][axis] for k in corners]
-                first, last = self.bucket(min(values), axis), self.bucket(max(values), axis)
-                spans.append(range(first, last + 1))
-            for i in spans[0]:
-                for j in spans[1]:
-                    out.setdefault((i, j), []).append(t)
+            box = spans(self.vertices[k] for k in corners)
+            first, last = map(self.bucket, transposed(box))
+            for key in product(*(range(a, b + 1) for a, b in paired(first, last))):
+                out.setdefault(key, []).append(t)
         return out
 
     def shares(self, place: Point) -> At:
         """The control points around a place, and the values of Bernstein's polynomials there."""
-        key = self.bucket(place[0], 0), self.bucket(place[1], 1)
-        for t in self.buckets.get(key, ()):
+        for t in self.buckets.get(self.bucket(place), ()):
             corners = self.triangles[t]
             away = [(x - place[0], y - place[1]) for x, y in (self.vertices[k] for k in corners)]
             weights = [cross(away[k - 2], away[k - 1]) for k in range(3)]
