@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
-from optmech.audit.document import Body, fields, fractions, keys, listing, together, whole
+from optmech.audit.document import fields, fractions, keys, listing, members, together, whole
 from optmech.audit.mechanisms import MOST_ENTRIES, SCALE, Lagrangian
 from optmech.audit.numbers import LARGEST_LOG, ceiling, exp_bounds, inside, need, paired
 from optmech.audit.statements import Statement
@@ -79,10 +79,10 @@ class Cells:
 
     def ratios(self) -> dict[tuple[int, int], Fraction]:
         """Λ of pairs of cells, from above: any plan proves one."""
-        body = keys(self.body["plans"], "first second arcs target share")
+        first, second, *arcs = members(self.body["plans"], "first second arcs target share")
         out: dict[tuple[int, int], Fraction] = {}
-        plan, count, last = Plans(body), len(self.groups), (-1, -1)
-        for i_, j_ in together(body["first"], body["second"]):
+        plan, count, last = Plans(*arcs), len(self.groups), (-1, -1)
+        for i_, j_ in together(first, second):
             i, j = whole(i_, count), whole(j_, count)
             need(i != j, "a plan from a cell to itself")
             need(last < (i, j), "pairs of cells are out of order")
@@ -107,7 +107,7 @@ class Cells:
             for k, group in enumerate(self.groups):
                 self.pay_box(bound.L[k], group, [radii[s] for s in group])
             return
-        plan = Plans(keys(costs, "arcs target share"))
+        plan = Plans(*members(costs, "arcs target share"))
         for k, group in enumerate(self.groups):
             for o in range(self.stated.m):
                 arrived = self.arrivals(plan, k, k)
@@ -148,16 +148,16 @@ class Cells:
 class Plans:
     """Plans as the file has them: source by source so many arcs, their targets and shares."""
 
-    def __init__(self, body: Body) -> None:
-        self.arcs = together(body["target"], body["share"])
-        self.sources = iter(listing(body["arcs"]))
+    def __init__(self, arcs: object, target: object, share: object) -> None:
+        self.arcs, self.sources = together(target, share), iter(listing(arcs))
 
     def next_arcs(self, targets: int) -> list[tuple[int, int]]:
         found = []
         for _ in range(whole(next(self.sources, None), targets + 1)):
-            target, share = next(self.arcs, (None, None))
-            need(whole(share, 2**32) > 0, "a share of nothing")
-            found.append((whole(target, targets), whole(share, 2**32)))
+            target, given = next(self.arcs, (None, None))
+            share = whole(given, 2**32)
+            need(share > 0, "a share of nothing")
+            found.append((whole(target, targets), share))
         return found
 
     def end(self) -> None:

@@ -21,6 +21,7 @@ from optmech.audit.document import (
     keys,
     listing,
     matrix,
+    members,
     one_of,
     text,
     whole,
@@ -50,11 +51,12 @@ class Plan:
     are times 2^shift, and input, output and flows have sums of their own."""
 
     def __init__(self, plain: object, n: int, m: int, proof: bool) -> None:
-        body = keys(plain, "input output moves" + (" potentials shift" if proof else ""))
-        self.input, self.output = masses(body["input"], n), masses(body["output"], m)
+        wanted = "input output moves" + " potentials shift" * proof
+        given, reached, moves, *proofs = members(plain, wanted)
+        self.input, self.output = masses(given, n), masses(reached, m)
         self.flows: dict[tuple[int, int], int] = {}
         before, rows, columns = (-1, -1), [0] * n, [0] * m
-        for move in listing(body["moves"]):
+        for move in listing(moves):
             source, sink, flow = listing(move, 3)
             x, y = whole(source, n), whole(sink, m)
             need((x, y) > before, "moves are not in order")
@@ -65,10 +67,10 @@ class Plan:
         need(fits, "a plan does not have its marginals")
         self.u, self.v, self.shift = [0] * n, [0] * m, 0
         if proof:
-            first, second = listing(body["potentials"], 2)
-            self.u = [integer(p) for p in listing(first, n)]
-            self.v = [integer(p) for p in listing(second, m)]
-            self.shift = whole(body["shift"], MOST_SHIFT)
+            first, second = listing(proofs[0], 2)
+            self.u = list(map(integer, listing(first, n)))
+            self.v = list(map(integer, listing(second, m)))
+            self.shift = whole(proofs[1], MOST_SHIFT)
             known = paired(self.u + self.v, self.input + self.output)
             need(all(mass or not p for p, mass in known), "a point without mass has a potential")
 
@@ -142,11 +144,11 @@ class Family:
         self.weights = masses(body["weights"], self.count)
         self.read_proofs(body)
         real(body["seconds"], 0)
-        claims = keys(body["claims"], "status loss lower_bound losses worst_moves")
-        self.status = one_of(claims["status"], ("optimal", "feasible"), "the status")
-        self.loss, self.least = fractions([claims["loss"], claims["lower_bound"]], 2)
-        self.losses = fractions(claims["losses"], self.count)
-        self.longest = fractions(claims["worst_moves"], self.count)
+        wanted = "status loss lower_bound losses worst_moves"
+        status, loss, least, losses, longest = members(body["claims"], wanted)
+        self.status = one_of(status, ("optimal", "feasible"), "the status")
+        self.loss, self.least = fractions([loss, least])
+        self.losses, self.longest = (fractions(own, self.count) for own in (losses, longest))
 
     def read_distances(self, body: Body) -> None:
         rows = listing(body["distance"])
@@ -176,11 +178,11 @@ class Family:
             return
         need(not self.coupled, "a coupling has no multipliers")
         with inside("multipliers"):
-            given = keys(body["multipliers"], "values shift")
-            self.shift = whole(given["shift"], MOST_SHIFT)
+            values, shift = members(body["multipliers"], "values shift")
+            self.shift = whole(shift, MOST_SHIFT)
             self.z = [
                 [[integer(v, 0) for v in listing(row, self.m)] for row in listing(part, size)]
-                for part in listing(given["values"], size)
+                for part in listing(values, size)
             ]
             own = any(any(part[t]) for t, part in enumerate(self.z))
             need(not own, "an input has a multiplier with itself")

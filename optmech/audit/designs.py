@@ -121,12 +121,13 @@ def check_approximations(
     places = [claim["constraint"] for claim in bodies]
     need(places == [k for k, _ in parts], "approximations are missing")
     for claim, (k, part) in paired(bodies, parts):
-        epsilon = math.inf if claim["epsilon"] is None else claim["epsilon"]
+        epsilon = math.inf if claim["epsilon"] is None else number(claim["epsilon"])
         with inside(f"constraints[{k}]"):
             least, found, most = measured(mechanism.rows, part.unthresholded or [])
-            near = epsilon >= 0 and least * (1 - 1e-9) <= epsilon <= most * (1 + 1e-9)
+            near = least * (1 - 1e-9) <= epsilon <= most * (1 + 1e-9)
             need(near, f"with its thresholds ε is {found}")
-            same = math.isclose(claim["promised_epsilon"], part.epsilon.nearest, rel_tol=1e-9)
+            promised = number(claim["promised_epsilon"])
+            same = math.isclose(promised, part.epsilon.nearest, rel_tol=1e-9)
             need(same, "another ε was promised")
         yield (
             f"constraints[{k}]: for all pairs ε is {found:.9g}, measured again; the loss after "
@@ -145,8 +146,7 @@ def measured(rows: list[list[int]], d: Matrix) -> list[float]:
                 continue
             if d[i][j] == 0 or any(a and not b for a, b in paired(row, other)):
                 return [math.inf] * 3
-            tops = [(a, b) for a, b in paired(row, other) if a > b]
-            best = max((log_ratio(a, b) for a, b in tops), default=0.0)
+            best = max(log_ratio(a, b) for a, b in paired(row, other) if a > b)
             own = [(best + off) / float(d[i][j]) for off in (-LOG_ROUNDING, 0, LOG_ROUNDING)]
             worst = list(map(max, worst, own))
     return worst

@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeVar
 
 LARGEST_LOG = 710  # from e^710 on a multiplier is dropped
 ZERO, ONE = Fraction(0), Fraction(1)
-A, B = TypeVar("A"), TypeVar("B")
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 class Fault(Exception):  # noqa: N818

@@ -171,7 +171,8 @@ class Statement:
 
     def among(self, plain: object) -> Matrix:
         """A distance among the secrets."""
-        return self.matrix(*members(plain, "name secrets"), self.secrets)
+        name, secrets = members(plain, "name secrets")
+        return self.matrix(name, secrets, self.secrets)
 
     def across(self, plain: object) -> tuple[Matrix, Matrix]:
         """A distance among the secrets, and from these to the observables."""
