@@ -104,7 +104,7 @@ class Mechanism(NamedTuple):
     def losses(self, loss: Matrix) -> Vector:
         """Σ_o loss[s][o] P[s,o] for every s, or more; losses are >= 0."""
         return [
-            sum((c * p for c, p in transposed(rows) if p), ZERO) / (1 << self.bits)
+            sum((c * p for c, p in paired(*rows) if p), ZERO) / (1 << self.bits)
             for rows in paired(loss, self.high)
         ]
 

@@ -37,7 +37,7 @@ from optmech.audit.inequalities import (
     negated,
 )
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mechanism, cut, entries
-from optmech.audit.numbers import ONE, ZERO, Interval, dot, inside, need, paired, transposed
+from optmech.audit.numbers import ONE, ZERO, Interval, dot, inside, need, paired
 from optmech.audit.places import NAMED, Places, compare, read_places
 
 T = TypeVar("T")
@@ -213,7 +213,7 @@ class Statement:
     def least(self, limit: LossLimit) -> Fraction:
         """What any mechanism on the support loses."""
         rows = paired(limit.loss, self.allowed)
-        return limit.of([min(c for c, ok in transposed(row) if ok) for row in rows])
+        return limit.of([min(c for c, ok in paired(*row) if ok) for row in rows])
 
     def lagrangian(self, plain: object, objective: bool = True) -> Lagrangian:
         """The objective, if it counts, and all inequalities with the multipliers of the file;
