@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from optmech.audit.couplings import Family
+from optmech.audit.couplings import judge_family
 from optmech.audit.designs import Verdict, judge_design, promises_of
 from optmech.audit.document import FAMILY, NOISE, fields, read
 from optmech.audit.earth import EARTH, begins_with, judge_earth
@@ -41,7 +41,7 @@ def judge(path: str, design: str | None = None) -> Verdict:
                 return (RealPowerNoise if powers else RealNoise)(body).check()
             return (PowerNoise if powers else Noise)(body).check()
         if body["format"] == FAMILY:
-            return Family(body).check()
+            return judge_family(body)
         meshes = [fields(c.get("everywhere")) for c in promises_of(body)]
         region = any("triangles" in mesh for mesh in meshes)
         return Everywhere(body).check() if region else judge_design(body)
