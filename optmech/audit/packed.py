@@ -239,14 +239,12 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
     triangles = Typed((k for corners in region.triangles for k in corners), 70)
     own = {"triangles": triangles, "degree": region.degree}
     head = with_rows(head, "mesh", stated, control, own)
-    before = design.expected()
-    design.rows = packed_rows(head, rows, region.count, design.stated.m)
+    mechanism = packed_rows(head, rows, region.count, design.stated.m)
     same_reports(head, problem, design.stated)
-    lines = [f"{len(region.triangles)} triangles tile a convex region edge to edge"]
-    design.lines = lines
-    design.check_gradients()
-    design.check_beside()
-    after = design.expected()
+    lines = [region.words, *design.check(mechanism)]
+    if design.mechanism is None:
+        raise Fault("is of a design without a mechanism")
+    before, after = map(design.expected, (design.mechanism, mechanism))
     loss = keys(head["loss"], "objective design packed increase")
     need(loss["objective"] == "expected loss", "the objective is another one")
     for name, found in (("packed", after), ("design", before)):
@@ -261,9 +259,9 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
     need(right, "the increase is another one")
     masses = []
     for (places, weights), mass, _ in design.places():
-        unit = float(mass) / (sum(weights) << design.rows.bits)
+        unit = float(mass) / (sum(weights) << mechanism.bits)
         columns = whole_array(head["columns"], design.stated.m)
-        own_rows = [design.rows.rows[k] for k in places]
+        own_rows = [mechanism.rows[k] for k in places]
         masses.append(
             [unit * sum(w * row[o] for w, row in paired(weights, own_rows))
              for o in columns]
@@ -271,7 +269,7 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
     require_near(head["snap"], moved_by(region, vertices), "snap")
     same_words(head, problem, design.stated, stated, masses)
     check_accuracy(head, design.stated, masses)
-    lines.append(f"packed over 2^{design.rows.bits}: loss {float(after.high):.15g}")
+    lines.append(f"packed over 2^{mechanism.bits}: loss {float(after.high):.15g}")
     outside = "; others count as the nearest point of its border" * (head["outside"] == "nearest")
     lines.append(f"positions of the region are moved by at most {head['snap']}{outside}")
     return lines

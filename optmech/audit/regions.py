@@ -85,6 +85,7 @@ class Region:
         self.ends = spans(self.vertices)
         self.places = [self.turned(self.scaled(p)) for p in places]
         self.triangles = [indices(row, len(given), 3) for row in listing(body["triangles"])]
+        self.words = f"{len(self.triangles)} triangles tile a convex region edge to edge"
         self.stretch: list[tuple[int, int]] = []
         self.check_tiling()
         if self.globe:
@@ -201,19 +202,17 @@ def cross(a: Point, b: Point) -> int:
 
 
 class Everywhere:
-    """The mechanism of a region: gradients, loss, and the bounds."""
+    """A problem with a promise for every point of a region: gradients, loss, and the bounds."""
 
     def __init__(self, body: Body) -> None:
         keys(body, "digest format problem result mechanism multipliers", "outer")
-        problem, bodies = body["problem"], promises_of(body)
-        self.lines: list[str] = []
+        bodies, lines = promises_of(body), list[str]()
         everywhere = [k for k, c in enumerate(bodies) if "everywhere" in c]
         need(len(everywhere) == 1, "there is not one promise at every point")
         (index,) = everywhere
         # the promise is not one about secrets: it is read here
-        self.stated = Statement(problem, self.lines, index)
-        self.beside = self.stated.parts
-        for k, part in self.beside:
+        self.lines, self.stated = lines, Statement(body["problem"], lines, index)
+        for k, part in self.stated.parts:
             alone = isinstance(part, Divergences | Information | Fixed)
             need(not alone, f"constraints[{k}] does not stand beside a promise at every point")
         need(self.stated.objective == "expected_loss", "the objective is not the expected loss")
@@ -226,122 +225,84 @@ class Everywhere:
             secrets, globe = self.stated.secrets, distance == "haversine"
             need(secrets.points is not None and secrets.globe is globe and secrets.bounds is None,
                  "the places are not points that this distance measures")  # fmt: skip
-            self.region = Region(mesh, secrets.points or [])
-            need(self.region.globe is globe, "the mesh is not in the coordinates of the places")
-            units = secrets.unit, self.region.measure
+            self.region = region = Region(mesh, secrets.points or [])
+            need(region.globe is globe, "the mesh is not in the coordinates of the places")
+            units = secrets.unit, region.measure
             fits = units[1] == "km" if globe else "" in units or units[0] == units[1]
             need(fits, "the mesh is in another unit than the places")
-        self.located = [self.region.shares(place) for place in self.region.places]
-        self.released = body["mechanism"] is not None
+        self.located = [region.shares(place) for place in region.places]
+        self.mechanism: Mechanism | None = None
         with inside("multipliers"):
             self.read_vectors(body["multipliers"])
         with inside("result"):
-            result = read_result(body["result"], self.released)
-        self.outer = body.get("outer")
-        if not self.released:
+            result = read_result(body["result"], body["mechanism"] is not None)
+        if body["mechanism"] is None:
             return
         with inside("mechanism"):
-            self.rows = read_mechanism(body["mechanism"], self.region.count, self.stated.m)
+            self.mechanism = read_mechanism(body["mechanism"], region.count, self.stated.m)
         with inside("result"):
             need(result["approximations"] == [], "an approximation of a promise at every point")
-            self.status = str(result["status"])
             names = ("objective", "loss", "bound", "lower_bound")
-            value, self.loss, self.bound, self.least = fractions([result[k] for k in names], 4)
-            need(value == self.loss, "the objective is not the loss")
+            value, *self.figures = fractions([result[k] for k in names])
+            self.status = result["status"]
+            need(value == self.figures[0], "the objective is not the loss")
 
     def read_vectors(self, plain: object) -> None:
         """Two numbers for each control point, of the reports of every triangle that have some."""
-        numbers = 2 * len(self.region.indices)
-        given = dict(fields(plain))
+        given, count = dict(fields(plain)), len(self.region.triangles)
         stated = listing(given.pop("gradient", None))
-        none = {"bits": 0, "vectors": [[[], []] for _ in self.region.triangles]}
+        none = {"bits": 0, "vectors": [[[], []]] * count}
         need(len(stated) < 2, "there is not one promise at every point")
         self.joint, (bits, vectors) = given, members(stated[0] if stated else none, "bits vectors")
         self.bits = whole(bits, 2000)
         self.vectors: list[dict[int, list[int]]] = []
-        for part in listing(vectors, len(self.region.triangles)):
+        for part in listing(vectors, count):
             own: dict[int, list[int]] = {}
             for place, vector in together(*listing(part, 2)):
                 o = whole(place, self.stated.m)
                 need(o > max(own, default=-1), "reports are out of order")
-                own[o] = [signed(v) for v in listing(vector, numbers)]
+                own[o] = [signed(v) for v in listing(vector, 2 * len(self.region.indices))]
             self.vectors.append(own)
 
-    def check(self) -> Verdict:
-        region, unchecked = self.region, "title, labels, units, engine, reason, notes, seconds, "
-        unchecked += "rounding cost"
-        self.lines.append(f"{len(region.triangles)} triangles tile a convex region edge to edge")
-        if not self.released:
-            self.lines.append(self.why_infeasible())
-            return self.lines, unchecked
-        self.lines.append(f"{region.count} rows of {self.stated.m} whole numbers")
-        self.check_gradients()
-        self.check_beside()
-        low, high = self.expected()
-        need(self.loss in (rounded_up(low), rounded_up(high)), "the loss is another one")
-        need(self.bound <= max(self.mesh_bound(), ZERO), "the bound is not proved")
-        gap = gap_of(self.loss, self.bound)
-        check_status(self.status, gap)
-        self.lines.append(f"loss {float(self.loss):.15g}, on this mesh at least "
-                          f"{float(self.bound):.15g}: a gap of {gap:.2g}")  # fmt: skip
-        words = f"{float(self.least):.15g} as a lower bound of every mechanism"
-        if self.outer is None:
-            need(self.least == 0, "the lower bound is not proved")
-        elif (outer := outer_of(self.outer))["cells"] is None:
-            keys(outer, "cells multipliers")
-            need(self.least <= max(self.outer_bound(outer), ZERO), "the lower bound is not proved")
-            beside = " and keeps the other constraints" * bool(self.beside)
-            self.lines.append(
-                f"{words} that is private at every point{beside}, by the places alone"
-            )
-        elif (found := proved_by_cells(outer, self.stated, self.log_ratio)) is None:
-            unchecked += f"; {words}, by cells of the places"
-        else:
-            need(self.least <= max(found[1], ZERO), "the lower bound is not proved")
-            count = f"{found[0]} cells of the {self.stated.n} places"
-            self.lines.append(f"{words} that is private at every point, by {count}")
-        return self.lines, unchecked
-
     def log_ratio(self, s: int, t: int) -> Fraction:
-        return self.epsilon.bounds().high * self.apart(s, t)
+        return self.epsilon.times(self.apart(s, t), 256).high
 
-    def check_gradients(self) -> None:
-        """‖a d₂ - b d₁‖ <= ε D P[α] at every control point, squared, in whole numbers."""
-        rate, rows = self.epsilon.bounds().low, self.rows.rows
-        for t, control in enumerate(self.region.control):
-            first, second = self.region.edges(t)
-            limit = (rate * cross(first, second)) / self.region.unit
+    def check(self, p: Mechanism) -> list[str]:
+        """‖a d₂ - b d₁‖ <= ε D P[α] at every control point, squared, in whole numbers; and what is
+        said of the places."""
+        rate, region = self.epsilon.bounds().low, self.region
+        for t, control in enumerate(region.control):
+            first, second = region.edges(t)
+            limit = (rate * cross(first, second)) / region.unit
             top, bottom = limit.numerator, limit.denominator
-            for o, values in enumerate(transposed(rows[k] for k in control)):
-                for own, *rises in zip(values, *self.region.rises, strict=True):
+            for o, values in enumerate(transposed(p.rows[k] for k in control)):
+                for own, *rises in zip(values, *region.rises, strict=True):
                     a, b = (sum(n * (values[j] - values[i]) for n, i, j in r) for r in rises)
                     x, y = a * second[0] - b * first[0], a * second[1] - b * first[1]
                     if bottom * bottom * (x * x + y * y) > (top * own) ** 2:
                         raise Fault(f"triangle {t}: the probability of report {o} is too steep")
-        count = len(self.region.indices) * len(self.region.triangles) * self.stated.m
-        self.lines.append(f"{count} gradients, each within ε at all points of the region")
+        count = len(region.indices) * len(region.triangles) * self.stated.m
+        said = f"{count} gradients, each within ε at all points of the region"
+        return [said, *checked(self.stated.parts, self.there(p), ", at the places")]
 
-    def check_beside(self) -> None:
-        """What is said of the places, of the mechanism there: Σ_α B_α(x) P[α,o], exactly, or
-        between multiples of 2^-(bits + 64), of which the one that is harder to keep counts."""
-        if not self.beside:
-            return
+    def there(self, p: Mechanism) -> Mechanism:
+        """The mechanism of the places: Σ_α B_α(x) P[α,o], exactly, or between multiples of
+        2^-(bits + 64), of which the one that is harder to keep counts."""
         shares = []
-        for control, weights in self.located:
-            columns = transposed(self.rows.rows[k] for k in control)
+        for control, weights in self.located if self.stated.parts else ():
+            columns = transposed(p.rows[k] for k in control)
             row = [sum(w * v for w, v in paired(weights, column)) for column in columns]
             shares.append((row, sum(weights)))
         low = [[(v << FINER) // total for v in row] for row, total in shares]
         high = [[-((-v << FINER) // total) for v in row] for row, total in shares]
-        there = Mechanism(self.rows.bits + FINER, low, high, shares)
-        self.lines += checked(self.beside, there, ", at the places")
+        return Mechanism(p.bits + FINER, low, high, shares)
 
-    def expected(self) -> Interval:
+    def expected(self, p: Mechanism) -> Interval:
         """Σ_x π(x) Σ_α B_α(x) Σ_o c(x,o) P[α,o], between multiples of 2^-SCALE."""
         low, high = 0, 0
         for (control, weights), mass, costs in self.places():
-            terms = (dot(self.rows.rows[k], costs) for k in control)
-            value = mass * dot(weights, terms) / (sum(weights) << self.rows.bits) * 2**SCALE
+            terms = (dot(p.rows[k], costs) for k in control)
+            value = mass * dot(weights, terms) / (sum(weights) << p.bits) * 2**SCALE
             low, high = low + math.floor(value), high + math.ceil(value)
         return Interval(Fraction(low, 1 << SCALE), Fraction(high, 1 << SCALE))
 
@@ -362,21 +323,21 @@ class Everywhere:
     def mesh_bound(self, objective: bool = True) -> Fraction:
         """For any vectors w, |w| ε D P[α] + w·(D G[α]) >= 0 at every control point α, G those of
         ∇p: taken off the costs, these leave the sum of the least entries of the rows."""
-        rate, unit = self.epsilon.bounds().high, self.region.unit
+        rate, region = self.epsilon.bounds().high, self.region
         # what is never reported from one place is not reported from any point
         allowed = [all(column) for column in transposed(self.stated.allowed)]
         need(any(allowed), "no observable is allowed at all places")
-        bound = Lagrangian([allowed for _ in range(self.region.count)])
+        bound = Lagrangian([allowed] * region.count)
         with inside("multipliers"):
             joint = self.stated.lagrangian(self.joint, objective)
         bound.K = joint.K
-        costs = [[Fraction(v, 1 << SCALE) for v in row] for row in joint.L]
-        for (control, weights), row in paired(self.located, costs):
+        for (control, weights), row in paired(self.located, joint.L):
+            costs = [Fraction(v, sum(weights) << SCALE) for v in row]
             for k, weight in paired(control, weights):
-                bound.add_row(k, Fraction(weight, sum(weights)), row)
-        for t, control in enumerate(self.region.control):
-            first, second = self.region.edges(t)
-            steep = rate * cross(first, second) / unit**2
+                bound.add_row(k, Fraction(weight), costs)
+        for t, control in enumerate(region.control):
+            first, second = region.edges(t)
+            steep = rate * cross(first, second) / region.unit**2
             for o, w in self.vectors[t].items():
                 slopes = [0] * len(control)
                 for at, (k, x, y) in enumerate(zip(control, w[::2], w[1::2], strict=True)):
@@ -384,25 +345,23 @@ class Everywhere:
                     bound.add(k, o, -steep * Fraction(size, 1 << self.bits))
                     # (x, y)' · w = y w_x - x w_y
                     sides = cross((x, y), second), -cross((x, y), first)
-                    for side, rises in paired(sides, self.region.rises):
+                    for side, rises in paired(sides, region.rises):
                         for n, i, j in rises[at]:
                             slopes[i] += n * side
                             slopes[j] -= n * side
                 for k, v in paired(control, slopes):
-                    bound.add(k, o, Fraction(v, unit << self.bits))
+                    bound.add(k, o, Fraction(v, region.unit << self.bits))
         return bound.value()
 
-    def outer_bound(self, plain: Body) -> Fraction:
+    def outer_bound(self, plain: object) -> Fraction:
         """The bound of the problem whose secrets are the places, with distances rounded up: what is
         private at every point is private between them."""
-        need(self.stated.n**2 <= MOST_ENTRIES, "too many places for a bound by these alone")
-        apart = [
-            [None if s == t else self.apart(s, t) for t in range(len(self.region.places))]
-            for s in range(len(self.region.places))
-        ]
-        self.stated.parts = [(0, Ratios(self.epsilon, apart, None, None)), *self.beside]
+        stated, places = self.stated, range(self.stated.n)
+        need(stated.n**2 <= MOST_ENTRIES, "too many places for a bound by these alone")
+        apart = [[None if s == t else self.apart(s, t) for t in places] for s in places]
+        stated.parts = [(0, Ratios(self.epsilon, apart, None, None)), *stated.parts]
         with inside("outer"):
-            return self.stated.lagrangian(plain["multipliers"]).value()
+            return stated.lagrangian(plain).value()
 
     def apart(self, s: int, t: int) -> Fraction:
         """A number that is not below the distance of two places."""
@@ -412,6 +371,38 @@ class Everywhere:
         p, q = self.region.places[s], self.region.places[t]
         square = (p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2
         return rounded_up(Fraction(root_up(square << 256), self.region.unit << 128))
+
+
+def judge_region(body: Body) -> Verdict:
+    made = Everywhere(body)
+    stated, region, mechanism = made.stated, made.region, made.mechanism
+    unchecked = "title, labels, units, engine, reason, notes, seconds, rounding cost"
+    lines = [*made.lines, region.words]
+    if mechanism is None:
+        return [*lines, made.why_infeasible()], unchecked
+    loss, bound, least = made.figures
+    lines += [f"{region.count} rows of {stated.m} whole numbers", *made.check(mechanism)]
+    need(loss in map(rounded_up, made.expected(mechanism)), "the loss is another one")
+    need(bound <= max(made.mesh_bound(), ZERO), "the bound is not proved")
+    gap = gap_of(loss, bound)
+    check_status(made.status, gap)
+    lines.append(f"loss {float(loss):.15g}, on this mesh at least "
+                 f"{float(bound):.15g}: a gap of {gap:.2g}")  # fmt: skip
+    words, proved = f"{float(least):.15g} as a lower bound of every mechanism", ZERO
+    if body.get("outer") is not None:
+        outer = outer_of(body["outer"])
+        if outer["cells"] is None:
+            keys(outer, "cells multipliers")
+            beside = " and keeps the other constraints" * bool(stated.parts)
+            proved = made.outer_bound(outer["multipliers"])
+            lines.append(f"{words} that is private at every point{beside}, by the places alone")
+        elif found := proved_by_cells(outer, stated, made.log_ratio):
+            count, proved = f"{found[0]} cells of the {stated.n} places", found[1]
+            lines.append(f"{words} that is private at every point, by {count}")
+        else:
+            return lines, f"{unchecked}; {words}, by cells of the places"
+    need(least <= max(proved, ZERO), "the lower bound is not proved")
+    return lines, unchecked
 
 
 def signed(value: object) -> int:

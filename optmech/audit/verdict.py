@@ -13,7 +13,7 @@ from optmech.audit.noise import Noise, PowerNoise
 from optmech.audit.numbers import Fault
 from optmech.audit.packed import PACKED, judge_packed
 from optmech.audit.pairs import PlanarNoise, RealNoise, RealPowerNoise
-from optmech.audit.regions import Everywhere
+from optmech.audit.regions import judge_region
 
 
 def audit(path: str) -> list[str]:
@@ -44,7 +44,7 @@ def judge(path: str, design: str | None = None) -> Verdict:
             return judge_family(body)
         meshes = [fields(c.get("everywhere")) for c in promises_of(body)]
         region = any("triangles" in mesh for mesh in meshes)
-        return Everywhere(body).check() if region else judge_design(body)
+        return judge_region(body) if region else judge_design(body)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise Fault(f"is not a well-formed design: {error!a}") from error
     except (ArithmeticError, RecursionError, MemoryError) as error:
