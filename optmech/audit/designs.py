@@ -11,7 +11,18 @@ from optmech.audit.document import Body, Matrix, fields, keys, listing, text, wh
 from optmech.audit.inequalities import Bias, Distortion, Fixed, LossLimit, Ratios, blind
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
 from optmech.audit.networks import outside
-from optmech.audit.numbers import ZERO, at_most, dot, inside, need, number, paired, real, rounded_up
+from optmech.audit.numbers import (
+    ZERO,
+    at_most,
+    dot,
+    inside,
+    log_ratio,
+    need,
+    number,
+    paired,
+    real,
+    rounded_up,
+)
 from optmech.audit.statements import Statement
 
 OPTIMAL_GAP = 1e-6  # what may be called optimal
@@ -150,14 +161,6 @@ def measured(rows: list[list[int]], d: Matrix) -> list[float]:
             own = [(best + off) / float(d[i][j]) for off in (-LOG_ROUNDING, 0, LOG_ROUNDING)]
             worst = list(map(max, worst, own))
     return worst
-
-
-def log_ratio(a: int, b: int) -> float:
-    """ln(a / b) for a > b > 0."""
-    try:
-        return math.log1p((a - b) / b)
-    except OverflowError:
-        return math.log(a) - math.log(b)
 
 
 def check_figures(

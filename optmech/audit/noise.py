@@ -20,6 +20,7 @@ from optmech.audit.numbers import (
     Real,
     ceiling,
     exp_bounds,
+    log_ratio,
     need,
     paired,
     real,
@@ -174,9 +175,18 @@ class Noise:
     def everywhere(self, s: int, terms: Callable[[range], Fraction]) -> Fraction:
         """A sum over all i of terms of z(i) and z(i + s): a period beyond the window they shrink
         by the ratio."""
-        n, p = self.n, self.period
-        outer = terms(range(n + 1, n + p + 1)) + terms(range(-n - s - p, -n - s))
-        return terms(range(-n - s, n + 1)) + outer / (1 - self.ratio)
+        return sum((terms(places) * share for places, share in self.stretches(s)), ZERO)
+
+    def stretches(self, s: int) -> list[tuple[range, Fraction]]:
+        """All i by the places of i and i + s: term by term, and a period to either side for all
+        that follow."""
+        n, p, share = self.n, self.period, 1 / (1 - self.ratio)
+        inner, right, left = (
+            range(-n - s, n + 1),
+            range(n + 1, n + p + 1),
+            range(-n - s - p, -n - s),
+        )
+        return [(inner, ONE), (right, share), (left, share)]
 
     def expected(self) -> Fraction:
         """Σ c(k) z(k)."""
@@ -413,7 +423,10 @@ def read_order(value: object) -> Fraction:
 
 LATTICE = 65_536  # places of sums of losses, at most
 REACH = 131_072  # of the losses of one release
-DIGITS = 48  # masses of losses are whole numbers over 10^48
+DIGITS = 48
+MASS = 10**DIGITS  # masses of losses are whole numbers over this
+FINE = 1 << 320  # and powers of e over this
+LONG = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 
 class Releases:
@@ -422,17 +435,13 @@ class Releases:
     decimals. All roundings, merged ends and what is cut off make losses larger (Theory)."""
 
     def __init__(self, noise: Noise) -> None:
-        self.noise, self.fine = noise, 1 << 320
-        self.exponent = noise.lattice
-        step = Fraction(1, 1 << noise.lattice)
+        self.noise, self.steps = noise, 1 << noise.lattice
+        h = Fraction(1, self.steps)
         self.up, self.down = (
-            (int(low * self.fine), int(high * self.fine) + 1)
-            for low, high in (exp_bounds(step, 384), exp_bounds(-step, 384))
+            (int(low * FINE), int(high * FINE) + 1)
+            for low, high in (exp_bounds(h, 384), exp_bounds(-h, 384))
         )
-        self.spare = int(noise.delta.bounds().low * 10**DIGITS) // noise.releases >> 20
-        self.context = decimal.Context(
-            prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN
-        )
+        self.spare = int(noise.delta.bounds().low * MASS) // noise.releases >> 20
 
     def delta(self) -> Fraction:
         together = one = self.trimmed(*self.single())
@@ -442,31 +451,22 @@ class Releases:
                 together = self.product(together, one)
         first, found, lost = together
         rate = self.noise.epsilon.bounds(320).low
-        start = max(first, int(rate * (1 << self.exponent)))
-        before = rate - Fraction(start, 1 << self.exponent)
-        power = int(exp_bounds(before, 320).low * self.fine)
-        total = lost * self.fine
+        start = max(first, int(rate * self.steps))
+        power = int(exp_bounds(rate - Fraction(start, self.steps), 320).low * FINE)
+        total = lost * FINE
         for value in found[start - first :]:
-            total += value * max(0, self.fine - power)
-            power = power * self.down[0] // self.fine
-        return min(ONE, Fraction(total, self.fine * 10**DIGITS))
+            total += value * max(0, FINE - power)
+            power = power * self.down[0] // FINE
+        return min(ONE, Fraction(total, FINE * MASS))
 
     def product(self, a: Sums, b: Sums) -> Sums:
         """Of the sum of two independent losses; digits of coefficients do not overlap."""
-        width = 2 * DIGITS + 8
-
-        def joined(values: list[int]) -> decimal.Decimal:
-            return decimal.Decimal("".join(f"{v:0{width}d}" for v in values))
-
-        both = self.context.multiply(joined(a[1]), joined(b[1]))
-        count = len(a[1]) + len(b[1]) - 1
-        digits = format(both, "f").zfill(count * width)
-        sums = [
-            ceiling(int(digits[i : i + width]), 10**DIGITS) for i in range(0, len(digits), width)
-        ]
-        unit = 10**DIGITS
-        p, q = min(a[2], unit), min(b[2], unit)
-        return self.trimmed(a[0] + b[0], sums, p + q - p * q // unit)
+        width, count = 2 * DIGITS + 8, len(a[1]) + len(b[1]) - 1
+        factors = ("".join(f"{v:0{width}d}" for v in values) for _, values, _ in (a, b))
+        digits = format(LONG.multiply(*map(decimal.Decimal, factors)), "f").zfill(count * width)
+        sums = [ceiling(int(digits[i : i + width]), MASS) for i in range(0, len(digits), width)]
+        p, q = min(a[2], MASS), min(b[2], MASS)
+        return self.trimmed(a[0] + b[0], sums, p + q - p * q // MASS)
 
     def trimmed(self, first: int, found: list[int], lost: int) -> Sums:
         """The ends that hold next to nothing: the lower merged with the rest, the upper lost."""
@@ -482,80 +482,66 @@ class Releases:
     def single(self) -> Sums:
         """Of one release: of the largest shift where the noise falls from the centre, and else of
         the pair whose curve is the largest of all shifts', joined between multiples of h."""
-        noise = self.noise
-        pairs = [self.atoms(s) for s in noise.worst]
+        pairs = [self.atoms(s) for s in self.noise.worst]
         far = max((abs(self.place(p, q)) for some in pairs for p, q in some if p and q), default=0)
         reach = far + 3
         need(reach <= REACH, "losses spread over too many places")
         need(reach * len(pairs) <= 4 * REACH, "too many shifts")
         below, above = (
-            list(accumulate(repeat(step, reach), self.times, initial=self.fine))
+            list(accumulate(repeat(step, reach), lambda a, b: a * b // FINE, initial=FINE))
             for step in (self.down[0], self.up[0])
         )
         found = [self.spread(some, below[:0:-1] + above, reach) for some in pairs]
         masses, lost = self.largest(found) if len(found) > 1 else found[0]
         return -reach, masses, lost
 
-    def times(self, one: int, other: int) -> int:
-        return one * other // self.fine
-
     def atoms(self, s: int) -> list[tuple[Fraction, Fraction]]:
         """(z(i), z(i + s)): term by term, and all of the tails beyond by their sums."""
-        noise = self.noise
-        n, p = noise.n, noise.period
-        whole = 1 / (1 - noise.ratio)
-        inner = [(noise.z(abs(i)), noise.z(abs(i + s))) for i in range(-n - s, n + 1)]
-        outer = [*range(n + 1, n + p + 1), *range(-n - s - p, -n - s)]
-        return inner + [(noise.z(abs(i)) * whole, noise.z(abs(i + s)) * whole) for i in outer]
+        z = self.noise.z
+        return [
+            (z(abs(i)) * share, z(abs(i + s)) * share)
+            for places, share in self.noise.stretches(s)
+            for i in places
+        ]
 
     def place(self, p: Fraction, q: Fraction) -> int:
-        ratio = p / q
-        if Fraction(1, 2) < ratio < 2:
-            loss = math.log1p(float(ratio - 1))
-        else:
-            loss = math.log(ratio.numerator) - math.log(ratio.denominator)
-        return math.floor(loss * (1 << self.exponent))
+        return math.floor(log_ratio(*(p / q).as_integer_ratio()) * self.steps)
 
     def spread(
         self, some: list[tuple[Fraction, Fraction]], lows: list[int], reach: int
     ) -> tuple[list[int], int]:
         """Shares (1 - e^{jh} q/p)/(1 - e^-h) of p on the place above, the rest on that below."""
-        found, lost, unit = [ZERO] * (2 * reach + 1), ZERO, 10**DIGITS
+        found, lost = [ZERO] * (2 * reach + 1), ZERO
         for p, q in some:
             if not q:
                 lost += p
             elif p:
-                j = self.place(p, q)
-                while p * self.fine > lows[j + 1 + reach] * q:
+                j = self.place(p, q) + reach
+                while p * FINE > lows[j + 1] * q:
                     j += 1
-                share = max(ZERO, p * self.fine - lows[j + reach] * q) / (self.fine - self.down[1])
-                units = ceiling(share.numerator * self.fine, share.denominator)
-                above = min(p, Fraction(units, self.fine))
-                found[j + 1 + reach] += above
-                found[j + reach] += p - above
-        masses = [ceiling(v.numerator * unit, v.denominator) for v in found]
-        return masses, ceiling(lost.numerator * unit, lost.denominator)
+                share = max(ZERO, p * FINE - lows[j] * q) / (FINE - self.down[1])
+                above = min(p, Fraction(ceiling(share.numerator * FINE, share.denominator), FINE))
+                found[j + 1] += above
+                found[j] += p - above
+        *masses, rest = (ceiling(v.numerator * MASS, v.denominator) for v in (*found, lost))
+        return masses, rest
 
     def largest(self, found: list[tuple[list[int], int]]) -> tuple[list[int], int]:
         """M_j = Σ_{i>j} P_i (1 - e^{(j-i)h}) + P_∞, the largest of all; the masses of its kinks."""
         count = len(found[0][0])
-        low_curve, high_curve = [0] * (count + 1), [0] * (count + 1)
+        lows, highs = [0] * (count + 1), [0] * (count + 1)
         for masses, lost in found:
-            above, low, high = lost * self.fine, 0, 0
-            for j in range(count - 1, -2, -1):
-                if j < count - 1:
-                    mass = masses[j + 1] * self.fine
-                    above += mass
-                    low = (low + mass) * self.down[0] // self.fine
-                    high = ceiling((high + mass) * self.down[1], self.fine)
-                low_curve[j + 1] = max(low_curve[j + 1], above - high)
-                high_curve[j + 1] = max(high_curve[j + 1], above - low)
-        lost = max(lost for _, lost in found)
-        high_curve.append(lost * self.fine)
-        out = []
-        for j in range(count):
-            rise = self.fine * (high_curve[j + 2] - low_curve[j + 1])
-            fall = self.up[1] * high_curve[j] - self.up[0] * low_curve[j + 1]
-            rest = self.fine * (self.up[0] - self.fine)
-            out.append(max(0, ceiling(rise + fall, rest)))
-        return out, lost
+            above, low, high = lost * FINE, 0, 0
+            for k, mass in reversed(list(enumerate([*masses, 0]))):
+                above += mass * FINE
+                low = (low + mass * FINE) * self.down[0] // FINE
+                high = ceiling((high + mass * FINE) * self.down[1], FINE)
+                lows[k] = max(lows[k], above - high)
+                highs[k] = max(highs[k], above - low)
+        lost, rest = max(lost for _, lost in found), FINE * (self.up[0] - FINE)
+        curve = zip(highs, lows[1:], [*highs[2:], lost * FINE], strict=False)
+        kinks = (
+            FINE * (after - at) + self.up[1] * before - self.up[0] * at
+            for before, at, after in curve
+        )
+        return [max(0, ceiling(kink, rest)) for kink in kinks], lost

@@ -91,10 +91,7 @@ class Real:
         """The nearest float, about: tiny numbers become 0."""
         if self.log_of is None:
             return float(self.factor)
-        if self.log_of < 2:
-            return float(self.factor) * math.log1p(self.log_of - 1)
-        log = math.log(self.log_of.numerator) - math.log(self.log_of.denominator)
-        return float(self.factor) * log
+        return float(self.factor) * log_ratio(*self.log_of.as_integer_ratio())
 
     @property
     def zero(self) -> bool:
@@ -225,6 +222,11 @@ def signed_log(value: Fraction, bits: int) -> Interval:
     whole = (value.numerator << shift) // value.denominator
     first, last = (log_bounds(Fraction(end, 1 << shift), bits) for end in (whole, whole + 1))
     return Interval(first.low, last.high)
+
+
+def log_ratio(a: int, b: int) -> float:
+    """ln(a / b), about."""
+    return math.log1p((a - b) / b) if b < 2 * a < 4 * b else math.log(a) - math.log(b)
 
 
 def at_most(left: int, right: int, epsilon: Real, d: Fraction) -> bool:
