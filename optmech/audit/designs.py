@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import permutations
 
 from optmech.audit.cells import Cells, Growth
 from optmech.audit.document import Body, Matrix, fields, keys, listing, text, whole
@@ -38,28 +39,29 @@ def promises_of(body: Body) -> list[Body]:
 
 def judge_design(body: Body) -> Verdict:
     keys(body, "digest format problem result mechanism multipliers", "outer")
-    lines: list[str] = []
+    lines, released = list[str](), body["mechanism"] is not None
     unchecked = "title, labels, coordinates, outlines, units, engine, reason, notes, seconds, "
     unchecked += "rounding cost"
-    stated, released = Statement(body["problem"], lines), body["mechanism"] is not None
+    stated = Statement(body["problem"], lines)
     with inside("result"):
         result = read_result(body["result"], released)
     with inside("multipliers"):
         bound = stated.lagrangian(body["multipliers"], objective=released)
-    if released:
-        with inside("mechanism"):
-            mechanism = read_mechanism(body["mechanism"], stated.n, stated.m)
-        lines += stated.check(mechanism)
-        lines += check_approximations(stated, mechanism, listing(result["approximations"]))
-        cells, proved, least = "", None, None
-        if stated.roads is None:
-            cells, proved = with_cells(body, stated, lines)
-        else:
-            least = outside(stated, body.get("outer"), bound.value(), promises_of(body))
-        lines += check_figures(stated, mechanism, result, bound, cells, proved, least)
-        unchecked += f"; {cells}" if cells else ""
-    else:
-        lines.append(why_infeasible(stated, bound))
+    if not released:
+        return [*lines, why_infeasible(stated, bound)], unchecked
+    with inside("mechanism"):
+        mechanism = read_mechanism(body["mechanism"], stated.n, stated.m)
+    lines += stated.check(mechanism)
+    lines += check_approximations(stated, mechanism, listing(result["approximations"]))
+    by_cells: Fraction | float = -math.inf
+    beyond = None
+    if stated.roads is not None:
+        beyond = outside(stated, body.get("outer"), bound.value(), promises_of(body))
+    elif "outer" in body:
+        by_cells = with_cells(body["outer"], stated, lines)
+    lines += check_figures(stated, mechanism, result, bound, by_cells, beyond)
+    if by_cells == math.inf:
+        unchecked += "; the lower bound, gap and status, by cells of the secrets"
     return lines, unchecked
 
 
@@ -72,18 +74,15 @@ def outer_of(plain: object) -> Body:
     return keys(plain, f"cells multipliers {more}")
 
 
-def with_cells(body: Body, stated: Statement, lines: list[str]) -> tuple[str, Fraction | None]:
-    """Words for a bound by cells of the secrets that nothing in the file proves, or else the bound
-    that is proved; neither where there are no cells."""
-    if "outer" not in body:
-        return "", None
-    outer = outer_of(body["outer"])
+def with_cells(plain: object, stated: Statement, lines: list[str]) -> Fraction | float:
+    """The bound by cells of the secrets, infinite where nothing in the file proves it."""
+    outer = outer_of(plain)
     need(stated.objective == "expected_loss", "cells of another objective")
     found = proved_by_cells(outer, stated, stated.log_ratio)
     if found is None:
-        return "the lower bound, gap and status, by cells of the secrets", None
+        return math.inf
     lines.append(f"a bound by {found[0]} cells of the {stated.n} secrets")
-    return "", found[1]
+    return found[1]
 
 
 def proved_by_cells(outer: Body, stated: Statement, logs: Growth) -> tuple[int, Fraction] | None:
@@ -164,19 +163,18 @@ def measured(rows: list[list[int]], d: Matrix) -> list[float]:
 
 
 def check_figures(
-    stated: Statement, mechanism: Mechanism, result: Body, bound: Lagrangian, cells: str = "",
-    by_cells: Fraction | None = None, beyond: Fraction | None = None,
-) -> Iterator[str]:  # fmt: skip
+    stated: Statement, mechanism: Mechanism, result: Body, bound: Lagrangian,
+    by_cells: Fraction | float, beyond: Fraction | None,
+) -> list[str]:  # fmt: skip
     """Value and bound of the file against exact ones: never better than the truth. Of a distortion
-    ``bound`` is that of its negative. ``cells`` prove nothing here, or the bound ``by_cells``; with
-    a bound ``beyond`` the mesh the lower one is about more mechanisms."""
+    ``bound`` is that of its negative. With a bound ``beyond`` the mesh the lower one is about more
+    mechanisms."""
     objective, claimed, loss, least = (number(result[name]) for name in FIGURES)
     sign = -1 if stated.objective == "distortion" else 1
     proved, value = bound.value(), stated.value(mechanism)
     floor = -blind(stated.attacked) if stated.attacked else ZERO
     need(sign * objective == rounded_up(value), f"the {stated.objective} is another one")
-    shown = sign * claimed <= max(proved, floor, by_cells or floor)
-    need(bool(cells) or shown, "the bound is not proved")
+    need(sign * claimed <= max(proved, floor, by_cells), "the bound is not proved")
     if stated.attacked:
         priced = least == 0 or least <= least_loss(stated, bound, value - proved)
         need(priced, "the least loss: unproved")
@@ -186,15 +184,15 @@ def check_figures(
     else:
         need(least == claimed, "bound and lower bound differ")
     need(loss == rounded_up(value), "the loss is another one")
-    if cells:
-        yield f"loss {float(loss):.15g}"
-    else:
-        yield f"objective {float(objective):.15g}, bound {float(claimed):.15g}"
-        yield f"loss {float(loss):.15g}, lower bound {float(least):.15g}"
     gap = gap_of(sign * objective, sign * claimed)
     best = check_status(result["status"], gap) == "optimal"
-    if not cells:
-        yield f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}"
+    if by_cells == math.inf:
+        return [f"loss {float(loss):.15g}"]
+    return [
+        f"objective {float(objective):.15g}, bound {float(claimed):.15g}",
+        f"loss {float(loss):.15g}, lower bound {float(least):.15g}",
+        f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}",
+    ]
 
 
 def gap_of(value: Fraction, bound: Fraction) -> float:
@@ -259,14 +257,10 @@ def conflict_of_rows(stated: Statement) -> str:
     for k, part in stated.parts:
         if not isinstance(part, Ratios):
             continue
-        for i, row in rows.items():
-            for j, other in rows.items():
-                d = part.limit(i, j)
-                if d is None or i == j:
-                    continue
-                for o in part.seen(i, stated.m):
-                    if not at_most(row[o], other[o], part.epsilon, d):
-                        return f"constraints[{k}]: rows {i} and {j}, which are held, break a ratio"
+        for i, j in permutations(rows, 2):
+            d, sides = part.limit(i, j), ((rows[i][o], rows[j][o]) for o in part.seen(i, stated.m))
+            if d is not None and not all(at_most(a, b, part.epsilon, d) for a, b in sides):
+                return f"constraints[{k}]: rows {i} and {j}, which are held, break a ratio"
     return ""
 
 
