@@ -113,11 +113,11 @@ def between_secrets(
 ) -> Inequalities:  # fmt: skip
     """Ratios, or with δ > 0 sums over point masses."""
     kept = [
-        [v if s != t and (near is None or near[s][t]) else None for t, v in enumerate(row)]
+        {t: v for t, v in enumerate(row) if s != t and (near is None or near[s][t])}
         for s, row in enumerate(d)
     ]
     epsilon, delta = Real.read(c["epsilon"]), small(c["delta"])
-    pairs = [(i, j, v) for i, row in enumerate(kept) for j, v in enumerate(row) if v is not None]
+    pairs = [(i, j, v) for i, row in enumerate(kept) for j, v in row.items()]
     if not pairs or (window is not None and not any(map(any, window))):
         stated.say("constrains nothing")
     if not delta.nearest > 0:
@@ -214,7 +214,7 @@ def policy_graph(stated: Statement, c: Body) -> Inequalities:
         i, j, d = whole(first, stated.n), whole(second, stated.n), Fraction(real(length, 0))
         need(i != j, "an edge joins a secret with itself")
         lengths[i][j] = lengths[j][i] = min(d, lengths[i].get(j, d))
-    yield Ratios(Real.read(c["epsilon"]), lengths, None, None)
+    yield Ratios(Real.read(c["epsilon"]), lengths)
 
 
 def normalised(weights: Vector) -> Shares:

@@ -258,7 +258,7 @@ def conflict_of_rows(stated: Statement) -> str:
         if not isinstance(part, Ratios):
             continue
         for i, j in permutations(rows, 2):
-            d, sides = part.limit(i, j), ((rows[i][o], rows[j][o]) for o in part.seen(i, stated.m))
+            d, sides = part.d[i].get(j), ((rows[i][o], rows[j][o]) for o in part.seen(i, stated.m))
             if d is not None and not all(at_most(a, b, part.epsilon, d) for a, b in sides):
                 return f"constraints[{k}]: rows {i} and {j}, which are held, break a ratio"
     return ""
@@ -274,7 +274,7 @@ def forced_zeros(stated: Statement) -> Mask:
         for part in stated.of(Ratios):
             for i in range(stated.n):
                 seen = part.seen(i, stated.m)
-                known = [zero[j] for j, _ in part.limits(i)]
+                known = [zero[j] for j in part.d[i]]
                 for o in seen:
                     if not zero[i][o] and any(other[o] for other in known):
                         zero[i][o] = moved = True

@@ -7,7 +7,7 @@ mechanism, f a number >= e^{ε d}.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -46,31 +46,20 @@ from optmech.audit.numbers import (
 NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the attainable
 
 
-Row = list[Fraction | None] | dict[int, Fraction]  # of all, or of those with a limit alone
-
-
 @dataclass(frozen=True)
 class Ratios:
-    """P[i,o] <= e^{ε d[i][j]} P[j,o] for every d that is not None, and o in the window of i."""
+    """P[i,o] <= e^{ε d[i][j]} P[j,o] for every d that there is, and o in the window of i."""
 
     epsilon: Real
-    d: Sequence[Row]
-    window: Mask | None
-    unthresholded: Matrix | None  # the distances of all pairs, where thresholds left some out
+    d: Sequence[Shares]  # by the other secret
+    window: Mask | None = None
+    unthresholded: Matrix | None = (
+        None  # the distances of all pairs, where thresholds left some out
+    )
 
     @property
     def family(self) -> str:
         return "ratio" if self.window is None else "windowed"
-
-    def limits(self, i: int) -> Iterator[tuple[int, Fraction]]:
-        """Those j with a limit, and d[i][j]."""
-        row = self.d[i]
-        stated = row.items() if isinstance(row, dict) else enumerate(row)
-        return ((j, d) for j, d in stated if d is not None)
-
-    def limit(self, i: int, j: int) -> Fraction | None:
-        row = self.d[i]
-        return row.get(j) if isinstance(row, dict) else row[j]
 
     def seen(self, i: int, observables: int) -> Sequence[int]:
         every = range(observables)
@@ -82,7 +71,7 @@ class Ratios:
         checked, top, bottom = 0, 0, 1
         for i, row in enumerate(p.high):
             seen = self.seen(i, len(row))
-            for j, d in self.limits(i):
+            for j, d in self.d[i].items():
                 other = p.rows[j]
                 checked += len(seen)
                 low, _ = self.epsilon.exp(d, 64)
@@ -105,7 +94,7 @@ def charge_ratios(parts: list[Ratios], bound: Lagrangian, plain: object) -> None
 
     @cache
     def least(i: int, j: int) -> Fraction | None:
-        known = [part.epsilon.above(d) for part in parts if (d := part.limit(i, j)) is not None]
+        known = [part.epsilon.above(part.d[i][j]) for part in parts if j in part.d[i]]
         return min((v for v in known if v is not None), default=None)
 
     def factor(i: int, j: int, o: int) -> Fraction | None:

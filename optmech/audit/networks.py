@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from typing import cast
 
 from optmech.audit.document import Body, Matrix, indices, keys, listing, members, reals, text
-from optmech.audit.inequalities import Ratios, Row
+from optmech.audit.inequalities import Ratios
+from optmech.audit.mechanisms import Shares
 from optmech.audit.numbers import ZERO, Real, need, paired
 from optmech.audit.places import label
 from optmech.audit.statements import Statement
@@ -62,14 +62,14 @@ class Roads:
         self.unit = max(v.denominator for v in lengths)
         for a, b, v in self.steps:
             self.beside[a][b] = self.beside[b][a] = int(v * self.unit)
-        need(None not in self.away(0), "the network is not connected")
+        need(len(self.away(0)) == stated.n, "the network is not connected")
 
     @property
     def lengths(self) -> list[dict[int, Fraction]]:
         """Of the segments at every vertex, by the other end."""
         return [{b: Fraction(v, self.unit) for b, v in own.items()} for own in self.beside]
 
-    def away(self, start: int) -> list[Fraction | None]:
+    def away(self, start: int) -> Shares:
         """The distance from one vertex to every one, exactly (Dijkstra)."""
         found: dict[int, int] = {}
         waiting = [(0, start)]
@@ -80,8 +80,7 @@ class Roads:
                 for b, length in self.beside[a].items():
                     if b not in found:
                         heapq.heappush(waiting, (so_far + length, b))
-        count = range(len(self.beside))
-        return [Fraction(found[b], self.unit) if b in found else None for b in count]
+        return {b: Fraction(length, self.unit) for b, length in found.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +114,7 @@ def along_segments(stated: Statement, c: Body) -> Ratios:
     need(not epsilon.zero, "ε is zero")
     stated.say(f"{len(roads.steps)} segments, whose ends imply all points between them")
     stated.metric.append(stated.index)
-    return Ratios(epsilon, roads.lengths, None, None)
+    return Ratios(epsilon, roads.lengths)
 
 
 def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Body]) -> Fraction:
@@ -131,18 +130,22 @@ def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Bo
     cells, multipliers = members(outer, "cells multipliers")
     need(cells is None, "cells of a network")
     alone = stated.objective != "worst_loss" and len(metric) == len(bodies)
-    kept, apart = list(range(n)), cast("Sequence[Row]", roads.lengths)
+    kept, apart = list(range(n)), roads.lengths
     # among many e^{ε ℓ} between the ends of segments, which imply the rest
     if not alone or len(bodies) > 1 or n < MANY_VERTICES:
         if alone and n > FEW_VERTICES:
             kept = [s for s in kept if stated.prior[s] > 0]
-        away = {k: roads.away(k) for k in kept}
-        apart = [[None if s == t else away[s][t] for t in kept] for s in kept]
+        away = (roads.away(k) for k in kept)
+        apart = [{j: own[t] for j, t in enumerate(kept) if i != j} for i, own in enumerate(away)]
     return max(along(stated, kept, apart, bodies, multipliers), ZERO)
 
 
 def along(
-    stated: Statement, kept: list[int], apart: Sequence[Row], bodies: Sequence[Body], plain: object
+    stated: Statement,
+    kept: list[int],
+    apart: Sequence[Shares],
+    bodies: Sequence[Body],
+    plain: object,
 ) -> Fraction:
     """The bound of the multipliers where metric privacy holds for the distances ``apart``."""
     inner = copy.copy(stated)
@@ -151,9 +154,7 @@ def along(
     inner.loss = Matrix([stated.loss[s] for s in kept])
     inner.allowed = [stated.allowed[s] for s in kept]
     inner.parts = [
-        (k, Ratios(Real.read(bodies[k]["epsilon"]), apart, None, None))
-        if k in stated.metric
-        else (k, part)
+        (k, Ratios(Real.read(bodies[k]["epsilon"]), apart)) if k in stated.metric else (k, part)
         for k, part in stated.parts
     ]
     return inner.lagrangian(plain).value()

@@ -358,8 +358,8 @@ class Everywhere:
         private at every point is private between them."""
         stated, places = self.stated, range(self.stated.n)
         need(stated.n**2 <= MOST_ENTRIES, "too many places for a bound by these alone")
-        apart = [[None if s == t else self.apart(s, t) for t in places] for s in places]
-        stated.parts = [(0, Ratios(self.epsilon, apart, None, None)), *stated.parts]
+        apart = [{t: self.apart(s, t) for t in places if s != t} for s in places]
+        stated.parts = [(0, Ratios(self.epsilon, apart)), *stated.parts]
         with inside("outer"):
             return stated.lagrangian(plain).value()
 

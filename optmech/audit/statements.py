@@ -189,9 +189,8 @@ class Statement:
 
     def log_ratio(self, s: int, t: int) -> Fraction | None:
         """A number >= the log ratio stated for two secrets, all observables; none without one."""
-        parts = [part for part in self.of(Ratios) if part.window is None]
-        found = [part.epsilon.times(d, 256).high for part in parts
-                 if (d := part.limit(s, t)) is not None]  # fmt: skip
+        parts = [part for part in self.of(Ratios) if part.window is None and t in part.d[s]]
+        found = [part.epsilon.times(part.d[s][t], 256).high for part in parts]
         return min(found, default=None)
 
     def of(self, family: type[T]) -> list[T]:
