@@ -46,11 +46,16 @@ def square_root(x: Interval) -> Interval:
                     Fraction(math.isqrt(math.ceil(x.high * PRECISE**2)) + 1, PRECISE))  # fmt: skip
 
 
+def arc_tangent(n: int) -> Interval:
+    """Of 1/n."""
+    return alternating(Fraction(1, n), lambda k: Fraction(2 * k - 1, (2 * k + 1) * n * n))
+
+
 @cache
 def half_turn() -> Interval:
-    """Six times what has the sine 1/2."""
-    low, high = arc_sine(Interval(ONE / 2, ONE / 2))
-    return Interval(6 * low, 6 * high)
+    """π = 16 arctan 1/5 - 4 arctan 1/239."""
+    a, b = arc_tangent(5), arc_tangent(239)
+    return Interval(16 * a.low - 4 * b.high, 16 * a.high - 4 * b.low)
 
 
 def radians(degrees: Fraction) -> Interval:
