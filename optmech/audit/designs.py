@@ -9,7 +9,7 @@ from itertools import permutations
 
 from optmech.audit.cells import Cells, Growth
 from optmech.audit.document import Body, Matrix, fields, keys, listing, text, whole
-from optmech.audit.inequalities import Bias, Distortion, Fixed, LossLimit, Ratios, blind
+from optmech.audit.inequalities import Bias, Fixed, Guess, LossLimit, Ratios, blind
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
 from optmech.audit.networks import outside
 from optmech.audit.numbers import (
@@ -224,7 +224,7 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
     positive bound of nothing."""
     possible = all(map(any, stated.allowed))
     for k, part in stated.parts:
-        if isinstance(part, Distortion) and not part.possible:
+        if isinstance(part, Guess) and not part.possible:
             return f"constraints[{k}]: {part.beyond} than any mechanism has"
         if isinstance(part, Bias) and possible:
             for meant, ok in paired(part.meant, stated.allowed):

@@ -57,10 +57,6 @@ class Ratios:
         None  # the distances of all pairs, where thresholds left some out
     )
 
-    @property
-    def family(self) -> str:
-        return "ratio" if self.window is None else "windowed"
-
     def seen(self, i: int, observables: int) -> Sequence[int]:
         every = range(observables)
         return every if self.window is None else [o for o in every if self.window[i][o]]
@@ -110,7 +106,6 @@ class Lifted:
 
     epsilon: Real
     pairs: list[Pair]
-    family: ClassVar[str] = "lifted"
 
     def check(self, p: Mechanism) -> str:
         for index, pair in enumerate(self.pairs):
@@ -139,7 +134,6 @@ class Approximate:
     epsilon: Real
     delta: Real
     pairs: list[Pair]
-    family: ClassVar[str] = "approximate"
 
     def check(self, p: Mechanism) -> str:
         """With a lower factor the sum is larger: to pass is a proof."""
@@ -170,7 +164,6 @@ class Divergences:
     kind: str
     pairs: list[Pair]
     limits: list[Real]
-    family: ClassVar[str] = "divergence"
 
     def bounds(self, limit: Real) -> Interval:
         """Of the limit on D_f: for "renyi:a" the divergence ±(Σ p^a q^(1-a) - 1) is at most
@@ -205,7 +198,6 @@ class Information:
 
     limit: Real
     prior: Shares
-    family: ClassVar[str] = "information"
 
     def check(self, p: Mechanism) -> str:
         unit = 1 << p.bits
@@ -296,13 +288,11 @@ def tangent(kind: str, slope: Fraction) -> tuple[Fraction, Fraction]:
 
 
 @dataclass(frozen=True)
-class Distortion:
-    """Σ_o min_t Σ_s w[t][s] P[s,o] >= least, w[t][s] = π(s) d(t,s)."""
+class Guess:
+    """Σ_o min_t Σ_s w[t][s] P[s,o] >= least: what the best guess errs by."""
 
     least: tuple[Fraction | None, Fraction]  # bounds, of which the lower may be far away
     w: Matrix
-    family: ClassVar[str] = "distortion"
-    beyond: ClassVar[str] = "more distortion"
 
     @property
     def possible(self) -> bool:
@@ -310,11 +300,6 @@ class Distortion:
 
     def value(self, p: Mechanism) -> Fraction:
         return p.judged(lambda q: q.distortion(self.w), lambda found: found >= self.least[1])
-
-    def check(self, p: Mechanism) -> str:
-        value, least = self.value(p), self.least[1]
-        need(value >= least, f"the distortion is {float(value)}")
-        return f"distortion {float(value):.12g} >= {float(least):.12g}"
 
     def charge(self, bound: Lagrangian, plain: object) -> None:
         """-ν Σ_t α(t|o) w[t,s], and ν least; nothing where that is too far away."""
@@ -326,13 +311,22 @@ class Distortion:
             bound.K += nu * self.least[0]
 
 
-@dataclass(frozen=True)
-class Leakage(Distortion):
-    """A distortion of w[g][s] = -π(s) g(w,s) of any sign: the best guess errs least. Gains up to
-    e^log are allowed where there is a log."""
+class Distortion(Guess):
+    """Of w[t][s] = π(s) d(t,s)."""
 
-    log: Real | None = None
-    family: ClassVar[str] = "leakage"
+    beyond = "more distortion"
+
+    def check(self, p: Mechanism) -> str:
+        value, least = self.value(p), self.least[1]
+        need(value >= least, f"the distortion is {float(value)}")
+        return f"distortion {float(value):.12g} >= {float(least):.12g}"
+
+
+@dataclass(frozen=True)
+class Leakage(Guess):
+    """Of w[g][s] = -π(s) g(w,s) of any sign. Gains up to e^log are allowed where there is a log."""
+
+    log: Real | None
     beyond: ClassVar[str] = "less leakage"
 
     def check(self, p: Mechanism) -> str:
@@ -363,7 +357,6 @@ class LossLimit:
     most: Interval
     prior: Vector | None
     loss: Matrix
-    family: ClassVar[str] = "loss_limits"
 
     def of(self, losses: Vector) -> Fraction:
         return max(losses) if self.prior is None else dot(self.prior, losses)
@@ -392,7 +385,6 @@ class Bias:
     most: Interval
     reported: Vector
     meant: Vector
-    family: ClassVar[str] = "bias"
 
     def check(self, p: Mechanism) -> str:
         means = p.means([self.reported] * len(p.rows))
@@ -435,10 +427,16 @@ class Fixed:
         return f"{len(self.rows)} rows kept, digit by digit"
 
 
-Charged = Ratios | Lifted | Approximate | Divergences | Distortion | LossLimit | Bias | Information
+Pushed = Lifted | Approximate | Divergences | Information
+Charged = Ratios | Pushed | Distortion | Leakage | LossLimit | Bias
 Part = Charged | Support | Fixed
-FAMILIES = ("windowed", "lifted", "approximate", "divergence", "distortion", "loss_limits")
-ADDED = ("leakage", "bias", "information")  # entries of files whose constraints need them
+Families = dict[str, type[Charged]]
+FAMILIES: Families = {
+    "windowed": Ratios, "lifted": Lifted, "approximate": Approximate, "divergence": Divergences,
+    "distortion": Distortion, "loss_limits": LossLimit,
+}  # fmt: skip
+# entries of files whose constraints need them
+ADDED: Families = {"leakage": Leakage, "bias": Bias, "information": Information}
 
 
 def blind(w: Matrix) -> Fraction:

@@ -218,19 +218,17 @@ class Statement:
         """The objective, if it counts, and all inequalities with the multipliers of the file;
         those of the last parts of a family may be left out."""
         wanted = "ratio windowed lifted approximate distortion loss_limits objective"
-        charged = [part for _, part in self.parts if not isinstance(part, Support | Fixed)]
-        stated = {part.family for part in charged}
-        added = [family for family in ADDED if family in stated]
+        added = {name: kind for name, kind in ADDED.items() if self.of(kind)}
         body = keys(plain, " ".join([wanted, *added]), "divergence")
         bound = Lagrangian(self.allowed, self.held)
         self.add_objective(bound, body["objective"], objective)
         if body["ratio"] is not None:  # one list for all of them
             ratios = [part for part in self.of(Ratios) if part.window is None]
             charge_ratios(ratios, bound, body["ratio"])
-        for family in (*FAMILIES, *added):
-            given = listing(body.get(family, []))
-            parts = [part for part in charged if part.family == family]
-            need(len(given) <= len(parts), f"{family}: multipliers of nothing")
+        for name, kind in {**FAMILIES, **added}.items():
+            given = listing(body.get(name, []))
+            parts = [p for p in self.of(kind) if not isinstance(p, Ratios) or p.window is not None]
+            need(len(given) <= len(parts), f"{name}: multipliers of nothing")
             for part, own in zip(parts, given, strict=False):
                 part.charge(bound, own)
         return bound
