@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from optmech.audit.document import Matrix, Vector, fraction, members
 from optmech.audit.mechanisms import (
@@ -46,8 +46,7 @@ from optmech.audit.numbers import (
 NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the attainable
 
 
-@dataclass(frozen=True)
-class Ratios:
+class Ratios(NamedTuple):
     """P[i,o] <= e^{ε d[i][j]} P[j,o] for every d that there is, and o in the window of i."""
 
     epsilon: Real
@@ -100,8 +99,7 @@ def charge_ratios(parts: list[Ratios], bound: Lagrangian, plain: object) -> None
     bound.add_ratios(plain, factor)
 
 
-@dataclass(frozen=True)
-class Lifted:
+class Lifted(NamedTuple):
     """(aP)[o] <= e^{ε d} (bP)[o] for all o."""
 
     epsilon: Real
@@ -127,8 +125,7 @@ def add_lifted(bound: Lagrangian, epsilon: Real, pair: Pair, o: int, z: Fraction
         bound.add_pair(pair, o, z, -z * factor)
 
 
-@dataclass(frozen=True)
-class Approximate:
+class Approximate(NamedTuple):
     """Σ_o max(0, (aP)[o] - e^{ε d} (bP)[o]) <= δ."""
 
     epsilon: Real
@@ -157,8 +154,7 @@ class Approximate:
                 bound.K -= v * self.delta.bounds().high
 
 
-@dataclass(frozen=True)
-class Divergences:
+class Divergences(NamedTuple):
     """D_f(aP, bP) <= limit, for each pair its own."""
 
     kind: str
@@ -192,8 +188,7 @@ class Divergences:
         bound.K -= dot(y, [self.bounds(limit).high for limit in self.limits])
 
 
-@dataclass(frozen=True)
-class Information:
+class Information(NamedTuple):
     """Σ_s π_s KL(P[s] ‖ πP) <= limit, π divided by its sum."""
 
     limit: Real
@@ -350,8 +345,7 @@ def leakage(most: Real, gains: Matrix, natural: bool = False) -> Leakage:
     return Leakage((None if high is None else -high, -low), regret, most if natural else None)
 
 
-@dataclass(frozen=True)
-class LossLimit:
+class LossLimit(NamedTuple):
     """Σ_o loss[s][o] P[s,o] <= most: on average over a prior, or without one for every s."""
 
     most: Interval
@@ -378,8 +372,7 @@ class LossLimit:
         bound.K -= sum(mu) * self.most.high
 
 
-@dataclass(frozen=True)
-class Bias:
+class Bias(NamedTuple):
     """|Σ_o reported[o] P[s,o] - meant[s]| <= most for every s."""
 
     most: Interval
@@ -400,8 +393,7 @@ class Bias:
             bound.K -= y * self.most.high
 
 
-@dataclass(frozen=True)
-class Support:
+class Support(NamedTuple):
     """P[s,o] = 0 where the mask is False. The minimum of the bound is over what is allowed."""
 
     mask: Mask
@@ -413,8 +405,7 @@ class Support:
         return "nothing outside the support"
 
 
-@dataclass(frozen=True)
-class Fixed:
+class Fixed(NamedTuple):
     """P[s,o] = rows[s][o] / 2^bits. The bound has these rows at their value."""
 
     bits: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -206,7 +205,7 @@ class Statement:
         if isinstance(part, LossLimit) and all(map(any, self.allowed)):
             least = self.least(part)
             if part.most.low < least <= part.most.low * (1 + NEAR):
-                return replace(part, most=Interval(least, least))
+                return part._replace(most=Interval(least, least))
         return part
 
     def least(self, limit: LossLimit) -> Fraction:
