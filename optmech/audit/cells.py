@@ -22,12 +22,14 @@ class Cells:
     o. Masses are in multiples of 2^-SCALE."""
 
     def __init__(self, plain: object, stated: Statement, logs: Growth) -> None:
-        self.body = keys(plain, "cells multipliers plans costs")
+        cells, self.multipliers, self.plans, self.costs = members(
+            plain, "cells multipliers plans costs"
+        )
         self.stated, self.logs = stated, logs
         self.known = cache(self.grown)  # of secrets that are asked for often
         self.mass = [int(p * 2**SCALE) for p in stated.prior]
         held: dict[int, list[int]] = {}
-        for s, cell in enumerate(listing(self.body["cells"], stated.n)):
+        for s, cell in enumerate(listing(cells, stated.n)):
             held.setdefault(whole(cell, MOST_ENTRIES), []).append(s)
         parts = ([s for s in held[cell] if self.mass[s]] for cell in sorted(held))
         self.groups = [group for group in parts if group]
@@ -44,20 +46,19 @@ class Cells:
         """FINE times what arrives at every member of the second cell when shares of sum one of all
         mass of the first go as the plan says, times e^r; none where some cannot."""
         sources, targets = self.groups[first], self.groups[second]
-        arrived: list[int] | None = [0] * len(targets)
+        arrived, possible = [0] * len(targets), True
         power = self.known if first == second else self.grown
         for s in sources:
             arcs = plan.next_arcs(len(targets))
             sent = sum(share for _, share in arcs)
+            possible &= sent > 0
             for j, share in arcs:
                 grown = power(s, targets[j])
-                if arrived is None or grown is None:
-                    arrived = None
+                if grown is None:
+                    possible = False
                 else:
                     arrived[j] += ceiling(self.mass[s] * share * grown, sent)
-            if not arcs:
-                arrived = None
-        return arrived
+        return arrived if possible else None
 
     def bound(self) -> Fraction:
         """Of all mechanisms, by any multipliers >= 0 of the cells (theory, Theorem 1)."""
@@ -68,18 +69,17 @@ class Cells:
             ratios = self.ratios()
         with inside("multipliers"):
             names = "windowed lifted approximate distortion loss_limits objective"
-            given = keys(self.body["multipliers"], f"ratio {names}", "divergence")
-            need(given["objective"] is None or given["objective"] == [], "of nothing")
-            others = [given[name] for name in given if name not in ("ratio", "objective")]
-            need(all(other == [] for other in others), "of nothing")
-            if given["ratio"] is None:
-                return bound.value()
-            bound.add_ratios(given["ratio"], lambda i, j, _: ratios.get((i, j)))
+            given = dict(keys(self.multipliers, f"ratio {names}", "divergence"))
+            charged, objective = given.pop("ratio"), given.pop("objective")
+            none = objective in (None, []) and all(part == [] for part in given.values())
+            need(none, "of nothing")
+            if charged is not None:
+                bound.add_ratios(charged, lambda i, j, _: ratios.get((i, j)))
         return bound.value()
 
     def ratios(self) -> dict[tuple[int, int], Fraction]:
         """Λ of pairs of cells, from above: any plan proves one."""
-        first, second, *arcs = members(self.body["plans"], "first second arcs target share")
+        first, second, *arcs = members(self.plans, "first second arcs target share")
         out: dict[tuple[int, int], Fraction] = {}
         plan, count, last = Plans(*arcs), len(self.groups), (-1, -1)
         for i_, j_ in together(first, second):
@@ -100,14 +100,13 @@ class Cells:
 
     def pay(self, bound: Lagrangian) -> None:
         """What each cell pays for every observable, at least, is added to the bound."""
-        costs = self.body["costs"]
-        if "radii" in fields(costs):
+        if "radii" in fields(self.costs):
             need(sum(len(g) ** 2 for g in self.groups) <= MOST_ENTRIES, "cells of too many secrets")
-            radii = fractions(keys(costs, "radii")["radii"], self.stated.n)
+            radii = fractions(keys(self.costs, "radii")["radii"], self.stated.n)
             for k, group in enumerate(self.groups):
                 self.pay_box(bound.L[k], group, [radii[s] for s in group])
             return
-        plan = Plans(*members(costs, "arcs target share"))
+        plan = Plans(*members(self.costs, "arcs target share"))
         for k, group in enumerate(self.groups):
             for o in range(self.stated.m):
                 arrived = self.arrivals(plan, k, k)

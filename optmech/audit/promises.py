@@ -171,10 +171,10 @@ def graph_said(c: Body, _: Statement) -> str:
 def odds_said(constraints: list[Body], places: Places | None, snap: float) -> list[str]:
     """The sentence that says the first promise by a distance in odds, at three lengths, rounded up
     to three digits; between points, where there are no places."""
-    metric = next((c for c in constraints if c["kind"] == "metric_privacy"), None)
-    unit, _, name = ("", "", "") if metric is None else str(metric["per"]).partition(" (")
-    limited = metric is None or any(w in str(metric["promise"]) for w in (" up to ", ", δ = "))
-    if metric is None or limited or unit not in ("km", "m"):
+    metric = next((c for c in constraints if c["kind"] == "metric_privacy"), Body())
+    unit, _, name = str(metric.get("per")).partition(" (")
+    limited = any(words in str(metric.get("promise")) for words in (" up to ", ", δ = "))
+    if limited or unit not in ("km", "m"):
         return []
     size = None if places is None or name != "euclidean)" else places.size
     slack = 2 * snap if places is None else 0.0 if size is None else math.hypot(*size[2:])
