@@ -27,6 +27,7 @@ from optmech.audit.document import (
     one_of,
     text,
     whole,
+    wholes,
 )
 from optmech.audit.mechanisms import MOST_ENTRIES
 from optmech.audit.numbers import (
@@ -116,7 +117,7 @@ def read_plan(plain: object, n: int, m: int, proof: bool) -> Plan:
 
 
 def masses(value: object, count: int) -> list[int]:
-    out = [integer(v, 0) for v in listing(value, count)]
+    out = wholes(value, count)
     need(any(out), "a distribution has no mass")
     return out
 
@@ -215,10 +216,7 @@ def read_prices(plain: object, count: int, m: int) -> tuple[list[list[list[int]]
     """Multipliers z[t][t'][y] times 2^shift, and the shift."""
     values, digits = members(plain, "values shift")
     shift = whole(digits, MOST_SHIFT)
-    z = [
-        [[integer(v, 0) for v in listing(row, m)] for row in listing(part, count)]
-        for part in listing(values, count)
-    ]
+    z = [[wholes(row, m) for row in listing(part, count)] for part in listing(values, count)]
     need(not any(any(part[t]) for t, part in enumerate(z)), "an input has a multiplier with itself")
     return z, shift
 

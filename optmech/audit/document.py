@@ -20,6 +20,7 @@ from optmech.audit.numbers import Fault, need, paired, real, transposed
 
 FORMAT = "optmech-design/2"
 BINARY = "optmech-design/3"  # the same with long lists as bytes
+LISTED = {BINARY: FORMAT}
 FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
 NOISE = "optmech-noise/1"  # noise on all whole numbers
 MOST_BYTES = 2 * 2**30
@@ -48,8 +49,8 @@ def read(path: str) -> Body:
         return dict(pairs)
 
     body = json.loads(content, parse_constant=refuse, object_pairs_hook=unique)
-    if fields(body).get("format") == BINARY:
-        body = {**fields(Lists().expanded(body)), "format": FORMAT}
+    if plain := LISTED.get(str(fields(body).get("format"))):
+        body = {**fields(Lists().expanded(body)), "format": plain}
     known = fields(body).get("format") in (FORMAT, FAMILY, NOISE)
     need(known, f"is of none of the formats {FORMAT}, {FAMILY} and {NOISE}")
     return fields(body)
@@ -180,6 +181,11 @@ def integer(value: object, least: int | None = None) -> int:
     found = int(value, 16)
     need(least is None or found >= least, "a whole number is too small")
     return found
+
+
+def wholes(value: object, count: int | None = None) -> list[int]:
+    """Whole numbers >= 0."""
+    return [integer(v, 0) for v in listing(value, count)]
 
 
 def fraction(value: object) -> Fraction:

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
-from optmech.audit.document import fields, fractions, integer, keys, listing, one_of, whole
+from optmech.audit.document import fields, fractions, keys, one_of, whole
 from optmech.audit.numbers import ONE, ZERO, need, paired
 
 Knots = list[tuple[Fraction, Fraction]]
@@ -30,12 +30,13 @@ class NoiseLoss(NamedTuple):
         return self if self.least is None else NoiseLoss(self.values, *self.least)
 
     @property
-    def words(self) -> str:
+    def words(self) -> list[str]:
+        """What the file says of a function; nothing of losses with a name."""
         ends = [
             f"{float(self.values[-1]):.9g} + {float(a):.9g} j + {float(b):.9g} j²"
-            for a, b in (self.least or (ZERO, ZERO), (self.slope, self.curvature))
+            for a, b in ([self.least, (self.slope, self.curvature)] if self.least else [])
         ]
-        return f"a function, beyond {self.last} between {' and '.join(ends)}"
+        return [f"a function, beyond {self.last} between {' and '.join(ends)}"] * bool(ends)
 
     @property
     def own_words(self) -> str:
@@ -84,10 +85,6 @@ def read_values(plain: object, least: int) -> list[Fraction]:
     need(least <= len(values) <= 10_000, "the loss has no values, or too many")
     need(min(values) >= 0 and max(values) < 2**60, "a loss is out of range")
     return values
-
-
-def wholes(value: object) -> list[int]:
-    return [integer(v, 0) for v in listing(value)]
 
 
 class Polyline:

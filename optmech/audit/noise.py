@@ -10,9 +10,9 @@ from functools import cache
 from itertools import accumulate, pairwise, repeat
 
 from optmech.audit.designs import Verdict, check_status, gap_of
-from optmech.audit.document import Body, fraction, integer, keys, listing, members, whole
+from optmech.audit.document import Body, fraction, integer, keys, listing, members, whole, wholes
 from optmech.audit.inequalities import power_bounds
-from optmech.audit.losses import read_noise_loss, wholes
+from optmech.audit.losses import read_noise_loss
 from optmech.audit.numbers import (
     ONE,
     ZERO,
@@ -77,7 +77,8 @@ class Noise:
     def read_law(self, body: Body) -> None:
         """The sensitivity, the loss, the law and the claims."""
         self.read_scale(body)
-        self.window = wholes(*self.read_tails(body, "window"))
+        (window,) = self.read_tails(body, "window")
+        self.window = wholes(window)
         need(len(self.window) + self.period <= 200_000, "the law is too long")
         need(self.bits > 0 and bool(self.window), "the law is empty")
         total = 2 * sum(self.window) - self.window[0] + 2 * sum(self.tails)
@@ -125,16 +126,14 @@ class Noise:
         gap = gap_of(loss, Fraction(claimed))
         check_status(self.claims["status"], gap)
         ends = "" if self.period else ", none beyond"
-        lines = [
+        return [
             f"probabilities of all {self.numbers}, {self.n} to either side one by one{ends}, in "
             f"whole numbers over 2^{self.bits}",
+            *self.loss.words,
             promise,
             f"expected loss {float(loss):.15g}, and of all noise that is as private{self.alike} "
             f"at least {claimed:.15g}: a gap of {gap:.2g}",
-        ]
-        if self.loss.least is not None:
-            lines.insert(1, self.loss.words)
-        return lines, self.loss.own_words
+        ], self.loss.own_words
 
     def scaled(self, found: Fraction) -> Fraction:
         """A bound in the loss's own unit."""

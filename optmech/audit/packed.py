@@ -32,10 +32,9 @@ from optmech.audit.document import (
 )
 from optmech.audit.mechanisms import Mechanism, read_mechanism
 from optmech.audit.numbers import Fault, Real, need, paired, real, rounded_up, transposed
-from optmech.audit.places import EARTH_RADIUS_KM, Places, between, spans
+from optmech.audit.places import DEGREE_KM, Places, between, spans
 from optmech.audit.promises import (
     PROMISES,
-    guess_said,
     objective_said,
     odds_said,
     per_said,
@@ -372,7 +371,11 @@ def same_words(
     outside = [] if secrets.points is None else [moved, *([REFUSED] if refused else nearest)]
     seen, blind = math.fsum(map(max, transposed(masses))), float(max(stated.prior))
     # the last of three digits, where sums of machines differ
-    guesses = [guess_said(seen * off, blind, stated.n) for off in (1, 1 - SAME, 1 + SAME)]
+    guesses = [
+        f"The best guess from one report, one of {stated.n:,}, is right in {100 * share:.3g} % of "
+        f"cases, that without a report in {100 * blind:.3g} %."
+        for share in (seen, seen * (1 - SAME), seen * (1 + SAME))
+    ]
     against = [cbor([*TIMES[:3], guess, TIMES[3], *outside]) for guess in guesses]
     need(cbor(head["does not promise"]) in against, "does not promise is not that of the design")
     require_same(head, "region", region)
@@ -414,9 +417,7 @@ def reach_of(places: Places) -> float | None:
     points = places.points
     if points is None or places.size is not None or len(points) < 2:
         return None
-    name, degree = "euclidean", 1.0
-    if places.globe:
-        name, degree = "haversine", math.pi / 180 * EARTH_RADIUS_KM
+    name, degree = ("haversine", DEGREE_KM) if places.globe else ("euclidean", 1.0)
     return max(
         min(between(name, p, q) for j, q in enumerate(points) if j != k) / degree
         for k, p in enumerate(points)

@@ -18,6 +18,7 @@ from optmech.audit.document import (
     members,
     one_of,
     whole,
+    wholes,
 )
 from optmech.audit.losses import (
     ROUNDED,
@@ -27,7 +28,6 @@ from optmech.audit.losses import (
     read_noise_loss,
     slopes_of,
     step_loss,
-    wholes,
 )
 from optmech.audit.noise import Noise, PowerNoise
 from optmech.audit.numbers import ONE, ZERO, bisected, ceiling, need, paired, real

@@ -20,6 +20,7 @@ from optmech.audit.document import (
 from optmech.audit.numbers import Fault, inside, need, paired, transposed
 
 EARTH_RADIUS_KM = 6371.0088
+DEGREE_KM = math.pi / 180 * EARTH_RADIUS_KM
 N = TypeVar("N", int, float)
 
 
@@ -61,11 +62,10 @@ def read_grid(plain: object, count: int) -> Places:
         west, south, east, north = bounds
         need(-360 <= west < east <= 360, "the longitudes are out of range")
         need(-90 <= south < north <= 90, "the latitudes are out of range")
-        degree = math.pi / 180 * EARTH_RADIUS_KM
         # a cosine that is exact near a pole too; that of another machine need not be
         cosine = math.sin(math.radians(90 - abs((south + north) / 2)))
-        across = (east - west) * degree * cosine / columns
-        along = (north - south) * degree / rows
+        across = (east - west) * DEGREE_KM * cosine / columns
+        along = (north - south) * DEGREE_KM / rows
         fits = abs(across - width) * cosine <= (1e-12 * cosine + 1e-15) * width
         fits = fits and abs(along - height) <= 1e-12 * height
         need(fits and unit == "km" and x == y == 0, "cells are not of these degrees")

@@ -192,11 +192,6 @@ def odds_said(constraints: list[Body], places: Places | None, snap: float) -> li
     return [f"in odds: a report from {who} " + "; ".join(said)]
 
 
-def guess_said(seen: float, blind: float, among: int) -> str:
-    return (f"The best guess from one report, one of {among:,}, is right in {100 * seen:.3g} % of "
-            f"cases, that without a report in {100 * blind:.3g} %.")  # fmt: skip
-
-
 PROMISES: dict[str, Callable[[Body, Statement], str]] = {
     "metric_privacy": metric_said,
     "differential_privacy": differential_said,

@@ -86,7 +86,7 @@ class Region:
         self.places = [self.turned(self.scaled(p)) for p in places]
         self.triangles = [indices(row, len(given), 3) for row in listing(body["triangles"])]
         self.words = f"{len(self.triangles)} triangles tile a convex region edge to edge"
-        self.stretch: list[tuple[int, int]] = []
+        self.stretch = [(1, 1)] * len(self.triangles)
         self.check_tiling()
         if self.globe:
             counts = [(Fraction(x), Fraction(y)) for x, y in kilometres(given, self.triangles)]
@@ -110,7 +110,7 @@ class Region:
 
     def edges(self, t: int) -> tuple[Point, Point]:
         (ax, ay), (bx, by), (cx, cy) = (self.vertices[k] for k in self.triangles[t])
-        x, y = self.stretch[t] if self.stretch else (1, 1)
+        x, y = self.stretch[t]
         return (x * (bx - ax), y * (by - ay)), (x * (cx - ax), y * (cy - ay))
 
     def check_tiling(self) -> None:
