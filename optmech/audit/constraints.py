@@ -135,7 +135,7 @@ def small(value: object) -> Real:
 
 
 def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
-    """Ratios or sums of pushed distributions, or divergences of them, both ways."""
+    """Of pushed distributions, both ways."""
     keys(c, "kind epsilon pairs delta divergence scale")
     given = listing(c["pairs"])
     need(len(given) > 0, "there is no pair")
@@ -147,7 +147,11 @@ def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
     if all(a == b for a, b, _ in pairs):
         stated.say("constrains nothing")
     epsilon, delta = Real.read(c["epsilon"]), small(c["delta"])
-    kind = text(c["divergence"], "the divergence")
+    yield from between_distributions(pairs, epsilon, delta, text(c["divergence"], "the divergence"))
+
+
+def between_distributions(pairs: list[Pair], epsilon: Real, delta: Real, kind: str) -> Inequalities:
+    """Ratios or sums of pushed distributions, or divergences of them."""
     if order_of(kind) is None:
         one_of(kind, ("max", "tv", *DIVERGENCES), "the divergence")
     if kind == "max":
@@ -193,15 +197,11 @@ def renyi_privacy(stated: Statement, c: Body) -> Inequalities:
     if not ends:
         stated.say("constrains nothing")
         return
-    rows = [[float(s == i) for s in range(n)] for i in range(n)]
-    body = {
-        "kind": "", "epsilon": c["epsilon"], "delta": 0.0, "divergence": name,
-        "pairs": [[rows[i], rows[j]] for i, j in ends],
-        "scale": None if apart is None else [
-            float(min(apart[i][j], apart[j][i])) for i, j in ends
-        ],
-    }  # fmt: skip
-    yield from distribution_privacy(stated, body)
+    pairs = [
+        Pair({i: ONE}, {j: ONE}, ONE if apart is None else min(apart[i][j], apart[j][i]))
+        for i, j in ends
+    ]
+    yield from between_distributions(pairs, Real.read(c["epsilon"]), Real(ZERO), name)
 
 
 def policy_graph(stated: Statement, c: Body) -> Inequalities:
