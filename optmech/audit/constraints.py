@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import count
+from itertools import combinations, count
 
 from optmech.audit.document import (
     Body,
@@ -193,14 +193,13 @@ def renyi_privacy(stated: Statement, c: Body) -> Inequalities:
     need(order.log_of is None, "an order is no fraction")
     name = "kl" if order.factor == 1 else f"renyi:{order.factor}"
     apart = None if c["distance"] is None else stated.among(c["distance"])
-    ends = [(i, j) for i in range(n) for j in range(i + 1, n)]
-    if not ends:
-        stated.say("constrains nothing")
-        return
     pairs = [
         Pair({i: ONE}, {j: ONE}, ONE if apart is None else min(apart[i][j], apart[j][i]))
-        for i, j in ends
+        for i, j in combinations(range(n), 2)
     ]
+    if not pairs:
+        stated.say("constrains nothing")
+        return
     yield from between_distributions(pairs, Real.read(c["epsilon"]), Real(ZERO), name)
 
 

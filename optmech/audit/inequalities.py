@@ -219,8 +219,8 @@ class Information(NamedTuple):
         bound.K -= y * self.limit.bounds().high
 
 
-DIVERGENCES = ("kl", "reverse_kl", "chi2", "hellinger")  # tv is of the family above
 POWERS = {"chi2": Fraction(2), "hellinger": Fraction(1, 2)}  # orders of those that are ±(Σ - 1)
+DIVERGENCES = ("kl", "reverse_kl", *POWERS)  # tv is of the family above
 
 
 def order_of(kind: str) -> Fraction | None:

@@ -322,14 +322,9 @@ class PowerNoise(Noise):
             need(rho * at * (at - 1) >= low + slope * (at - a), f"orders from {a} to {b} are open")
         order, value = points[-1]
         need(value <= rho * order * (order - 1), "a divergence is larger than stated")
-        ratio = max(
-            p / q for s in self.worst for p, q in self.some(range(-self.last(s), self.last(s)), s)
-        )
+        stretches = [(s, places) for s in self.worst for places, _ in self.stretches(s)]
+        ratio = max(p / q for s, places in stretches for p, q in self.some(places, s))
         need(signed_log(ratio, LOG).high <= rho * (2 * order - 1), "large orders are open")
-
-    def last(self, s: int) -> int:
-        """Where ratios of neighbours begin to repeat."""
-        return self.n + s + self.period + 1
 
     def some(self, places: range, s: int) -> list[tuple[Fraction, Fraction]]:
         """Possible z(i), and z(i + s)."""
