@@ -16,6 +16,7 @@ from optmech.audit.designs import Verdict, check_status
 from optmech.audit.document import (
     Body,
     Matrix,
+    Rows,
     Vector,
     fractions,
     indices,
@@ -212,7 +213,7 @@ def read_distances(body: Body, lines: list[str]) -> Matrix:
     return d
 
 
-def read_prices(plain: object, count: int, m: int) -> tuple[list[list[list[int]]], int]:
+def read_prices(plain: object, count: int, m: int) -> tuple[list[Rows], int]:
     """Multipliers z[t][t'][y] times 2^shift, and the shift."""
     values, digits = members(plain, "values shift")
     shift = whole(digits, MOST_SHIFT)
@@ -221,7 +222,7 @@ def read_prices(plain: object, count: int, m: int) -> tuple[list[list[list[int]]
     return z, shift
 
 
-def close_outputs(outputs: list[list[int]], coupled: bool, epsilon: Real, delta: Real) -> str:
+def close_outputs(outputs: Rows, coupled: bool, epsilon: Real, delta: Real) -> str:
     if all(same(outputs[0], output) for output in outputs):
         return "all outputs are one distribution"
     need(not coupled, "the outputs are not one distribution")
@@ -244,7 +245,7 @@ def is_close(p: list[int], q: list[int], epsilon: Real, delta: Real) -> bool:
 
 def common_bound(
     plans: list[Plan], weights: Vector, d: Matrix, epsilon: Real, delta: Real,
-    z: list[list[list[int]]], shift: int,
+    z: list[Rows], shift: int,
 ) -> Fraction:  # fmt: skip
     """Σ_t Σ_x λ_t[x] min_y (w_t d(x,y) + g_t[y]) - δ Σ max_y z, with e^ε and δ rounded up, and
     g_t[y] = Σ_t' (z[t][t'][y] - e^ε z[t'][t][y])."""

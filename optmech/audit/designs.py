@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import permutations
 
 from optmech.audit.cells import Cells, Growth
-from optmech.audit.document import Body, Matrix, fields, keys, listing, text, whole
+from optmech.audit.document import Body, Matrix, Rows, fields, keys, listing, text, whole
 from optmech.audit.inequalities import Bias, Fixed, Guess, LossLimit, Ratios, blind
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
 from optmech.audit.networks import outside
@@ -145,7 +145,7 @@ def check_approximations(
         )
 
 
-def measured(rows: list[list[int]], d: Matrix) -> list[float]:
+def measured(rows: Rows, d: Matrix) -> list[float]:
     """The least ε of metric privacy, the largest ln(p(o|s) / p(o|s')) / d(s, s'), between
     bounds of what floats nearest to the probabilities give: logarithms that are off by a few
     2^-53, and equal rows that are equal."""

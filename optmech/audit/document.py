@@ -27,6 +27,8 @@ MOST_BYTES = 2 * 2**30
 Body = dict[str, object]
 Vector = list[Fraction]
 Matrix = list[Vector]
+Rows = list[list[int]]
+Table = list[list[float]]
 
 
 def read(path: str) -> Body:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
+from optmech.audit.document import Rows, Table
 from optmech.audit.numbers import ONE, ZERO, Interval, bisected, need
 from optmech.audit.places import EARTH_RADIUS_KM, spans
 
@@ -80,7 +81,7 @@ def arc_sine(y: Interval) -> Interval:
     return Interval(Fraction(low, PRECISE), Fraction(high, PRECISE))
 
 
-def kilometres(vertices: list[list[float]], corners: list[list[int]]) -> list[tuple[float, float]]:
+def kilometres(vertices: Table, corners: Rows) -> list[tuple[float, float]]:
     """For every triangle what a degree of longitude and one of latitude count for, rounded down:
     lines of the map, measured so, are at most as long as great circles."""
     (west, east), (south, north) = spans(vertices)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from optmech.audit.document import (
     Matrix,
+    Rows,
     Vector,
     indices,
     integer,
@@ -42,8 +43,8 @@ class Mechanism(NamedTuple):
     to keep counts."""
 
     bits: int
-    rows: list[list[int]]
-    above: list[list[int]] | None = None
+    rows: Rows
+    above: Rows | None = None
     shares: list[tuple[list[int], int]] | None = None  # where between: in numbers of each row's own
 
     def exact(self, s: int) -> tuple[list[int], int]:
@@ -51,7 +52,7 @@ class Mechanism(NamedTuple):
         return (self.rows[s], 1) if self.shares is None else self.shares[s]
 
     @property
-    def high(self) -> list[list[int]]:
+    def high(self) -> Rows:
         return self.rows if self.above is None else self.above
 
     @property

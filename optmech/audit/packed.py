@@ -19,6 +19,7 @@ from optmech.audit.designs import Verdict, promises_of
 from optmech.audit.document import (
     FORMAT,
     Body,
+    Table,
     fields,
     indices,
     keys,
@@ -336,7 +337,7 @@ def hexagon(label: object) -> int | None:
 
 
 def same_words(
-    head: Body, problem: Body, stated: Statement, mesh: Body | None, masses: list[list[float]]
+    head: Body, problem: Body, stated: Statement, mesh: Body | None, masses: Table
 ) -> None:
     """Every sentence, as it follows from the design, the packed numbers and what is done outside;
     ``masses`` are those of secrets and columns together."""
@@ -386,7 +387,7 @@ def same_words(
     need(bool(right), "prior is not that of the design")
 
 
-def check_accuracy(head: Body, stated: Statement, masses: list[list[float]]) -> None:
+def check_accuracy(head: Body, stated: Statement, masses: Table) -> None:
     """Every radius is the least within which a secret lies with probability ``quantile``, given a
     report; ``masses`` are those of secrets and columns together."""
     secrets, reports = stated.secrets, stated.observables
@@ -424,7 +425,7 @@ def reach_of(places: Places) -> float | None:
     )
 
 
-def moved_by(region: Region, vertices: list[list[float]]) -> float:
+def moved_by(region: Region, vertices: Table) -> float:
     """How far the weights of a position may be from it (theory, "Packed meshes"), in floats that
     err by far less than the last term allows."""
     wide = sum((high - low) ** 2 for low, high in spans(vertices))

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 from optmech.audit.document import (
     Body,
     Matrix,
+    Table,
     fields,
     indices,
     keys,
@@ -33,7 +34,7 @@ class Places(NamedTuple):
     """Secrets or observables: labels, and coordinates where there are some."""
 
     labels: Sequence[Hashable]
-    points: list[list[float]] | None
+    points: Table | None
     unit: str
     bounds: list[float] | None = None  # west, south, east, north of a grid over degrees
     globe: bool = False  # points are longitude and latitude

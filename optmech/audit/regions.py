@@ -26,6 +26,8 @@ from optmech.audit.designs import (
 )
 from optmech.audit.document import (
     Body,
+    Rows,
+    Table,
     fields,
     fractions,
     indices,
@@ -71,7 +73,7 @@ At = tuple[list[int], list[int]]  # control points, and what they count for over
 class Region:
     """Triangles, proved to tile a convex region edge to edge."""
 
-    def __init__(self, plain: object, places: list[list[float]]) -> None:
+    def __init__(self, plain: object, places: Table) -> None:
         body = keys(plain, "vertices triangles unit coordinates", "degree")
         self.degree = whole(body.get("degree", 1), 7)
         need(self.degree > 0, "the degree is none")
@@ -149,7 +151,7 @@ class Region:
         for start, end in sorted(edges):
             for step in range(1, d):
                 known[(start, d - step), (end, step)] = len(known)
-        self.control: list[list[int]] = []
+        self.control: Rows = []
         for corners in self.triangles:
             held = (sorted((v, n) for v, n in paired(corners, at) if n) for at in self.indices)
             self.control.append([known.setdefault(tuple(own), len(known)) for own in held])
