@@ -14,11 +14,11 @@ import struct
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
-from optmech.audit.cbor import array, cbor
+from optmech.audit.cbor import array
 from optmech.audit.designs import Verdict
 from optmech.audit.document import Body, fields, listing, members, text, whole
 from optmech.audit.numbers import Fault, Real, need, paired, real
-from optmech.audit.packed import QUANTILE, SAME, TIMES, content_of, opened
+from optmech.audit.packed import QUANTILE, SAME, TIMES, content_of, opened, require_same
 from optmech.audit.places import EARTH_RADIUS_KM
 from optmech.audit.promises import odds_said
 
@@ -88,7 +88,7 @@ def check_earth_words(
 ) -> None:
     law = struct.pack(f"<{len(heights)}d", *heights) + rows
     stated = list(map(fields, listing(head["constraints"])))
-    own = {
+    own: Body = {
         "kind": "earth",
         "outside": "refuse",
         "prior": {"words": "none", "date": None},
@@ -97,8 +97,7 @@ def check_earth_words(
         "does not promise": [*TIMES[:3], *ON_EARTH],
         "design": hashlib.sha256(law).digest(),
     }
-    for name, value in own.items():
-        need(cbor(head[name]) == cbor(value), f"{name} is not that of the law")
+    require_same(head, own, "law")
 
 
 def check_earth_figures(head: Body, law: EarthLaw, rate: float, bands: int) -> None:

@@ -14,7 +14,7 @@ import os
 import re
 from fractions import Fraction
 
-from optmech.audit.cbor import Cbor, Typed, array, cbor, depth
+from optmech.audit.cbor import Typed, array, cbor, depth, parsed
 from optmech.audit.designs import Verdict, promises_of
 from optmech.audit.document import (
     FORMAT,
@@ -102,9 +102,10 @@ def whole_array(value: object, most: int) -> list[int]:
     return indices(array(value, 70), most)
 
 
-def require_same(head: Body, name: str, own: object) -> None:
+def require_same(head: Body, own: Body, source: str = "design") -> None:
     """Raise Fault where an entry is not, byte by byte, what follows from the design."""
-    need(cbor(head[name]) == cbor(own), f"{name} is not that of the design")
+    for name, value in own.items():
+        need(cbor(head[name]) == cbor(value), f"{name} is not that of the {source}")
 
 
 def require_near(said: object, own: float | None, what: str) -> None:
@@ -121,15 +122,14 @@ def content_of(path: str, most: int) -> bytes:
 
 def opened(content: bytes, start: int, entries: str) -> tuple[Body, bytes]:
     """The header of a file, which has these entries, and its rows."""
-    reader = Cbor(content[start:])
-    inner, rows, digest = (reader.item(0) for _ in range(3))
-    need(reader.at == len(reader.content), "bytes after the end")
+    inner, rows, digest = parsed(content[start:], 3)
     need(digest == hashlib.sha256(content[:-32]).digest(), "the digest does not match the content")
     if not isinstance(inner, bytes) or not isinstance(rows, bytes):
         raise Fault("is not a packed mechanism")
     again = b"".join(map(cbor, (inner, rows, digest)))
-    need(again == reader.content, "is not in the one form that is written")
-    head = Cbor(inner).whole()
+    need(again == content[start:], "is not in the one form that is written")
+    (head,) = parsed(inner)
+    need(cbor(head) == inner, "is not in the one form that is written")
     if not isinstance(head, dict) or "/".join(sorted(head)) != entries:
         raise Fault("the header is missing, or has other entries")
     text(head["title"], "the title")
@@ -152,7 +152,7 @@ def judge_packed(path: str, design: str) -> Verdict:
     one_of(head["outside"], ("refuse", "nearest"), "what is done outside")
     own = {name: body[name] for name in ("mechanism", "problem")}
     written = json.dumps(own, sort_keys=True, separators=(",", ":")).encode()
-    require_same(head, "design", hashlib.sha256(written).digest())
+    require_same(head, {"design": hashlib.sha256(written).digest()})
     judge = judge_packed_mesh if head.get("kind") == "mesh" else judge_packed_places
     lines = judge(head, rows, body)
     return lines, f"{PACKED_WORDS}; and the design itself"
@@ -167,7 +167,7 @@ def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
     if "mesh" in head:
         head, mesh = written_roads(head, stated)
     else:
-        require_same(head, "secrets", written_places(problem["secrets"], stated.secrets))
+        require_same(head, {"secrets": written_places(problem["secrets"], stated.secrets)})
         require_near(head["reach"], reach_of(stated.secrets), "reach")
     mechanism = packed_rows(head, rows, stated.n, stated.m)
     same_reports(head, problem, stated)
@@ -182,7 +182,7 @@ def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
         "packed": sign * float(rounded_up(after)),
         "increase": float(rounded_up(change)),
     }
-    require_same(head, "loss", figures)
+    require_same(head, {"loss": figures})
     masses = [
         [p * row[o] / (1 << mechanism.bits) for o in whole_array(head["columns"], stated.m)]
         for p, row in paired(map(float, stated.prior), mechanism.rows)
@@ -223,8 +223,8 @@ def with_rows(head: Body, kind: str, plain: Body, control: list[int], own: Body)
     own |= {"vertices": Typed(points, 86), "unit": unit, "coordinates": plain["coordinates"]}
     mesh = keys(head["mesh"], " ".join([*own, "rows"]))
     row_of = dict(paired(control, whole_array(mesh["rows"], len(control))))
-    require_same(head, "kind", kind)
-    require_same(head, "mesh", {**own, "rows": Typed((row_of[k] for k in control), 70)})
+    rows = Typed((row_of[k] for k in control), 70)
+    require_same(head, {"kind": kind, "mesh": {**own, "rows": rows}})
     return {**head, "row of": Typed((row_of[k] for k in range(len(row_of))), 70)}
 
 
@@ -300,7 +300,7 @@ def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
 def same_reports(head: Body, problem: Body, stated: Statement) -> None:
     reports = head["secrets"] if head["reports"] is None else head["reports"]
     own = written_places(problem["observables"], stated.observables)
-    require_same({"reports": reports}, "reports", own)
+    require_same({"reports": reports}, {"reports": own})
 
 
 def written_places(plain: object, places: Places) -> Body:
@@ -351,10 +351,9 @@ def same_words(
             epsilon = float(rounded_up(Real.read(body["epsilon"]).bounds().high))
         promise = PROMISES[kind](body, stated)
         constraints.append({"kind": kind, "promise": promise, "epsilon": epsilon, "per": per})
-    require_same(head, "constraints", constraints)
     odds = odds_said(constraints, None if mesh else stated.secrets, real(head.get("snap", 0.0)))
     protects = [f"{c['kind']}: {c['promise']}" for c in constraints]
-    require_same(head, "protects", [*protects, *odds])
+    require_same(head, {"constraints": constraints, "protects": [*protects, *odds]})
     refused, secrets = head["outside"] == "refuse", stated.secrets
     region, moved, nearest = region_said(secrets), AT_PLACES, [NEAREST_PLACE]
     if mesh is not None:
@@ -379,7 +378,7 @@ def same_words(
     ]
     against = [cbor([*TIMES[:3], guess, TIMES[3], *outside]) for guess in guesses]
     need(cbor(head["does not promise"]) in against, "does not promise is not that of the design")
-    require_same(head, "region", region)
+    require_same(head, {"region": region})
     said = re.fullmatch(r"entropy ([0-9]+\.[0-9]{3}) bits over ([0-9]+) places",
                         text(keys(head["prior"], "words date")["words"], "the prior"))  # fmt: skip
     entropy = abs(math.fsum(p * math.log2(p) for p in map(float, stated.prior) if p))
