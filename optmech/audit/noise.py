@@ -419,7 +419,7 @@ LATTICE = 65_536  # places of sums of losses, at most
 REACH = 131_072  # of the losses of one release
 DIGITS = 48
 MASS = 10**DIGITS  # masses of losses are whole numbers over this
-FINE = 1 << 320  # and powers of e over this
+GRAIN = 1 << 320  # and powers of e over this
 LONG = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 
@@ -432,7 +432,7 @@ class Releases:
         self.noise, self.steps = noise, 1 << noise.lattice
         h = Fraction(1, self.steps)
         self.up, self.down = (
-            (int(low * FINE), int(high * FINE) + 1)
+            (int(low * GRAIN), int(high * GRAIN) + 1)
             for low, high in (exp_bounds(h, 384), exp_bounds(-h, 384))
         )
         self.spare = int(noise.delta.bounds().low * MASS) // noise.releases >> 20
@@ -446,12 +446,12 @@ class Releases:
         first, found, lost = together
         rate = self.noise.epsilon.bounds(320).low
         start = max(first, int(rate * self.steps))
-        power = int(exp_bounds(rate - Fraction(start, self.steps), 320).low * FINE)
-        total = lost * FINE
+        power = int(exp_bounds(rate - Fraction(start, self.steps), 320).low * GRAIN)
+        total = lost * GRAIN
         for value in found[start - first :]:
-            total += value * max(0, FINE - power)
-            power = power * self.down[0] // FINE
-        return min(ONE, Fraction(total, FINE * MASS))
+            total += value * max(0, GRAIN - power)
+            power = power * self.down[0] // GRAIN
+        return min(ONE, Fraction(total, GRAIN * MASS))
 
     def product(self, a: Sums, b: Sums) -> Sums:
         """Of the sum of two independent losses; digits of coefficients do not overlap."""
@@ -482,7 +482,7 @@ class Releases:
         need(reach <= REACH, "losses spread over too many places")
         need(reach * len(pairs) <= 4 * REACH, "too many shifts")
         below, above = (
-            list(accumulate(repeat(step, reach), lambda a, b: a * b // FINE, initial=FINE))
+            list(accumulate(repeat(step, reach), lambda a, b: a * b // GRAIN, initial=GRAIN))
             for step in (self.down[0], self.up[0])
         )
         found = [self.spread(some, below[:0:-1] + above, reach) for some in pairs]
@@ -511,10 +511,10 @@ class Releases:
                 lost += p
             elif p:
                 j = self.place(p, q) + reach
-                while p * FINE > lows[j + 1] * q:
+                while p * GRAIN > lows[j + 1] * q:
                     j += 1
-                share = max(ZERO, p * FINE - lows[j] * q) / (FINE - self.down[1])
-                above = min(p, Fraction(ceiling(share.numerator * FINE, share.denominator), FINE))
+                share = max(ZERO, p * GRAIN - lows[j] * q) / (GRAIN - self.down[1])
+                above = min(p, Fraction(ceiling(share.numerator * GRAIN, share.denominator), GRAIN))
                 found[j + 1] += above
                 found[j] += p - above
         *masses, rest = (ceiling(v.numerator * MASS, v.denominator) for v in (*found, lost))
@@ -525,17 +525,17 @@ class Releases:
         count = len(found[0][0])
         lows, highs = [0] * (count + 1), [0] * (count + 1)
         for masses, lost in found:
-            above, low, high = lost * FINE, 0, 0
+            above, low, high = lost * GRAIN, 0, 0
             for k, mass in reversed(list(enumerate([*masses, 0]))):
-                above += mass * FINE
-                low = (low + mass * FINE) * self.down[0] // FINE
-                high = ceiling((high + mass * FINE) * self.down[1], FINE)
+                above += mass * GRAIN
+                low = (low + mass * GRAIN) * self.down[0] // GRAIN
+                high = ceiling((high + mass * GRAIN) * self.down[1], GRAIN)
                 lows[k] = max(lows[k], above - high)
                 highs[k] = max(highs[k], above - low)
-        lost, rest = max(lost for _, lost in found), FINE * (self.up[0] - FINE)
-        curve = zip(highs, lows[1:], [*highs[2:], lost * FINE], strict=False)
+        lost, rest = max(lost for _, lost in found), GRAIN * (self.up[0] - GRAIN)
+        curve = zip(highs, lows[1:], [*highs[2:], lost * GRAIN], strict=False)
         kinks = (
-            FINE * (after - at) + self.up[1] * before - self.up[0] * at
+            GRAIN * (after - at) + self.up[1] * before - self.up[0] * at
             for before, at, after in curve
         )
         return [max(0, ceiling(kink, rest)) for kink in kinks], lost
