@@ -62,7 +62,19 @@ def judge_earth(path: str) -> Verdict:
     need(math.isclose(rate, epsilon.nearest, rel_tol=1e-15), "the rate is not the promised one")
     exact = epsilon.log_of is None and rate == epsilon.factor
     need(exact or rate < epsilon.bounds(128).low, "the rate is above the promised one")
-    check_earth_words(head, bands, words, heights, rows)
+    content = struct.pack(f"<{len(heights)}d", *heights) + rows
+    own: Body = {
+        "kind": "earth",
+        "outside": "refuse",
+        "prior": {"words": "none", "date": None},
+        "region": f"the whole earth, in {bands:,} bands of latitude",
+        "protects": [
+            f"metric_privacy: {words}", *odds_said([fields(constraint)], None, real(head["snap"]))
+        ],
+        "does not promise": [*TIMES[:3], *ON_EARTH],
+        "design": hashlib.sha256(content).digest(),
+    }  # fmt: skip
+    require_same(head, own, "law")
     snap = law.snap(rate, bands)
     need(math.isclose(real(head["snap"], 0), snap, rel_tol=SAME), f"snap is {snap:.12g} km")
     check_earth_figures(head, law, rate, bands)
@@ -81,23 +93,6 @@ def stated_number(number: str) -> Real:
         value = float(number)
         need(repr(value) == number and value > 0, f"{number!a}: no number")
         return Real(Fraction(value))
-
-
-def check_earth_words(
-    head: Body, bands: int, words: str, heights: list[float], rows: bytes
-) -> None:
-    law = struct.pack(f"<{len(heights)}d", *heights) + rows
-    stated = list(map(fields, listing(head["constraints"])))
-    own: Body = {
-        "kind": "earth",
-        "outside": "refuse",
-        "prior": {"words": "none", "date": None},
-        "region": f"the whole earth, in {bands:,} bands of latitude",
-        "protects": [f"metric_privacy: {words}", *odds_said(stated, None, real(head["snap"]))],
-        "does not promise": [*TIMES[:3], *ON_EARTH],
-        "design": hashlib.sha256(law).digest(),
-    }
-    require_same(head, own, "law")
 
 
 def check_earth_figures(head: Body, law: EarthLaw, rate: float, bands: int) -> None:

@@ -286,7 +286,9 @@ class PowerNoise(Noise):
         worst = [max(self.power_sum(s, order) for s in self.worst) for order, _ in self.bounds]
         high = []
         for (order, rate), found in paired(self.bounds, worst):
-            low, above = self.limit(order, rate)
+            # with fewer digits than its logarithm has, e^((α-1)ε) would have no upper end
+            digits = max(192, math.ceil(float(order - 1) * rate.nearest))
+            low, above = rate.bounds(LOG) if order == 1 else rate.enclosed(order - 1, digits)
             need(self.rho is not None or found <= low, "a Rényi divergence is larger than stated")
             high.append(above)
         if self.rho is not None:
@@ -297,13 +299,6 @@ class PowerNoise(Noise):
             words = f"Rényi divergence {words}"
         promise = f"{words} at every shift up to {self.span}"
         return self.verdict(self.scaled(self.tangent_bound(high)), promise)
-
-    def limit(self, order: Fraction, rate: Real) -> Interval:
-        """Bounds of e^((α-1)ε), or ε of order one."""
-        if order == 1:
-            return rate.bounds(LOG)
-        # with fewer digits than its logarithm has, e^((α-1)ε) would have no upper end
-        return rate.enclosed(order - 1, max(192, math.ceil(float(order - 1) * rate.nearest)))
 
     def at_every_order(self, worst: list[Fraction], rho: Fraction) -> None:
         """(α - 1) D_α is convex in α and at most straight between the orders looked at; it is to be

@@ -317,9 +317,10 @@ def written_places(plain: object, places: Places) -> Body:
     if places.points is None:
         return {"kind": "labels", "labels": stated["labels"], "unit": places.unit}
     points = Typed((v for p in places.points for v in p), 86)
-    cells = [hexagon(label) for label in places.labels]
-    if places.globe and None not in cells:
-        return {"kind": "h3", "cells": Typed(map(int, filter(None, cells)), 71), "points": points}
+    names = [v for v in places.labels if isinstance(v, str) and re.fullmatch("8[0-9a-f]{14}", v)]
+    if places.globe and len(names) == len(places.labels):  # the numbers of cells of H3
+        cells = Typed((int(name, 16) for name in names), 71)
+        return {"kind": "h3", "cells": cells, "points": points}
     return {
         "kind": "points",
         "labels": stated["labels"],
@@ -328,12 +329,6 @@ def written_places(plain: object, places: Places) -> Body:
         "unit": "km" if places.globe else places.unit,
         "coordinates": stated["coordinates"],
     }
-
-
-def hexagon(label: object) -> int | None:
-    """The number of a cell of H3, where a label looks like one."""
-    fits = isinstance(label, str) and re.fullmatch("8[0-9a-f]{14}", label)
-    return int(str(label), 16) if fits else None
 
 
 def same_words(
