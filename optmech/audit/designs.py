@@ -58,10 +58,15 @@ def judge_design(body: Body) -> Verdict:
     if stated.roads is not None:
         beyond = outside(stated, body.get("outer"), bound.value(), promises_of(body))
     elif "outer" in body:
-        by_cells = with_cells(body["outer"], stated, lines)
+        outer = outer_of(body["outer"])
+        need(stated.objective == "expected_loss", "cells of another objective")
+        if found := proved_by_cells(outer, stated, stated.log_ratio):
+            lines.append(f"a bound by {found[0]} cells of the {stated.n} secrets")
+            by_cells = found[1]
+        else:  # nothing in the file proves it
+            by_cells = math.inf
+            unchecked += "; the lower bound, gap and status, by cells of the secrets"
     lines += check_figures(stated, mechanism, result, bound, by_cells, beyond)
-    if by_cells == math.inf:
-        unchecked += "; the lower bound, gap and status, by cells of the secrets"
     return lines, unchecked
 
 
@@ -72,17 +77,6 @@ def outer_of(plain: object) -> Body:
     """The proof of a bound by cells, with or without what proves their numbers."""
     more = " ".join(WITNESS) if WITNESS & fields(plain).keys() else ""
     return keys(plain, f"cells multipliers {more}")
-
-
-def with_cells(plain: object, stated: Statement, lines: list[str]) -> Fraction | float:
-    """The bound by cells of the secrets, infinite where nothing in the file proves it."""
-    outer = outer_of(plain)
-    need(stated.objective == "expected_loss", "cells of another objective")
-    found = proved_by_cells(outer, stated, stated.log_ratio)
-    if found is None:
-        return math.inf
-    lines.append(f"a bound by {found[0]} cells of the {stated.n} secrets")
-    return found[1]
 
 
 def proved_by_cells(outer: Body, stated: Statement, logs: Growth) -> tuple[int, Fraction] | None:

@@ -39,10 +39,6 @@ class NoiseLoss(NamedTuple):
         return [f"a function, beyond {self.last} between {' and '.join(ends)}"] * bool(ends)
 
     @property
-    def own_words(self) -> str:
-        return "seconds" + ", that the loss is this function" * (self.least is not None)
-
-    @property
     def last(self) -> int:
         return len(self.values) - 1
 

@@ -133,7 +133,7 @@ class Noise:
             promise,
             f"expected loss {float(loss):.15g}, and of all noise that is as private{self.alike} "
             f"at least {claimed:.15g}: a gap of {gap:.2g}",
-        ], self.loss.own_words
+        ], "seconds" + ", that the loss is this function" * bool(self.loss.words)
 
     def scaled(self, found: Fraction) -> Fraction:
         """A bound in the loss's own unit."""
