@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 
 from optmech.audit.document import Rows, Table
-from optmech.audit.numbers import ONE, ZERO, Interval, bisected, need
+from optmech.audit.numbers import ONE, ZERO, Interval, bisected, interval, need
 from optmech.audit.places import EARTH_RADIUS_KM, spans
 
 # What a degree counts for (theory, "On the globe"): enclosures in multiples of 2^-TRIG.
@@ -17,8 +17,7 @@ PRECISE = 1 << TRIG
 
 
 def outward(low: Fraction, high: Fraction) -> Interval:
-    return Interval(Fraction(math.floor(low * PRECISE), PRECISE),
-                    Fraction(math.ceil(high * PRECISE), PRECISE))  # fmt: skip
+    return interval(math.floor(low * PRECISE), math.ceil(high * PRECISE), PRECISE)
 
 
 def alternating(term: Fraction, factor: Callable[[int], Fraction]) -> Interval:
@@ -43,8 +42,8 @@ def cosine(x: Fraction) -> Interval:
 
 
 def square_root(x: Interval) -> Interval:
-    return Interval(Fraction(math.isqrt(math.floor(x.low * PRECISE**2)), PRECISE),
-                    Fraction(math.isqrt(math.ceil(x.high * PRECISE**2)) + 1, PRECISE))  # fmt: skip
+    low, high = math.floor(x.low * PRECISE**2), math.ceil(x.high * PRECISE**2)
+    return interval(math.isqrt(low), math.isqrt(high) + 1, PRECISE)
 
 
 def arc_tangent(n: int) -> Interval:
@@ -78,7 +77,7 @@ def arc_sine(y: Interval) -> Interval:
     need(y.high < sine(Fraction(last, PRECISE)).low, "the region is too large for a map of degrees")
     low = bisected(lambda k: sine(Fraction(k, PRECISE)).high <= y.low, 0, last)
     high = bisected(lambda k: sine(Fraction(k, PRECISE)).low < y.high, low, last) + 1
-    return Interval(Fraction(low, PRECISE), Fraction(high, PRECISE))
+    return interval(low, high, PRECISE)
 
 
 def kilometres(vertices: Table, corners: Rows) -> list[tuple[float, float]]:

@@ -35,6 +35,7 @@ from optmech.audit.numbers import (
     ceiling,
     dot,
     exp_bounds,
+    interval,
     need,
     number,
     paired,
@@ -245,7 +246,7 @@ def power_bounds(base: Fraction, exponent: Fraction) -> Interval:
     """base^exponent for base >= 0, by the whole root of a whole power."""
     top, q = base**exponent.numerator, exponent.denominator
     low = root((top.numerator << (600 * q)) // top.denominator, q)
-    return Interval(Fraction(low, 1 << 600), Fraction(low + 1, 1 << 600))
+    return interval(low, low + 1, 1 << 600)
 
 
 def divergence(kind: str, p: Vector, q: Vector) -> Fraction | None:

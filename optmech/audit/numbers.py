@@ -40,6 +40,11 @@ class Interval(NamedTuple):
     high: Fraction
 
 
+def interval(low: int, high: int, unit: int) -> Interval:
+    """Between two multiples of one over a unit."""
+    return Interval(Fraction(low, unit), Fraction(high, unit))
+
+
 FRACTION = "[0-9]+(?:/[0-9]+)?"
 REAL = re.compile(f"(?:({FRACTION}) )?ln ({FRACTION})|([0-9]+/[0-9]+)")
 
@@ -186,8 +191,7 @@ def _log_series(y: Fraction, bits: int) -> Interval:
         total += power // n
         power, n = power * square >> width, n + 2
     slack = 4 * (n + 2)
-    low, high = (Fraction(end, 1 << (width - 1)) for end in (total - slack, total + slack))
-    return Interval(low, high)
+    return interval(total - slack, total + slack, 1 << (width - 1))
 
 
 def exp_bounds(x: Fraction, bits: int) -> Interval:
@@ -210,7 +214,7 @@ def exp_bounds(x: Fraction, bits: int) -> Interval:
     above += 2  # the terms that follow are each below half of the one before, and that is <= 1
     for _ in range(m):
         below, above = below * below >> width, ceiling(above * above, one)
-    return Interval(Fraction(below, one), Fraction(above, one))
+    return interval(below, above, one)
 
 
 def signed_log(value: Fraction, bits: int) -> Interval:

@@ -57,6 +57,7 @@ from optmech.audit.numbers import (
     Real,
     dot,
     inside,
+    interval,
     need,
     paired,
     rounded_up,
@@ -306,7 +307,7 @@ class Everywhere:
             terms = (dot(p.rows[k], costs) for k in control)
             value = mass * dot(weights, terms) / (sum(weights) << p.bits) * 2**SCALE
             low, high = low + math.floor(value), high + math.ceil(value)
-        return Interval(Fraction(low, 1 << SCALE), Fraction(high, 1 << SCALE))
+        return interval(low, high, 1 << SCALE)
 
     def places(self) -> Iterator[tuple[At, Fraction, list[Fraction]]]:
         return zip(self.located, self.stated.prior, self.stated.loss, strict=True)
