@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable
+from io import BytesIO
 from typing import ClassVar
 
 from optmech.audit.document import text
 from optmech.audit.numbers import Fault, need
+
+CONSTANTS, FLOATS = (False, True, None), {25: ">e", 26: ">f", 27: ">d"}  # from 20 on
 
 
 class Typed(list[float]):
@@ -28,73 +31,73 @@ def array(value: object, tag: int) -> list[float]:
     return value
 
 
-class Cbor:
-    """What CBOR says; whether it is deterministic shows when it is written again."""
+def parsed(content: bytes, count: int = 1) -> list[object]:
+    """So many items of CBOR; whether they are deterministic shows when they are written again."""
+    stream = BytesIO(content)
+    found = [item(stream, 0) for _ in range(count)]
+    need(not stream.read(1), "bytes after the end")
+    return found
 
-    def __init__(self, content: bytes) -> None:
-        self.content, self.at = content, 0
 
-    def whole(self) -> object:
-        found = self.item(0)
-        need(self.at == len(self.content), "bytes after the end")
-        need(cbor(found) == self.content, "is not in the one form that is written")
-        return found
+def require_bytes(stream: BytesIO, count: int) -> None:
+    need(count <= stream.getbuffer().nbytes - stream.tell(), "ends in the middle of an item")
 
-    def take(self, count: int) -> bytes:
-        need(count <= len(self.content) - self.at, "ends in the middle of an item")
-        self.at += count
-        return self.content[self.at - count : self.at]
 
-    def item(self, depth: int) -> object:
-        need(depth <= 16, "nests too deep")
-        first = self.take(1)[0]
-        major, count = first >> 5, first & 31
-        if major == 7:
-            if count in (20, 21, 22):
-                return {20: False, 21: True, 22: None}[count]
-            need(25 <= count <= 27, "an unknown simple value")
-            size, code = {25: (2, ">e"), 26: (4, ">f"), 27: (8, ">d")}[count]
-            value = float(struct.unpack(code, self.take(size))[0])
-            need(math.isfinite(value), "a number that is not finite")
-            return value
-        if count >= 24:
-            need(count <= 27, "an indefinite length")
-            count = int.from_bytes(self.take(1 << count - 24), "big")
-        if major < 2:
-            return count if major == 0 else -1 - count
-        if major == 2:
-            return self.take(count)
-        if major == 3:
-            return self.take(count).decode()
-        if major == 6:
-            code, content = Typed.codes.get(count, ""), self.item(depth + 1)
-            if not code or not isinstance(content, bytes):
-                raise Fault("an unknown tag")
-            size, rest = divmod(len(content), struct.calcsize(f"<{code}"))
-            need(rest == 0, "an array that ends in the middle of a number")
-            return Typed(struct.unpack(f"<{size}{code}", content), count)
-        need(count <= len(self.content) - self.at, "ends in the middle of an item")
-        if major == 4:
-            return [self.item(depth + 1) for _ in range(count)]
-        pairs = [(text(self.item(depth + 1), "a key"), self.item(depth + 1)) for _ in range(count)]
-        need(len(dict(pairs)) == count, "a key twice")
-        return dict(pairs)
+def take(stream: BytesIO, count: int) -> bytes:
+    require_bytes(stream, count)
+    return stream.read(count)
+
+
+def item(stream: BytesIO, depth: int) -> object:
+    need(depth <= 16, "nests too deep")
+    first = take(stream, 1)[0]
+    major, count = first >> 5, first & 31
+    if major == 7:
+        if 20 <= count <= 22:
+            return CONSTANTS[count - 20]
+        need(count in FLOATS, "an unknown simple value")
+        code = FLOATS[count]
+        value = float(struct.unpack(code, take(stream, struct.calcsize(code)))[0])
+        need(math.isfinite(value), "a number that is not finite")
+        return value
+    if count >= 24:
+        need(count <= 27, "an indefinite length")
+        count = int.from_bytes(take(stream, 1 << count - 24), "big")
+    if major < 2:
+        return count if major == 0 else -1 - count
+    if major == 6:
+        code, content = Typed.codes.get(count, ""), item(stream, depth + 1)
+        if not code or not isinstance(content, bytes):
+            raise Fault("an unknown tag")
+        size, rest = divmod(len(content), struct.calcsize(f"<{code}"))
+        need(rest == 0, "an array that ends in the middle of a number")
+        return Typed(struct.unpack(f"<{size}{code}", content), count)
+    if major < 4:
+        return take(stream, count) if major == 2 else take(stream, count).decode()
+    require_bytes(stream, count)
+    if major == 4:
+        return [item(stream, depth + 1) for _ in range(count)]
+    pairs = [
+        (text(item(stream, depth + 1), "a key"), item(stream, depth + 1)) for _ in range(count)
+    ]
+    need(len(dict(pairs)) == count, "a key twice")
+    return dict(pairs)
 
 
 def cbor(value: object) -> bytes:
     """The deterministic form of RFC 8949, section 4.2.1."""
     if isinstance(value, bool | None):
-        return bytes([{False: 0xF4, True: 0xF5, None: 0xF6}[value]])
+        return bytes([7 << 5 | 20 + CONSTANTS.index(value)])
     if isinstance(value, int):
         return head_of(0, value) if value >= 0 else head_of(1, -1 - value)
     if isinstance(value, float):
-        for first, code in ((0xF9, ">e"), (0xFA, ">f"), (0xFB, ">d")):
+        for count, code in FLOATS.items():
             try:
                 short = struct.pack(code, value)
             except OverflowError:
                 continue
             if struct.unpack(code, short)[0] == value:
-                return bytes([first]) + short
+                return bytes([7 << 5 | count]) + short
     if isinstance(value, bytes):
         return head_of(2, len(value)) + value
     if isinstance(value, str):

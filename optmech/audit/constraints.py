@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import combinations, count
 
 from optmech.audit.document import (
     Body,
@@ -12,6 +13,7 @@ from optmech.audit.document import (
     Vector,
     distribution,
     fractions,
+    indices,
     keys,
     listing,
     matrix,
@@ -29,17 +31,27 @@ from optmech.audit.inequalities import (
     Divergences,
     Fixed,
     Information,
-    Leakage,
     Lifted,
     LossLimit,
     Ratios,
     Support,
     blind,
+    leakage,
     order_of,
 )
 from optmech.audit.mechanisms import Mask, Pair, Shares, read_mechanism
 from optmech.audit.networks import along_segments, roads_of
-from optmech.audit.numbers import ONE, ZERO, Interval, Real, need, real, rounded_up
+from optmech.audit.numbers import (
+    ONE,
+    ZERO,
+    Interval,
+    Real,
+    need,
+    paired,
+    real,
+    rounded_up,
+    transposed,
+)
 from optmech.audit.places import Places
 from optmech.audit.statements import (
     KINDS,
@@ -75,7 +87,7 @@ def differential_privacy(stated: Statement, c: Body) -> Inequalities:
     if "everywhere" in c:
         roads_of(c["everywhere"], stated)
         need(c["adjacency"] == "all", "some points are not adjacent")
-    keys(c, "kind epsilon adjacency delta" + " everywhere" * ("everywhere" in c))
+    keys(c, "kind epsilon adjacency delta", "everywhere")
     n, adjacency, near = stated.n, c["adjacency"], None
     if isinstance(adjacency, dict):
         keys(adjacency, "distance radius")
@@ -84,7 +96,7 @@ def differential_privacy(stated: Statement, c: Body) -> Inequalities:
         near = [[False] * n for _ in range(n)]
         need(len(listing(adjacency)) > 0, "there is no pair")
         for pair in listing(adjacency):
-            i, j = (whole(s, n) for s in listing(pair, 2))
+            i, j = indices(pair, n, 2)
             need(i != j, f"secret {i} is paired with itself")
             near[i][j] = near[j][i] = True
     yield from between_secrets(stated, c, [[ONE] * n for _ in range(n)], near)
@@ -101,11 +113,11 @@ def between_secrets(
 ) -> Inequalities:  # fmt: skip
     """Ratios, or with δ > 0 sums over point masses."""
     kept = [
-        [v if s != t and (near is None or near[s][t]) else None for t, v in enumerate(row)]
+        {t: v for t, v in enumerate(row) if s != t and (near is None or near[s][t])}
         for s, row in enumerate(d)
     ]
     epsilon, delta = Real.read(c["epsilon"]), small(c["delta"])
-    pairs = [(i, j, v) for i, row in enumerate(kept) for j, v in enumerate(row) if v is not None]
+    pairs = [(i, j, v) for i, row in enumerate(kept) for j, v in row.items()]
     if not pairs or (window is not None and not any(map(any, window))):
         stated.say("constrains nothing")
     if not delta.nearest > 0:
@@ -123,19 +135,23 @@ def small(value: object) -> Real:
 
 
 def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
-    """Ratios or sums of pushed distributions, or divergences of them, both ways."""
+    """Of pushed distributions, both ways."""
     keys(c, "kind epsilon pairs delta divergence scale")
     given = listing(c["pairs"])
     need(len(given) > 0, "there is no pair")
     scale = [ONE] * len(given) if c["scale"] is None else fractions(c["scale"], len(given))
     pairs = []
-    for pair, factor in zip(given, scale, strict=True):
+    for pair, factor in paired(given, scale):
         a, b = (normalised(distribution(side, stated.n)) for side in listing(pair, 2))
         pairs.append(Pair(a, b, factor))
     if all(a == b for a, b, _ in pairs):
         stated.say("constrains nothing")
     epsilon, delta = Real.read(c["epsilon"]), small(c["delta"])
-    kind = text(c["divergence"], "the divergence")
+    yield from between_distributions(pairs, epsilon, delta, text(c["divergence"], "the divergence"))
+
+
+def between_distributions(pairs: list[Pair], epsilon: Real, delta: Real, kind: str) -> Inequalities:
+    """Ratios or sums of pushed distributions, or divergences of them."""
     if order_of(kind) is None:
         one_of(kind, ("max", "tv", *DIVERGENCES), "the divergence")
     if kind == "max":
@@ -158,7 +174,7 @@ def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
     if equal:
         yield Lifted(Real(ZERO), both_ways(equal))
     if kind == "tv":  # the same in both directions
-        yield from (Approximate(Real(ZERO), v, [p]) for p, v in zip(apart, limits, strict=True))
+        yield from (Approximate(Real(ZERO), v, [p]) for p, v in paired(apart, limits))
     elif apart:
         yield Divergences(kind, both_ways(apart), limits * 2)
 
@@ -177,19 +193,14 @@ def renyi_privacy(stated: Statement, c: Body) -> Inequalities:
     need(order.log_of is None, "an order is no fraction")
     name = "kl" if order.factor == 1 else f"renyi:{order.factor}"
     apart = None if c["distance"] is None else stated.among(c["distance"])
-    ends = [(i, j) for i in range(n) for j in range(i + 1, n)]
-    if not ends:
+    pairs = [
+        Pair({i: ONE}, {j: ONE}, ONE if apart is None else min(apart[i][j], apart[j][i]))
+        for i, j in combinations(range(n), 2)
+    ]
+    if not pairs:
         stated.say("constrains nothing")
         return
-    rows = [[float(s == i) for s in range(n)] for i in range(n)]
-    body = {
-        "kind": "", "epsilon": c["epsilon"], "delta": 0.0, "divergence": name,
-        "pairs": [[rows[i], rows[j]] for i, j in ends],
-        "scale": None if apart is None else [
-            float(min(apart[i][j], apart[j][i])) for i, j in ends
-        ],
-    }  # fmt: skip
-    yield from distribution_privacy(stated, body)
+    yield from between_distributions(pairs, Real.read(c["epsilon"]), Real(ZERO), name)
 
 
 def policy_graph(stated: Statement, c: Body) -> Inequalities:
@@ -202,7 +213,7 @@ def policy_graph(stated: Statement, c: Body) -> Inequalities:
         i, j, d = whole(first, stated.n), whole(second, stated.n), Fraction(real(length, 0))
         need(i != j, "an edge joins a secret with itself")
         lengths[i][j] = lengths[j][i] = min(d, lengths[i].get(j, d))
-    yield Ratios(Real.read(c["epsilon"]), lengths, None, None)
+    yield Ratios(Real.read(c["epsilon"]), lengths)
 
 
 def normalised(weights: Vector) -> Shares:
@@ -236,11 +247,11 @@ def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     weights = stated.prior_of(c["prior"])
     if c["radius"] is None:
         need(c["within"] is None, "a distance without a radius")
-        yield Leakage(most, False, weighed(rows, weights))
+        yield leakage(most, weighed(rows, weights))
         return
     need(all(v >= 0 for row in rows for v in row), "a gain below 0")
     for near in ball(stated, weights, c):
-        yield Leakage(most, False, weighed(rows, list(map(rounded_up, near))))
+        yield leakage(most, weighed(rows, list(map(rounded_up, near))))
 
 
 def ball(stated: Statement, weights: Vector, c: Body) -> list[tuple[Fraction, ...]]:
@@ -256,37 +267,32 @@ def ball(stated: Statement, weights: Vector, c: Body) -> list[tuple[Fraction, ..
 def corners(weights: Vector, radius: Fraction, apart: Matrix) -> list[tuple[Fraction, ...]]:
     """Priors whose hull has all that mass can be moved to at a cost of at most the radius: the
     mass of every place goes to one, that of one place perhaps to two (theory, "Leakage")."""
-    n, tried = len(weights), 0
+    n, tried = len(weights), count(1)
     used = [s for s in range(n) if weights[s]]
     found: dict[tuple[Fraction, ...], None] = {}
 
-    def end(left: Fraction, masses: Vector, split: int) -> None:
-        cost, mass = apart[split], weights[split]
-        for a in (t for t in range(n) if cost[t] * mass < left):
-            for b in (t for t in range(n) if cost[t] * mass > left):
-                share, out = (left - mass * cost[a]) / (cost[b] - cost[a]), list(masses)
-                out[a] += mass - share
-                out[b] += share
-                found[tuple(out)] = None
+    def with_mass(masses: Vector, t: int, mass: Fraction) -> Vector:
+        return [v + mass if s == t else v for s, v in enumerate(masses)]
 
     def go(k: int, left: Fraction, masses: Vector, split: int | None) -> None:
-        nonlocal tried
-        tried += 1
-        need(tried < 10**6 and len(found) <= 1000, "too many priors")
+        need(next(tried) < 10**6 and len(found) <= 1000, "too many priors")
         if k < len(used):
             s = used[k]
             for t in range(n):
                 cost = weights[s] * apart[s][t]
                 if cost <= left:
-                    out = list(masses)
-                    out[t] += weights[s]
-                    go(k + 1, left - cost, out, split)
+                    go(k + 1, left - cost, with_mass(masses, t, weights[s]), split)
             if split is None:
                 go(k + 1, left, masses, s)
         elif split is None:
             found[tuple(masses)] = None
         else:
-            end(left, masses, split)
+            each, mass = apart[split], weights[split]
+            for a in (t for t in range(n) if each[t] * mass < left):
+                for b in (t for t in range(n) if each[t] * mass > left):
+                    share = (left - mass * each[a]) / (each[b] - each[a])
+                    ends = with_mass(with_mass(masses, a, mass - share), b, share)
+                    found[tuple(ends)] = None
 
     go(0, radius, [ZERO] * n, None)
     return list(found)
@@ -308,7 +314,7 @@ def mutual_information(stated: Statement, c: Body) -> Inequalities:
 
 def maximal_leakage(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind maximum")
-    yield Leakage(Real.read(c["maximum"]), True, unit_matrix(stated.n))
+    yield leakage(Real.read(c["maximum"]), unit_matrix(stated.n), natural=True)
 
 
 def pointwise_maximal_leakage(stated: Statement, c: Body) -> Inequalities:
@@ -321,7 +327,7 @@ def pointwise_maximal_leakage(stated: Statement, c: Body) -> Inequalities:
 def additive_capacity(stated: Statement, c: Body) -> Inequalities:
     """1 - Σ_o min_w P[w,o] = Σ_o max_w (P[0,o] - P[w,o])."""
     keys(c, "kind maximum")
-    yield Leakage(small(c["maximum"]), False, first_less(stated.n))
+    yield leakage(small(c["maximum"]), first_less(stated.n))
 
 
 def loss_bound(stated: Statement, c: Body) -> Inequalities:
@@ -340,7 +346,7 @@ def bias(stated: Statement, c: Body) -> Inequalities:
     reported = columns_of(given, stated.observables, stated.m)
     most = Real.read(c["maximum"])
     need(not most.zero, "a bias of at most 0")
-    for of_secrets, of_reports in zip(meant, reported, strict=True):
+    for of_secrets, of_reports in paired(meant, reported):
         yield Bias(most.bounds(), of_reports, of_secrets)
 
 
@@ -350,7 +356,7 @@ def columns_of(value: object, places: Places, count: int) -> list[Vector]:
     if not isinstance(rows[0], list):
         rows = [[row] for row in rows]
     width = len(listing(rows[0]))
-    return [list(column) for column in zip(*signed_rows(rows, width), strict=True)]
+    return [list(column) for column in transposed(signed_rows(rows, width))]
 
 
 def fixed_rows(stated: Statement, c: Body) -> Inequalities:
@@ -358,17 +364,16 @@ def fixed_rows(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind source bits secrets rows")
     bits, source = whole(c["bits"], 1075), text(c["source"], "the source")
     need(not source or re.fullmatch("sha256:[0-9a-f]{64}", source) is not None, "no digest")
-    secrets = [whole(s, stated.n) for s in listing(c["secrets"])]
+    secrets = indices(c["secrets"], stated.n)
     need(bool(secrets) and sorted(set(secrets)) == secrets, "secrets are out of order")
     rows = read_mechanism({"bits": bits, "rows": c["rows"]}, len(secrets), stated.m).rows
     stated.say(f"rows of the file {source or '(not named)'}, which is not looked at")
-    yield Fixed(bits, dict(zip(secrets, rows, strict=True)))
+    yield Fixed(bits, dict(paired(secrets, rows)))
 
 
 def support(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind mask")
-    rows = listing(c["mask"], stated.n)
-    mask = [[whole(v, 2) > 0 for v in listing(row, stated.m)] for row in rows]
+    mask = [[v > 0 for v in indices(row, 2, stated.m)] for row in listing(c["mask"], stated.n)]
     need(all(map(any, mask)), "a secret may report nothing")
     yield Support(mask)
 

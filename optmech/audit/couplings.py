@@ -9,31 +9,38 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import NamedTuple
 
 from optmech.audit.constraints import small
 from optmech.audit.designs import Verdict, check_status
 from optmech.audit.document import (
     Body,
     Matrix,
+    Rows,
+    Vector,
     fractions,
+    indices,
     integer,
     keys,
     listing,
     matrix,
+    members,
     one_of,
     text,
     whole,
+    wholes,
 )
 from optmech.audit.mechanisms import MOST_ENTRIES
 from optmech.audit.numbers import (
     ONE,
     ZERO,
-    Fault,
+    Interval,
     Real,
     at_most,
     dot,
     inside,
     need,
+    paired,
     real,
     rounded_up,
 )
@@ -43,68 +50,75 @@ MOST_EPSILON = 1000  # beyond e^1000 multipliers prove nothing
 MOST_SHIFT = 5001
 
 
-class Plan:
-    """A coupling γ in whole numbers, its marginals proved, and the potentials of a proof: u and v
-    are times 2^shift, and input, output and flows have sums of their own."""
+class Plan(NamedTuple):
+    """A coupling γ in whole numbers, its marginals proved, and the potentials of a proof: these are
+    times 2^shift, and input, output and flows have sums of their own."""
 
-    def __init__(self, plain: object, n: int, m: int, proof: bool) -> None:
-        body = keys(plain, "input output moves" + (" potentials shift" if proof else ""))
-        self.input, self.output = masses(body["input"], n), masses(body["output"], m)
-        self.flows: dict[tuple[int, int], int] = {}
-        before, rows, columns = (-1, -1), [0] * n, [0] * m
-        for move in listing(body["moves"]):
-            source, sink, flow = listing(move, 3)
-            x, y = whole(source, n), whole(sink, m)
-            need((x, y) > before, "moves are not in order")
-            before, self.flows[x, y] = (x, y), integer(flow, 1)
-            rows[x] += self.flows[x, y]
-            columns[y] += self.flows[x, y]
-        fits = any(rows) and same(self.input, rows) and same(self.output, columns)
-        need(fits, "a plan does not have its marginals")
-        self.u, self.v, self.shift = [0] * n, [0] * m, 0
-        if proof:
-            first, second = listing(body["potentials"], 2)
-            self.u = [integer(p) for p in listing(first, n)]
-            self.v = [integer(p) for p in listing(second, m)]
-            self.shift = whole(body["shift"], MOST_SHIFT)
-            known = zip(self.u + self.v, self.input + self.output, strict=True)
-            need(all(mass or not p for p, mass in known), "a point without mass has a potential")
+    input: list[int]
+    output: list[int]
+    flows: dict[tuple[int, int], int]
+    potentials: tuple[list[int], list[int]]
+    shift: int
 
     def cost(self, d: Matrix) -> Fraction:
-        total = sum(self.flows.values())
-        return sum((flow * d[x][y] for (x, y), flow in self.flows.items()), ZERO) / total
-
-    def longest(self, d: Matrix) -> Fraction:
-        return max(d[x][y] for x, y in self.flows)
+        moved = sum((flow * d[x][y] for (x, y), flow in self.flows.items()), ZERO)
+        return moved / sum(self.flows.values())
 
     def dual(self) -> Fraction:
         """Σ λ u + Σ μ v: no plan costs less if u + v <= d."""
-        first, second = (
-            Fraction(sum(a * b for a, b in zip(side, given, strict=True)), sum(given))
-            for side, given in ((self.u, self.input), (self.v, self.output))
-        )
-        return (first + second) / Fraction(1 << self.shift)
+        total = ZERO
+        for side, given in paired(self.potentials, (self.input, self.output)):
+            total += Fraction(sum(a * b for a, b in paired(side, given)), sum(given))
+        return total / (1 << self.shift)
 
-    def is_optimal(self, d: Matrix, limit: Fraction | None) -> bool:
+    def is_optimal(self, d: Matrix, limit: Fraction | float) -> bool:
         """u + v <= d between points with mass, up to a limit of d; equality where mass moves."""
+        u, v = self.potentials
         for x, unit in enumerate(self.input):
             for y, other in enumerate(self.output):
-                if not unit or not other or (limit is not None and d[x][y] > limit):
-                    continue
-                slack = d[x][y] * 2**self.shift - self.u[x] - self.v[y]
-                if slack < 0 or (slack and (x, y) in self.flows):
-                    return False
+                if unit and other and d[x][y] <= limit:
+                    slack = d[x][y] * 2**self.shift - u[x] - v[y]
+                    if slack < 0 or (slack and (x, y) in self.flows):
+                        return False
         return True
 
     def is_crowded(self, points: list[int], d: Matrix, longest: Fraction) -> bool:
         """Whether ``points`` hold more mass than all that is nearer than ``longest`` (Hall)."""
-        near = [y for y in range(len(self.output)) if any(d[x][y] < longest for x in points)]
+        near = [
+            mass for y, mass in enumerate(self.output) if any(d[x][y] < longest for x in points)
+        ]
         held = sum(self.input[x] for x in points) * sum(self.output)
-        return held > sum(self.output[y] for y in near) * sum(self.input)
+        return held > sum(near) * sum(self.input)
+
+
+def read_plan(plain: object, n: int, m: int, proof: bool) -> Plan:
+    wanted = "input output moves" + " potentials shift" * proof
+    given, reached, moves, *proofs = members(plain, wanted)
+    start, end = masses(given, n), masses(reached, m)
+    flows: dict[tuple[int, int], int] = {}
+    before, rows, columns = (-1, -1), [0] * n, [0] * m
+    for move in listing(moves):
+        source, sink, amount = listing(move, 3)
+        x, y = whole(source, n), whole(sink, m)
+        need((x, y) > before, "moves are not in order")
+        before, flow = (x, y), integer(amount, 1)
+        flows[x, y] = flow
+        rows[x] += flow
+        columns[y] += flow
+    fits = any(rows) and same(start, rows) and same(end, columns)
+    need(fits, "a plan does not have its marginals")
+    u, v, shift = [0] * n, [0] * m, 0
+    if proof:
+        first, second = listing(proofs[0], 2)
+        u, v = list(map(integer, listing(first, n))), list(map(integer, listing(second, m)))
+        shift = whole(proofs[1], MOST_SHIFT)
+        known = paired(u + v, start + end)
+        need(all(mass or not p for p, mass in known), "a point without mass has a potential")
+    return Plan(start, end, flows, (u, v), shift)
 
 
 def masses(value: object, count: int) -> list[int]:
-    out = [integer(v, 0) for v in listing(value, count)]
+    out = wholes(value, count)
     need(any(out), "a distribution has no mass")
     return out
 
@@ -112,161 +126,155 @@ def masses(value: object, count: int) -> list[int]:
 def same(p: list[int], q: list[int]) -> bool:
     """Whether two lists of masses are one distribution."""
     one, other = sum(p), sum(q)
-    return all(a * other == b * one for a, b in zip(p, q, strict=True))
+    return all(a * other == b * one for a, b in paired(p, q))
 
 
-class Family:
+def judge_family(body: Body) -> Verdict:
     """Mechanisms with an auxiliary input, one plan for each: losses, outputs, and the bound."""
-
-    def __init__(self, body: Body) -> None:
-        keys(body, "digest format task p epsilon delta outside secrets observables names weights "
-             "distance_name distance plans multipliers crowded claims seconds")  # fmt: skip
-        self.lines: list[str] = []
-        self.coupled = one_of(body["task"], ("coupling", "target"), "the task") == "coupling"
-        one_of(body["outside"], ("target", "nearest"), "the rule for other inputs")
-        self.bottleneck, plain = body["p"] == "inf", type(body["p"]) is int and body["p"] == 1
-        need(plain or (self.bottleneck and self.coupled), "p is unknown, or does not fit the task")
-        self.read_distances(body)
-        names = [text(name, "a name") for name in listing(body["names"])]
-        self.count = len(names)
-        need(0 < self.count == len(set(names)), "names are missing or not distinct")
-        self.epsilon, self.delta = Real.read(body["epsilon"]), small(body["delta"])
-        free = self.epsilon.nearest > 0 or self.delta.nearest > 0
-        need(not (self.coupled and free), "outputs of a coupling are equal")
-        self.plans = []
-        for t, part in enumerate(listing(body["plans"], self.count)):
-            with inside(f"plan {t}"):
-                self.plans.append(Plan(part, self.n, self.m, self.coupled))
-        self.weights = masses(body["weights"], self.count)
-        self.read_proofs(body)
-        real(body["seconds"], 0)
-        claims = keys(body["claims"], "status loss lower_bound losses worst_moves")
-        self.status = one_of(claims["status"], ("optimal", "feasible"), "the status")
-        self.loss, self.least = fractions([claims["loss"], claims["lower_bound"]], 2)
-        self.losses = fractions(claims["losses"], self.count)
-        self.longest = fractions(claims["worst_moves"], self.count)
-
-    def read_distances(self, body: Body) -> None:
-        rows = listing(body["distance"])
-        self.n, self.m = len(rows), len(listing(rows[0]))
-        need(0 < self.n * self.m <= MOST_ENTRIES, "is too large for this audit, or empty")
-        secrets = read_places(body, "secrets", self.n)
-        observables = read_places(body, "observables", self.m)
-        self.d = matrix(rows, self.n, self.m)
-        name = one_of(body["distance_name"], ("matrix", *NAMED), "the name of the distances")
-        if name == "matrix":
-            self.lines.append("the distances are a matrix of the file: compared with nothing")
-            return
-        with inside("the distances"):
-            compare(name, self.d, secrets, observables)
-        self.lines.append(f"the distances are {name}, computed again")
-
-    def read_proofs(self, body: Body) -> None:
-        """Points too full for shorter moves, and multipliers z[t][t'][y] times 2^shift."""
-        self.crowded: list[list[int]] = []
-        for points in listing(body["crowded"], self.count if self.bottleneck else 0):
-            found = [whole(x, self.n) for x in listing(points)]
-            need(len(set(found)) == len(found), "a point occurs twice in a set")
-            self.crowded.append(found)
-        size, self.shift = self.count, 0
-        self.z = [[[0] * self.m for _ in range(size)] for _ in range(size)]
-        if body["multipliers"] is None:
-            return
-        need(not self.coupled, "a coupling has no multipliers")
+    keys(body, "digest format task p epsilon delta outside secrets observables names weights "
+         "distance_name distance plans multipliers crowded claims seconds")  # fmt: skip
+    lines: list[str] = []
+    coupled = one_of(body["task"], ("coupling", "target"), "the task") == "coupling"
+    one_of(body["outside"], ("target", "nearest"), "the rule for other inputs")
+    bottleneck, plain = body["p"] == "inf", type(body["p"]) is int and body["p"] == 1
+    need(plain or (bottleneck and coupled), "p is unknown, or does not fit the task")
+    d = read_distances(body, lines)
+    n, m = len(d), len(d[0])
+    names = [text(name, "a name") for name in listing(body["names"])]
+    count = len(names)
+    need(0 < count == len(set(names)), "names are missing or not distinct")
+    epsilon, delta = Real.read(body["epsilon"]), small(body["delta"])
+    free = epsilon.nearest > 0 or delta.nearest > 0
+    need(not (coupled and free), "outputs of a coupling are equal")
+    plans = []
+    for t, part in enumerate(listing(body["plans"], count)):
+        with inside(f"plan {t}"):
+            plans.append(read_plan(part, n, m, coupled))
+    weights, crowded = masses(body["weights"], count), []
+    for points in listing(body["crowded"], count if bottleneck else 0):
+        found = indices(points, n)
+        need(len(set(found)) == len(found), "a point occurs twice in a set")
+        crowded.append(found)
+    z, shift = [[[0] * m for _ in names] for _ in names], 0
+    if body["multipliers"] is not None:
+        need(not coupled, "a coupling has no multipliers")
         with inside("multipliers"):
-            given = keys(body["multipliers"], "values shift")
-            self.shift = whole(given["shift"], MOST_SHIFT)
-            self.z = [
-                [[integer(v, 0) for v in listing(row, self.m)] for row in listing(part, size)]
-                for part in listing(given["values"], size)
-            ]
-            own = any(any(part[t]) for t, part in enumerate(self.z))
-            need(not own, "an input has a multiplier with itself")
-
-    def check(self) -> Verdict:
-        self.lines.append(f"{self.count} plans, each with its marginals, in whole numbers")
-        self.check_outputs()
-        limits = [plan.longest(self.d) for plan in self.plans]
-        for t, (plan, limit) in enumerate(zip(self.plans, limits, strict=True)):
-            if self.coupled:
-                proved = plan.is_optimal(self.d, limit if self.bottleneck else None)
-                need(proved, f"plan {t}: is not proved to be optimal")
-            if self.bottleneck and limit:
-                proved = plan.is_crowded(self.crowded[t], self.d, limit)
-                need(proved, f"plan {t}: maybe a longest move is shorter")
-        if self.coupled:
-            far = ", or less far" if self.bottleneck else ""
-            self.lines.append(f"no plan moves less{far}")
-        self.check_figures(limits)
-        return self.lines, "labels, coordinates and units, names of the inputs, seconds"
-
-    def check_outputs(self) -> None:
-        outputs = [plan.output for plan in self.plans]
-        if all(same(outputs[0], output) for output in outputs):
-            self.lines.append("all outputs are one distribution")
-            return
-        need(not self.coupled, "the outputs are not one distribution")
-        for a, p in enumerate(outputs):
-            for b, q in enumerate(outputs):
-                need(a == b or self.is_close(p, q), f"outputs {a} and {b} are not close")
-        self.lines.append("all outputs are close in pairs")
-
-    def is_close(self, p: list[int], q: list[int]) -> bool:
-        """Σ max(0, p - e^ε q) <= δ."""
-        one = sum(p) * sum(q)
-        sides = [(a * sum(q), b * sum(p)) for a, b in zip(p, q, strict=True)]
-        if not self.delta.nearest > 0:
-            return all(at_most(a, b, self.epsilon, ONE) for a, b in sides)
-        low, _ = self.epsilon.exp(ONE, one.bit_length() + 256)
-        spent = sum((max(ZERO, a - low * b) for a, b in sides), ZERO)
-        return spent <= self.delta.bounds().low * one
-
-    def bound(self) -> Fraction:
-        """Σ_t Σ_x λ_t[x] min_y (w_t d(x,y) + g_t[y]) - δ Σ max_y z, with e^ε and δ rounded up, and
-        g_t[y] = Σ_t' (z[t][t'][y] - e^ε z[t'][t][y]). For given outputs, the duals of the plans."""
-        weights = [Fraction(w, sum(self.weights)) for w in self.weights]
-        if self.coupled:
-            return dot(weights, [plan.dual() for plan in self.plans])
-        factor, z = ZERO, [[[0] * self.m for _ in part] for part in self.z]
-        if self.epsilon.bounds(128).low <= MOST_EPSILON:
-            factor, z = raised(self.epsilon.exp(ONE, 4096)), self.z
-        most = sum(max(row) for part in z for row in part)
-        total = -raised(self.delta.bounds(2048)) * Fraction(most, 1 << self.shift)
-        # in whole numbers of one unit: fractions are slow
-        denominator = math.lcm(*(v.denominator for row in self.d for v in row))
-        d = [[int(v * denominator) for v in row] for row in self.d]
-        for t, (plan, weight) in enumerate(zip(self.plans, weights, strict=True)):
-            g = [
-                sum((z[t][o][y] - factor * z[o][t][y] for o in range(self.count)), ZERO)
-                / 2**self.shift
-                for y in range(self.m)
-            ]
-            unit = math.lcm(*(v.denominator for v in g), weight.denominator * denominator)
-            added, scale = [int(v * unit) for v in g], int(weight * unit / denominator)
-            for x, mass in enumerate(plan.input):
-                if mass:
-                    least = min(c * scale + v for c, v in zip(d[x], added, strict=True))
-                    total += Fraction(mass * least, sum(plan.input) * unit)
-        return max(ZERO, total)
-
-    def check_figures(self, limits: list[Fraction]) -> None:
-        costs = [plan.cost(self.d) for plan in self.plans]
-        loss, bound = dot(self.weights, costs) / sum(self.weights), self.bound()
-        need(self.losses == [rounded_up(cost) for cost in costs], "the losses are other ones")
-        need(self.longest == limits, "the longest moves are other ones")
-        need(self.loss == rounded_up(loss), "the loss is another one")
-        proper = -rounded_up(-bound)
-        need(self.least <= proper, "the bound is not proved")
-        bound = self.least if self.least < proper else bound
-        gap = rounded_up((loss - bound) / loss) if loss else ZERO
-        status = check_status(self.status, gap)
-        self.lines.append(f"loss {float(self.loss):.15g}, lower bound {float(self.least):.15g}")
-        self.lines.append(f"gap {float(gap):.2g}: {status}")
+            z, shift = read_prices(body["multipliers"], count, m)
+    real(body["seconds"], 0)
+    wanted = "status loss lower_bound losses worst_moves"
+    status, *figures, losses, longest = members(body["claims"], wanted)
+    one_of(status, ("optimal", "feasible"), "the status")
+    claimed, least = fractions(figures)
+    each, moved = (fractions(own, count) for own in (losses, longest))
+    lines += [f"{count} plans, each with its marginals, in whole numbers",
+              close_outputs([plan.output for plan in plans], coupled, epsilon, delta)]  # fmt: skip
+    limits = [max(d[x][y] for x, y in plan.flows) for plan in plans]
+    for t, (plan, limit) in enumerate(paired(plans, limits)):
+        if coupled:
+            proved = plan.is_optimal(d, limit if bottleneck else math.inf)
+            need(proved, f"plan {t}: is not proved to be optimal")
+        if bottleneck and limit:
+            proved = plan.is_crowded(crowded[t], d, limit)
+            need(proved, f"plan {t}: maybe a longest move is shorter")
+    if coupled:
+        lines.append(f"no plan moves less{', or less far' if bottleneck else ''}")
+    costs, shares = [plan.cost(d) for plan in plans], [Fraction(w, sum(weights)) for w in weights]
+    if coupled:
+        bound = dot(shares, [plan.dual() for plan in plans])
+    else:
+        bound = common_bound(plans, shares, d, epsilon, delta, z, shift)
+    loss = dot(shares, costs)
+    need(each == [rounded_up(cost) for cost in costs], "the losses are other ones")
+    need(moved == limits, "the longest moves are other ones")
+    need(claimed == rounded_up(loss), "the loss is another one")
+    proper = -rounded_up(-bound)
+    need(least <= proper, "the bound is not proved")
+    bound = least if least < proper else bound
+    gap = rounded_up((loss - bound) / loss) if loss else ZERO
+    words = check_status(status, gap)
+    lines += [f"loss {float(claimed):.15g}, lower bound {float(least):.15g}",
+              f"gap {float(gap):.2g}: {words}"]  # fmt: skip
+    return lines, "labels, coordinates and units, names of the inputs, seconds"
 
 
-def raised(known: tuple[Fraction, Fraction | None]) -> Fraction:
+def read_distances(body: Body, lines: list[str]) -> Matrix:
+    rows = listing(body["distance"])
+    n, m = len(rows), len(listing(rows[0]))
+    need(0 < n * m <= MOST_ENTRIES, "is too large for this audit, or empty")
+    secrets, observables = read_places(body, "secrets", n), read_places(body, "observables", m)
+    d = matrix(rows, n, m)
+    name = one_of(body["distance_name"], ("matrix", *NAMED), "the name of the distances")
+    if name == "matrix":
+        lines.append("the distances are a matrix of the file: compared with nothing")
+        return d
+    with inside("the distances"):
+        compare(name, d, secrets, observables)
+    lines.append(f"the distances are {name}, computed again")
+    return d
+
+
+def read_prices(plain: object, count: int, m: int) -> tuple[list[Rows], int]:
+    """Multipliers z[t][t'][y] times 2^shift, and the shift."""
+    values, digits = members(plain, "values shift")
+    shift = whole(digits, MOST_SHIFT)
+    z = [[wholes(row, m) for row in listing(part, count)] for part in listing(values, count)]
+    need(not any(any(part[t]) for t, part in enumerate(z)), "an input has a multiplier with itself")
+    return z, shift
+
+
+def close_outputs(outputs: Rows, coupled: bool, epsilon: Real, delta: Real) -> str:
+    if all(same(outputs[0], output) for output in outputs):
+        return "all outputs are one distribution"
+    need(not coupled, "the outputs are not one distribution")
+    for a, p in enumerate(outputs):
+        for b, q in enumerate(outputs):
+            need(a == b or is_close(p, q, epsilon, delta), f"outputs {a} and {b} are not close")
+    return "all outputs are close in pairs"
+
+
+def is_close(p: list[int], q: list[int], epsilon: Real, delta: Real) -> bool:
+    """Σ max(0, p - e^ε q) <= δ."""
+    one = sum(p) * sum(q)
+    sides = [(a * sum(q), b * sum(p)) for a, b in paired(p, q)]
+    if not delta.nearest > 0:
+        return all(at_most(a, b, epsilon, ONE) for a, b in sides)
+    low, _ = epsilon.exp(ONE, one.bit_length() + 256)
+    spent = sum((max(ZERO, a - low * b) for a, b in sides), ZERO)
+    return spent <= delta.bounds().low * one
+
+
+def common_bound(
+    plans: list[Plan], weights: Vector, d: Matrix, epsilon: Real, delta: Real,
+    z: list[Rows], shift: int,
+) -> Fraction:  # fmt: skip
+    """Σ_t Σ_x λ_t[x] min_y (w_t d(x,y) + g_t[y]) - δ Σ max_y z, with e^ε and δ rounded up, and
+    g_t[y] = Σ_t' (z[t][t'][y] - e^ε z[t'][t][y])."""
+    factor, none = ZERO, epsilon.bounds(128).low > MOST_EPSILON
+    if none:
+        z = [[[0] * len(row) for row in part] for part in z]
+    else:
+        factor = raised(epsilon.enclosed(ONE, 4096))
+    most = sum(max(row) for part in z for row in part)
+    total = -raised(delta.bounds(2048)) * Fraction(most, 1 << shift)
+    # in whole numbers of one unit: fractions are slow
+    denominator = math.lcm(*(v.denominator for row in d for v in row))
+    units = [[int(v * denominator) for v in row] for row in d]
+    for t, (plan, weight) in enumerate(paired(plans, weights)):
+        pairs = [(z[t][o], z[o][t]) for o in range(len(plans))]
+        g = [
+            sum((own[y] - factor * other[y] for own, other in pairs), ZERO) / 2**shift
+            for y in range(len(d[0]))
+        ]
+        unit = math.lcm(*(v.denominator for v in g), weight.denominator * denominator)
+        added, scale = [int(v * unit) for v in g], int(weight * unit / denominator)
+        for row, mass in paired(units, plan.input):
+            if mass:
+                least = min(c * scale + v for c, v in paired(row, added))
+                total += Fraction(mass * least, sum(plan.input) * unit)
+    return max(ZERO, total)
+
+
+def raised(known: Interval) -> Fraction:
     """The number where it is rational, else the next multiple of 2^-256 above it."""
     low, high = known
-    if high is None:
-        raise Fault("e^ε is too large")
     return high if low == high else Fraction(math.floor(high * 2**256) + 1, 2**256)

@@ -5,13 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import permutations
 
 from optmech.audit.cells import Cells, Growth
-from optmech.audit.document import Body, Matrix, keys, listing, text, whole
-from optmech.audit.inequalities import Bias, Distortion, Fixed, Leakage, LossLimit, Ratios, blind
+from optmech.audit.document import Body, Matrix, Rows, fields, keys, listing, text, whole
+from optmech.audit.inequalities import Bias, Fixed, Guess, LossLimit, Ratios, blind
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
 from optmech.audit.networks import outside
-from optmech.audit.numbers import ZERO, at_most, dot, inside, need, number, real, rounded_up
+from optmech.audit.numbers import (
+    ZERO,
+    at_most,
+    dot,
+    inside,
+    log_ratio,
+    need,
+    number,
+    paired,
+    real,
+    rounded_up,
+)
 from optmech.audit.statements import Statement
 
 OPTIMAL_GAP = 1e-6  # what may be called optimal
@@ -22,35 +34,39 @@ Verdict = tuple[list[str], str]  # what was verified, and what the file says tha
 
 def promises_of(body: Body) -> list[Body]:
     """The constraints of the problem, as objects."""
-    problem = body["problem"] if isinstance(body["problem"], dict) else {}
-    stated = listing(problem.get("constraints"))
-    return [c if isinstance(c, dict) else {} for c in stated]
+    return list(map(fields, listing(fields(body["problem"]).get("constraints"))))
 
 
 def judge_design(body: Body) -> Verdict:
     keys(body, "digest format problem result mechanism multipliers", "outer")
-    lines: list[str] = []
+    lines, released = list[str](), body["mechanism"] is not None
     unchecked = "title, labels, coordinates, outlines, units, engine, reason, notes, seconds, "
     unchecked += "rounding cost"
-    stated, released = Statement(body["problem"], lines), body["mechanism"] is not None
+    stated = Statement(body["problem"], lines)
     with inside("result"):
         result = read_result(body["result"], released)
     with inside("multipliers"):
         bound = stated.lagrangian(body["multipliers"], objective=released)
-    if released:
-        with inside("mechanism"):
-            mechanism = read_mechanism(body["mechanism"], stated.n, stated.m)
-        lines += stated.check(mechanism)
-        lines += check_approximations(stated, mechanism, listing(result["approximations"]))
-        cells, proved, least = "", None, None
-        if stated.roads is None:
-            cells, proved = with_cells(body, stated, lines)
-        else:
-            least = outside(stated, body.get("outer"), bound.value(), promises_of(body))
-        lines += check_figures(stated, mechanism, result, bound, cells, proved, least)
-        unchecked += f"; {cells}" if cells else ""
-    else:
-        lines.append(why_infeasible(stated, bound))
+    if not released:
+        return [*lines, why_infeasible(stated, bound)], unchecked
+    with inside("mechanism"):
+        mechanism = read_mechanism(body["mechanism"], stated.n, stated.m)
+    lines += stated.check(mechanism)
+    lines += check_approximations(stated, mechanism, listing(result["approximations"]))
+    by_cells: Fraction | float = -math.inf
+    beyond = None
+    if stated.roads is not None:
+        beyond = outside(stated, body.get("outer"), bound.value(), promises_of(body))
+    elif "outer" in body:
+        outer = outer_of(body["outer"])
+        need(stated.objective == "expected_loss", "cells of another objective")
+        if found := proved_by_cells(outer, stated, stated.log_ratio):
+            lines.append(f"a bound by {found[0]} cells of the {stated.n} secrets")
+            by_cells = found[1]
+        else:  # nothing in the file proves it
+            by_cells = math.inf
+            unchecked += "; the lower bound, gap and status, by cells of the secrets"
+    lines += check_figures(stated, mechanism, result, bound, by_cells, beyond)
     return lines, unchecked
 
 
@@ -59,22 +75,8 @@ WITNESS = {"plans", "costs"}  # entries that prove the numbers of cells; older f
 
 def outer_of(plain: object) -> Body:
     """The proof of a bound by cells, with or without what proves their numbers."""
-    more = " ".join(WITNESS) if isinstance(plain, dict) and WITNESS & plain.keys() else ""
+    more = " ".join(WITNESS) if WITNESS & fields(plain).keys() else ""
     return keys(plain, f"cells multipliers {more}")
-
-
-def with_cells(body: Body, stated: Statement, lines: list[str]) -> tuple[str, Fraction | None]:
-    """Words for a bound by cells of the secrets that nothing in the file proves, or else the bound
-    that is proved; neither where there are no cells."""
-    if "outer" not in body:
-        return "", None
-    outer = outer_of(body["outer"])
-    need(stated.objective == "expected_loss", "cells of another objective")
-    found = proved_by_cells(outer, stated, stated.log_ratio)
-    if found is None:
-        return "the lower bound, gap and status, by cells of the secrets", None
-    lines.append(f"a bound by {found[0]} cells of the {stated.n} secrets")
-    return "", found[1]
 
 
 def proved_by_cells(outer: Body, stated: Statement, logs: Growth) -> tuple[int, Fraction] | None:
@@ -119,16 +121,17 @@ def check_approximations(
 ) -> Iterator[str]:
     """The ε of constraints with thresholds, measured again over all pairs of secrets."""
     parts = [(k, v) for k, v in stated.parts if isinstance(v, Ratios) and v.unthresholded]
-    bodies = [claim for claim in claims if isinstance(claim, dict)]
+    bodies = list(map(fields, claims))
     places = [claim["constraint"] for claim in bodies]
     need(places == [k for k, _ in parts], "approximations are missing")
-    for claim, (k, part) in zip(bodies, parts, strict=True):
-        epsilon = math.inf if claim["epsilon"] is None else claim["epsilon"]
+    for claim, (k, part) in paired(bodies, parts):
+        epsilon = math.inf if claim["epsilon"] is None else number(claim["epsilon"])
         with inside(f"constraints[{k}]"):
             least, found, most = measured(mechanism.rows, part.unthresholded or [])
-            near = epsilon >= 0 and least * (1 - 1e-9) <= epsilon <= most * (1 + 1e-9)
+            near = least * (1 - 1e-9) <= epsilon <= most * (1 + 1e-9)
             need(near, f"with its thresholds ε is {found}")
-            same = math.isclose(claim["promised_epsilon"], part.epsilon.nearest, rel_tol=1e-9)
+            promised = number(claim["promised_epsilon"])
+            same = math.isclose(promised, part.epsilon.nearest, rel_tol=1e-9)
             need(same, "another ε was promised")
         yield (
             f"constraints[{k}]: for all pairs ε is {found:.9g}, measured again; the loss after "
@@ -136,7 +139,7 @@ def check_approximations(
         )
 
 
-def measured(rows: list[list[int]], d: Matrix) -> list[float]:
+def measured(rows: Rows, d: Matrix) -> list[float]:
     """The least ε of metric privacy, the largest ln(p(o|s) / p(o|s')) / d(s, s'), between
     bounds of what floats nearest to the probabilities give: logarithms that are off by a few
     2^-53, and equal rows that are equal."""
@@ -145,37 +148,27 @@ def measured(rows: list[list[int]], d: Matrix) -> list[float]:
         for j, other in enumerate(rows):
             if i == j or row == other:
                 continue
-            if d[i][j] == 0 or any(a and not b for a, b in zip(row, other, strict=True)):
+            if d[i][j] == 0 or any(a and not b for a, b in paired(row, other)):
                 return [math.inf] * 3
-            tops = [(a, b) for a, b in zip(row, other, strict=True) if a > b]
-            best = max((log_ratio(a, b) for a, b in tops), default=0.0)
+            best = max(log_ratio(a, b) for a, b in paired(row, other) if a > b)
             own = [(best + off) / float(d[i][j]) for off in (-LOG_ROUNDING, 0, LOG_ROUNDING)]
             worst = list(map(max, worst, own))
     return worst
 
 
-def log_ratio(a: int, b: int) -> float:
-    """ln(a / b) for a > b > 0."""
-    try:
-        return math.log1p((a - b) / b)
-    except OverflowError:
-        return math.log(a) - math.log(b)
-
-
 def check_figures(
-    stated: Statement, mechanism: Mechanism, result: Body, bound: Lagrangian, cells: str = "",
-    by_cells: Fraction | None = None, beyond: Fraction | None = None,
-) -> Iterator[str]:  # fmt: skip
+    stated: Statement, mechanism: Mechanism, result: Body, bound: Lagrangian,
+    by_cells: Fraction | float, beyond: Fraction | None,
+) -> list[str]:  # fmt: skip
     """Value and bound of the file against exact ones: never better than the truth. Of a distortion
-    ``bound`` is that of its negative. ``cells`` prove nothing here, or the bound ``by_cells``; with
-    a bound ``beyond`` the mesh the lower one is about more mechanisms."""
+    ``bound`` is that of its negative. With a bound ``beyond`` the mesh the lower one is about more
+    mechanisms."""
     objective, claimed, loss, least = (number(result[name]) for name in FIGURES)
     sign = -1 if stated.objective == "distortion" else 1
     proved, value = bound.value(), stated.value(mechanism)
     floor = -blind(stated.attacked) if stated.attacked else ZERO
     need(sign * objective == rounded_up(value), f"the {stated.objective} is another one")
-    shown = sign * claimed <= max(proved, floor, by_cells or floor)
-    need(bool(cells) or shown, "the bound is not proved")
+    need(sign * claimed <= max(proved, floor, by_cells), "the bound is not proved")
     if stated.attacked:
         priced = least == 0 or least <= least_loss(stated, bound, value - proved)
         need(priced, "the least loss: unproved")
@@ -185,17 +178,21 @@ def check_figures(
     else:
         need(least == claimed, "bound and lower bound differ")
     need(loss == rounded_up(value), "the loss is another one")
-    if cells:
-        yield f"loss {float(loss):.15g}"
-    else:
-        yield f"objective {float(objective):.15g}, bound {float(claimed):.15g}"
-        yield f"loss {float(loss):.15g}, lower bound {float(least):.15g}"
-    off = float(claimed) - float(objective)
-    off = max(0.0, -sign * off)
-    gap = 0.0 if off == 0 else off / abs(float(objective)) if objective else math.inf
+    gap = gap_of(sign * objective, sign * claimed)
     best = check_status(result["status"], gap) == "optimal"
-    if not cells:
-        yield f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}"
+    if by_cells == math.inf:
+        return [f"loss {float(loss):.15g}"]
+    return [
+        f"objective {float(objective):.15g}, bound {float(claimed):.15g}",
+        f"loss {float(loss):.15g}, lower bound {float(least):.15g}",
+        f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}",
+    ]
+
+
+def gap_of(value: Fraction, bound: Fraction) -> float:
+    """How far a value may be above the least one, relative to it."""
+    off = float(max(value - bound, ZERO))
+    return 0.0 if off == 0 else off / abs(float(value)) if value else math.inf
 
 
 def check_status(stated: object, gap: float | Fraction) -> str:
@@ -221,13 +218,11 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
     positive bound of nothing."""
     possible = all(map(any, stated.allowed))
     for k, part in stated.parts:
-        if isinstance(part, Distortion) and part.least.low > blind(part.w):
-            return f"constraints[{k}]: more distortion than any mechanism has"
-        if isinstance(part, Leakage) and part.limit[1] is not None and part.limit[1] < part.blind:
-            return f"constraints[{k}]: less leakage than any mechanism has"
+        if isinstance(part, Guess) and not part.possible:
+            return f"constraints[{k}]: {part.beyond} than any mechanism has"
         if isinstance(part, Bias) and possible:
-            for meant, ok in zip(part.meant, stated.allowed, strict=True):
-                seen = [v for v, may in zip(part.reported, ok, strict=True) if may]
+            for meant, ok in paired(part.meant, stated.allowed):
+                seen = [v for v, may in paired(part.reported, ok) if may]
                 if not min(seen) - part.most.high <= meant <= max(seen) + part.most.high:
                     return f"constraints[{k}]: a mean that no reports have"
         if isinstance(part, LossLimit) and possible and stated.least(part) > part.most.high:
@@ -247,23 +242,19 @@ def conflict_of_rows(stated: Statement) -> str:
         if isinstance(part, Fixed):
             for s, row in part.rows.items():
                 bits, first = stated.held[s]
-                if any(v << bits != w << part.bits for v, w in zip(row, first, strict=True)):
+                if any(v << bits != w << part.bits for v, w in paired(row, first)):
                     return f"constraints[{k}]: row {s} is fixed twice"
-                if any(v and not ok for v, ok in zip(row, stated.allowed[s], strict=True)):
+                if any(v and not ok for v, ok in paired(row, stated.allowed[s])):
                     return f"constraints[{k}]: row {s} is outside the support"
     top = max((bits for bits, _ in stated.held.values()), default=0)
     rows = {s: [v << (top - bits) for v in row] for s, (bits, row) in stated.held.items()}
     for k, part in stated.parts:
         if not isinstance(part, Ratios):
             continue
-        for i, row in rows.items():
-            for j, other in rows.items():
-                d = part.limit(i, j)
-                if d is None or i == j:
-                    continue
-                for o in part.seen(i, stated.m):
-                    if not at_most(row[o], other[o], part.epsilon, d):
-                        return f"constraints[{k}]: rows {i} and {j}, which are held, break a ratio"
+        for i, j in permutations(rows, 2):
+            d, sides = part.d[i].get(j), ((rows[i][o], rows[j][o]) for o in part.seen(i, stated.m))
+            if d is not None and not all(at_most(a, b, part.epsilon, d) for a, b in sides):
+                return f"constraints[{k}]: rows {i} and {j}, which are held, break a ratio"
     return ""
 
 
@@ -277,7 +268,7 @@ def forced_zeros(stated: Statement) -> Mask:
         for part in stated.of(Ratios):
             for i in range(stated.n):
                 seen = part.seen(i, stated.m)
-                known = [zero[j] for j, _ in part.limits(i)]
+                known = [zero[j] for j in part.d[i]]
                 for o in seen:
                     if not zero[i][o] and any(other[o] for other in known):
                         zero[i][o] = moved = True

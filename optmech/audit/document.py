@@ -16,17 +16,19 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import ClassVar
 
-from optmech.audit.numbers import Fault, need, real
+from optmech.audit.numbers import Fault, need, paired, real, transposed
 
 FORMAT = "optmech-design/2"
 BINARY = "optmech-design/3"  # the same with long lists as bytes
-FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
 LISTED = {BINARY: FORMAT}
+FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
 NOISE = "optmech-noise/1"  # noise on all whole numbers
 MOST_BYTES = 2 * 2**30
 Body = dict[str, object]
 Vector = list[Fraction]
 Matrix = list[Vector]
+Rows = list[list[int]]
+Table = list[list[float]]
 
 
 def read(path: str) -> Body:
@@ -49,11 +51,11 @@ def read(path: str) -> Body:
         return dict(pairs)
 
     body = json.loads(content, parse_constant=refuse, object_pairs_hook=unique)
-    if isinstance(body, dict) and isinstance(form := body.get("format"), str) and form in LISTED:
-        body = {**keys(Lists().expanded(body), " ".join(body)), "format": LISTED[form]}
-    if not isinstance(body, dict) or body.get("format") not in (FORMAT, FAMILY, NOISE):
-        raise Fault(f"is of none of the formats {FORMAT}, {FAMILY} and {NOISE}")
-    return body
+    if plain := LISTED.get(str(fields(body).get("format"))):
+        body = {**fields(Lists().expanded(body)), "format": plain}
+    known = fields(body).get("format") in (FORMAT, FAMILY, NOISE)
+    need(known, f"is of none of the formats {FORMAT}, {FAMILY} and {NOISE}")
+    return fields(body)
 
 
 class Lists:
@@ -65,10 +67,12 @@ class Lists:
     def expanded(self, plain: object) -> object:
         if isinstance(plain, list):
             return [self.expanded(part) for part in plain]
-        if not isinstance(plain, dict) or "list" not in plain:
-            pairs = plain.items() if isinstance(plain, dict) else ()
-            return {key: self.expanded(part) for key, part in pairs} if pairs else plain
-        kind, shape = keys(plain, "list shape zlib")["list"], listing(plain["shape"])
+        if not isinstance(plain, dict):
+            return plain
+        if "list" not in plain:
+            return {key: self.expanded(part) for key, part in plain.items()}
+        kind, stated, packed = members(plain, "list shape zlib")
+        shape = listing(stated)
         sizes = [size for size in shape if type(size) is int and size > 0]
         one_row = kind in self.codes and len(shape) == 1
         whole = one_row or (kind in ("hex", "float64") and len(shape) == 2)
@@ -77,7 +81,7 @@ class Lists:
         size = math.prod(sizes) * struct.calcsize(f"<{code}")
         need(size <= self.left, "lists that are too large")
         self.left -= size
-        content = self.bytes_of(text(plain["zlib"], "a list"), size)
+        content = self.bytes_of(text(packed, "a list"), size)
         if kind == "hex":
             parts = (content[k : k + sizes[1]] for k in range(0, size, sizes[1]))
             return [f"{int.from_bytes(part, 'little'):x}" for part in parts]
@@ -107,6 +111,16 @@ def keys(value: object, wanted: str, optional: str = "") -> Body:
     return value
 
 
+def members(value: object, wanted: str) -> list[object]:
+    """What an object with exactly these keys has under them, in this order."""
+    return [keys(value, wanted)[key] for key in wanted.split()]
+
+
+def fields(value: object) -> Body:
+    """An object as it is; of anything else one without entries."""
+    return value if isinstance(value, dict) else {}
+
+
 def listing(value: object, count: int | None = None) -> list[object]:
     if not isinstance(value, list) or count not in (None, len(value)):
         raise Fault("a list is missing, or of another length")
@@ -116,7 +130,7 @@ def listing(value: object, count: int | None = None) -> list[object]:
 def together(*lists: object) -> Iterator[tuple[object, ...]]:
     """Entries of lists of one length, side by side."""
     count = len(listing(lists[0]))
-    return zip(*(listing(part, count) for part in lists), strict=True)
+    return transposed(listing(part, count) for part in lists)
 
 
 def text(value: object, what: str) -> str:
@@ -135,9 +149,9 @@ def reals(value: object, count: int | None = None) -> list[float]:
     return [real(v) for v in listing(value, count)]
 
 
-def fractions(value: object, count: int) -> Vector:
-    """Floats >= 0."""
-    return [Fraction(real(v, 0)) for v in listing(value, count)]
+def fractions(value: object, count: int | None = None, least: float = 0) -> Vector:
+    """Floats from ``least`` on, as what they are."""
+    return [Fraction(real(v, least)) for v in listing(value, count)]
 
 
 def matrix(value: object, rows: int, columns: int) -> Matrix:
@@ -146,13 +160,17 @@ def matrix(value: object, rows: int, columns: int) -> Matrix:
 
 def weighed(rows: Matrix, weights: Vector) -> Matrix:
     """Every row times the weights, entry by entry."""
-    return [[v * w for v, w in zip(row, weights, strict=True)] for row in rows]
+    return [[v * w for v, w in paired(row, weights)] for row in rows]
 
 
 def whole(value: object, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < most:
         raise Fault(f"{value!a} is no index below {most}")
     return value
+
+
+def indices(value: object, most: int, count: int | None = None) -> list[int]:
+    return [whole(v, most) for v in listing(value, count)]
 
 
 HEX = re.compile(r"0|-?[1-9a-f][0-9a-f]{0,99999}", re.ASCII)
@@ -165,6 +183,11 @@ def integer(value: object, least: int | None = None) -> int:
     found = int(value, 16)
     need(least is None or found >= least, "a whole number is too small")
     return found
+
+
+def wholes(value: object, count: int | None = None) -> list[int]:
+    """Whole numbers >= 0."""
+    return [integer(v, 0) for v in listing(value, count)]
 
 
 def fraction(value: object) -> Fraction:

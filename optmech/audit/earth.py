@@ -12,21 +12,19 @@ import os
 import stat
 import struct
 from fractions import Fraction
-from itertools import pairwise
-from typing import cast
+from itertools import accumulate, pairwise
 
-from optmech.audit.cbor import array, cbor
+from optmech.audit.cbor import array
 from optmech.audit.designs import Verdict
-from optmech.audit.document import Body, keys, listing, text, whole
-from optmech.audit.numbers import Fault, Real, need, real
-from optmech.audit.packed import TIMES, content_of, opened
+from optmech.audit.document import Body, fields, listing, members, text, whole
+from optmech.audit.numbers import Fault, Real, need, paired, real
+from optmech.audit.packed import QUANTILE, SAME, TIMES, content_of, opened, require_same
 from optmech.audit.places import EARTH_RADIUS_KM
 from optmech.audit.promises import odds_said
 
 EARTH = b"\xd9\xd9\xf7\x84\x70optmech-packed/3"
 EARTH_HEADER = ("accuracy/bands/constraints/design/does not promise/heights/kind/loss/outside/"
                 "prior/protects/region/snap/title")  # fmt: skip
-NEAR_LAW = 1e-9
 FARTHEST = 5000.0
 ON_EARTH = (
     "A position counts as the centre of its cell, and a report as that of its own: the promise "
@@ -53,21 +51,32 @@ def judge_earth(path: str) -> Verdict:
     need(bands >= 64, "there are too few bands")
     law = EarthLaw(heights, sums)
     (constraint,) = listing(head["constraints"], 1)
-    stated = keys(constraint, "kind promise epsilon per")
-    words = text(stated["promise"], "the promise")
+    kind, promise, below, per = members(constraint, "kind promise epsilon per")
+    words = text(promise, "the promise")
     number = words.removeprefix("ε = ").partition(" per ")[0]
-    rate, epsilon = real(stated["epsilon"], 0), stated_number(number)
+    rate, epsilon = real(below, 0), stated_number(number)
     need(words == f"ε = {number} per km (haversine), at every point", "it promises something else")
-    need(stated["kind"] == "metric_privacy" and stated["per"] == "km (haversine)", "another kind")
+    need(kind == "metric_privacy" and per == "km (haversine)", "another kind")
     need(0.009 < rate <= 10, "ε is out of range")
     # the rate is the float below ε, or ε itself
     need(math.isclose(rate, epsilon.nearest, rel_tol=1e-15), "the rate is not the promised one")
-    exact = epsilon.log_of is None and Fraction(rate) == epsilon.factor
-    below = epsilon.times(Fraction(1), 128).low
-    need(exact or Fraction(rate) < below, "the rate is above the promised one")
-    check_earth_words(head, bands, words, heights, rows)
+    exact = epsilon.log_of is None and rate == epsilon.factor
+    need(exact or rate < epsilon.bounds(128).low, "the rate is above the promised one")
+    content = struct.pack(f"<{len(heights)}d", *heights) + rows
+    own: Body = {
+        "kind": "earth",
+        "outside": "refuse",
+        "prior": {"words": "none", "date": None},
+        "region": f"the whole earth, in {bands:,} bands of latitude",
+        "protects": [
+            f"metric_privacy: {words}", *odds_said([fields(constraint)], None, real(head["snap"]))
+        ],
+        "does not promise": [*TIMES[:3], *ON_EARTH],
+        "design": hashlib.sha256(content).digest(),
+    }  # fmt: skip
+    require_same(head, own, "law")
     snap = law.snap(rate, bands)
-    need(math.isclose(real(head["snap"], 0), snap, rel_tol=NEAR_LAW), f"snap is {snap:.12g} km")
+    need(math.isclose(real(head["snap"], 0), snap, rel_tol=SAME), f"snap is {snap:.12g} km")
     check_earth_figures(head, law, rate, bands)
     return [
         f"{len(sums)} rings and the rest of the earth are a distribution over 2^64",
@@ -86,40 +95,22 @@ def stated_number(number: str) -> Real:
         return Real(Fraction(value))
 
 
-def check_earth_words(
-    head: Body, bands: int, words: str, heights: list[float], rows: bytes
-) -> None:
-    law = struct.pack(f"<{len(heights)}d", *heights) + rows
-    stated = cast("list[Body]", listing(head["constraints"]))
-    own = {
-        "kind": "earth",
-        "outside": "refuse",
-        "prior": {"words": "none", "date": None},
-        "region": f"the whole earth, in {bands:,} bands of latitude",
-        "protects": [f"metric_privacy: {words}", *odds_said(stated, None, real(head["snap"]))],
-        "does not promise": [*TIMES[:3], *ON_EARTH],
-        "design": hashlib.sha256(law).digest(),
-    }
-    for name, value in own.items():
-        need(cbor(head[name]) == cbor(value), f"{name} is not that of the law")
-
-
 def check_earth_figures(head: Body, law: EarthLaw, rate: float, bands: int) -> None:
     """The mean distance, the least that there is, and the radius that 95 % are within."""
     k = rate * EARTH_RADIUS_KM
     tail = math.pi / (math.exp(k * math.pi) + 1) if k < 200 else 0.0
     least = EARTH_RADIUS_KM * (2 * k / (1 + k * k) + tail)
     way = 1.88 * math.pi / bands * EARTH_RADIUS_KM
-    loss = keys(head["loss"], "objective design packed increase")
-    need(loss["objective"] == "mean distance in km, at most", "the loss is another")
+    objective, *said = members(head["loss"], "objective design packed increase")
+    need(objective == "mean distance in km, at most", "the loss is another")
     mean = law.mean() + way
-    for name, value in {"design": least, "packed": mean, "increase": mean / least - 1}.items():
-        near = math.isclose(real(loss[name]), value, rel_tol=NEAR_LAW, abs_tol=NEAR_LAW)
+    for figure, value in paired(said, (least, mean, mean / least - 1)):
+        near = math.isclose(real(figure), value, rel_tol=SAME, abs_tol=SAME)
         need(near, f"the loss is {value:.9g}")
-    accuracy = keys(head["accuracy"], "quantile radius")
-    (radius,) = array(accuracy["radius"], 86)
-    need(accuracy["quantile"] == 0.95, "the accuracy is another")
-    need(math.isclose(radius, 1000 * (law.within(0.95) + way), rel_tol=NEAR_LAW), "another radius")
+    quantile, radii = members(head["accuracy"], "quantile radius")
+    (radius,) = array(radii, 86)
+    need(quantile == QUANTILE, "the accuracy is another")
+    need(math.isclose(radius, 1000 * (law.within() + way), rel_tol=SAME), "another radius")
 
 
 class EarthLaw:
@@ -139,7 +130,7 @@ class EarthLaw:
         self.widest = max(map(float, widths))
         self.logs = [
             math.log(mass / width + Fraction(self.rest, 2))
-            for mass, width in zip(self.masses, widths, strict=True)
+            for mass, width in paired(self.masses, widths)
         ]
         self.logs.append(math.log(Fraction(self.rest, 2)))
 
@@ -170,13 +161,11 @@ class EarthLaw:
         return 0.94 * height + moved + lag + (edge + 2 * even) / (2 * rate)
 
     def mean(self) -> float:
-        far = sum(mass * end for mass, end in zip(self.masses, self.ends[1:], strict=True))
+        far = sum(mass * end for mass, end in paired(self.masses, self.ends[1:]))
         return (far + self.rest * math.pi / 2 * EARTH_RADIUS_KM) / 2**64
 
-    def within(self, share: float) -> float:
-        total = 0
-        for mass, end in zip(self.masses, self.ends[1:], strict=True):
-            total += mass
-            if Fraction(total, 2**64) >= Fraction(share):
-                return end
-        return math.pi * EARTH_RADIUS_KM
+    def within(self) -> float:
+        """The least end that the quantile lies within."""
+        known = paired(accumulate(self.masses), self.ends[1:])
+        ends = (end for mass, end in known if mass >= Fraction(QUANTILE) * 2**64)
+        return next(ends, math.pi * EARTH_RADIUS_KM)

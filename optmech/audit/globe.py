@@ -7,18 +7,17 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
-from optmech.audit.numbers import ONE, ZERO, Interval, bisected, need
-from optmech.audit.places import EARTH_RADIUS_KM
+from optmech.audit.document import Rows, Table
+from optmech.audit.numbers import ONE, ZERO, Interval, bisected, interval, need
+from optmech.audit.places import EARTH_RADIUS_KM, spans
 
-Corners = tuple[int, int, int]
 # What a degree counts for (theory, "On the globe"): enclosures in multiples of 2^-TRIG.
 TRIG = 240
 PRECISE = 1 << TRIG
 
 
 def outward(low: Fraction, high: Fraction) -> Interval:
-    return Interval(Fraction(math.floor(low * PRECISE), PRECISE),
-                    Fraction(math.ceil(high * PRECISE), PRECISE))  # fmt: skip
+    return interval(math.floor(low * PRECISE), math.ceil(high * PRECISE), PRECISE)
 
 
 def alternating(term: Fraction, factor: Callable[[int], Fraction]) -> Interval:
@@ -43,8 +42,8 @@ def cosine(x: Fraction) -> Interval:
 
 
 def square_root(x: Interval) -> Interval:
-    return Interval(Fraction(math.isqrt(math.floor(x.low * PRECISE**2)), PRECISE),
-                    Fraction(math.isqrt(math.ceil(x.high * PRECISE**2)) + 1, PRECISE))  # fmt: skip
+    low, high = math.floor(x.low * PRECISE**2), math.ceil(x.high * PRECISE**2)
+    return interval(math.isqrt(low), math.isqrt(high) + 1, PRECISE)
 
 
 def arc_tangent(n: int) -> Interval:
@@ -78,21 +77,16 @@ def arc_sine(y: Interval) -> Interval:
     need(y.high < sine(Fraction(last, PRECISE)).low, "the region is too large for a map of degrees")
     low = bisected(lambda k: sine(Fraction(k, PRECISE)).high <= y.low, 0, last)
     high = bisected(lambda k: sine(Fraction(k, PRECISE)).low < y.high, low, last) + 1
-    return Interval(Fraction(low, PRECISE), Fraction(high, PRECISE))
+    return interval(low, high, PRECISE)
 
 
-def kilometres(vertices: list[list[float]], corners: list[Corners]) -> list[tuple[float, float]]:
+def kilometres(vertices: Table, corners: Rows) -> list[tuple[float, float]]:
     """For every triangle what a degree of longitude and one of latitude count for, rounded down:
     lines of the map, measured so, are at most as long as great circles."""
-    (west, east), (south, north) = (
-        (min(v[k] for v in vertices), max(v[k] for v in vertices)) for k in (0, 1)
-    )
+    (west, east), (south, north) = spans(vertices)
     top, near = max(abs(south), abs(north)), min(abs(south), abs(north))
     need(top <= 85 and east - west < 180, "the region is too large, or too close to a pole")
-    wide, tall = (
-        radians(Fraction(east) - Fraction(west)),
-        radians(Fraction(north) - Fraction(south)),
-    )
+    wide, tall = (radians(Fraction(b) - Fraction(a)) for a, b in ((west, east), (south, north)))
     share, below = cosine_of(0.0 if south <= 0 <= north else near), cosine_of(top)
     ends = list(zip(wide, tall, share, below, strict=True))
     length = square_root(Interval(*((w * c) ** 2 + t * t for w, t, c, _ in ends)))
@@ -104,11 +98,8 @@ def kilometres(vertices: list[list[float]], corners: list[Corners]) -> list[tupl
     chord = arc_sine(outward(sine(turns.low).low / bend.high, sine(turns.high).high / bend.low))
     scale = 2 * chord.low / length.high * Fraction(EARTH_RADIUS_KM) * half_turn().low / 180
     along = math.nextafter(float(scale), -math.inf)
-    out = []
-    for triangle in corners:
-        cos = cosine_of(max(abs(vertices[k][1]) for k in triangle)).low
-        out.append((math.nextafter(float(scale * cos), -math.inf), along))
-    return out
+    cosines = (cosine_of(max(abs(vertices[k][1]) for k in triangle)).low for triangle in corners)
+    return [(math.nextafter(float(scale * cosine), -math.inf), along) for cosine in cosines]
 
 
 def root_up(square: int) -> int:

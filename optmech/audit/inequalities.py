@@ -7,14 +7,13 @@ mechanism, f a number >= e^{ε d}.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
-from optmech.audit.document import Matrix, Vector, fraction, keys, one_of
+from optmech.audit.document import Matrix, Vector, fraction, members
 from optmech.audit.mechanisms import (
     SCALE,
     Lagrangian,
@@ -36,42 +35,27 @@ from optmech.audit.numbers import (
     ceiling,
     dot,
     exp_bounds,
+    interval,
     need,
     number,
+    paired,
     root,
     signed_log,
+    transposed,
 )
 
 NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the attainable
 
 
-Row = list[Fraction | None] | dict[int, Fraction]  # of all, or of those with a limit alone
+class Ratios(NamedTuple):
+    """P[i,o] <= e^{ε d[i][j]} P[j,o] for every d that there is, and o in the window of i."""
 
-
-@dataclass(frozen=True)
-class Ratios:
-    """P[i,o] <= e^{ε d[i][j]} P[j,o] for every d that is not None, and o in the window of i."""
-
-    epsilon: Any  # a number like Real: what gives bounds of the factor for d
-    d: Sequence[Row]
-    window: Mask | None
-    unthresholded: Matrix | None  # the distances of all pairs, where thresholds left some out
-
-    @property
-    def family(self) -> str:
-        return "ratio" if self.window is None else "windowed"
-
-    def limits(self, i: int) -> Iterator[tuple[int, Fraction]]:
-        """Those j with a limit, and d[i][j]."""
-        row = self.d[i]
-        if isinstance(row, dict):
-            yield from row.items()
-            return
-        yield from ((j, d) for j, d in enumerate(row) if d is not None)
-
-    def limit(self, i: int, j: int) -> Fraction | None:
-        row = self.d[i]
-        return row.get(j) if isinstance(row, dict) else row[j]
+    epsilon: Real
+    d: Sequence[Shares]  # by the other secret
+    window: Mask | None = None
+    unthresholded: Matrix | None = (
+        None  # the distances of all pairs, where thresholds left some out
+    )
 
     def seen(self, i: int, observables: int) -> Sequence[int]:
         every = range(observables)
@@ -83,7 +67,7 @@ class Ratios:
         checked, top, bottom = 0, 0, 1
         for i, row in enumerate(p.high):
             seen = self.seen(i, len(row))
-            for j, d in self.limits(i):
+            for j, d in self.d[i].items():
                 other = p.rows[j]
                 checked += len(seen)
                 low, _ = self.epsilon.exp(d, 64)
@@ -106,7 +90,7 @@ def charge_ratios(parts: list[Ratios], bound: Lagrangian, plain: object) -> None
 
     @cache
     def least(i: int, j: int) -> Fraction | None:
-        known = [part.epsilon.above(d) for part in parts if (d := part.limit(i, j)) is not None]
+        known = [part.epsilon.above(part.d[i][j]) for part in parts if j in part.d[i]]
         return min((v for v in known if v is not None), default=None)
 
     def factor(i: int, j: int, o: int) -> Fraction | None:
@@ -116,38 +100,38 @@ def charge_ratios(parts: list[Ratios], bound: Lagrangian, plain: object) -> None
     bound.add_ratios(plain, factor)
 
 
-@dataclass(frozen=True)
-class Lifted:
+class Lifted(NamedTuple):
     """(aP)[o] <= e^{ε d} (bP)[o] for all o."""
 
     epsilon: Real
     pairs: list[Pair]
-    family: ClassVar[str] = "lifted"
 
     def check(self, p: Mechanism) -> str:
         for index, pair in enumerate(self.pairs):
             left, right, _ = p.pushed(pair)
-            for o, (x, y) in enumerate(zip(left, right, strict=True)):
+            for o, (x, y) in enumerate(paired(left, right)):
                 holds = at_most(x, y, self.epsilon, pair.d)
                 need(holds or at_most(*p.sums(pair, o), self.epsilon, pair.d), f"pair {index}")
         return f"{len(self.pairs) * len(p.rows[0])} ratios"
 
     def charge(self, bound: Lagrangian, plain: object) -> None:
-        """z (a_s - f b_s)."""
         for k, o, value in entries(plain, len(self.pairs), bound.m):
-            factor, z = self.epsilon.above(self.pairs[k].d), cut(value)
-            if z and factor is not None:
-                bound.add_pair(self.pairs[k], o, z, -z * factor)
+            add_lifted(bound, self.epsilon, self.pairs[k], o, cut(value))
 
 
-@dataclass(frozen=True)
-class Approximate:
+def add_lifted(bound: Lagrangian, epsilon: Real, pair: Pair, o: int, z: Fraction) -> None:
+    """z (a_s - f b_s), for z > 0 and f that is not too large."""
+    factor = epsilon.above(pair.d)
+    if z > 0 and factor is not None:
+        bound.add_pair(pair, o, z, -z * factor)
+
+
+class Approximate(NamedTuple):
     """Σ_o max(0, (aP)[o] - e^{ε d} (bP)[o]) <= δ."""
 
     epsilon: Real
     delta: Real
     pairs: list[Pair]
-    family: ClassVar[str] = "approximate"
 
     def check(self, p: Mechanism) -> str:
         """With a lower factor the sum is larger: to pass is a proof."""
@@ -156,31 +140,27 @@ class Approximate:
             low, _ = self.epsilon.exp(pair.d, p.bits + 256)
             over, under = low.denominator, low.numerator
             left, right, one = p.pushed(pair)
-            spent = sum(max(0, x * over - y * under) for x, y in zip(left, right, strict=True))
+            spent = sum(max(0, x * over - y * under) for x, y in paired(left, right))
             need(Fraction(spent, over * one) <= most, f"pair {index}")
         return f"{len(self.pairs)} sums <= delta"
 
     def charge(self, bound: Lagrangian, plain: object) -> None:
         """y φ_o (a_s - f b_s), and -y δ, for a test 0 <= φ <= 1; y = 0 where f is too large."""
-        body = keys(plain, "weight test")
-        y = prices(body["weight"], len(self.pairs))
-        factors = [self.epsilon.above(pair.d) for pair in self.pairs]
-        for k, o, test in entries(body["test"], len(self.pairs), bound.m):
-            factor, z = factors[k], y[k] * min(ONE, test)
-            if z > 0 and factor is not None:
-                bound.add_pair(self.pairs[k], o, z, -z * factor)
-        paid = sum(v for v, factor in zip(y, factors, strict=True) if factor is not None)
-        bound.K -= paid * self.delta.bounds().high
+        weight, test = members(plain, "weight test")
+        y = prices(weight, len(self.pairs))
+        for k, o, value in entries(test, len(self.pairs), bound.m):
+            add_lifted(bound, self.epsilon, self.pairs[k], o, y[k] * min(ONE, value))
+        for v, pair in paired(y, self.pairs):
+            if self.epsilon.above(pair.d) is not None:
+                bound.K -= v * self.delta.bounds().high
 
 
-@dataclass(frozen=True)
-class Divergences:
+class Divergences(NamedTuple):
     """D_f(aP, bP) <= limit, for each pair its own."""
 
     kind: str
     pairs: list[Pair]
     limits: list[Real]
-    family: ClassVar[str] = "divergence"
 
     def bounds(self, limit: Real) -> Interval:
         """Of the limit on D_f: for "renyi:a" the divergence ±(Σ p^a q^(1-a) - 1) is at most
@@ -188,42 +168,37 @@ class Divergences:
         order = order_of(self.kind)
         if order is None:
             return limit.bounds()
-        low, high = limit.exp(abs(order - 1), 512)
-        need(high is not None, "a limit is too large")
-        top = high or low
-        return Interval(low - 1, top - 1) if order > 1 else Interval(1 - 1 / low, 1 - 1 / top)
+        low, high = limit.enclosed(abs(order - 1), 512)
+        return Interval(low - 1, high - 1) if order > 1 else Interval(1 - 1 / low, 1 - 1 / high)
 
     def check(self, p: Mechanism) -> str:
-        for index, (pair, limit) in enumerate(zip(self.pairs, self.limits, strict=True)):
-            left, right, one = p.pushed(pair)
-            sides = ([Fraction(v, one) for v in side] for side in (left, right))
-            spent = divergence(self.kind, *sides)
+        for index, (pair, limit) in enumerate(paired(self.pairs, self.limits)):
+            *sides, one = p.pushed(pair)
+            spent = divergence(self.kind, *([Fraction(v, one) for v in side] for side in sides))
             fits = spent is not None and spent <= self.bounds(limit).low
             need(fits, f"pair {index}: the divergence is too large")
         return f"{len(self.pairs)} divergences ({self.kind})"
 
     def charge(self, bound: Lagrangian, plain: object) -> None:
         """y (α_o a_s - f*(α_o) b_s), and -y limit."""
-        body = keys(plain, "weight slope")
-        y = prices(body["weight"], len(self.pairs))
-        for k, o, slope in entries(body["slope"], len(self.pairs), bound.m):
+        weight, slopes = members(plain, "weight slope")
+        y = prices(weight, len(self.pairs))
+        for k, o, slope in entries(slopes, len(self.pairs), bound.m):
             alpha, beta = tangent(self.kind, slope)
             bound.add_pair(self.pairs[k], o, y[k] * alpha, y[k] * beta)
         bound.K -= dot(y, [self.bounds(limit).high for limit in self.limits])
 
 
-@dataclass(frozen=True)
-class Information:
+class Information(NamedTuple):
     """Σ_s π_s KL(P[s] ‖ πP) <= limit, π divided by its sum."""
 
     limit: Real
     prior: Shares
-    family: ClassVar[str] = "information"
 
     def check(self, p: Mechanism) -> str:
         unit = 1 << p.bits
         rows = {s: [Fraction(v, unit) for v in p.rows[s]] for s in self.prior}
-        common = [dot(self.prior.values(), column) for column in zip(*rows.values(), strict=True)]
+        common = [dot(self.prior.values(), column) for column in transposed(rows.values())]
         spent = ZERO
         for s, share in self.prior.items():
             own = divergence("kl", rows[s], common)
@@ -235,19 +210,18 @@ class Information:
     def charge(self, bound: Lagrangian, plain: object) -> None:
         """y π_s (α_so at (s,o), -f*(α_so) π_t at every (t,o)), and -y limit; a slope of 0 adds
         nothing."""
-        body = keys(plain, "weight slope")
-        (y,) = prices(body["weight"], 1)
-        for s, o, slope in entries(body["slope"], bound.n, bound.m):
+        weight, slopes = members(plain, "weight slope")
+        (y,) = prices(weight, 1)
+        for s, o, slope in entries(slopes, bound.n, bound.m):
             if s in self.prior:
                 alpha, beta = tangent("kl", slope)
-                weight = y * self.prior[s]
-                bound.add(s, o, weight * alpha)
-                for t, share in self.prior.items():
-                    bound.add(t, o, weight * beta * share)
+                paid = y * self.prior[s]
+                bound.add_pair(Pair({s: ONE}, self.prior), o, paid * alpha, paid * beta)
         bound.K -= y * self.limit.bounds().high
 
 
-DIVERGENCES = ("kl", "reverse_kl", "chi2", "hellinger")  # tv is of the family above
+POWERS = {"chi2": Fraction(2), "hellinger": Fraction(1, 2)}  # orders of those that are ±(Σ - 1)
+DIVERGENCES = ("kl", "reverse_kl", *POWERS)  # tv is of the family above
 
 
 def order_of(kind: str) -> Fraction | None:
@@ -260,32 +234,34 @@ def order_of(kind: str) -> Fraction | None:
     return order
 
 
+def power_of(kind: str) -> Fraction:
+    """a, where a divergence is ±(Σ p^a q^(1-a) - 1)."""
+    order = POWERS.get(kind) or order_of(kind)
+    if order is None:
+        raise Fault(f"the divergence {kind!a} is unknown")
+    return order
+
+
 def power_bounds(base: Fraction, exponent: Fraction) -> Interval:
     """base^exponent for base >= 0, by the whole root of a whole power."""
     top, q = base**exponent.numerator, exponent.denominator
     low = root((top.numerator << (600 * q)) // top.denominator, q)
-    return Interval(Fraction(low, 1 << 600), Fraction(low + 1, 1 << 600))
+    return interval(low, low + 1, 1 << 600)
 
 
 def divergence(kind: str, p: Vector, q: Vector) -> Fraction | None:
     """At least D_f(p, q), within about 2^-240, or None for infinity (theory, "Divergences")."""
-    pairs = list(zip(p, q, strict=True))
+    pairs = list(paired(p, q))
     if kind == "reverse_kl":
         return divergence("kl", q, p)
-    if kind == "hellinger":  # 1 - Σ √(pq), the roots rounded down
-        return 1 - Fraction(sum(math.isqrt(int(a * b * 2**1200)) for a, b in pairs), 2**600)
-    order = order_of(kind)
-    if order is not None and order < 1:
+    order = ONE if kind == "kl" else power_of(kind)
+    if order < 1:
         return 1 - sum((b * power_bounds(a / b, order).low for a, b in pairs if a and b), ZERO)
-    one_of(kind, ("kl", "chi2") if order is None else (kind,), "the divergence")
     if any(a and not b for a, b in pairs):
         return None
-    if order is not None:
+    if order > 1:
         return sum((b * power_bounds(a / b, order).high for a, b in pairs if b), -ONE)
-    if kind == "chi2":
-        terms = [(a - b) ** 2 / b for a, b in pairs if b]
-    else:
-        terms = [a * signed_log(a / b, 256).high for a, b in pairs if a]
+    terms = [a * signed_log(a / b, 256).high for a, b in pairs if a]
     return Fraction(sum(ceiling(v.numerator << SCALE, v.denominator) for v in terms), 1 << SCALE)
 
 
@@ -293,115 +269,99 @@ def tangent(kind: str, slope: Fraction) -> tuple[Fraction, Fraction]:
     """α, the slope cut to where f* is finite, and β <= -f*(α): then α p + β q <= q f(p/q)."""
     if kind == "kl":
         alpha = min(max(slope, Fraction(-700)), Fraction(700))
-        low, high = exp_bounds(abs(alpha), 256)
-        return alpha, 1 - (high if alpha >= 0 else 1 / low)
+        return alpha, 1 - exp_bounds(alpha, 256).high
     if kind == "reverse_kl":
         alpha = min(slope, 1 - Fraction(1, 2**53))
         return alpha, signed_log(1 - alpha, 256).low
-    if kind == "chi2":
-        alpha = max(slope, Fraction(-2))
-        return alpha, -(alpha + alpha * alpha / 4)
-    order = order_of(kind)
-    if order is not None:
-        sign, share = (1 if order > 1 else -1), Fraction(2**52 - 1, 2**52)
-        alpha = max(slope, -order) if order > 1 else min(slope, order * share)
-        base = 1 + sign * alpha / order  # t^(a-1); t^a is its power by a / (a - 1)
-        top, bottom = order.numerator, abs(order.numerator - order.denominator)
-        most = power_bounds(base if order > 1 else 1 / base, Fraction(top, bottom)).high
-        return alpha, abs(order - 1) * (1 - most)
-    one_of(kind, ("hellinger",), "the divergence")
-    alpha = min(slope, Fraction(1, 2) - Fraction(1, 2**54))
-    return alpha, -alpha / (1 - 2 * alpha)
+    order = power_of(kind)
+    if order > 1:
+        alpha = max(slope, -order)
+        base = 1 + alpha / order  # t^(a-1); t^a is its power by a / (a - 1)
+    else:
+        alpha = min(slope, order * (1 - Fraction(1, 2**53 if kind in POWERS else 2**52)))
+        base = 1 / (1 - alpha / order)
+    return alpha, abs(order - 1) * (1 - power_bounds(base, order / abs(order - 1)).high)
 
 
 @dataclass(frozen=True)
-class Distortion:
-    """Σ_o min_t Σ_s w[t][s] P[s,o] >= least, w[t][s] = π(s) d(t,s)."""
+class Guess:
+    """Σ_o min_t Σ_s w[t][s] P[s,o] >= least: what the best guess errs by."""
 
-    least: Interval
+    least: tuple[Fraction | None, Fraction]  # bounds, of which the lower may be far away
     w: Matrix
-    family: ClassVar[str] = "distortion"
+
+    @property
+    def possible(self) -> bool:
+        return self.least[0] is None or self.least[0] <= blind(self.w)
+
+    def value(self, p: Mechanism) -> Fraction:
+        return p.judged(lambda q: q.distortion(self.w), lambda found: found >= self.least[1])
+
+    def charge(self, bound: Lagrangian, plain: object) -> None:
+        """-ν Σ_t α(t|o) w[t,s], and ν least; nothing where that is too far away."""
+        weight, strategy = members(plain, "weight strategy")
+        nu = cut(number(weight))
+        played = entries(strategy, bound.m, len(self.w))
+        if self.least[0] is not None:
+            bound.add_attack(nu, played, self.w)
+            bound.K += nu * self.least[0]
+
+
+class Distortion(Guess):
+    """Of w[t][s] = π(s) d(t,s)."""
+
+    beyond = "more distortion"
 
     def check(self, p: Mechanism) -> str:
-        value, least = p.distortion(self.w), self.least.high
-        if value < least and (common := p.common):
-            value = common[0].distortion(self.w) / common[1]
+        value, least = self.value(p), self.least[1]
         need(value >= least, f"the distortion is {float(value)}")
         return f"distortion {float(value):.12g} >= {float(least):.12g}"
 
-    def charge(self, bound: Lagrangian, plain: object) -> None:
-        """-ν Σ_t α(t|o) w[t,s], and ν least."""
-        body = keys(plain, "weight strategy")
-        weight = cut(number(body["weight"]))
-        bound.add_attack(weight, entries(body["strategy"], bound.m, bound.n), self.w)
-        bound.K += weight * self.least.low
-
 
 @dataclass(frozen=True)
-class Leakage:
-    """Σ_o max_w Σ_s w[g][s] P[s,o] <= most, w[g][s] = π(s) g(w,s) of any sign; or <= e^most."""
+class Leakage(Guess):
+    """Of w[g][s] = -π(s) g(w,s) of any sign. Gains up to e^log are allowed where there is a log."""
 
-    most: Real
-    natural: bool
-    w: Matrix
-    family: ClassVar[str] = "leakage"
-
-    @property
-    def regret(self) -> Matrix:
-        """Minus w: the best guess is the one that errs least."""
-        return negated(self.w)
-
-    @property
-    def blind(self) -> Fraction:
-        """What a guess gains without a report, the least possible."""
-        return -blind(self.regret)
-
-    @property
-    def limit(self) -> tuple[Fraction, Fraction | None]:
-        """Bounds of the limit, or of what it misses by rounding (theory, "The statement")."""
-        low, high = self.most.exp(ONE, 512) if self.natural else self.most.bounds()
-        for extreme in (self.blind, sum(map(max, zip(*self.w, strict=True)), ZERO)):
-            if low < extreme <= low + abs(low) * NEAR:
-                return extreme, extreme
-        return low, high
+    log: Real | None
+    beyond: ClassVar[str] = "less leakage"
 
     def check(self, p: Mechanism) -> str:
-        value = -p.distortion(self.regret) if p.above is None else most_gained(self.w, p)
-        if value > self.limit[0] and (common := p.common):
-            value = -common[0].distortion(self.regret) / common[1]
-        holds = value <= self.limit[0]
-        if self.natural and value > 0:
-            holds = holds or at_most(value.numerator, value.denominator, self.most, ONE)
+        value = -self.value(p)
+        holds = value <= -self.least[1]
+        if self.log is not None and value > 0:
+            holds = holds or at_most(value.numerator, value.denominator, self.log, ONE)
         need(holds, f"the best guess gains {float(value)}")
         return f"gain of the best guess {float(value):.12g}"
 
-    def charge(self, bound: Lagrangian, plain: object) -> None:
-        """ν Σ_w q(w|o) w[w,s], and -ν times the limit; nothing where that is too large."""
-        body = keys(plain, "weight strategy")
-        weight, high = cut(number(body["weight"])), self.limit[1]
-        played = entries(body["strategy"], bound.m, len(self.w))
-        if high is not None:
-            bound.add_attack(weight, played, self.regret)
-            bound.K -= weight * high
+
+def leakage(most: Real, gains: Matrix, natural: bool = False) -> Leakage:
+    """Σ_o max_w Σ_s π(s) g(w,s) P[s,o] <= most, or <= e^most; a limit that misses by rounding what
+    a guess gains without a report, or knowing the secret, means that (theory, "The statement")."""
+    low, high = most.exp(ONE, 512) if natural else most.bounds()
+    regret = negated(gains)
+    for extreme in (-blind(regret), sum(map(max, transposed(gains)), ZERO)):
+        if low < extreme <= low + abs(low) * NEAR:
+            low = high = extreme
+            break
+    return Leakage((None if high is None else -high, -low), regret, most if natural else None)
 
 
-@dataclass(frozen=True)
-class LossLimit:
+class LossLimit(NamedTuple):
     """Σ_o loss[s][o] P[s,o] <= most: on average over a prior, or without one for every s."""
 
     most: Interval
     prior: Vector | None
     loss: Matrix
-    family: ClassVar[str] = "loss_limits"
 
     def of(self, losses: Vector) -> Fraction:
         return max(losses) if self.prior is None else dot(self.prior, losses)
 
+    def value(self, p: Mechanism) -> Fraction:
+        return self.of(p.means(self.loss) if self.prior is None else p.losses(self.loss))
+
     def check(self, p: Mechanism) -> str:
-        each = p.means(self.loss) if self.prior is None else p.losses(self.loss)
-        value, most = self.of(each), self.most.low
-        if value > most and (common := p.common):
-            value = self.of(common[0].losses(self.loss)) / common[1]
+        most = self.most.low
+        value = p.judged(self.value, lambda found: found <= most)
         need(value <= most, f"the loss is {float(value)}")
         return f"loss {float(value):.12g} <= {float(most):.12g}"
 
@@ -413,18 +373,16 @@ class LossLimit:
         bound.K -= sum(mu) * self.most.high
 
 
-@dataclass(frozen=True)
-class Bias:
+class Bias(NamedTuple):
     """|Σ_o reported[o] P[s,o] - meant[s]| <= most for every s."""
 
     most: Interval
     reported: Vector
     meant: Vector
-    family: ClassVar[str] = "bias"
 
     def check(self, p: Mechanism) -> str:
         means = p.means([self.reported] * len(p.rows))
-        off = max(abs(mean - v) for mean, v in zip(means, self.meant, strict=True))
+        off = max(abs(mean - v) for mean, v in paired(means, self.meant))
         need(off <= self.most.low, f"a bias is {float(off)}")
         return f"bias {float(off):.12g} <= {float(self.most.low):.12g}"
 
@@ -432,26 +390,23 @@ class Bias:
         """a_s (reported - meant), and -a_s most; b_s (meant - reported), and -b_s most."""
         for row, s, value in entries(plain, 2, bound.n):
             y = cut(value)
-            for o, v in enumerate(self.reported):
-                bound.add(s, o, (v - self.meant[s]) * (y if row == 0 else -y))
+            bound.add_row(s, -y if row else y, [v - self.meant[s] for v in self.reported])
             bound.K -= y * self.most.high
 
 
-@dataclass(frozen=True)
-class Support:
+class Support(NamedTuple):
     """P[s,o] = 0 where the mask is False. The minimum of the bound is over what is allowed."""
 
     mask: Mask
 
     def check(self, p: Mechanism) -> str:
-        rows = zip(p.high, self.mask, strict=True)
-        empty = all(ok or not v for row in rows for v, ok in zip(*row, strict=True))
+        rows = paired(p.high, self.mask)
+        empty = all(ok or not v for row in rows for v, ok in transposed(row))
         need(empty, "an observable outside the support has a probability")
         return "nothing outside the support"
 
 
-@dataclass(frozen=True)
-class Fixed:
+class Fixed(NamedTuple):
     """P[s,o] = rows[s][o] / 2^bits. The bound has these rows at their value."""
 
     bits: int
@@ -459,25 +414,21 @@ class Fixed:
 
     def check(self, p: Mechanism) -> str:
         for s, row in self.rows.items():
-            same = all(v << p.bits == w << self.bits for v, w in zip(row, p.rows[s], strict=True))
+            same = all(v << p.bits == w << self.bits for v, w in paired(row, p.rows[s]))
             need(same, f"row {s} is not the one that was to be kept")
         return f"{len(self.rows)} rows kept, digit by digit"
 
 
-Charged = (
-    Ratios
-    | Lifted
-    | Approximate
-    | Divergences
-    | Distortion
-    | Leakage
-    | LossLimit
-    | Bias
-    | Information
-)
+Pushed = Lifted | Approximate | Divergences | Information
+Charged = Ratios | Pushed | Distortion | Leakage | LossLimit | Bias
 Part = Charged | Support | Fixed
-FAMILIES = ("windowed", "lifted", "approximate", "divergence", "distortion", "loss_limits")
-ADDED = ("leakage", "bias", "information")  # entries of files whose constraints need them
+Families = dict[str, type[Charged]]
+FAMILIES: Families = {
+    "windowed": Ratios, "lifted": Lifted, "approximate": Approximate, "divergence": Divergences,
+    "distortion": Distortion, "loss_limits": LossLimit,
+}  # fmt: skip
+# entries of files whose constraints need them
+ADDED: Families = {"leakage": Leakage, "bias": Bias, "information": Information}
 
 
 def blind(w: Matrix) -> Fraction:
@@ -487,18 +438,3 @@ def blind(w: Matrix) -> Fraction:
 
 def negated(rows: Matrix) -> Matrix:
     return [[-v for v in row] for row in rows]
-
-
-def most_gained(w: Matrix, p: Mechanism) -> Fraction:
-    """At least Σ_o max_g Σ_s w[g][s] P[s,o] for P between two matrices, w of any sign."""
-    columns = zip(zip(*p.rows, strict=True), zip(*p.high, strict=True), strict=True)
-    return sum(
-        (
-            max(
-                sum(v * (b if v > 0 else a) for v, a, b in zip(row, low, high, strict=True))
-                for row in w
-            )
-            for low, high in columns
-        ),
-        ZERO,
-    ) / (1 << p.bits)

@@ -7,8 +7,18 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
-from optmech.audit.document import Matrix, Vector, integer, keys, listing, together, whole
-from optmech.audit.numbers import ONE, ZERO, need, number
+from optmech.audit.document import (
+    Matrix,
+    Rows,
+    Vector,
+    indices,
+    integer,
+    listing,
+    members,
+    together,
+    whole,
+)
+from optmech.audit.numbers import ONE, ZERO, need, number, paired, transposed
 
 LARGEST = Fraction(2**100)  # multipliers are cut to this: any numbers >= 0 are valid
 MOST_ENTRIES = 10**7  # of a matrix: more does not fit into memory as fractions
@@ -33,8 +43,8 @@ class Mechanism(NamedTuple):
     to keep counts."""
 
     bits: int
-    rows: list[list[int]]
-    above: list[list[int]] | None = None
+    rows: Rows
+    above: Rows | None = None
     shares: list[tuple[list[int], int]] | None = None  # where between: in numbers of each row's own
 
     def exact(self, s: int) -> tuple[list[int], int]:
@@ -42,7 +52,7 @@ class Mechanism(NamedTuple):
         return (self.rows[s], 1) if self.shares is None else self.shares[s]
 
     @property
-    def high(self) -> list[list[int]]:
+    def high(self) -> Rows:
         return self.rows if self.above is None else self.above
 
     @property
@@ -55,6 +65,15 @@ class Mechanism(NamedTuple):
             return None
         rows = [[v // part * (over * part // total) for v in row] for row, total, part in parts]
         return Mechanism(self.bits - FINER, rows), over
+
+    def judged(
+        self, measure: Callable[[Mechanism], Fraction], fits: Callable[[Fraction], bool]
+    ) -> Fraction:
+        """A measure of this, and where that does not fit the exact one, if it is not too long."""
+        value = measure(self)
+        if not fits(value) and (common := self.common):
+            value = measure(common[0]) / common[1]
+        return value
 
     def pushed(self, pair: Pair) -> tuple[list[int], list[int], int]:
         """aP and bP in whole numbers, and the number that stands for one."""
@@ -79,23 +98,27 @@ class Mechanism(NamedTuple):
         bits, found = self.bits - (0 if self.shares is None else FINER), []
         for s, own in enumerate(values):
             row, total = self.exact(s)
-            mean = sum((v * p for v, p in zip(own, row, strict=True) if p), ZERO)
+            mean = sum((v * p for v, p in paired(own, row) if p), ZERO)
             found.append(mean / (total << bits))
         return found
 
     def losses(self, loss: Matrix) -> Vector:
         """Σ_o loss[s][o] P[s,o] for every s, or more; losses are >= 0."""
         return [
-            sum((c * p for c, p in zip(*rows, strict=True) if p), ZERO) / (1 << self.bits)
-            for rows in zip(loss, self.high, strict=True)
+            sum((c * p for c, p in paired(*rows) if p), ZERO) / (1 << self.bits)
+            for rows in paired(loss, self.high)
         ]
 
     def distortion(self, w: Matrix) -> Fraction:
-        """Σ_o min_t Σ_s w[t][s] P[s,o]: the error of the best attack (theory, "The statement")."""
+        """Σ_o min_t Σ_s w[t][s] P[s,o], or less, w of any sign: the error of the best attack
+        (theory, "The statement")."""
         scale = math.lcm(*(v.denominator for row in w for v in row))
         weights = [[int(v * scale) for v in row] for row in w]
-        total = 0
-        for column in zip(*self.rows, strict=True):
+        rows, total = [*self.rows], 0
+        if self.above is not None:  # of which what is below 0 counts
+            rows += self.above
+            weights = [[f(v, 0) for f in (max, min) for v in row] for row in weights]
+        for column in transposed(rows):
             used = [(s, p) for s, p in enumerate(column) if p]
             total += min(sum(row[s] * p for s, p in used) for row in weights)
         return Fraction(total, scale << self.bits)
@@ -103,15 +126,15 @@ class Mechanism(NamedTuple):
 
 def read_mechanism(plain: object, n: int, m: int) -> Mechanism:
     """Rows of whole numbers > 0, in hexadecimal at increasing observables, that sum to 2^bits."""
-    body, rows = keys(plain, "bits rows"), []
-    bits = whole(body["bits"], 1075)
+    (digits, given), rows = members(plain, "bits rows"), []
+    bits = whole(digits, 1075)
     need(bits > 0, "the number of bits is out of range")
-    for entry in listing(body["rows"], n):
+    for entry in listing(given, n):
         row, before = [0] * m, -1
-        for o, value in together(*listing(entry, 2)):
-            need(whole(o, m) > before, "observables are out of order")
-            before = whole(o, m)
-            row[before] = integer(value, 1)
+        for place, value in together(*listing(entry, 2)):
+            o = whole(place, m)
+            need(o > before, "observables are out of order")
+            row[o], before = integer(value, 1), o
         need(sum(row) == 1 << bits, "a row does not sum to one")
         rows.append(row)
     return Mechanism(bits, rows)
@@ -137,16 +160,20 @@ class Lagrangian:
         self.paid: list[Vector] = []  # μ of the limits on loss
 
     def value(self) -> Fraction:
-        rows = enumerate(zip(self.L, self.allowed, strict=True))
+        rows = enumerate(paired(self.L, self.allowed))
         free = (row for s, row in rows if s not in self.held)
-        least = sum(min(v for v, ok in zip(*row, strict=True) if ok) for row in free)
+        least = sum(min(v for v, ok in transposed(row) if ok) for row in free)
         known = ZERO  # a row that is held has one value
         for s, (bits, own) in self.held.items():
-            known += Fraction(sum(v * p for v, p in zip(self.L[s], own, strict=True)), 1 << bits)
+            known += Fraction(sum(v * p for v, p in paired(self.L[s], own)), 1 << bits)
         return ((least + known) / (1 << SCALE) + self.K) / self.unit
 
     def add(self, s: int, o: int, value: Fraction) -> None:
         self.L[s][o] += (value.numerator << SCALE) // value.denominator
+
+    def add_row(self, s: int, weight: Fraction, costs: Vector) -> None:
+        for o, c in enumerate(costs):
+            self.add(s, o, weight * c)
 
     def add_pair(self, pair: Pair, o: int, first: Fraction, second: Fraction) -> None:
         """first · a_s + second · b_s."""
@@ -156,8 +183,7 @@ class Lagrangian:
 
     def add_ratios(self, plain: object, factor: Factor) -> None:
         """z at (i,o) and -f z at (j,o) with f = ``factor`` of the three; nothing without one."""
-        body = keys(plain, "i j o value")
-        for i_, j_, o_, value in together(body["i"], body["j"], body["o"], body["value"]):
+        for i_, j_, o_, value in together(*members(plain, "i j o value")):
             i, j, o = whole(i_, self.n), whole(j_, self.n), whole(o_, self.m)
             z, f = cut(number(value)), factor(i, j, o)
             if z > 0 and f is not None:
@@ -166,9 +192,8 @@ class Lagrangian:
 
     def add_losses(self, weights: Vector, loss: Matrix) -> None:
         """ω_s c(s,o)."""
-        for s, (weight, row) in enumerate(zip(weights, loss, strict=True)):
-            for o, c in enumerate(row):
-                self.add(s, o, weight * c)
+        for s, (weight, row) in enumerate(paired(weights, loss)):
+            self.add_row(s, weight, row)
 
     def add_attack(self, weight: Fraction, given: Entries, w: Matrix) -> None:
         """-ν Σ_t α(t|o) w[t,s], the attack α(·|o) divided by its sum; any attack will do."""
@@ -197,10 +222,8 @@ def cut(value: Fraction) -> Fraction:
 
 def entries(plain: object, rows: int, columns: int) -> Entries:
     """A sparse matrix: places and values."""
-    body = keys(plain, "shape row column value")
-    shape = [whole(v, MOST_ENTRIES) for v in listing(body["shape"], 2)]
-    need(shape == [rows, columns], "multipliers of a wrong shape")
-    given = together(body["row"], body["column"], body["value"])
-    found = [(whole(r, rows), whole(c, columns), number(v)) for r, c, v in given]
+    shape, *given = members(plain, "shape row column value")
+    need(indices(shape, MOST_ENTRIES, 2) == [rows, columns], "multipliers of a wrong shape")
+    found = [(whole(r, rows), whole(c, columns), number(v)) for r, c, v in together(*given)]
     need(len({(r, c) for r, c, _ in found}) == len(found), "a multiplier is given twice")
     return found

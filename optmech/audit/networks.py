@@ -13,11 +13,13 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
-from optmech.audit.document import Body, Matrix, keys, listing, reals, text, whole
-from optmech.audit.inequalities import Ratios, Row
-from optmech.audit.numbers import ZERO, Interval, Real, need
+from optmech.audit.document import Body, Matrix, indices, keys, listing, members, reals, text
+from optmech.audit.inequalities import Ratios
+from optmech.audit.mechanisms import Shares
+from optmech.audit.numbers import ZERO, Real, need, paired
 from optmech.audit.places import label
 from optmech.audit.statements import Statement
 
@@ -31,20 +33,19 @@ class Roads:
     vertices, or the whole of a line."""
 
     def __init__(self, plain: object, stated: Statement) -> None:
-        optional = [k for k in ("labels", "lengths") if isinstance(plain, dict) and k in plain]
-        body = keys(plain, " ".join(["vertices ways unit coordinates", *optional]))
+        body = keys(plain, "vertices ways unit coordinates", "labels lengths")
         secrets = stated.secrets
         given = [reals(v) for v in listing(body["vertices"], stated.n)]
         need(given == secrets.points and secrets.bounds is None, "the secrets are not the vertices")
-        named = [label(v) for v in listing(body["labels"])] if "labels" in body else None
-        need((named or list(range(stated.n))) == list(secrets.labels), "the labels are others")
+        named = list(map(label, listing(body.get("labels", [])))) or list(range(stated.n))
+        need(named == list(secrets.labels), "the labels are others")
         globe = body["coordinates"] == "lonlat"
         need(globe or body["coordinates"] == "plane", "the system of coordinates is unknown")
         units = secrets.unit, text(body["unit"], "the unit")
         fits = "km" in units and "" not in units if globe else "" in units or units[0] == units[1]
         need(globe is secrets.globe and fits, "the network is in another unit than the secrets")
         self.line = len(given[0]) == 1
-        roads = [[whole(k, stated.n) for k in listing(road)] for road in listing(body["ways"])]
+        roads = [indices(road, stated.n) for road in listing(body["ways"])]
         pairs = [pair for road in roads for pair in pairwise(road)]
         if self.line:
             need(roads == [list(range(stated.n))] and "lengths" not in body, "no line")
@@ -56,21 +57,19 @@ class Roads:
         need(all(a != b for a, b in pairs), "a segment joins a vertex with itself")
         distinct = {frozenset(pair) for pair in pairs}
         need(len(distinct) == len(pairs) > 0, "two segments join the same vertices")
-        self.steps: list[Step] = [(a, b, v) for (a, b), v in zip(pairs, lengths, strict=True)]
-        self.beside: list[list[tuple[int, int]]] = [[] for _ in range(stated.n)]
+        self.steps: list[Step] = [(a, b, v) for (a, b), v in paired(pairs, lengths)]
+        self.beside: list[dict[int, int]] = [{} for _ in range(stated.n)]
         self.unit = max(v.denominator for v in lengths)
         for a, b, v in self.steps:
-            length = int(v * self.unit)
-            self.beside[a].append((b, length))
-            self.beside[b].append((a, length))
-        need(None not in self.away(0), "the network is not connected")
+            self.beside[a][b] = self.beside[b][a] = int(v * self.unit)
+        need(len(self.away(0)) == stated.n, "the network is not connected")
 
     @property
     def lengths(self) -> list[dict[int, Fraction]]:
         """Of the segments at every vertex, by the other end."""
-        return [{b: Fraction(v, self.unit) for b, v in own} for own in self.beside]
+        return [{b: Fraction(v, self.unit) for b, v in own.items()} for own in self.beside]
 
-    def away(self, start: int) -> list[Fraction | None]:
+    def away(self, start: int) -> Shares:
         """The distance from one vertex to every one, exactly (Dijkstra)."""
         found: dict[int, int] = {}
         waiting = [(0, start)]
@@ -78,33 +77,20 @@ class Roads:
             so_far, a = heapq.heappop(waiting)
             if a not in found:
                 found[a] = so_far
-                for b, length in self.beside[a]:
+                for b, length in self.beside[a].items():
                     if b not in found:
                         heapq.heappush(waiting, (so_far + length, b))
-        count = range(len(self.beside))
-        return [Fraction(found[b], self.unit) if b in found else None for b in count]
+        return {b: Fraction(length, self.unit) for b, length in found.items()}
 
 
-@dataclass(frozen=True)
-class Linear:
-    """1 + ε ℓ in the place of e^{ε d}."""
+@dataclass(frozen=True, eq=False)
+class Linear(Real):
+    """1 + ε ℓ in the place of e^{ε d}, of which ε ℓ is not below the logarithm."""
 
-    epsilon: Real
-
-    @property
-    def nearest(self) -> float:
-        return self.epsilon.nearest
-
+    @cache  # noqa: B019
     def exp(self, d: Fraction, bits: int) -> tuple[Fraction, Fraction | None]:
-        low, high = self.epsilon.times(d, bits)
+        low, high = self.times(d, bits)
         return 1 + low, 1 + high
-
-    def above(self, d: Fraction) -> Fraction | None:
-        return self.exp(d, 256)[1]
-
-    def times(self, d: Fraction, bits: int) -> Interval:
-        """ε ℓ is not below ln(1 + εℓ)."""
-        return self.epsilon.times(d, bits)
 
 
 def roads_of(plain: object, stated: Statement) -> Roads:
@@ -113,8 +99,8 @@ def roads_of(plain: object, stated: Statement) -> Roads:
     made = Roads(plain, stated)
     if stated.roads is None:
         stated.roads = plain, made
-        if stated.objective == "worst_loss" and stated.roads[1].line:
-            stated.segments = [(a, b) for a, b, _ in stated.roads[1].steps]
+        if stated.objective == "worst_loss" and made.line:
+            stated.segments = [(a, b) for a, b, _ in made.steps]
     need(plain == stated.roads[0], "another mesh than that of a constraint before")
     return stated.roads[1]
 
@@ -124,40 +110,42 @@ def along_segments(stated: Statement, c: Body) -> Ratios:
     keys(c, "kind epsilon distance everywhere")
     roads = roads_of(c["everywhere"], stated)
     need(c["distance"] == ("euclidean" if roads.line else "roads"), "another distance")
-    epsilon = Real.read(c["epsilon"])
+    epsilon = Linear.read(c["epsilon"])
     need(not epsilon.zero, "ε is zero")
     stated.say(f"{len(roads.steps)} segments, whose ends imply all points between them")
     stated.metric.append(stated.index)
-    return Ratios(Linear(epsilon), roads.lengths, None, None)
+    return Ratios(epsilon, roads.lengths)
 
 
 def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Body]) -> Fraction:
     """A lower bound of every mechanism that is private at every point: that of the program over the
     vertices, with distances along the roads."""
     assert stated.roads is not None
-    worst = stated.objective == "worst_loss"
-    if not stated.segments and not stated.metric:
+    roads, metric, n = stated.roads[1], stated.metric, stated.n
+    if not stated.segments and not metric:
         need(outer is None, "a bound that is that of the mesh")
         return own
     if outer is None:
         return ZERO
-    body = keys(outer, "cells multipliers")
-    need(body["cells"] is None, "cells of a network")
-    kept = list(range(stated.n))
-    if not worst and len(stated.metric) == len(bodies) and stated.n > FEW_VERTICES:
-        kept = [s for s in kept if stated.prior[s] > 0]
-    apart: Sequence[Row]
-    large = not worst and len(bodies) == len(stated.metric) == 1 and stated.n >= MANY_VERTICES
-    if large:  # e^{ε ℓ} between the ends of segments, which imply the rest
-        kept, apart = list(range(stated.n)), stated.roads[1].lengths
-    else:
-        away = {k: stated.roads[1].away(k) for k in kept}
-        apart = [[None if s == t else away[s][t] for t in kept] for s in kept]
-    return max(along(stated, kept, apart, bodies, body["multipliers"]), ZERO)
+    cells, multipliers = members(outer, "cells multipliers")
+    need(cells is None, "cells of a network")
+    alone = stated.objective != "worst_loss" and len(metric) == len(bodies)
+    kept, apart = list(range(n)), roads.lengths
+    # among many e^{ε ℓ} between the ends of segments, which imply the rest
+    if not alone or len(bodies) > 1 or n < MANY_VERTICES:
+        if alone and n > FEW_VERTICES:
+            kept = [s for s in kept if stated.prior[s] > 0]
+        away = (roads.away(k) for k in kept)
+        apart = [{j: own[t] for j, t in enumerate(kept) if i != j} for i, own in enumerate(away)]
+    return max(along(stated, kept, apart, bodies, multipliers), ZERO)
 
 
 def along(
-    stated: Statement, kept: list[int], apart: Sequence[Row], bodies: Sequence[Body], plain: object
+    stated: Statement,
+    kept: list[int],
+    apart: Sequence[Shares],
+    bodies: Sequence[Body],
+    plain: object,
 ) -> Fraction:
     """The bound of the multipliers where metric privacy holds for the distances ``apart``."""
     inner = copy.copy(stated)
@@ -166,9 +154,7 @@ def along(
     inner.loss = Matrix([stated.loss[s] for s in kept])
     inner.allowed = [stated.allowed[s] for s in kept]
     inner.parts = [
-        (k, Ratios(Real.read(bodies[k]["epsilon"]), apart, None, None))
-        if k in stated.metric
-        else (k, part)
+        (k, Ratios(Real.read(bodies[k]["epsilon"]), apart)) if k in stated.metric else (k, part)
         for k, part in stated.parts
     ]
     return inner.lagrangian(plain).value()

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate, pairwise, repeat
 
-from optmech.audit.designs import Verdict, check_status
-from optmech.audit.document import Body, fraction, integer, keys, listing, whole
+from optmech.audit.designs import Verdict, check_status, gap_of
+from optmech.audit.document import Body, fraction, integer, keys, listing, members, whole, wholes
 from optmech.audit.inequalities import power_bounds
-from optmech.audit.losses import read_noise_loss, wholes
+from optmech.audit.losses import read_noise_loss
 from optmech.audit.numbers import (
     ONE,
     ZERO,
-    Fault,
     Interval,
     Real,
     ceiling,
     exp_bounds,
+    log_ratio,
     need,
+    paired,
     real,
     rounded_up,
     signed_log,
@@ -39,6 +40,7 @@ class Noise:
     entries = "digest format epsilon delta sensitivity loss law multipliers claims seconds"
     others = "releases"
     alike = ""
+    dimensions = 1
 
     def __init__(self, body: Body) -> None:
         keys(body, self.entries, self.others)
@@ -46,9 +48,8 @@ class Noise:
         self.epsilon, self.delta = Real.read(body["epsilon"]), Real.read(body["delta"])
         self.releases, self.lattice = 1, 0
         if "releases" in body:
-            several = keys(body["releases"], "count exponent")
-            self.releases = whole(several["count"], 10_001)
-            self.lattice = whole(several["exponent"], 25)
+            count, exponent = members(body["releases"], "count exponent")
+            self.releases, self.lattice = whole(count, 10_001), whole(exponent, 25)
             need(self.releases > 1, "too few releases")
         # several releases without δ add up to ε
         self.each = self.epsilon
@@ -60,22 +61,24 @@ class Noise:
         self.read_law(body)
         need(self.releases == 1 or self.n + self.period <= 50_000, "too many places")
 
-    def read_tails(self, body: Body, names: str) -> Body:
-        """The law, of which the tails are read, and the claims."""
-        law = keys(body["law"], f"bits tails ratio ratio_bits {names}")
-        self.bits, self.tails = whole(law["bits"], 4097), wholes(law["tails"])
-        self.exponent, self.period = whole(law["ratio_bits"], 4097), len(self.tails)
-        self.ratio = Fraction(integer(law["ratio"], 0), 1 << self.exponent)
+    def read_tails(self, body: Body, names: str) -> list[object]:
+        """What the law has under these names beside its tails; these and the claims are read."""
+        wanted = f"bits tails ratio ratio_bits {names}"
+        bits, tails, ratio, ratio_bits, *others = members(body["law"], wanted)
+        self.bits, self.tails = whole(bits, 4097), wholes(tails)
+        self.exponent, self.period = whole(ratio_bits, 4097), len(self.tails)
+        self.ratio = Fraction(integer(ratio, 0), 1 << self.exponent)
         need(self.ratio <= SLOWEST, "the tails hardly fall")
         need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
         self.claims = keys(body["claims"], "status loss lower_bound")
         real(body["seconds"], 0)
-        return law
+        return others
 
     def read_law(self, body: Body) -> None:
         """The sensitivity, the loss, the law and the claims."""
         self.read_scale(body)
-        self.window = wholes(self.read_tails(body, "window")["window"])
+        (window,) = self.read_tails(body, "window")
+        self.window = wholes(window)
         need(len(self.window) + self.period <= 200_000, "the law is too long")
         need(self.bits > 0 and bool(self.window), "the law is empty")
         total = 2 * sum(self.window) - self.window[0] + 2 * sum(self.tails)
@@ -97,12 +100,12 @@ class Noise:
         self.below = self.loss.below
 
     def check(self) -> Verdict:
-        power = self.each.exp(ONE, 192)
-        worst = self.spent(power[0])
+        low, high = self.each.enclosed(ONE, 192)
+        worst = self.spent(low)
         need(worst <= self.delta.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
         together = f" of {self.releases} releases together" if self.releases > 1 else ""
         return self.verdict(
-            self.lower_bound(power[1]),
+            self.lower_bound(high),
             f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}){together} at every shift up to "
             f"{self.span}: δ is {float(worst):.9g}",
         )
@@ -116,24 +119,21 @@ class Noise:
 
     def verdict(self, least: Fraction, promise: str) -> Verdict:
         """The claims against what was found."""
-        loss = self.expected()
+        loss = rounded_up(self.expected())
         claimed = real(self.claims["lower_bound"], 0)
-        need(real(self.claims["loss"]) == rounded_up(loss), "the loss is another one")
+        need(real(self.claims["loss"]) == loss, "the loss is another one")
         need(claimed <= least, "the lower bound is not proved")
-        stated = float(rounded_up(loss))
-        gap = max(0.0, stated - claimed) / stated if stated else 0.0
+        gap = gap_of(loss, Fraction(claimed))
         check_status(self.claims["status"], gap)
         ends = "" if self.period else ", none beyond"
-        lines = [
+        return [
             f"probabilities of all {self.numbers}, {self.n} to either side one by one{ends}, in "
             f"whole numbers over 2^{self.bits}",
+            *self.loss.words,
             promise,
-            f"expected loss {stated:.15g}, and of all noise that is as private{self.alike} "
+            f"expected loss {float(loss):.15g}, and of all noise that is as private{self.alike} "
             f"at least {claimed:.15g}: a gap of {gap:.2g}",
-        ]
-        if self.loss.least is not None:
-            lines.insert(1, self.loss.words)
-        return lines, self.loss.own_words
+        ], "seconds" + ", that the loss is this function" * bool(self.loss.words)
 
     def scaled(self, found: Fraction) -> Fraction:
         """A bound in the loss's own unit."""
@@ -141,75 +141,79 @@ class Noise:
 
     @cache  # noqa: B019
     def z(self, k: int) -> Fraction:
-        block, c = divmod(k - self.n - 1, self.period or 1)
-        if k <= self.n:
-            return Fraction(self.window[k], 1 << self.bits)
+        return Fraction(self.window[k], 1 << self.bits) if k <= self.n else self.tail(k)
+
+    def tail(self, k: int) -> Fraction:
+        """z beyond the window."""
         if not self.period:
             return ZERO
-        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.ratio) * self.ratio**block
+        block, c = divmod(k - self.n - 1, self.period)
+        share = (1 - self.ratio) ** self.dimensions * self.ratio**block
+        return Fraction(self.tails[c], 1 << self.bits) * share
+
+    def beyond(self, polynomial: Sequence[Fraction | int]) -> Fraction:
+        """What a tail of mass one has on average of a polynomial in how far beyond its start."""
+        r = self.ratio
+        sums = (1 / (1 - r), r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3,
+                r * (1 + 4 * r + r * r) / (1 - r) ** 4)  # fmt: skip
+        found = [v * self.period**i * sums[i] for i, v in enumerate(polynomial)]
+        return (1 - r) ** self.dimensions * sum(found, ZERO)
 
     def excess(self, s: int, power: Fraction) -> Fraction:
         """Σ_i max(0, z(i) - power z(i + s)): term by term where one of the two places is in the
         window or the tails differ."""
-        last = self.n + s + self.period
-        unit = 1 << self.bits
-        scaled = [self.z(k) * unit for k in range(last + s + 1)]
-        whole = math.lcm(power.denominator, *(v.denominator for v in scaled[self.n :]))
-        z = [int(v * whole) for v in scaled]
-        a, b = power.numerator, power.denominator
+        law = [self.z(k) for k in range(self.n + 2 * s + self.period + 1)]
+        unit = math.lcm(1 << self.bits, *(v.denominator for v in law[self.n :]))
+        z, (a, b) = [int(v * unit) for v in law], power.as_integer_ratio()
 
         def terms(places: range) -> Fraction:
-            pairs = ((abs(i), abs(i + s)) for i in places)
-            return Fraction(sum(max(0, b * z[i] - a * z[j]) for i, j in pairs))
+            return Fraction(sum(max(0, b * z[abs(i)] - a * z[abs(i + s)]) for i in places))
 
-        return self.everywhere(s, terms) / (b * whole * unit)
+        return self.everywhere(s, terms) / (b * unit)
 
     def everywhere(self, s: int, terms: Callable[[range], Fraction]) -> Fraction:
         """A sum over all i of terms of z(i) and z(i + s): a period beyond the window they shrink
         by the ratio."""
-        n, p = self.n, self.period
-        outer = terms(range(n + 1, n + p + 1)) + terms(range(-n - s - p, -n - s))
-        return terms(range(-n - s, n + 1)) + outer / (1 - self.ratio)
+        return sum((terms(places) * share for places, share in self.stretches(s)), ZERO)
+
+    def stretches(self, s: int) -> list[tuple[range, Fraction]]:
+        """All i by the places of i and i + s: term by term, and a period to either side for all
+        that follow."""
+        n, p, share = self.n, self.period, 1 / (1 - self.ratio)
+        inner, right, left = (
+            range(-n - s, n + 1),
+            range(n + 1, n + p + 1),
+            range(-n - s - p, -n - s),
+        )
+        return [(inner, ONE), (right, share), (left, share)]
 
     def expected(self) -> Fraction:
-        """Σ c(k) z(k), with Σ r^j (1 - r) (1, j, j²) = (1, r/(1 - r), r (1 + r)/(1 - r)²)."""
+        """Σ c(k) z(k)."""
         total = sum((self.loss.at(k) * v for k, v in enumerate(self.window)), ZERO)
         total = 2 * total - self.loss.at(0) * self.window[0]
-        r, p = self.ratio, self.period
-        need(not p or self.n >= len(self.loss.values) - 1, "the window is too short for the loss")
-        for c, mass in enumerate(self.tails):
-            x, y, w = self.loss.polynomial(self.n + 1 + c)
-            second = r * (1 + r) / (1 - r) ** 2
-            total += 2 * mass * (x + y * p * r / (1 - r) + w * p * p * second)
+        start = self.n - self.loss.last
+        need(not self.period or start >= 0, "the window is too short for the loss")
+        for c, mass in enumerate(self.tails, 1):
+            total += 2 * mass * self.beyond(self.loss.polynomial(start + c))
         return total / (1 << self.bits)
 
-    def lower_bound(self, power: Fraction | None) -> Fraction:
+    def lower_bound(self, power: Fraction) -> Fraction:
         """min C(k) - 2 δ Σ λ for the multipliers in the file; 0 without any."""
         if self.multipliers is None:
             return ZERO
-        body = keys(self.multipliers, "bits shifts")
-        unit = 1 << whole(body["bits"], 4097)
-        rows = [self.read_row(part, unit) for part in listing(body["shifts"])]
-        need(power is not None and len({s for s, *_ in rows}) == len(rows) > 0, "no multipliers")
-        assert power is not None
-        n = len(rows[0][1]) // 2
-        need(all(len(inner) == 2 * n + 1 for _, inner, _, _ in rows), "windows differ")
-        last = max(n + max(s for s, *_ in rows), len(self.below.values) - 1)
-        a, b = power.numerator, power.denominator
-        below = self.below
-        inside = [below.at(k) * unit * b for k in range(last + 1)]
-        # beyond: C(last + j) is a polynomial in j, known from three places
-        beyond = [below.at(last + j) * unit * b for j in (1, 2, 3)]
-        for s, inner, (x, y, w), _ in rows:
-            own = {i - n: v for i, v in enumerate(inner) if v}
-            far = {n + j: x + y * j + w * j * j for j in range(1, last - n + 4)}
-            at = own | far
-            for k in range(last + 1):
-                gain = at.get(k, 0) + at.get(-k, 0)
-                inside[k] += b * gain - a * (at.get(k - s, 0) + at.get(-k - s, 0))
-            for j in (1, 2, 3):
-                beyond[j - 1] += b * at[last + j] - a * at[last + j - s]
-        first, second, third = beyond
+        digits, shifts = members(self.multipliers, "bits shifts")
+        unit, rows = 1 << whole(digits, 4097), list(map(self.read_row, listing(shifts)))
+        need(len({s for s, *_ in rows}) == len(rows) > 0, "no multipliers")
+        n = rows[0][1]
+        need(all(row[1] == n for row in rows), "windows differ")
+        last = max(n + max(s for s, *_ in rows), self.below.last)
+        a, b = power.as_integer_ratio()
+        # beyond the last place C is a polynomial, known from three
+        costs = [self.below.at(k) * unit * b for k in range(last + 4)]
+        for s, _, at, _ in rows:
+            for k in range(last + 4):
+                costs[k] += b * (at(k) + at(-k)) - a * (at(k - s) + at(-k - s))
+        *inside, first, second, third = costs
         bend, rise = third - 2 * second + first, second - first
         need(bend >= 0 and (bend > 0 or rise >= 0), "nothing is proved far out")
         # least of first + (rise - bend/2) t + bend/2 t² over t >= 0
@@ -219,18 +223,24 @@ class Noise:
         cost = 2 * self.delta.bounds().high * sum(limit for *_, limit in rows) / unit
         return max(ZERO, least - cost)
 
-    def read_row(self, plain: object, unit: int) -> tuple[int, list[int], list[int], int]:
-        """A shift s, y_s(-n), ..., y_s(n), the polynomial beyond n, and the limit λ_s."""
-        body = keys(plain, "shift inner tail limit")
-        s, inner, tail = whole(body["shift"], 1001), wholes(body["inner"]), wholes(body["tail"])
-        limit = integer(body["limit"], 0)
+    def read_row(self, plain: object) -> tuple[int, int, Callable[[int], int], int]:
+        """A shift s, n, y_s, from -n to n one by one and beyond n a polynomial, the limit λ_s."""
+        shift, own, beyond, most = members(plain, "shift inner tail limit")
+        s, inner, tail, limit = whole(shift, 1001), wholes(own), wholes(beyond), integer(most, 0)
         need(0 < s <= self.grid and len(tail) == 3 and len(inner) % 2 == 1, "a bad shift")
         bent = self.below.curvature > 0
         grows = bent or (tail[2] == 0 and (self.below.slope > 0 or tail[1] == 0))
         need(grows, "multipliers grow faster than the loss")
         if not self.delta.zero:
             need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
-        return s, inner, tail, limit
+        n = len(inner) // 2
+
+        def at(i: int) -> int:
+            if i > n:
+                return tail[0] + (tail[1] + tail[2] * (i - n)) * (i - n)
+            return inner[i + n] if i >= -n else 0
+
+        return s, n, at, limit
 
 
 LOG = 256  # binary digits of logarithms
@@ -247,16 +257,15 @@ class PowerNoise(Noise):
         self.rho: Real | None = None
         keys(body, f"{self.entries} {'zcdp' if 'zcdp' in body else 'renyi'}")
         if "zcdp" in body:
-            stated = keys(body["zcdp"], "rho orders")
-            rho = self.rho = Real.read(stated["rho"])
-            orders = [read_order(plain) for plain in listing(stated["orders"])]
-            self.bounds = [(order, rho.scaled(order)) for order in orders]
+            most, stated = members(body["zcdp"], "rho orders")
+            rho = self.rho = Real.read(most)
+            self.bounds = [(order, rho.scaled(order)) for order in map(read_order, listing(stated))]
         else:
             alone = isinstance(body["renyi"], dict)
             rows = [body["renyi"]] if alone else listing(body["renyi"])
             need(alone or len(rows) > 1, "one order is not in a list")
-            pairs = [keys(row, "order epsilon") for row in rows]
-            self.bounds = [(read_order(p["order"]), Real.read(p["epsilon"])) for p in pairs]
+            pairs = [members(row, "order epsilon") for row in rows]
+            self.bounds = [(read_order(order), Real.read(rate)) for order, rate in pairs]
         orders = [order for order, _ in self.bounds]
         need(0 < len(orders) <= 32 and sorted(set(orders)) == orders, "orders do not grow")
         for order, rate in self.bounds:
@@ -276,8 +285,10 @@ class PowerNoise(Noise):
     def check(self) -> Verdict:
         worst = [max(self.power_sum(s, order) for s in self.worst) for order, _ in self.bounds]
         high = []
-        for (order, rate), found in zip(self.bounds, worst, strict=True):
-            low, above = self.limit(order, rate)
+        for (order, rate), found in paired(self.bounds, worst):
+            # with fewer digits than its logarithm has, e^((α-1)ε) would have no upper end
+            digits = max(192, math.ceil(float(order - 1) * rate.nearest))
+            low, above = rate.bounds(LOG) if order == 1 else rate.enclosed(order - 1, digits)
             need(self.rho is not None or found <= low, "a Rényi divergence is larger than stated")
             high.append(above)
         if self.rho is not None:
@@ -289,22 +300,12 @@ class PowerNoise(Noise):
         promise = f"{words} at every shift up to {self.span}"
         return self.verdict(self.scaled(self.tangent_bound(high)), promise)
 
-    def limit(self, order: Fraction, rate: Real) -> tuple[Fraction, Fraction]:
-        """Bounds of e^((α-1)ε), or ε of order one."""
-        if order == 1:
-            return rate.bounds(LOG)
-        # with fewer digits than its logarithm has, e^((α-1)ε) would have no upper end
-        low, high = rate.exp(order - 1, max(192, math.ceil(float(order - 1) * rate.nearest)))
-        if high is None:
-            raise Fault("ε is too large")
-        return low, high
-
     def at_every_order(self, worst: list[Fraction], rho: Fraction) -> None:
         """(α - 1) D_α is convex in α and at most straight between the orders looked at; it is to be
         at most ρ α (α - 1) there, near 1, and beyond, where it grows no faster than by D_∞."""
         points = [
             (order, signed_log(found, LOG).high)
-            for (order, _), found in zip(self.bounds, worst, strict=True)
+            for (order, _), found in paired(self.bounds, worst)
             if order > 1
         ]
         need(bool(points), "no order above 1")
@@ -316,14 +317,9 @@ class PowerNoise(Noise):
             need(rho * at * (at - 1) >= low + slope * (at - a), f"orders from {a} to {b} are open")
         order, value = points[-1]
         need(value <= rho * order * (order - 1), "a divergence is larger than stated")
-        ratio = max(
-            p / q for s in self.worst for p, q in self.some(range(-self.last(s), self.last(s)), s)
-        )
+        stretches = [(s, places) for s in self.worst for places, _ in self.stretches(s)]
+        ratio = max(p / q for s, places in stretches for p, q in self.some(places, s))
         need(signed_log(ratio, LOG).high <= rho * (2 * order - 1), "large orders are open")
-
-    def last(self, s: int) -> int:
-        """Where ratios of neighbours begin to repeat."""
-        return self.n + s + self.period + 1
 
     def some(self, places: range, s: int) -> list[tuple[Fraction, Fraction]]:
         """Possible z(i), and z(i + s)."""
@@ -351,22 +347,20 @@ class PowerNoise(Noise):
         (α-1) x(k-s)^α, or 1 + ln x(k) - x(k-s), for the numbers x and λ of the file; 0 without."""
         if self.tangents is None:
             return ZERO
-        body = keys(self.tangents, "bits price_bits shifts")
-        unit = 1 << whole(body["bits"], 4097)
-        scale = 1 << whole(body["price_bits"], 4097)
-        parts = [keys(part, "shift price inner tail", "bound") for part in listing(body["shifts"])]
+        bits, price_bits, rows = members(self.tangents, "bits price_bits shifts")
+        unit, scale = (1 << whole(digits, 4097) for digits in (bits, price_bits))
+        parts = [keys(part, "shift price inner tail", "bound") for part in listing(rows)]
         shifts = [whole(part["shift"], 1001) for part in parts]
-        bounds = [whole(part["bound"], len(limits)) if "bound" in part else 0 for part in parts]
-        need(all(k > 0 for k, p in zip(bounds, parts, strict=True) if "bound" in p), "a bound 0")
-        kinds = set(zip(shifts, bounds, strict=True))
+        bounds = [whole(part.get("bound", 0), len(limits)) for part in parts]
+        need(all(part.get("bound") != 0 for part in parts), "a bound 0")
+        kinds = set(paired(shifts, bounds))
         need(len(kinds) == len(shifts) > 0, "no shifts, or twice the same")
         need(min(shifts) > 0 and max(shifts) <= self.sensitivity, "a bad shift")
-        sizes = {len(listing(part["inner"])) for part in parts}
-        need(len(sizes) == 1, "windows differ")
-        size = sizes.pop()
+        size, *others = {len(listing(part["inner"])) for part in parts}
+        need(not others, "windows differ")
         need(size % 2 == 1 and size * len(parts) <= 400_000, "a bad window")
         n = size // 2
-        last = max(n + max(shifts), len(self.below.values) - 1) + 1
+        last = max(n + max(shifts), self.below.last) + 1
         # twice C(k) but for the loss, over 2^600: beyond the last place all stays the same
         found, digits = [0] * (last + 1), 0
         for s, k, part in zip(shifts, bounds, parts, strict=True):
@@ -404,12 +398,8 @@ def powers(base: Fraction, exponent: Fraction) -> Interval:
     """base^exponent, by a root or, of many digits, by logarithms."""
     if base == 0 or exponent.denominator <= 4:
         return power_bounds(base, exponent)
-    low, high = (exponent * end for end in signed_log(base, LOG))
-    if high <= 0:
-        return Interval(1 / exp_bounds(-low, LOG).high, 1 / exp_bounds(-high, LOG).low)
-    if low < 0:
-        return Interval(1 / exp_bounds(-low, LOG).high, exp_bounds(high, LOG).high)
-    return Interval(exp_bounds(low, LOG).low, exp_bounds(high, LOG).high)
+    low, high = (exp_bounds(exponent * end, LOG) for end in signed_log(base, LOG))
+    return Interval(low.low, high.high)
 
 
 def read_order(value: object) -> Fraction:
@@ -422,7 +412,10 @@ def read_order(value: object) -> Fraction:
 
 LATTICE = 65_536  # places of sums of losses, at most
 REACH = 131_072  # of the losses of one release
-DIGITS = 48  # masses of losses are whole numbers over 10^48
+DIGITS = 48
+MASS = 10**DIGITS  # masses of losses are whole numbers over this
+GRAIN = 1 << 320  # and powers of e over this
+LONG = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 
 class Releases:
@@ -431,16 +424,13 @@ class Releases:
     decimals. All roundings, merged ends and what is cut off make losses larger (Theory)."""
 
     def __init__(self, noise: Noise) -> None:
-        self.noise, self.fine = noise, 1 << 320
-        self.exponent = noise.lattice
-        step = Fraction(1, 1 << noise.lattice)
-        low, high = exp_bounds(step, 384)
-        self.up = int(low * self.fine), int(high * self.fine) + 1
-        self.down = int(self.fine / high), int(self.fine / low) + 1
-        self.spare = int(noise.delta.bounds().low * 10**DIGITS) // noise.releases >> 20
-        self.context = decimal.Context(
-            prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN
+        self.noise, self.steps = noise, 1 << noise.lattice
+        h = Fraction(1, self.steps)
+        self.up, self.down = (
+            (int(low * GRAIN), int(high * GRAIN) + 1)
+            for low, high in (exp_bounds(h, 384), exp_bounds(-h, 384))
         )
+        self.spare = int(noise.delta.bounds().low * MASS) // noise.releases >> 20
 
     def delta(self) -> Fraction:
         together = one = self.trimmed(*self.single())
@@ -450,32 +440,22 @@ class Releases:
                 together = self.product(together, one)
         first, found, lost = together
         rate = self.noise.epsilon.bounds(320).low
-        start = max(first, int(rate * (1 << self.exponent)))
-        before = rate - Fraction(start, 1 << self.exponent)
-        near = exp_bounds(abs(before), 320)
-        power = int((near.low if before >= 0 else 1 / near.high) * self.fine)
-        total = lost * self.fine
+        start = max(first, int(rate * self.steps))
+        power = int(exp_bounds(rate - Fraction(start, self.steps), 320).low * GRAIN)
+        total = lost * GRAIN
         for value in found[start - first :]:
-            total += value * max(0, self.fine - power)
-            power = power * self.down[0] // self.fine
-        return min(ONE, Fraction(total, self.fine * 10**DIGITS))
+            total += value * max(0, GRAIN - power)
+            power = power * self.down[0] // GRAIN
+        return min(ONE, Fraction(total, GRAIN * MASS))
 
     def product(self, a: Sums, b: Sums) -> Sums:
         """Of the sum of two independent losses; digits of coefficients do not overlap."""
-        width = 2 * DIGITS + 8
-
-        def joined(values: list[int]) -> decimal.Decimal:
-            return decimal.Decimal("".join(f"{v:0{width}d}" for v in values))
-
-        both = self.context.multiply(joined(a[1]), joined(b[1]))
-        count = len(a[1]) + len(b[1]) - 1
-        digits = format(both, "f").zfill(count * width)
-        sums = [
-            ceiling(int(digits[i : i + width]), 10**DIGITS) for i in range(0, len(digits), width)
-        ]
-        unit = 10**DIGITS
-        p, q = min(a[2], unit), min(b[2], unit)
-        return self.trimmed(a[0] + b[0], sums, p + q - p * q // unit)
+        width, count = 2 * DIGITS + 8, len(a[1]) + len(b[1]) - 1
+        factors = ("".join(f"{v:0{width}d}" for v in values) for _, values, _ in (a, b))
+        digits = format(LONG.multiply(*map(decimal.Decimal, factors)), "f").zfill(count * width)
+        sums = [ceiling(int(digits[i : i + width]), MASS) for i in range(0, len(digits), width)]
+        p, q = min(a[2], MASS), min(b[2], MASS)
+        return self.trimmed(a[0] + b[0], sums, p + q - p * q // MASS)
 
     def trimmed(self, first: int, found: list[int], lost: int) -> Sums:
         """The ends that hold next to nothing: the lower merged with the rest, the upper lost."""
@@ -491,81 +471,66 @@ class Releases:
     def single(self) -> Sums:
         """Of one release: of the largest shift where the noise falls from the centre, and else of
         the pair whose curve is the largest of all shifts', joined between multiples of h."""
-        noise = self.noise
-        pairs = [self.atoms(s) for s in noise.worst]
+        pairs = [self.atoms(s) for s in self.noise.worst]
         far = max((abs(self.place(p, q)) for some in pairs for p, q in some if p and q), default=0)
         reach = far + 3
         need(reach <= REACH, "losses spread over too many places")
         need(reach * len(pairs) <= 4 * REACH, "too many shifts")
         below, above = (
-            list(accumulate(repeat(step, reach), self.times, initial=self.fine))
+            list(accumulate(repeat(step, reach), lambda a, b: a * b // GRAIN, initial=GRAIN))
             for step in (self.down[0], self.up[0])
         )
         found = [self.spread(some, below[:0:-1] + above, reach) for some in pairs]
         masses, lost = self.largest(found) if len(found) > 1 else found[0]
         return -reach, masses, lost
 
-    def times(self, one: int, other: int) -> int:
-        return one * other // self.fine
-
     def atoms(self, s: int) -> list[tuple[Fraction, Fraction]]:
         """(z(i), z(i + s)): term by term, and all of the tails beyond by their sums."""
-        noise = self.noise
-        n, p = noise.n, noise.period
-        whole = 1 / (1 - noise.ratio)
-        inner = [(noise.z(abs(i)), noise.z(abs(i + s))) for i in range(-n - s, n + 1)]
-        outer = [*range(n + 1, n + p + 1), *range(-n - s - p, -n - s)]
-        return inner + [(noise.z(abs(i)) * whole, noise.z(abs(i + s)) * whole) for i in outer]
+        z = self.noise.z
+        return [
+            (z(abs(i)) * share, z(abs(i + s)) * share)
+            for places, share in self.noise.stretches(s)
+            for i in places
+        ]
 
     def place(self, p: Fraction, q: Fraction) -> int:
-        ratio = p / q
-        if Fraction(1, 2) < ratio < 2:
-            loss = math.log1p(float(ratio - 1))
-        else:
-            loss = math.log(ratio.numerator) - math.log(ratio.denominator)
-        return math.floor(loss * (1 << self.exponent))
+        return math.floor(log_ratio(*(p / q).as_integer_ratio()) * self.steps)
 
     def spread(
         self, some: list[tuple[Fraction, Fraction]], lows: list[int], reach: int
     ) -> tuple[list[int], int]:
         """Shares (1 - e^{jh} q/p)/(1 - e^-h) of p on the place above, the rest on that below."""
-        found, lost, unit = [ZERO] * (2 * reach + 1), ZERO, 10**DIGITS
+        found, lost = [ZERO] * (2 * reach + 1), ZERO
         for p, q in some:
             if not q:
                 lost += p
             elif p:
-                j = self.place(p, q)
-                while p * self.fine > lows[j + 1 + reach] * q:
+                j = self.place(p, q) + reach
+                while p * GRAIN > lows[j + 1] * q:
                     j += 1
-                above = (p * self.fine - lows[j + reach] * q) / (self.fine - self.down[1])
-                above = min(p, max(ZERO, above))
-                above = min(p, Fraction(ceiling(above.numerator * self.fine, above.denominator),
-                                        self.fine))  # fmt: skip
-                found[j + 1 + reach] += above
-                found[j + reach] += p - above
-        masses = [ceiling(v.numerator * unit, v.denominator) for v in found]
-        return masses, ceiling(lost.numerator * unit, lost.denominator)
+                share = max(ZERO, p * GRAIN - lows[j] * q) / (GRAIN - self.down[1])
+                above = min(p, Fraction(ceiling(share.numerator * GRAIN, share.denominator), GRAIN))
+                found[j + 1] += above
+                found[j] += p - above
+        *masses, rest = (ceiling(v.numerator * MASS, v.denominator) for v in (*found, lost))
+        return masses, rest
 
     def largest(self, found: list[tuple[list[int], int]]) -> tuple[list[int], int]:
         """M_j = Σ_{i>j} P_i (1 - e^{(j-i)h}) + P_∞, the largest of all; the masses of its kinks."""
         count = len(found[0][0])
-        low_curve, high_curve = [0] * (count + 1), [0] * (count + 1)
+        lows, highs = [0] * (count + 1), [0] * (count + 1)
         for masses, lost in found:
-            above, low, high = lost * self.fine, 0, 0
-            for j in range(count - 1, -2, -1):
-                if j < count - 1:
-                    mass = masses[j + 1] * self.fine
-                    above += mass
-                    low = (low + mass) * self.down[0] // self.fine
-                    high = ceiling((high + mass) * self.down[1], self.fine)
-                low_curve[j + 1] = max(low_curve[j + 1], above - high)
-                high_curve[j + 1] = max(high_curve[j + 1], above - low)
-        lost = max(lost for _, lost in found)
-        high_curve.append(lost * self.fine)
-        out = []
-        for j in range(count):
-            rise = self.fine * (high_curve[j + 2] - low_curve[j + 1])
-            fall = self.up[1] * high_curve[j] - self.up[0] * low_curve[j + 1]
-            rest = self.fine * (self.up[0] - self.fine)
-            out.append(max(0, ceiling(rise + fall, rest)))
-        return out, lost
+            above, low, high = lost * GRAIN, 0, 0
+            for k, mass in reversed(list(enumerate([*masses, 0]))):
+                above += mass * GRAIN
+                low = (low + mass * GRAIN) * self.down[0] // GRAIN
+                high = ceiling((high + mass * GRAIN) * self.down[1], GRAIN)
+                lows[k] = max(lows[k], above - high)
+                highs[k] = max(highs[k], above - low)
+        lost, rest = max(lost for _, lost in found), GRAIN * (self.up[0] - GRAIN)
+        curve = zip(highs, lows[1:], [*highs[2:], lost * GRAIN], strict=False)
+        kinks = (
+            GRAIN * (after - at) + self.up[1] * before - self.up[0] * at
+            for before, at, after in curve
+        )
+        return [max(0, ceiling(kink, rest)) for kink in kinks], lost

@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 LARGEST_LOG = 710  # from e^710 on a multiplier is dropped
 ZERO, ONE = Fraction(0), Fraction(1)
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 class Fault(Exception):  # noqa: N818
@@ -36,6 +38,11 @@ def inside(place: str) -> Iterator[None]:
 class Interval(NamedTuple):
     low: Fraction
     high: Fraction
+
+
+def interval(low: int, high: int, unit: int) -> Interval:
+    """Between two multiples of one over a unit."""
+    return Interval(Fraction(low, unit), Fraction(high, unit))
 
 
 FRACTION = "[0-9]+(?:/[0-9]+)?"
@@ -89,10 +96,7 @@ class Real:
         """The nearest float, about: tiny numbers become 0."""
         if self.log_of is None:
             return float(self.factor)
-        if self.log_of < 2:
-            return float(self.factor) * math.log1p(self.log_of - 1)
-        log = math.log(self.log_of.numerator) - math.log(self.log_of.denominator)
-        return float(self.factor) * log
+        return float(self.factor) * log_ratio(*self.log_of.as_integer_ratio())
 
     @property
     def zero(self) -> bool:
@@ -141,6 +145,13 @@ class Real:
         first = exp_bounds(low, bits)
         return first.low, (first if low == high else exp_bounds(high, bits)).high
 
+    def enclosed(self, d: Fraction, bits: int) -> Interval:
+        """Bounds of e^{this · d}, where there are two."""
+        low, high = self.exp(d, bits)
+        if high is None:
+            raise Fault("ε is too large")
+        return Interval(low, high)
+
     def above(self, d: Fraction) -> Fraction | None:
         """A number >= e^{this · d}; none where it is too large for a multiplier."""
         _, high = self.exp(d, 128)
@@ -180,28 +191,30 @@ def _log_series(y: Fraction, bits: int) -> Interval:
         total += power // n
         power, n = power * square >> width, n + 2
     slack = 4 * (n + 2)
-    low, high = (Fraction(end, 1 << (width - 1)) for end in (total - slack, total + slack))
-    return Interval(low, high)
+    return interval(total - slack, total + slack, 1 << (width - 1))
 
 
 def exp_bounds(x: Fraction, bits: int) -> Interval:
-    """e^x for x >= 0: Taylor's series at x / 2^m < 2^-8 with its remainder, squared m times."""
+    """e^x: Taylor's series at x / 2^m < 2^-8 with its remainder, squared m times; or 1/e^-x."""
+    if x < 0:
+        low, high = exp_bounds(-x, bits)
+        return Interval(1 / high, 1 / low)
     m = max(0, int(x).bit_length() + 8)
     width = bits + 2 * m + 32
     one = 1 << width
     y_low = (x.numerator << width) // (x.denominator << m)
     y_high = y_low + 1
-    low = high = term_low = term_high = one
+    below = above = term_low = term_high = one
     n = 0
     while term_high > 1:
         n += 1
         term_low = (term_low * y_low >> width) // n
         term_high = ceiling(ceiling(term_high * y_high, one), n)
-        low, high = low + term_low, high + term_high
-    high += 2  # the terms that follow are each below half of the one before, and that is <= 1
+        below, above = below + term_low, above + term_high
+    above += 2  # the terms that follow are each below half of the one before, and that is <= 1
     for _ in range(m):
-        low, high = low * low >> width, ceiling(high * high, one)
-    return Interval(Fraction(low, one), Fraction(high, one))
+        below, above = below * below >> width, ceiling(above * above, one)
+    return interval(below, above, one)
 
 
 def signed_log(value: Fraction, bits: int) -> Interval:
@@ -211,8 +224,13 @@ def signed_log(value: Fraction, bits: int) -> Interval:
         return Interval(-high, -low)
     shift = max(0, bits - int(value).bit_length())
     whole = (value.numerator << shift) // value.denominator
-    ends = Fraction(whole, 1 << shift), Fraction(whole + 1, 1 << shift)
-    return Interval(log_bounds(ends[0], bits).low, log_bounds(ends[1], bits).high)
+    first, last = (log_bounds(Fraction(end, 1 << shift), bits) for end in (whole, whole + 1))
+    return Interval(first.low, last.high)
+
+
+def log_ratio(a: int, b: int) -> float:
+    """ln(a / b), about."""
+    return math.log1p((a - b) / b) if b < 2 * a < 4 * b else math.log(a) - math.log(b)
 
 
 def at_most(left: int, right: int, epsilon: Real, d: Fraction) -> bool:
@@ -247,8 +265,18 @@ def rounded_up(value: Fraction) -> Fraction:
     return Fraction(nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf))
 
 
+def paired(first: Iterable[A], second: Iterable[B]) -> Iterator[tuple[A, B]]:
+    """Two lists of one length, side by side."""
+    return zip(first, second, strict=True)
+
+
+def transposed(rows: Iterable[Iterable[A]]) -> Iterator[tuple[A, ...]]:
+    """The columns of rows of one length."""
+    return zip(*rows, strict=True)
+
+
 def dot(a: Iterable[Fraction | int], b: Iterable[Fraction]) -> Fraction:
-    return sum((v * w for v, w in zip(a, b, strict=True)), ZERO)
+    return sum((v * w for v, w in paired(a, b)), ZERO)
 
 
 def number(value: object, least: float = -math.inf) -> Fraction:

@@ -13,17 +13,29 @@ import math
 import os
 import re
 from fractions import Fraction
-from typing import cast
 
-from optmech.audit.cbor import Cbor, Typed, array, cbor, depth
+from optmech.audit.cbor import Typed, array, cbor, depth, parsed
 from optmech.audit.designs import Verdict, promises_of
-from optmech.audit.document import FORMAT, Body, keys, listing, one_of, read, reals, text, whole
+from optmech.audit.document import (
+    FORMAT,
+    Body,
+    Table,
+    fields,
+    indices,
+    keys,
+    listing,
+    members,
+    one_of,
+    read,
+    reals,
+    text,
+    whole,
+)
 from optmech.audit.mechanisms import Mechanism, read_mechanism
-from optmech.audit.numbers import Fault, Real, need, real, rounded_up
-from optmech.audit.places import EARTH_RADIUS_KM, Places, between
+from optmech.audit.numbers import Fault, Real, need, paired, real, rounded_up, transposed
+from optmech.audit.places import DEGREE_KM, Places, between, spans
 from optmech.audit.promises import (
     PROMISES,
-    guess_said,
     objective_said,
     odds_said,
     per_said,
@@ -38,6 +50,7 @@ HEADER = ("accuracy/bits/columns/constraints/design/does not promise/loss/outsid
 MESH_HEADER = ("accuracy/bits/columns/constraints/design/does not promise/kind/loss/mesh/outside/"
                "prior/protects/region/reports/snap/title/width")  # fmt: skip
 PACKED_WORDS = "title, date of the prior, whether positions outside are refused"
+QUANTILE = 0.95
 SAME = 1e-9  # of figures that rest on cosines
 MOST_PLACES, MOST_COLUMNS, DEEPEST = 2**16, 2**15, 8
 TIMES = (
@@ -85,13 +98,14 @@ ON_THE_GLOBE = (
 )
 
 
-def indices(value: object, most: int) -> list[int]:
-    return [whole(k, most) for k in array(value, 70)]
+def whole_array(value: object, most: int) -> list[int]:
+    return indices(array(value, 70), most)
 
 
-def require_same(head: Body, name: str, own: object) -> None:
+def require_same(head: Body, own: Body, source: str = "design") -> None:
     """Raise Fault where an entry is not, byte by byte, what follows from the design."""
-    need(cbor(head[name]) == cbor(own), f"{name} is not that of the design")
+    for name, value in own.items():
+        need(cbor(head[name]) == cbor(value), f"{name} is not that of the {source}")
 
 
 def require_near(said: object, own: float | None, what: str) -> None:
@@ -108,15 +122,14 @@ def content_of(path: str, most: int) -> bytes:
 
 def opened(content: bytes, start: int, entries: str) -> tuple[Body, bytes]:
     """The header of a file, which has these entries, and its rows."""
-    reader = Cbor(content[start:])
-    inner, rows, digest = (reader.item(0) for _ in range(3))
-    need(reader.at == len(reader.content), "bytes after the end")
+    inner, rows, digest = parsed(content[start:], 3)
     need(digest == hashlib.sha256(content[:-32]).digest(), "the digest does not match the content")
     if not isinstance(inner, bytes) or not isinstance(rows, bytes):
         raise Fault("is not a packed mechanism")
     again = b"".join(map(cbor, (inner, rows, digest)))
-    need(again == reader.content, "is not in the one form that is written")
-    head = Cbor(inner).whole()
+    need(again == content[start:], "is not in the one form that is written")
+    (head,) = parsed(inner)
+    need(cbor(head) == inner, "is not in the one form that is written")
     if not isinstance(head, dict) or "/".join(sorted(head)) != entries:
         raise Fault("the header is missing, or has other entries")
     text(head["title"], "the title")
@@ -139,7 +152,7 @@ def judge_packed(path: str, design: str) -> Verdict:
     one_of(head["outside"], ("refuse", "nearest"), "what is done outside")
     own = {name: body[name] for name in ("mechanism", "problem")}
     written = json.dumps(own, sort_keys=True, separators=(",", ":")).encode()
-    require_same(head, "design", hashlib.sha256(written).digest())
+    require_same(head, {"design": hashlib.sha256(written).digest()})
     judge = judge_packed_mesh if head.get("kind") == "mesh" else judge_packed_places
     lines = judge(head, rows, body)
     return lines, f"{PACKED_WORDS}; and the design itself"
@@ -149,12 +162,12 @@ def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
     """Judge a mechanism on places, or on a line or roads, whose vertices are the places of the
     statement."""
     lines: list[str] = []
-    stated, problem = Statement(body["problem"], lines), cast("Body", body["problem"])
+    stated, problem = Statement(body["problem"], lines), fields(body["problem"])
     mesh = None
     if "mesh" in head:
         head, mesh = written_roads(head, stated)
     else:
-        require_same(head, "secrets", written_places(problem["secrets"], stated.secrets))
+        require_same(head, {"secrets": written_places(problem["secrets"], stated.secrets)})
         require_near(head["reach"], reach_of(stated.secrets), "reach")
     mechanism = packed_rows(head, rows, stated.n, stated.m)
     same_reports(head, problem, stated)
@@ -169,10 +182,10 @@ def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
         "packed": sign * float(rounded_up(after)),
         "increase": float(rounded_up(change)),
     }
-    require_same(head, "loss", figures)
+    require_same(head, {"loss": figures})
     masses = [
-        [p * row[o] / (1 << mechanism.bits) for o in indices(head["columns"], stated.m)]
-        for p, row in zip(map(float, stated.prior), mechanism.rows, strict=True)
+        [p * row[o] / (1 << mechanism.bits) for o in whole_array(head["columns"], stated.m)]
+        for p, row in paired(map(float, stated.prior), mechanism.rows)
     ]
     same_words(head, problem, stated, mesh, masses)
     check_accuracy(head, stated, masses)
@@ -186,7 +199,7 @@ def written_roads(head: Body, stated: Statement) -> tuple[Body, Body]:
     too."""
     if stated.roads is None:
         raise Fault("is of another kind of design")
-    plain, roads = cast("Body", stated.roads[0]), stated.roads[1]
+    plain, roads = fields(stated.roads[0]), stated.roads[1]
     ends = [k for a, b, _ in roads.steps for k in (a, b)]
     vertices = [reals(v) for v in listing(plain["vertices"])]
     own = {
@@ -209,9 +222,9 @@ def with_rows(head: Body, kind: str, plain: Body, control: list[int], own: Body)
     unit = "km" if plain["coordinates"] == "lonlat" else plain["unit"]
     own |= {"vertices": Typed(points, 86), "unit": unit, "coordinates": plain["coordinates"]}
     mesh = keys(head["mesh"], " ".join([*own, "rows"]))
-    row_of = dict(zip(control, indices(mesh["rows"], len(control)), strict=True))
-    require_same(head, "kind", kind)
-    require_same(head, "mesh", {**own, "rows": Typed((row_of[k] for k in control), 70)})
+    row_of = dict(paired(control, whole_array(mesh["rows"], len(control))))
+    rows = Typed((row_of[k] for k in control), 70)
+    require_same(head, {"kind": kind, "mesh": {**own, "rows": rows}})
     return {**head, "row of": Typed((row_of[k] for k in range(len(row_of))), 70)}
 
 
@@ -219,22 +232,19 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
     """The gradients of the packed numbers on the design's mesh, what they are at the places, the
     loss, and how far positions are moved (docs/packed.md, "Mechanisms for every point")."""
     design = Everywhere(body)
-    region, problem = design.region, cast("Body", body["problem"])
-    promises = [c for c in listing(problem["constraints"]) if isinstance(c, dict)]
-    stated = cast("Body", next(c for c in promises if "everywhere" in c)["everywhere"])
+    region, problem = design.region, fields(body["problem"])
+    stated = fields(next(c for c in promises_of(body) if "everywhere" in c)["everywhere"])
     vertices = [reals(p, 2) for p in listing(stated["vertices"])]
     control = [k for part in region.control for k in part]
     triangles = Typed((k for corners in region.triangles for k in corners), 70)
     own = {"triangles": triangles, "degree": region.degree}
     head = with_rows(head, "mesh", stated, control, own)
-    before = design.expected()
-    design.rows = packed_rows(head, rows, region.count, design.stated.m)
+    mechanism = packed_rows(head, rows, region.count, design.stated.m)
     same_reports(head, problem, design.stated)
-    lines = [f"{len(region.triangles)} triangles tile a convex region edge to edge"]
-    design.lines = lines
-    design.check_gradients()
-    design.check_beside()
-    after = design.expected()
+    lines = [region.words, *design.check(mechanism)]
+    if design.mechanism is None:
+        raise Fault("is of a design without a mechanism")
+    before, after = map(design.expected, (design.mechanism, mechanism))
     loss = keys(head["loss"], "objective design packed increase")
     need(loss["objective"] == "expected loss", "the objective is another one")
     for name, found in (("packed", after), ("design", before)):
@@ -249,17 +259,17 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
     need(right, "the increase is another one")
     masses = []
     for (places, weights), mass, _ in design.places():
-        unit = float(mass) / (sum(weights) << design.rows.bits)
-        columns = indices(head["columns"], design.stated.m)
-        own_rows = [design.rows.rows[k] for k in places]
+        unit = float(mass) / (sum(weights) << mechanism.bits)
+        columns = whole_array(head["columns"], design.stated.m)
+        own_rows = [mechanism.rows[k] for k in places]
         masses.append(
-            [unit * sum(w * row[o] for w, row in zip(weights, own_rows, strict=True))
+            [unit * sum(w * row[o] for w, row in paired(weights, own_rows))
              for o in columns]
         )  # fmt: skip
     require_near(head["snap"], moved_by(region, vertices), "snap")
     same_words(head, problem, design.stated, stated, masses)
     check_accuracy(head, design.stated, masses)
-    lines.append(f"packed over 2^{design.rows.bits}: loss {float(after.high):.15g}")
+    lines.append(f"packed over 2^{mechanism.bits}: loss {float(after.high):.15g}")
     outside = "; others count as the nearest point of its border" * (head["outside"] == "nearest")
     lines.append(f"positions of the region are moved by at most {head['snap']}{outside}")
     return lines
@@ -269,7 +279,7 @@ def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
     """Entries of ``width`` bytes, little-endian; rows that several secrets share stand once."""
     bits, width = whole(head["bits"], 49), whole(head["width"], 8)
     need(bits in (16, 24, 32, 48) and width in (bits // 8, bits // 8 + 1), "bits out of range")
-    columns, row_of = indices(head["columns"], m), indices(head["row of"], n)
+    columns, row_of = whole_array(head["columns"], m), whole_array(head["row of"], n)
     need(bool(columns) and sorted(set(columns)) == columns, "columns are out of order")
     need(len(columns) <= MOST_COLUMNS and len(row_of) == n, "too many columns, or rows for others")
     count, step = max(row_of) + 1, width * len(columns)
@@ -278,7 +288,7 @@ def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
     found, certain = [], False
     for at in range(0, len(rows), step):
         out = [0] * m
-        for o, k in zip(columns, range(at, at + step, width), strict=True):
+        for o, k in paired(columns, range(at, at + step, width)):
             out[o] = int.from_bytes(rows[k : k + width], "little")
         need(sum(out) == 1 << bits, "a row does not sum to one")
         certain |= 1 << bits in out
@@ -290,12 +300,12 @@ def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
 def same_reports(head: Body, problem: Body, stated: Statement) -> None:
     reports = head["secrets"] if head["reports"] is None else head["reports"]
     own = written_places(problem["observables"], stated.observables)
-    require_same({"reports": reports}, "reports", own)
+    require_same({"reports": reports}, {"reports": own})
 
 
 def written_places(plain: object, places: Places) -> Body:
     """Places as a packed file has them, from those of a design."""
-    stated = cast("Body", plain)
+    stated = fields(plain)
     need(len(places.labels) <= MOST_PLACES, "too many places")
     if "grid" in stated:
         rows, columns = listing(stated["grid"], 2)
@@ -307,9 +317,10 @@ def written_places(plain: object, places: Places) -> Body:
     if places.points is None:
         return {"kind": "labels", "labels": stated["labels"], "unit": places.unit}
     points = Typed((v for p in places.points for v in p), 86)
-    cells = [hexagon(label) for label in places.labels]
-    if places.globe and None not in cells:
-        return {"kind": "h3", "cells": Typed(map(int, filter(None, cells)), 71), "points": points}
+    names = [v for v in places.labels if isinstance(v, str) and re.fullmatch("8[0-9a-f]{14}", v)]
+    if places.globe and len(names) == len(places.labels):  # the numbers of cells of H3
+        cells = Typed((int(name, 16) for name in names), 71)
+        return {"kind": "h3", "cells": cells, "points": points}
     return {
         "kind": "points",
         "labels": stated["labels"],
@@ -320,20 +331,13 @@ def written_places(plain: object, places: Places) -> Body:
     }
 
 
-def hexagon(label: object) -> int | None:
-    """The number of a cell of H3, where a label looks like one."""
-    fits = isinstance(label, str) and re.fullmatch("8[0-9a-f]{14}", label)
-    return int(str(label), 16) if fits else None
-
-
 def same_words(
-    head: Body, problem: Body, stated: Statement, mesh: Body | None, masses: list[list[float]]
+    head: Body, problem: Body, stated: Statement, mesh: Body | None, masses: Table
 ) -> None:
     """Every sentence, as it follows from the design, the packed numbers and what is done outside;
     ``masses`` are those of secrets and columns together."""
     constraints = list[Body]()
-    for c in listing(problem["constraints"]):
-        body = cast("Body", c)
+    for body in map(fields, listing(problem["constraints"])):
         kind, per = text(body["kind"], "the kind"), ""
         if isinstance(body.get("distance"), dict | str):
             per = per_said(body["distance"], stated)
@@ -342,14 +346,11 @@ def same_words(
             epsilon = float(rounded_up(Real.read(body["epsilon"]).bounds().high))
         promise = PROMISES[kind](body, stated)
         constraints.append({"kind": kind, "promise": promise, "epsilon": epsilon, "per": per})
-    require_same(head, "constraints", constraints)
     odds = odds_said(constraints, None if mesh else stated.secrets, real(head.get("snap", 0.0)))
     protects = [f"{c['kind']}: {c['promise']}" for c in constraints]
-    require_same(head, "protects", [*protects, *odds])
+    require_same(head, {"constraints": constraints, "protects": [*protects, *odds]})
     refused, secrets = head["outside"] == "refuse", stated.secrets
-    region, outside = region_said(secrets), [AT_PLACES, REFUSED if refused else NEAREST_PLACE]
-    if secrets.points is None:
-        outside = []
+    region, moved, nearest = region_said(secrets), AT_PLACES, [NEAREST_PLACE]
     if mesh is not None:
         vertices = [reals(p) for p in listing(mesh["vertices"])]
         globe = mesh["coordinates"] == "lonlat"
@@ -357,29 +358,30 @@ def same_words(
         where = region_said(Places(vertices, vertices, unit, None, globe))  # type: ignore[arg-type]
         if stated.roads is not None:
             region = f"every point of {len(stated.roads[1].steps)} segments: {where}"
-            moved, nearest = MATCHED, [NEAREST_ROAD]
-            if stated.roads[1].line:
-                moved, nearest = MOVED, [NEAREST_END]
+            line = stated.roads[1].line
+            moved, nearest = (MOVED, [NEAREST_END]) if line else (MATCHED, [NEAREST_ROAD])
         else:
             region = f"every point of {len(listing(mesh['triangles']))} triangles: {where}"
             moved, nearest = MOVED, [NEAREST_POINT, *[ON_THE_GLOBE] * globe]
-        outside = [moved, *([REFUSED] if refused else nearest)]
-    seen, blind = math.fsum(map(max, zip(*masses, strict=True))), float(max(stated.prior))
+    outside = [] if secrets.points is None else [moved, *([REFUSED] if refused else nearest)]
+    seen, blind = math.fsum(map(max, transposed(masses))), float(max(stated.prior))
     # the last of three digits, where sums of machines differ
-    same = (seen, seen * (1 - SAME), seen * (1 + SAME))
-    guesses = [guess_said(v, blind, stated.n) for v in same]
+    guesses = [
+        f"The best guess from one report, one of {stated.n:,}, is right in {100 * share:.3g} % of "
+        f"cases, that without a report in {100 * blind:.3g} %."
+        for share in (seen, seen * (1 - SAME), seen * (1 + SAME))
+    ]
     against = [cbor([*TIMES[:3], guess, TIMES[3], *outside]) for guess in guesses]
     need(cbor(head["does not promise"]) in against, "does not promise is not that of the design")
-    require_same(head, "region", region)
+    require_same(head, {"region": region})
     said = re.fullmatch(r"entropy ([0-9]+\.[0-9]{3}) bits over ([0-9]+) places",
                         text(keys(head["prior"], "words date")["words"], "the prior"))  # fmt: skip
     entropy = abs(math.fsum(p * math.log2(p) for p in map(float, stated.prior) if p))
-    right = said is not None and said[2] == str(stated.n)
-    need(right and abs(float(said[1] if said else 0) - entropy) <= 0.0005 + SAME,
-         "prior is not that of the design")  # fmt: skip
+    right = said and said[2] == str(stated.n) and abs(float(said[1]) - entropy) <= 0.0005 + SAME
+    need(bool(right), "prior is not that of the design")
 
 
-def check_accuracy(head: Body, stated: Statement, masses: list[list[float]]) -> None:
+def check_accuracy(head: Body, stated: Statement, masses: Table) -> None:
     """Every radius is the least within which a secret lies with probability ``quantile``, given a
     report; ``masses`` are those of secrets and columns together."""
     secrets, reports = stated.secrets, stated.observables
@@ -387,23 +389,21 @@ def check_accuracy(head: Body, stated: Statement, masses: list[list[float]]) -> 
     if a is None or b is None or (secrets.globe, len(a[0])) != (reports.globe, len(b[0])):
         need(head["accuracy"] is None, "an accuracy of places without common coordinates")
         return
-    stated_so = keys(head["accuracy"], "quantile radius")
-    quantile = 0.95
-    need(stated_so["quantile"] == quantile, "the quantile is another one")
-    columns, radii = indices(head["columns"], stated.m), array(stated_so["radius"], 86)
+    quantile, within = members(head["accuracy"], "quantile radius")
+    need(quantile == QUANTILE, "the quantile is another one")
+    columns, radii = whole_array(head["columns"], stated.m), array(within, 86)
     need(len(radii) == len(columns), "an accuracy of other columns")
     scale = 1000 if secrets.globe or secrets.bounds is not None else 1
     half = scale * math.hypot(*secrets.size[2:]) / 2 if secrets.size is not None else 0.0
     name = "haversine" if secrets.globe else "euclidean"
-    for o, radius, own in zip(columns, radii, zip(*masses, strict=True), strict=True):
+    for o, radius, own in zip(columns, radii, transposed(masses), strict=True):
         away = [scale * between(name, p, b[o]) + half for p in a]
-        slack = SAME * radius
-        total = math.fsum(own)
-        within = math.fsum(v for v, d in zip(own, away, strict=True) if d <= radius + slack)
-        closer = math.fsum(v for v, d in zip(own, away, strict=True) if d < radius - slack)
+        slack, wanted = SAME * radius, QUANTILE * math.fsum(own)
+        reached = math.fsum(v for v, d in paired(own, away) if d <= radius + slack)
+        closer = math.fsum(v for v, d in paired(own, away) if d < radius - slack)
         right = any(abs(d - radius) <= slack for d in away)
-        right &= quantile * total * (1 - SAME) <= within
-        right &= closer <= quantile * total * (1 + SAME) if total else radius + slack >= max(away)
+        right &= wanted * (1 - SAME) <= reached
+        right &= closer <= wanted * (1 + SAME) if wanted else radius + slack >= max(away)
         need(right, "accuracy is not that of the design")
 
 
@@ -412,20 +412,17 @@ def reach_of(places: Places) -> float | None:
     points = places.points
     if points is None or places.size is not None or len(points) < 2:
         return None
-    name, degree = "euclidean", 1.0
-    if places.globe:
-        name, degree = "haversine", math.pi / 180 * EARTH_RADIUS_KM
+    name, degree = ("haversine", DEGREE_KM) if places.globe else ("euclidean", 1.0)
     return max(
         min(between(name, p, q) for j, q in enumerate(points) if j != k) / degree
         for k, p in enumerate(points)
     )
 
 
-def moved_by(region: Region, vertices: list[list[float]]) -> float:
+def moved_by(region: Region, vertices: Table) -> float:
     """How far the weights of a position may be from it (theory, "Packed meshes"), in floats that
     err by far less than the last term allows."""
-    sides = [[v[axis] for v in vertices] for axis in (0, 1)]
-    wide = sum((max(side) - min(side)) ** 2 for side in sides)
+    wide = sum((high - low) ** 2 for low, high in spans(vertices))
     most = 0.0
     for corners in region.triangles:
         a, b, c = (vertices[k] for k in corners)

@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import pairwise
-from typing import cast
 
-from optmech.audit.document import Body, fraction, integer, keys, listing, one_of, whole
-from optmech.audit.losses import ROUNDED, NoiseLoss, Polyline, beneath, read_noise_loss, wholes
+from optmech.audit.document import (
+    Body,
+    fields,
+    fraction,
+    indices,
+    integer,
+    keys,
+    listing,
+    members,
+    one_of,
+    whole,
+    wholes,
+)
+from optmech.audit.losses import (
+    ROUNDED,
+    NoiseLoss,
+    Polyline,
+    beneath,
+    read_noise_loss,
+    slopes_of,
+    step_loss,
+)
 from optmech.audit.noise import Noise, PowerNoise
-from optmech.audit.numbers import ONE, ZERO, bisected, ceiling, need, real
+from optmech.audit.numbers import ONE, ZERO, bisected, ceiling, need, paired, real
+
+Place = tuple[int, int]
 
 
 class PlanarNoise(Noise):
@@ -21,6 +42,7 @@ class PlanarNoise(Noise):
     numbers = "pairs of whole numbers"
     entries = f"{Noise.entries} norm"
     others = ""
+    dimensions = 2
 
     def read_law(self, body: Body) -> None:
         self.sensitivity = whole(body["sensitivity"], 41)
@@ -28,22 +50,22 @@ class PlanarNoise(Noise):
         self.norm = one_of(body["norm"], ("l1", "l2", "linf"), "the norm")
         self.span = f"{self.sensitivity} in {self.norm}"
         need(isinstance(body["loss"], dict), "no loss")
-        loss = dict(cast("Body", body["loss"]))
+        loss = dict(fields(body["loss"]))
         self.measured = one_of(loss.pop("norm", None), ("l1", "l2", "linf"), "the loss")
         self.kind = loss.get("name")
         need(self.measured != "l2" or self.kind not in ("table", "function"), "a bad loss")
         self.loss = read_noise_loss(loss)
-        law = self.read_tails(body, "width core")
-        self.n, core = whole(law["width"], 301), wholes(law["core"])
+        width, places = self.read_tails(body, "width core")
+        self.n, core = whole(width, 301), wholes(places)
         need(self.bits > 0, "no law")
         self.sides = 4 if self.norm == "l1" else 8
         need(self.period <= self.sensitivity, "too many tails")
-        places = self.quarter(self.n)
-        need(len(places) == len(core) <= 40_000, "another number of places")
-        self.core = dict(zip(places, core, strict=True))
+        quarter = self.quarter(self.n)
+        need(len(quarter) == len(core) <= 40_000, "another number of places")
+        self.core = dict(paired(quarter, core))
         total = sum((Fraction(v * self.images(k)) for k, v in self.core.items()), ZERO)
         for c, v in enumerate(self.tails, 1):
-            total += self.sides * v * ((self.n + c) * (1 - self.ratio) + self.period * self.ratio)
+            total += self.sides * v * self.beyond((self.n + c, 1))
         need(total == 1 << self.bits, "the probabilities do not sum to one")
         d = self.sensitivity
         self.shifts = [
@@ -55,31 +77,23 @@ class PlanarNoise(Noise):
         blocks = ceiling(d, self.period) + 2 if self.period else 0
         need(size * (self.bits + blocks * self.exponent) <= 4 * 10**8, "too many digits")
 
-    def quarter(self, n: int) -> list[tuple[int, int]]:
+    def quarter(self, n: int) -> list[Place]:
         """x >= y >= 0 of radius up to n."""
-        if self.norm == "l1":
-            return [(x, y) for x in range(n + 1) for y in range(min(x, n - x) + 1)]
-        return [(x, y) for x in range(n + 1) for y in range(x + 1)]
+        every = ((x, y) for x in range(n + 1) for y in range(x + 1))
+        return [k for k in every if self.radius(*k) <= n]
 
     @staticmethod
-    def folded(x: int, y: int) -> tuple[int, int]:
+    def folded(x: int, y: int) -> Place:
         return max(abs(x), abs(y)), min(abs(x), abs(y))
 
     @staticmethod
-    def images(k: tuple[int, int]) -> int:
+    def images(k: Place) -> int:
         return 1 if k == (0, 0) else 4 if k[1] == 0 or k[0] == k[1] else 8
 
     def radius(self, x: int, y: int) -> int:
         return abs(x) + abs(y) if self.norm == "l1" else max(abs(x), abs(y))
 
-    def shell(self, m: int) -> Fraction:
-        """z at radius m > n."""
-        if not self.period:
-            return ZERO
-        block, c = divmod(m - self.n - 1, self.period)
-        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.ratio) ** 2 * self.ratio**block
-
-    def cost(self, k: tuple[int, int], up: bool) -> Fraction:
+    def cost(self, k: Place, up: bool) -> Fraction:
         """c(k), of roots a bound."""
         x, y = k
         if self.measured != "l2":
@@ -91,7 +105,7 @@ class PlanarNoise(Noise):
         if self.kind == "square":
             return Fraction(square)
         if self.kind == "threshold":
-            return Fraction(square > (len(self.loss.values) - 2) ** 2)
+            return Fraction(square > (self.loss.last - 1) ** 2)
         low = math.isqrt(square << 160)
         return Fraction(low + (up and low * low != square << 160), 1 << 80)
 
@@ -100,10 +114,10 @@ class PlanarNoise(Noise):
         n, d = self.n, self.sensitivity
         for m in range(n + 1, n + self.period + 1):
             for t in range(1, d + 1):
-                pair = self.shell(m), self.shell(m + t)
+                pair = self.tail(m), self.tail(m + t)
                 need(max(pair) <= power * min(pair), "the tails do not keep ε")
         found = {k: Fraction(v, 1 << self.bits) for k, v in self.core.items()}
-        found |= {k: self.shell(self.radius(*k)) for k in self.quarter(n + d) if k not in found}
+        found |= {k: self.tail(self.radius(*k)) for k in self.quarter(n + d) if k not in found}
         unit = math.lcm(*(v.denominator for v in found.values()))
         a, b = power.numerator, power.denominator
         near = {k: int(v * unit) * b for k, v in found.items()}
@@ -123,9 +137,7 @@ class PlanarNoise(Noise):
     def expected(self) -> Fraction:
         """At least Σ c(k) z(k): beyond the window every place costs as much as the norm can be."""
         total = sum((self.cost(k, True) * self.images(k) * v for k, v in self.core.items()), ZERO)
-        r, p, last = self.ratio, self.period, len(self.loss.values) - 1
-        sums = (1 / (1 - r), r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3,
-                r * (1 + 4 * r + r * r) / (1 - r) ** 4)  # fmt: skip
+        last = self.loss.last
         for c, v in enumerate(self.tails, 1):
             start = self.n + c
             half = (self.norm, self.measured) == ("l1", "linf")
@@ -133,31 +145,24 @@ class PlanarNoise(Noise):
             grown = ONE
             if self.norm != "l1":
                 grown = {"l1": Fraction(2), "l2": Fraction(3, 2), "linf": ONE}[self.measured]
-            at = grown * start - last
-            x = self.loss.values[-1] + self.loss.slope * at + self.loss.curvature * at * at
-            y = grown * (self.loss.slope + 2 * self.loss.curvature * at)
-            w = grown * grown * self.loss.curvature
-            powers = (x * start, x + y * start, y + w * start, w)
-            found = sum(
-                (q * p**i * s for i, (q, s) in enumerate(zip(powers, sums, strict=True))), ZERO
-            )
-            total += self.sides * v * (1 - r) ** 2 * found
+            x, rise, bend = self.loss.polynomial(grown * start - last)
+            y, w = grown * rise, grown * grown * bend
+            total += self.sides * v * self.beyond((x * start, x + y * start, y + w * start, w))
         return total / (1 << self.bits)
 
-    def lower_bound(self, power: Fraction | None) -> Fraction:
+    def lower_bound(self, power: Fraction) -> Fraction:
         """min C - δ Σ λ, C the mean over images of k of c(k) + Σ_v y_v(k) - e^ε y_v(k - v)."""
         if self.multipliers is None:
             return ZERO
-        assert power is not None
-        body = keys(self.multipliers, "bits width shifts")
-        unit, n = 1 << whole(body["bits"], 4097), whole(body["width"], 301)
-        parts = [keys(part, "shift values limit") for part in listing(body["shifts"])]
+        bits, width, rows = members(self.multipliers, "bits width shifts")
+        unit, n = 1 << whole(bits, 4097), whole(width, 301)
+        parts = [members(part, "shift values limit") for part in listing(rows)]
         need((2 * (n + self.sensitivity) + 1) ** 2 * len(parts) <= 6_000_000, "too many places")
-        shifts = [tuple(whole(v, 41) for v in listing(part["shift"], 2)) for part in parts]
+        shifts = [tuple(indices(shift, 41, 2)) for shift, _, _ in parts]
         need(len(set(shifts)) == len(shifts) > 0 and set(shifts) <= set(self.shifts), "bad shifts")
-        own, others, limits = Counter[tuple[int, int]](), Counter[tuple[int, int]](), 0
-        for v, part in zip(shifts, parts, strict=True):
-            values, limit = wholes(part["values"]), integer(part["limit"], 0)
+        own, others, limits = Counter[Place](), Counter[Place](), 0
+        for v, (_, prices, most) in paired(shifts, parts):
+            values, limit = wholes(prices), integer(most, 0)
             need(self.delta.zero or max(values, default=0) <= limit, "a multiplier is too large")
             limits += limit
             count = 0
@@ -184,7 +189,7 @@ class PlanarNoise(Noise):
             return self.rooted(m * m if self.norm != "l1" else (m * m + 1) // 2, False)
         start = (m + 1) // 2 if (self.norm, self.measured) == ("l1", "linf") else m
         values = self.loss.values
-        return self.loss.below.at(start) if start >= len(values) - 1 else min(values[start:])
+        return self.loss.below.at(start) if start >= self.loss.last else min(values[start:])
 
 
 HALF = Fraction(1, 2)
@@ -215,19 +220,16 @@ class CellNoise(Noise):
         """The loss within cells of a width, and on the lattice of their middles."""
         self.h = h
         self.unit, self.charge, self.degree = ONE, ZERO, 0
-        name = plain.get("name") if isinstance(plain, dict) else None
-        if name == "absolute":
-            keys(plain, "name")
+        name = fields(plain).get("name")
+        if name in ("absolute", "square"):
+            self.below = read_noise_loss(plain)
             # the mean over the cell at 0 is a quarter, others have their middle's
-            self.unit, self.degree = self.h, 1
+            self.unit, self.degree = h, 1
             self.loss = NoiseLoss([Fraction(1, 4), ONE], ONE, ZERO)
-            self.below = NoiseLoss([ZERO], ONE, ZERO)
-        elif name == "square":
-            keys(plain, "name")
-            # the mean over a cell is k² + 1/12, and rounding adds a quarter at most
-            self.unit, self.degree, self.charge = self.h**2, 2, Fraction(1, 4)
-            self.loss = NoiseLoss([Fraction(1, 12)], ZERO, ONE)
-            self.below = NoiseLoss([ZERO], ZERO, ONE)
+            if name == "square":
+                # the mean over a cell is k² + 1/12, and rounding adds a quarter at most
+                self.unit, self.degree, self.charge = h**2, 2, Fraction(1, 4)
+                self.loss = NoiseLoss([Fraction(1, 12)], ZERO, ONE)
         elif name == "threshold":
             self.threshold(fraction(keys(plain, "name width")["width"]) / self.h)
         else:
@@ -243,7 +245,7 @@ class CellNoise(Noise):
             for k in range(first + 2)
         ]
         self.loss = NoiseLoss([min(ONE, share) for share in shares], ZERO, ZERO)
-        self.below = NoiseLoss([ZERO] * (first + 1) + [ONE], ZERO, ZERO)
+        self.below = step_loss(first)
 
     def straight(self, plain: Body) -> None:
         """A loss of |x| that is straight between corners, or convex and known there: below its
@@ -252,7 +254,7 @@ class CellNoise(Noise):
         need(2 <= len(points) <= 1000 and points[0][0] == 0, "no corners")
         need(all(a[0] < b[0] for a, b in pairwise(points)), "corners are not in order")
         need(points[-1][1] >= points[-2][1], "the loss falls at its end")
-        slopes = [(d - b) / (c - a) for (a, b), (c, d) in pairwise(points)]
+        slopes = slopes_of(points)
         slope, bend, low, rise = slopes[-1], ZERO, points, slopes[-1]
         if "most" in plain:
             need(len(points) > 3 and slopes == sorted(slopes), "the loss is not convex")
@@ -263,19 +265,15 @@ class CellNoise(Noise):
         end, h = points[-1][0], self.h
         last = math.ceil(end / h) + 1
         need(last < 10_000, "the corners are too far out")
-        means = [2 * upper.area(h / 2) / h]
         edges = [upper.area((k - HALF) * h) for k in range(1, last + 2)]
-        means += [(b - a) / h for a, b in pairwise(edges)]
+        means = [(b - a) / h for a, b in pairwise([-edges[0], *edges])]
         values = [lower.at(k * h) for k in range(last + 1)]
-        # of a point what chords to its neighbours are above the loss
-        above = [ZERO] * last
+        chords = Polyline([(k * h, v) for k, v in enumerate(values)], rise, ZERO)
+        # of a cell between points what its chord is above the loss
+        above = defaultdict[int, Fraction](Fraction)
         for x, y in low:
-            k = int(x / h)
-            if k < last:
-                part = x / h - k
-                above[k] = max(above[k], values[k] * (1 - part) + values[k + 1] * part - y)
-        lows = [v - max(a, b) for v, a, b in zip(values, [above[0], *above], [*above, ZERO],
-                                                 strict=True)]  # fmt: skip
+            above[int(x / h)] = max(above[int(x / h)], chords.at(x) - y)
+        lows = [v - max(above[k - 1], above[k]) for k, v in enumerate(values)]
         self.charge = max(ZERO, -min(lows))
         lows = [v + self.charge for v in lows]
         if "most" in plain:
@@ -303,10 +301,10 @@ class RealNoise(CellNoise):
     entries = f"{Noise.entries} cells"
     others = "releases grid"
 
-    def lower_bound(self, power: Fraction | None) -> Fraction:
+    def lower_bound(self, power: Fraction) -> Fraction:
         found = self.scaled(super().lower_bound(power))
         claimed = Fraction(real(self.claims["lower_bound"], 0))
-        if claimed > found and self.degree and power is not None:
+        if claimed > found and self.degree:
             unit = self.width**self.degree
             if not self.delta.zero:
                 return max(found, unit * self.centre(power))
@@ -365,11 +363,7 @@ class RealNoise(CellNoise):
         # convex from -1 on, and growing from 0 on
         if min(q[1:]) < 0 or 2 * q[2] < 6 * q[3]:
             return False
-        low, high = -ONE, ZERO
-        if slope(low) >= 0:
-            high = low
-        for _ in range(400 if high > low else 0):
-            middle = (low + high) / 2
-            low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+        grain = Fraction(1, 1 << 400)
+        low = grain * bisected(lambda k: slope(k * grain) < 0, -(1 << 400), 0)
         value = q[0] + low * (q[1] + low * (q[2] + low * q[3]))
-        return value + min(ZERO, slope(low)) * (high - low) >= 0
+        return value + min(ZERO, slope(low)) * grain >= 0

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
-from optmech.audit.document import Body, Matrix, keys, listing, one_of, reals, text, whole
-from optmech.audit.numbers import Fault, inside, need
+from optmech.audit.document import (
+    Body,
+    Matrix,
+    Table,
+    fields,
+    indices,
+    keys,
+    listing,
+    one_of,
+    reals,
+    text,
+)
+from optmech.audit.numbers import Fault, inside, need, paired, transposed
 
 EARTH_RADIUS_KM = 6371.0088
+DEGREE_KM = math.pi / 180 * EARTH_RADIUS_KM
+N = TypeVar("N", int, float)
+
+
+def spans(points: Iterable[Iterable[N]]) -> list[tuple[N, N]]:
+    """The least and the largest of every coordinate."""
+    return [(min(side), max(side)) for side in transposed(points)]
 
 
 class Places(NamedTuple):
     """Secrets or observables: labels, and coordinates where there are some."""
 
     labels: Sequence[Hashable]
-    points: list[list[float]] | None
+    points: Table | None
     unit: str
     bounds: list[float] | None = None  # west, south, east, north of a grid over degrees
     globe: bool = False  # points are longitude and latitude
@@ -26,8 +44,7 @@ class Places(NamedTuple):
 def read_places(body: Body, name: str, count: int) -> Places:
     plain = body[name]
     with inside(name):
-        grid = isinstance(plain, dict) and "grid" in plain
-        out = read_grid(plain, count) if grid else read_labelled(plain)
+        out = read_grid(plain, count) if "grid" in fields(plain) else read_labelled(plain)
         need(0 < len(out.labels) == count, "labels are missing, or too many")
         need(len(set(out.labels)) == count, "labels are not distinct")
         return out
@@ -37,7 +54,7 @@ def read_grid(plain: object, count: int) -> Places:
     """Centres of cells; over a box of degrees these must be the cells that the box has."""
     body = keys(plain, "grid cell origin unit bounds")
     unit = text(body["unit"], "the unit")
-    rows, columns = (whole(v, 10**7 + 1) for v in listing(body["grid"], 2))
+    rows, columns = indices(body["grid"], 10**7 + 1, 2)
     need(0 < rows * columns == count, "the size of the grid is another one")
     (width, height), (x, y) = reals(body["cell"], 2), reals(body["origin"], 2)
     need(width > 0 and height > 0, "a cell has no size")
@@ -46,11 +63,10 @@ def read_grid(plain: object, count: int) -> Places:
         west, south, east, north = bounds
         need(-360 <= west < east <= 360, "the longitudes are out of range")
         need(-90 <= south < north <= 90, "the latitudes are out of range")
-        degree = math.pi / 180 * EARTH_RADIUS_KM
         # a cosine that is exact near a pole too; that of another machine need not be
         cosine = math.sin(math.radians(90 - abs((south + north) / 2)))
-        across = (east - west) * degree * cosine / columns
-        along = (north - south) * degree / rows
+        across = (east - west) * DEGREE_KM * cosine / columns
+        along = (north - south) * DEGREE_KM / rows
         fits = abs(across - width) * cosine <= (1e-12 * cosine + 1e-15) * width
         fits = fits and abs(along - height) <= 1e-12 * height
         need(fits and unit == "km" and x == y == 0, "cells are not of these degrees")
@@ -109,8 +125,8 @@ def compare(name: str, stated: Matrix, a: Places, b: Places) -> None:
         need(globe or frame, "coordinates in two units, or over different bounds")
         need(len(a.points[0]) == len(b.points[0]), "coordinates of different dimensions")
         proper = [[between(name, p, q) for q in b.points] for p in a.points]
-    for i, (row, right) in enumerate(zip(stated, proper, strict=True)):
-        for j, (value, d) in enumerate(zip(map(float, row), right, strict=True)):
+    for i, (row, right) in enumerate(paired(stated, proper)):
+        for j, (value, d) in enumerate(paired(map(float, row), right)):
             share = 1e-12
             if name == "haversine":  # an arcsine near 1 loses half of the digits
                 share = 1e-9 if d < 0.9999 * math.pi * EARTH_RADIUS_KM else 1e-7
@@ -129,7 +145,7 @@ def between(name: str, p: list[float], q: list[float]) -> float:
         across = math.sqrt(max(cosines, 0.0)) * math.sin((lon - lon2) / 2)
         half = math.hypot(math.sin((lat - lat2) / 2), across)  # no square may underflow
         return 2 * EARTH_RADIUS_KM * math.asin(min(half, 1.0))
-    steps = [x - y for x, y in zip(p, q, strict=True)]
+    steps = [x - y for x, y in paired(p, q)]
     if name == "manhattan":
         return math.fsum(map(abs, steps))
     return math.hypot(*steps)

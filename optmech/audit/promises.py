@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import cast
 
-from optmech.audit.document import Body, listing, reals, text
+from optmech.audit.document import Body, fields, listing, reals, text
 from optmech.audit.inequalities import order_of
 from optmech.audit.numbers import Real, real
-from optmech.audit.places import NAMED, Places
+from optmech.audit.places import NAMED, Places, spans
 from optmech.audit.statements import Statement
 
 IN_WORDS = {"max": "ε =", "kl": "KL divergence at most",
@@ -30,12 +29,12 @@ def region_said(places: Places) -> str:
         if places.bounds is None:
             return f"{said} of {width:g} x {height:g} {places.unit}".rstrip()
         return f"{said} over {box_said(*places.bounds)}"
-    sides = list(zip(*places.points, strict=True))
+    ends = spans(places.points)
     if places.globe:
-        (west, east), (south, north) = ((min(side), max(side)) for side in sides)
+        (west, east), (south, north) = ends
         return f"{len(places.labels)} places within {box_said(west, south, east, north)}"
-    spans = ", ".join(f"{min(side):g} to {max(side):g}" for side in sides)
-    return f"{len(places.labels)} places at {spans} {places.unit}".rstrip()
+    sides = ", ".join(f"{low:g} to {high:g}" for low, high in ends)
+    return f"{len(places.labels)} places at {sides} {places.unit}".rstrip()
 
 
 def box_said(west: float, south: float, east: float, north: float) -> str:
@@ -99,11 +98,11 @@ def objective_said(goal: object) -> str:
 
 def metric_said(c: Body, stated: Statement) -> str:
     words = f"ε = {amount(c['epsilon'])} per {per_said(c['distance'], stated)}"
-    mesh = c.get("everywhere")
-    if isinstance(mesh, dict) and "ways" in mesh:
+    mesh = fields(c.get("everywhere"))
+    if "ways" in mesh:
         unit = "km" if mesh["coordinates"] == "lonlat" else mesh["unit"] or "unit of length"
         return f"ε = {amount(c['epsilon'])} per {unit}, at every point of {roads_said(mesh)}"
-    if isinstance(mesh, dict):
+    if mesh:
         degree = mesh.get("degree", 1)
         corners, triangles = (len(listing(mesh[name])) for name in ("vertices", "triangles"))
         curved = f", by polynomials of degree {degree}" if degree != 1 else ""
@@ -128,8 +127,8 @@ def roads_said(mesh: Body) -> str:
 
 def differential_said(c: Body, _: Statement) -> str:
     adjacency, pairs = c["adjacency"], "all pairs"
-    if isinstance(c.get("everywhere"), dict):
-        pairs = f"all points of {roads_said(cast('Body', c['everywhere']))}"
+    if mesh := fields(c.get("everywhere")):
+        pairs = f"all points of {roads_said(mesh)}"
     elif isinstance(adjacency, dict):
         pairs = f"pairs up to {real(adjacency['radius']):g} apart"
     elif adjacency != "all":
@@ -172,10 +171,10 @@ def graph_said(c: Body, _: Statement) -> str:
 def odds_said(constraints: list[Body], places: Places | None, snap: float) -> list[str]:
     """The sentence that says the first promise by a distance in odds, at three lengths, rounded up
     to three digits; between points, where there are no places."""
-    metric = next((c for c in constraints if c["kind"] == "metric_privacy"), None)
-    unit, _, name = ("", "", "") if metric is None else str(metric["per"]).partition(" (")
-    limited = metric is None or any(w in str(metric["promise"]) for w in (" up to ", ", δ = "))
-    if metric is None or limited or unit not in ("km", "m"):
+    metric = next((c for c in constraints if c["kind"] == "metric_privacy"), Body())
+    unit, _, name = str(metric.get("per")).partition(" (")
+    limited = any(words in str(metric.get("promise")) for words in (" up to ", ", δ = "))
+    if limited or unit not in ("km", "m"):
         return []
     size = None if places is None or name != "euclidean)" else places.size
     slack = 2 * snap if places is None else 0.0 if size is None else math.hypot(*size[2:])
@@ -191,11 +190,6 @@ def odds_said(constraints: list[Body], places: Places | None, snap: float) -> li
         times = math.ceil(factor * place * (1 - 1e-9)) / place
         said.append(f"{words} apart at most {times:,.6g} times as likely")
     return [f"in odds: a report from {who} " + "; ".join(said)]
-
-
-def guess_said(seen: float, blind: float, among: int) -> str:
-    return (f"The best guess from one report, one of {among:,}, is right in {100 * seen:.3g} % of "
-            f"cases, that without a report in {100 * blind:.3g} %.")  # fmt: skip
 
 
 PROMISES: dict[str, Callable[[Body, Statement], str]] = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -12,11 +12,13 @@ from optmech.audit.document import (
     Body,
     Matrix,
     distribution,
+    fields,
+    fractions,
     keys,
     listing,
     matrix,
+    members,
     one_of,
-    reals,
     text,
     weighed,
 )
@@ -34,7 +36,7 @@ from optmech.audit.inequalities import (
     negated,
 )
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mechanism, cut, entries
-from optmech.audit.numbers import ONE, ZERO, Interval, dot, inside, need
+from optmech.audit.numbers import ONE, ZERO, Interval, dot, inside, need, paired
 from optmech.audit.places import NAMED, Places, compare, read_places
 
 T = TypeVar("T")
@@ -64,7 +66,7 @@ def unit_matrix(n: int) -> Matrix:
 
 def signed_rows(value: object, columns: int) -> Matrix:
     """A row for every guess, of numbers of any sign."""
-    rows = [[Fraction(v) for v in reals(row, columns)] for row in listing(value)]
+    rows = [fractions(row, columns, -math.inf) for row in listing(value)]
     need(0 < len(rows) * columns <= MOST_ENTRIES, "there is no guess, or too many")
     return rows
 
@@ -79,9 +81,8 @@ def checked(parts: list[tuple[int, Part]], mechanism: Mechanism, at: str = "") -
 
 def about_edges(constraint: object) -> bool:
     """Whether a constraint speaks of edges of a graph, as along roads."""
-    body = constraint if isinstance(constraint, dict) else {}
-    mesh = body.get("everywhere")
-    along = body.get("kind") == "metric_privacy" and isinstance(mesh, dict) and "ways" in mesh
+    body = fields(constraint)
+    along = body.get("kind") == "metric_privacy" and "ways" in fields(body.get("everywhere"))
     return along or body.get("kind") == "policy_graph"
 
 
@@ -120,25 +121,27 @@ class Statement:
                     keys(goal, "gain prior")
                     self.objective, self.attacked = "leakage", negated(goal_of(self, goal))
                 else:
-                    keys(goal, "distance prior")
-                    self.attacked = self.weighted(goal["distance"], goal["prior"])
+                    distance, prior = members(goal, "distance prior")
+                    self.attacked = weighed(self.among(distance), self.prior_of(prior))
         else:
             self.objective = one_of(goal, ("expected_loss", "worst_loss"), "the objective")
         self.parts: list[tuple[int, Part]] = []
         self.roads: tuple[object, Any] | None = None  # of promises for every point
         self.metric: list[int] = []  # the constraints that promise metric privacy there
         self.segments: list[tuple[int, int]] = []
-        for k, constraint in enumerate(listing(problem["constraints"])):
+        for k, constraint in enumerate(stated):
             if k == skip:
                 continue
             with self.at(f"constraints[{k}]"):
-                body, self.index = constraint if isinstance(constraint, dict) else {}, k
+                body, self.index = fields(constraint), k
                 reader = KINDS[one_of(body.get("kind"), KINDS, "the kind")]
                 self.parts += [(k, part) for part in reader(self, body)]
         limiting = any(isinstance(part, LossLimit | Support | Bias) for _, part in self.parts)
         need(not self.attacked or limiting, "distortion or leakage without a limit on loss")
-        rows = [[part.mask[s] for part in self.of(Support)] for s in range(self.n)]
-        self.allowed = [[all(row[o] for row in own) for o in range(self.m)] for own in rows]
+        masks = [part.mask for part in self.of(Support)]
+        self.allowed = [
+            [all(mask[s][o] for mask in masks) for o in range(self.m)] for s in range(self.n)
+        ]
         self.parts = [(k, self.attainable(part)) for k, part in self.parts]
         self.held: dict[int, tuple[int, list[int]]] = {}
         for fixed in self.of(Fixed):
@@ -167,21 +170,17 @@ class Statement:
 
     def among(self, plain: object) -> Matrix:
         """A distance among the secrets."""
-        body = keys(plain, "name secrets")
-        return self.matrix(body["name"], body["secrets"], self.secrets)
+        name, secrets = members(plain, "name secrets")
+        return self.matrix(name, secrets, self.secrets)
 
     def across(self, plain: object) -> tuple[Matrix, Matrix]:
         """A distance among the secrets, and from these to the observables."""
-        body = keys(plain, "name secrets observables")
-        d = self.matrix(body["name"], body["secrets"], self.secrets)
-        reach = self.matrix(body["name"], body["observables"], self.observables)
+        name, among, across = members(plain, "name secrets observables")
+        d = self.matrix(name, among, self.secrets)
+        reach = self.matrix(name, across, self.observables)
         same = self.secrets == self.observables
         need(not same or reach == d, "one distance between the same places differs")
         return d, reach
-
-    def weighted(self, distance: object, prior: object) -> Matrix:
-        """w of a distortion."""
-        return weighed(self.among(distance), self.prior_of(prior))
 
     def prior_of(self, plain: object) -> list[Fraction]:
         """Weights of a prior of its own, or else those of the problem."""
@@ -189,9 +188,8 @@ class Statement:
 
     def log_ratio(self, s: int, t: int) -> Fraction | None:
         """A number >= the log ratio stated for two secrets, all observables; none without one."""
-        parts = [part for part in self.of(Ratios) if part.window is None]
-        found = [part.epsilon.times(d, 256).high for part in parts
-                 if (d := part.limit(s, t)) is not None]  # fmt: skip
+        parts = [part for part in self.of(Ratios) if part.window is None and t in part.d[s]]
+        found = [part.epsilon.times(part.d[s][t], 256).high for part in parts]
         return min(found, default=None)
 
     def of(self, family: type[T]) -> list[T]:
@@ -207,31 +205,29 @@ class Statement:
         if isinstance(part, LossLimit) and all(map(any, self.allowed)):
             least = self.least(part)
             if part.most.low < least <= part.most.low * (1 + NEAR):
-                return replace(part, most=Interval(least, least))
+                return part._replace(most=Interval(least, least))
         return part
 
     def least(self, limit: LossLimit) -> Fraction:
         """What any mechanism on the support loses."""
-        rows = zip(limit.loss, self.allowed, strict=True)
-        return limit.of([min(c for c, ok in zip(*row, strict=True) if ok) for row in rows])
+        rows = paired(limit.loss, self.allowed)
+        return limit.of([min(c for c, ok in paired(*row) if ok) for row in rows])
 
     def lagrangian(self, plain: object, objective: bool = True) -> Lagrangian:
         """The objective, if it counts, and all inequalities with the multipliers of the file;
         those of the last parts of a family may be left out."""
         wanted = "ratio windowed lifted approximate distortion loss_limits objective"
-        charged = [part for _, part in self.parts if not isinstance(part, Support | Fixed)]
-        stated = {part.family for part in charged}
-        added = [family for family in ADDED if family in stated]
+        added = {name: kind for name, kind in ADDED.items() if self.of(kind)}
         body = keys(plain, " ".join([wanted, *added]), "divergence")
         bound = Lagrangian(self.allowed, self.held)
         self.add_objective(bound, body["objective"], objective)
         if body["ratio"] is not None:  # one list for all of them
             ratios = [part for part in self.of(Ratios) if part.window is None]
             charge_ratios(ratios, bound, body["ratio"])
-        for family in (*FAMILIES, *added):
-            given = listing(body.get(family, []))
-            parts = [part for part in charged if part.family == family]
-            need(len(given) <= len(parts), f"{family}: multipliers of nothing")
+        for name, kind in {**FAMILIES, **added}.items():
+            given = listing(body.get(name, []))
+            parts = [p for p in self.of(kind) if not isinstance(p, Ratios) or p.window is not None]
+            need(len(given) <= len(parts), f"{name}: multipliers of nothing")
             for part, own in zip(parts, given, strict=False):
                 part.charge(bound, own)
         return bound
@@ -256,17 +252,18 @@ class Statement:
         if plain is not None:
             need(self.objective != "expected_loss", "an expected loss has no multipliers")
             goal = entries(plain, *((1, terms) if worst else (self.m, len(self.attacked))))
-        if counts and self.attacked:
+        if not counts:
+            return
+        if self.attacked:
             bound.add_attack(ONE, goal or [], self.attacked)
-        elif counts and worst:
+        elif worst:
             given = {s: cut(value) for _, s, value in goal or ()}
             weights = [ONE if goal is None else given.get(s, ZERO) for s in range(terms)]
             bound.unit = sum(weights, ZERO)
             need(bound.unit > 0, "the weights of the worst loss are zero")
             bound.add_losses(weights[: self.n], self.loss)
-            for (a, b), w in zip(self.segments, weights[self.n :], strict=True):
-                for o in range(self.m):
-                    bound.add(a, o, w * self.loss[b][o] / 2)
-                    bound.add(b, o, w * self.loss[a][o] / 2)
-        elif counts:
+            for (a, b), w in paired(self.segments, weights[self.n :]):
+                bound.add_row(a, w / 2, self.loss[b])
+                bound.add_row(b, w / 2, self.loss[a])
+        else:
             bound.add_losses(self.prior, self.loss)

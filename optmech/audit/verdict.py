@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 
-from optmech.audit.couplings import Family
+from optmech.audit.couplings import judge_family
 from optmech.audit.designs import Verdict, judge_design, promises_of
-from optmech.audit.document import FAMILY, NOISE, read
+from optmech.audit.document import FAMILY, NOISE, fields, read
 from optmech.audit.earth import EARTH, begins_with, judge_earth
 from optmech.audit.noise import Noise, PowerNoise
 from optmech.audit.numbers import Fault
 from optmech.audit.packed import PACKED, judge_packed
 from optmech.audit.pairs import PlanarNoise, RealNoise, RealPowerNoise
-from optmech.audit.regions import Everywhere
+from optmech.audit.regions import judge_region
 
 
 def audit(path: str) -> list[str]:
@@ -41,10 +41,10 @@ def judge(path: str, design: str | None = None) -> Verdict:
                 return (RealPowerNoise if powers else RealNoise)(body).check()
             return (PowerNoise if powers else Noise)(body).check()
         if body["format"] == FAMILY:
-            return Family(body).check()
-        meshes = [c["everywhere"] for c in promises_of(body) if "everywhere" in c]
-        region = any(isinstance(mesh, dict) and "triangles" in mesh for mesh in meshes)
-        return Everywhere(body).check() if region else judge_design(body)
+            return judge_family(body)
+        meshes = [fields(c.get("everywhere")) for c in promises_of(body)]
+        region = any("triangles" in mesh for mesh in meshes)
+        return judge_region(body) if region else judge_design(body)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise Fault(f"is not a well-formed design: {error!a}") from error
     except (ArithmeticError, RecursionError, MemoryError) as error:

@@ -88,11 +88,9 @@ def ratio(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, bool]
     apart = np.full((PLACES, PLACES), math.inf)
     for pair in pairs:
         apart[pair] = 1.0
-    theirs = [
-        [Fraction(1) if (i, j) in pairs else None for j in range(PLACES)] for i in range(PLACES)
-    ]
+    theirs = [{j: Fraction(1) for j in range(PLACES) if (i, j) in pairs} for i in range(PLACES)]
     kept = all(x <= RATES[rate] * y for i, j in pairs for x, y in zip(at[i], at[j], strict=True))
-    own = inequalities.Ratios(numbers.Real.read(written(rate)), theirs, None, None)
+    own = inequalities.Ratios(numbers.Real.read(written(rate)), theirs)
     return Ratio(0, number(rate, where=""), apart), own, kept
 
 
@@ -194,7 +192,7 @@ def leakage(rng: random.Random, at: list[list[Fraction]]) -> tuple[Any, Any, boo
     family = Leakage(0, table * mass, number(stated, where=""), False, table, mass)
     return (
         family,
-        inequalities.Leakage(numbers.Real.read(number(stated, where="").text), False, w),
+        inequalities.leakage(numbers.Real.read(number(stated, where="").text), w),
         (value <= meant),
     )
 
