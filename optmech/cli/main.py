@@ -105,13 +105,11 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     for name in COMMANDS:
         module = _module(name)
+        summary = module.SUMMARY
         command = commands.add_parser(
             name,
-            help=module.SUMMARY,
-            description=module.SUMMARY[0].upper()
-            + module.SUMMARY[1:]
-            + "."
-            + getattr(module, "DETAILS", ""),
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.{getattr(module, 'DETAILS', '')}",
             epilog=f"example:\n  {module.EXAMPLE}\n",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -156,9 +154,8 @@ def _main(argv: Sequence[str] | None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return PIPE_CLOSED
     except (MemoryError, RecursionError) as error:
-        what = (
-            "the memory at hand does not suffice" if isinstance(error, MemoryError) else "too deep"
-        )
+        deep = isinstance(error, RecursionError)
+        what = "too deep" if deep else "the memory at hand does not suffice"
         return _failed(ProblemError(what, remedy="Use a coarser domain"), as_json)
     except Exception as error:
         if os.environ.get("OPTMECH_DEBUG"):
@@ -167,9 +164,8 @@ def _main(argv: Sequence[str] | None) -> int:
         if type(error).__name__ == "LinAlgError":
             # what NumPy says where numbers are so far apart that nothing is left of the small ones
             what = f"the numbers are too far apart, or too large, to compute with ({text})"
-            return _failed(
-                ProblemError(what, remedy="Use units in which they are moderate"), as_json
-            )
+            far = ProblemError(what, remedy="Use units in which they are moderate")
+            return _failed(far, as_json)
         note(
             f"optmech: error: internal error: {type(error).__name__}: {text}. This is a bug in "
             f"{' or '.join(_suspects())}: please report it with the output under OPTMECH_DEBUG=1"

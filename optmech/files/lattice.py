@@ -1,20 +1,18 @@
 """Places on a lattice as a section of files: those of fixes, counted where they are, without a
 secret for every row of a table."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.files.place import Listed, require_room
 from optmech.reading.data import DataFile
 from optmech.reading.sections import Bounds, Count, Section, refusal
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.sphere import turned
 
 Columns = str | Annotated[list[str], Field(min_length=1, max_length=100)]
@@ -24,17 +22,18 @@ Columns = str | Annotated[list[str], Field(min_length=1, max_length=100)]
 _LARGEST = 1e150
 
 
-def _measured(table: Any) -> Any:
-    if table.coordinates == "lonlat" and table.unit not in ("", "km"):
-        raise refusal("longitude and latitude are measured in km", "Drop unit", ("unit",))
-    return table
+class Mapped(Section):
+    """Points in the plane, with a unit, or in degrees."""
+
+    coordinates: Coordinates = "plane"
+    unit: str = ""
+
+    def refuse_misfits(self) -> None:
+        if self.coordinates == "lonlat" and self.unit not in ("", "km"):
+            raise refusal("longitude and latitude are measured in km", "Drop unit", ("unit",))
 
 
-in_km: Any = model_validator(mode="after")(_measured)
-"""The validator of a table of points in the plane with a unit, or in degrees."""
-
-
-class Lattice(Section):
+class Lattice(Mapped):
     """The middles of ``rows`` x ``columns`` equal cells over ``bounds``: of those that hold rows of
     a table, or of all. ``x`` and ``y`` name a column each, or as many as a row has places."""
 
@@ -42,16 +41,12 @@ class Lattice(Section):
     bounds: Bounds
     rows: Count
     columns: Count
-    coordinates: Literal["plane", "lonlat"] = "plane"
-    unit: str = ""
     file: str | None = None
     x: Columns | None = None
     y: Columns | None = None
 
-    _in_km = in_km
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Lattice:
+    def refuse_misfits(self) -> None:
+        super().refuse_misfits()
         if {self.file is None, self.x is None, self.y is None} == {True, False}:
             raise refusal("file, x and y belong together", "Give all three, or none for all cells")
         if len(_listed(self.x)) != len(_listed(self.y)):
@@ -59,7 +54,6 @@ class Lattice(Section):
         low, high = self._ends
         if not ((low < high).all() and np.abs(self.bounds).max() < _LARGEST):
             raise refusal("is not a box", "Give [x0, y0, x1, y1]", ("bounds",))
-        return self
 
     def listed(self, directory: Path) -> Listed:
         """The occupied cells, row by row from below, and which of them every row inside counts

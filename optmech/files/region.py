@@ -1,14 +1,11 @@
 """A first problem that promises privacy at every point: a region that wild rows do not move, places
 that stand for the fixes, reports where people are, and a mesh that is finer there."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.designs.promise import Promise, Scope
 from optmech.files.lattice import Lattice
 
 PLACES = 280
@@ -24,6 +21,8 @@ _FINEST = 8.0
 """Cells of the lattice in the radius, at most: few places, such as homes, would each be the middle
 of a cell of a metre otherwise, and reported as such."""
 _PASSES = 40
+_MOST_ROWS = 1e9
+"""Of a lattice in a file."""
 
 
 def whole_bounds(box: Floats) -> Floats:
@@ -49,7 +48,7 @@ def lattice_over(
             coordinates="lonlat" if degrees else "plane",
         )  # fmt: skip
 
-    low, high = 1.0, max(_FINEST * size.max() / radius, 1.0)
+    low, high = 1.0, min(max(_FINEST * size.max() / radius, 1.0), _MOST_ROWS)
     if _occupied(of(high), points) <= PLACES:
         return of(high)
     # occupied cells grow with the count, nearly: the last that was few enough is taken
@@ -109,10 +108,3 @@ def rate_of(factor: float, radius: float) -> str:
     part = 1 / Fraction(f"{radius:.12g}")
     head = "" if part == 1 else f"{part} "
     return f"{head}ln {Fraction(f'{factor:.12g}')}"
-
-
-def odds_note(epsilon: float, unit: str, scope: Scope = "every point", slack: float = 0.0) -> str:
-    """What the rate means in odds, at distances that people know, ``slack`` more of it counting;
-    empty where it is per no length."""
-    promise = Promise(scope, "", epsilon, unit, slack)
-    return f"in odds: {promise.odds_words}" if promise.odds else ""

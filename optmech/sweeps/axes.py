@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from optmech.errors import ProblemError
+from optmech.files.sweep import PLACE
 from optmech.reading.errors import path_text
 
 _STEP = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
-_PLACE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9]+\]|\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 Steps = tuple[str | int, ...]
 
@@ -17,7 +17,7 @@ Steps = tuple[str | int, ...]
 def parse_place(text: object) -> Steps:
     """The keys and indices of a place. Raises ProblemError on anything that is not written like
     ``constraints[0].epsilon``."""
-    if not isinstance(text, str) or not _PLACE.fullmatch(text):
+    if not isinstance(text, str) or not PLACE.fullmatch(text):
         raise ProblemError(
             f"{str(text)[:60]!r} is not a place in a problem",
             where="axes",
@@ -109,13 +109,11 @@ def zipped(axes: Sequence[Axis]) -> Axis:
             f"the axes that move together have {' and '.join(map(str, lengths))} points",
             remedy="Give them the same number",
         )
-    return Axis(
-        columns=sum((axis.columns for axis in axes), ()),
-        points=tuple(
-            Point(sum((point.cells for point in row), ()), sum((p.settings for p in row), ()))
-            for row in zip(*(axis.points for axis in axes), strict=True)
-        ),
-    )
+    points = [
+        Point(sum((point.cells for point in row), ()), sum((p.settings for p in row), ()))
+        for row in zip(*(axis.points for axis in axes), strict=True)
+    ]
+    return Axis(sum((axis.columns for axis in axes), ()), tuple(points))
 
 
 def named(axes: Iterable[Axis]) -> tuple[Axis, ...]:

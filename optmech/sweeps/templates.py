@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ from optmech.base.shown import names_of_fields
 from optmech.designs.encoding import encode_problem
 from optmech.errors import ProblemError, inside
 from optmech.exact.number import Exact
-from optmech.files import build_problem
+from optmech.files import build_problem, find_problem
 from optmech.problem import Problem
 from optmech.reading.data import DataFile
+from optmech.reading.source import read_document
 from optmech.spaces.distances import Named
 from optmech.spaces.prior import Prior
-from optmech.sweeps.axes import Steps, parse_place, with_value
+from optmech.sweeps.axes import parse_place, with_value
 
 Settings = Iterable[tuple[str, Any]]
 _TEXTS = ("title", "description", "source", "kind")
@@ -37,6 +39,12 @@ class DocumentTemplate:
 
     document: dict[str, Any]
     path: Path
+
+    @classmethod
+    def read(cls, name: str | Path) -> DocumentTemplate:
+        """That of a file, or of the gallery by its name."""
+        path = find_problem(name)
+        return cls(read_document(path), path.absolute())
 
     def source(self, settings: Settings) -> DocumentTemplate:
         """The template with values changed at places; raises ProblemError where one is missing."""
@@ -67,8 +75,12 @@ class DocumentTemplate:
                 key: value if key in _TEXTS else self._with_content(value)
                 for key, value in node.items()
             }
-            if isinstance(node.get("package"), str) and isinstance(node.get("resource"), str):
-                inner["resource"] = _resource_digest(node["package"], node["resource"])
+            package, resource = node.get("package"), node.get("resource")
+            if isinstance(package, str) and isinstance(resource, str):
+                inner["resource"] = None
+                with suppress(ProblemError):
+                    path = DataFile(package=package, resource=resource).path(Path())
+                    inner["resource"] = _digest(path.parent, path.name)
             return inner
         if isinstance(node, list):
             return [self._with_content(value) for value in node]
@@ -87,7 +99,7 @@ class ObjectTemplate:
         """The template with arguments changed; raises ProblemError where one is missing."""
         listed = tuple(settings)
         for place, _ in listed:
-            _require_place(self.problem, parse_place(place), place)
+            _require_place(self.problem, place)
         return replace(self, settings=listed)
 
     def identity(self) -> object:
@@ -100,17 +112,15 @@ class ObjectTemplate:
 
     def build(self) -> Problem:
         """The problem with the changed arguments."""
-        parts = {name: getattr(self.problem, name) for name in _PARTS}
+        parts: dict[Any, Any] = {name: getattr(self.problem, name) for name in _PARTS}
         for place, value in self.settings:
-            head, *rest = parse_place(place)
-            if not rest:
-                parts[str(head)] = value
-                continue
-            listed = list(parts["constraints"])
-            index, key = int(rest[0]), rest[1]
-            with inside(f"constraints[{index}]"):
-                listed[index] = attrs.evolve(listed[index], **{str(key): value})
-            parts["constraints"] = listed
+            match parse_place(place):
+                case (_, int(k), key):
+                    parts["constraints"] = listed = list(parts["constraints"])
+                    with inside(f"constraints[{k}]"):
+                        listed[k] = attrs.evolve(listed[k], **{str(key): value})
+                case (part, *_):
+                    parts[part] = value
         return Problem(**parts, title=self.problem.title)
 
 
@@ -127,30 +137,31 @@ def _content(problem: Problem) -> object:
     return {k: v for k, v in encode_problem(problem).items() if k != "loss_name"}
 
 
-def _require_place(problem: Problem, steps: Steps, place: str) -> None:
-    if len(steps) == 1 and steps[0] in _PARTS:
-        return
-    if len(steps) == 3 and steps[0] == "constraints" and isinstance(steps[1], int):
-        known = len(problem.constraints)
-        if steps[1] >= known:
-            raise ProblemError(
-                f"does not exist: the problem has {known} constraints",
-                where=f"constraints[{steps[1]}]",
-                remedy="Name one of them",
-            )
-        names = names_of_fields(problem.constraints[steps[1]])
-        if steps[2] in names:
+def _require_place(problem: Problem, place: str) -> None:
+    match parse_place(place):
+        case (part,) if part in _PARTS:
             return
-        raise ProblemError(
-            f"there is no argument {steps[2]!r}",
-            where=f"constraints[{steps[1]}]",
-            remedy=f"Use one of {', '.join(names)}",
-        )
-    raise ProblemError(
-        "is no place in a Problem",
-        where=place,
-        remedy=f"Use {', '.join(_PARTS[:-1])}, or constraints[k] with one of its arguments",
-    )
+        case ("constraints", int(k), name):
+            known = len(problem.constraints)
+            if k >= known:
+                raise ProblemError(
+                    f"does not exist: the problem has {known} constraints",
+                    where=f"constraints[{k}]",
+                    remedy="Name one of them",
+                )
+            names = names_of_fields(problem.constraints[k])
+            if name not in names:
+                raise ProblemError(
+                    f"there is no argument {name!r}",
+                    where=f"constraints[{k}]",
+                    remedy=f"Use one of {', '.join(names)}",
+                )
+        case _:
+            raise ProblemError(
+                "is no place in a Problem",
+                where=place,
+                remedy=f"Use {', '.join(_PARTS[:-1])}, or constraints[k] with one of its arguments",
+            )
 
 
 def plain(value: Any) -> object:
@@ -191,21 +202,9 @@ def digest(value: object) -> str:
 
 def _digest(directory: Path, name: str) -> str | None:
     """SHA-256 of the regular file of that name, None where there is none."""
-    if not 0 < len(name) < _LONGEST_NAME:
-        return None
-    try:
-        path = directory / name
-        if not path.is_file():
-            return None
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except (OSError, ValueError):
-        return None
-
-
-def _resource_digest(package: str, resource: str) -> str | None:
-    try:
-        path = DataFile(package=package, resource=resource).path(Path())
-    except ProblemError:
-        return None
-    return _digest(path.parent, path.name)
+    path = directory / name
+    with suppress(OSError, ValueError):
+        if 0 < len(name) < _LONGEST_NAME and path.is_file():
+            with path.open("rb") as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest()
+    return None

@@ -1,6 +1,6 @@
 """``optmech export``: the linear program for other solvers, the mechanism for other tools."""
 
-import argparse
+from argparse import Namespace
 
 from optmech.cli.inputs import option
 from optmech.cli.output import Answer, claim_outputs
@@ -31,7 +31,7 @@ ARGUMENTS = {
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Write the program or the matrix; report its size."""
     if args.report is not None and args.format != "geojson":
         raise ProblemError(
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> Answer:
     return Answer({"format": args.format, **size}, files={"output": text})
 
 
-def _program(args: argparse.Namespace) -> Written:
+def _program(args: Namespace) -> Written:
     from optmech.exchange.linear_program import write_program
     from optmech.files import read_problem
 
@@ -61,7 +61,7 @@ def _program(args: argparse.Namespace) -> Written:
     )
 
 
-def _matrix(args: argparse.Namespace) -> Written:
+def _matrix(args: Namespace) -> Written:
     from optmech.designs.design import Design
     from optmech.exchange.matrices import write_matrix
 
@@ -72,7 +72,7 @@ def _matrix(args: argparse.Namespace) -> Written:
     return {"rows": rows, "columns": columns}, f"matrix ({rows:,} secrets, {columns:,} observables)"
 
 
-def _checked(args: argparse.Namespace) -> Written:
+def _checked(args: Namespace) -> Written:
     from optmech.designs.file import read_with_digest
     from optmech.exchange.checked import write_checked
 
@@ -84,7 +84,7 @@ def _checked(args: argparse.Namespace) -> Written:
     )
 
 
-def _cells(args: argparse.Namespace) -> Written:
+def _cells(args: Namespace) -> Written:
     from optmech.designs.cells import write_geojson
     from optmech.designs.design import Design
     from optmech.spaces.labels import find_label

@@ -3,13 +3,22 @@ a problem's constraints are."""
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli.inputs import option
-from optmech.cli.output import Answer, Facts, Grid, Piece, Title, claim_outputs, number, write_moves
+from optmech.cli.output import (
+    Answer,
+    Facts,
+    Grid,
+    Piece,
+    Title,
+    claim_outputs,
+    named,
+    number,
+)
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -41,7 +50,7 @@ ARGUMENTS = {
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """0, or 1 where --radius asks for a coupling and there is none."""
     from optmech.files import read_problem
 
@@ -59,7 +68,7 @@ def run(args: argparse.Namespace) -> Answer:
     return _compare(args, file.problem)
 
 
-def _compare(args: argparse.Namespace, problem: Problem) -> Answer:
+def _compare(args: Namespace, problem: Problem) -> Answer:
     """Distances between the distributions of every pair."""
     from optmech import transport
     from optmech.analysis import measures
@@ -84,12 +93,20 @@ def _compare(args: argparse.Namespace, problem: Problem) -> Answer:
             "wasserstein": {_text(p): c.value for p, c in zip(orders, couplings, strict=True)},
         }
         if radius is not None:
-            row["within_radius"] = _within(transport.lifted(a, b, values <= radius))
+            moved = transport.lifted(a, b, values <= radius)
+            row["within_radius"] = {"coupling": True}
+            if isinstance(moved, transport.Violation):
+                row["within_radius"] = {
+                    "coupling": False,
+                    "sources": moved.sources.tolist(),
+                    "neighbours": moved.neighbours.tolist(),
+                    **named(moved, "missing", "mass", "capacity"),
+                }
         if not found and args.plan is not None:
             labels, plan = problem.secrets.labels, couplings[-1].plan
             places = zip(*plan.nonzero(), strict=True)
             moves = ((labels[i], labels[j], plan[i, j], values[i, j]) for i, j in places)
-            write_moves(args.plan, moves)
+            _write_moves(args.plan, moves)
         found.append(row)
     refused = any(row.get("within_radius", {}).get("coupling") is False for row in found)
     return Answer(
@@ -131,48 +148,35 @@ def _text(order: float) -> str:
     return "inf" if math.isinf(order) else f"{order:g}"
 
 
-def _within(found: Any) -> dict[str, Any]:
-    from optmech.transport import Violation
-
-    if not isinstance(found, Violation):
-        return {"coupling": True}
-    places = {name: getattr(found, name).tolist() for name in ("sources", "neighbours")}
-    masses = {name: getattr(found, name) for name in ("missing", "mass", "capacity")}
-    return {"coupling": False, **places, **masses}
-
-
 def _shown(
-    name: str, unit: str, radius: float | None, found: list[dict[str, Any]]
+    name: str, unit: str, radius: float | None, rows: list[dict[str, Any]]
 ) -> Iterator[Piece]:
     from optmech.show import words
 
     suffix = words.after(unit)
-    for row in found:
+    for row in rows:
         yield Title(row["pair"])
-        facts = [
-            ("distance", name),
-            ("total variation", number(row["total_variation"])),
-            ("ε without any protection", number(row["epsilon_unprotected"])),
-            ("diameter", number(row["diameter"]) + suffix),
-        ]
-        facts += [
-            (f"W_{order}", number(value) + suffix) for order, value in row["wasserstein"].items()
-        ]
+        facts = {
+            "distance": name,
+            "total variation": number(row["total_variation"]),
+            "ε without any protection": number(row["epsilon_unprotected"]),
+            "diameter": number(row["diameter"]) + suffix,
+        }
+        for order, value in row["wasserstein"].items():
+            facts[f"W_{order}"] = number(value) + suffix
         if radius is not None:
-            facts.append((f"within {radius:g}{suffix}", _verdict(row["within_radius"])))
+            found = row["within_radius"]
+            facts[f"within {radius:g}{suffix}"] = (
+                "all mass can be moved"
+                if found["coupling"]
+                else f"{found['missing']:.6g} of the mass cannot be moved: {len(found['sources'])} "
+                f"secrets hold {found['mass']:.6g}, and all that is near them "
+                f"{found['capacity']:.6g}"
+            )
         yield Facts(facts)
 
 
-def _verdict(found: dict[str, Any]) -> str:
-    if found["coupling"]:
-        return "all mass can be moved"
-    return (
-        f"{found['missing']:.6g} of the mass cannot be moved: {len(found['sources'])} secrets hold "
-        f"{found['mass']:.6g}, and all that is near them {found['capacity']:.6g}"
-    )
-
-
-def _task(task: TransportTask, args: argparse.Namespace) -> Answer:
+def _task(task: TransportTask, args: Namespace) -> Answer:
     """Design, save and draw; nothing is shown that was not verified."""
     design, frontier = task.solve(), task.frontier()
     if args.output is not None:
@@ -182,10 +186,16 @@ def _task(task: TransportTask, args: argparse.Namespace) -> Answer:
 
         target_picture(design, args.picture, task.title)
     if args.plan is not None:
-        write_moves(args.plan, _moves(design), "input")
-    wanted = ("status", "loss", "lower_bound", "gap")
+        secrets, observables = design.secrets.labels, design.observables.labels
+        moves = (
+            (name, secrets[x], observables[y], flow / plan.total, design.distance[x, y])
+            for name, plan in zip(design.names, design.plans, strict=True)
+            for (x, y), flow in plan.flows.items()
+        )
+        _write_moves(args.plan, moves, "input")
     points = [
-        {"epsilon": p.epsilon.text} | {name: getattr(p, name) for name in wanted} for p in frontier
+        {"epsilon": p.epsilon.text, **named(p, "status", "loss", "lower_bound", "gap")}
+        for p in frontier
     ]
     values = {**design.summary(), "outputs": design.outputs.tolist(), "frontier": points}
     files = {"output": "mechanisms", "picture": "picture"}
@@ -205,14 +215,14 @@ def _mechanisms(
         else f"the outputs are ({design.epsilon.text}, {design.delta.text})-close, exactly"
     )
     yield Facts(
-        [
-            ("status", design.status),
-            ("loss", number(design.loss) + unit),
-            ("lower bound", number(design.lower_bound) + unit),
-            ("gap", number(design.gap)),
-            ("privacy", closeness),
-            ("time", f"{design.seconds:.2f} s"),
-        ]
+        {
+            "status": design.status,
+            "loss": number(design.loss) + unit,
+            "lower bound": number(design.lower_bound) + unit,
+            "gap": number(design.gap),
+            "privacy": closeness,
+            "time": f"{design.seconds:.2f} s",
+        }
     )
     rows = zip(design.names, design.losses, design.worst_moves, strict=True)
     yield Grid(
@@ -225,8 +235,13 @@ def _mechanisms(
         yield Grid(("epsilon", "loss", "lower bound"), points, right=(1, 2))
 
 
-def _moves(design: TargetDesign) -> Iterator[tuple[object, ...]]:
-    secrets, observables = design.secrets.labels, design.observables.labels
-    for name, plan in zip(design.names, design.plans, strict=True):
-        for (x, y), flow in plan.flows.items():
-            yield name, secrets[x], observables[y], flow / plan.total, design.distance[x, y]
+def _write_moves(path: str, moves: Iterable[tuple[Any, ...]], *names: str) -> None:
+    """A CSV file of moved mass, in UTF-8: ``names``, then two labels, mass and distance."""
+    from optmech.base.storage import csv_bytes, write_atomically
+    from optmech.spaces.labels import label_text
+
+    rows: list[list[Any]] = [[*names, "from", "to", "mass", "distance"]]
+    for *first, start, end, mass, distance in moves:
+        numbers = repr(float(mass)), repr(float(distance))
+        rows.append([*first, label_text(start), label_text(end), *numbers])
+    write_atomically(path, csv_bytes(rows))
