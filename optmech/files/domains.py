@@ -36,16 +36,11 @@ from optmech.spaces import domain as spaces, observables
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.labels import find_label
 
-
-def _square(value: object) -> object:
-    return [value, value] if is_number(value) else value
-
-
 _SIDE = {"type": "number", "exclusiveMinimum": 0}
 _CELL_SCHEMA = {"anyOf": [_SIDE, {"type": "array", "items": _SIDE, "minItems": 2, "maxItems": 2}]}
 Cell = Annotated[
     TwoPositive,
-    BeforeValidator(_square),
+    BeforeValidator(lambda value: [value, value] if is_number(value) else value),
     WithJsonSchema(_CELL_SCHEMA),
 ]
 """Width and height; one number means a square."""

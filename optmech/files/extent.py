@@ -53,9 +53,9 @@ def read_points(data: Path, pairs: Sequence[Pair], degrees: bool) -> tuple[Float
             remedy="Name the columns with the coordinates; numbers are written 5.05, with a point",
         )
     if degrees:
-        usable = _inside(points, _GLOBE)
+        usable = inside_box(points, _GLOBE)
         nowhere = points[~usable]
-        exchanged = 2 * int(_inside(nowhere[:, ::-1], _GLOBE).sum()) > len(nowhere)
+        exchanged = 2 * int(inside_box(nowhere[:, ::-1], _GLOBE).sum()) > len(nowhere)
         if 2 * len(nowhere) > len(points):
             first = nowhere[0]
             raise ProblemError(
@@ -130,7 +130,7 @@ def left_out(
     points: Floats, box: Floats, degrees: bool, unit: str, what: str = "grid", noun: str = "rows"
 ) -> list[str]:
     """How many rows lie outside of a box, how far, and whether they look exchanged."""
-    outside = points[~_inside(points, box)]
+    outside = points[~inside_box(points, box)]
     if not len(outside):
         return []
     nearest = np.clip(outside, box[:2], box[2:])
@@ -138,7 +138,7 @@ def left_out(
         apart = great_circle(outside, nearest) if degrees else np.hypot(*(outside - nearest).T)
     reach = float(apart.max())
     far = f"{length(reach, 3)}{f' {unit}' if unit else ''}"
-    exchanged = int(_inside(outside[:, ::-1], box).sum())
+    exchanged = int(inside_box(outside[:, ::-1], box).sum())
     notes = [
         _counted(len(outside), len(points), f"lie outside of the {what}, up to {far} away", noun)
         + ": look at them. Change its bounds, or let protect take them to the nearest place"
@@ -149,7 +149,8 @@ def left_out(
     return notes
 
 
-def _inside(points: Floats, box: Floats) -> Bools:
+def inside_box(points: Floats, box: Floats) -> Bools:
+    """Which of the points (n, 2) lie in a box (x0, y0, x1, y1)."""
     return np.asarray(((points >= box[:2]) & (points <= box[2:])).all(axis=1))
 
 

@@ -12,7 +12,7 @@ from optmech.errors import ProblemError
 from optmech.files.place import Listed, require_room
 from optmech.reading.data import DataFile
 from optmech.reading.sections import Bounds, Count, Section, refusal
-from optmech.spaces.domain import Coordinates, Domain
+from optmech.spaces.domain import Coordinates, Domain, cells_holding
 from optmech.spaces.sphere import turned
 
 Columns = str | Annotated[list[str], Field(min_length=1, max_length=100)]
@@ -51,7 +51,7 @@ class Lattice(Mapped):
             raise refusal("file, x and y belong together", "Give all three, or none for all cells")
         if len(_listed(self.x)) != len(_listed(self.y)):
             raise refusal("x and y are not as many columns", "Give a y for every x", ("y",))
-        low, high = self._ends
+        low, high = np.reshape(self.bounds, (2, 2))
         if not ((low < high).all() and np.abs(self.bounds).max() < _LARGEST):
             raise refusal("is not a box", "Give [x0, y0, x1, y1]", ("bounds",))
 
@@ -61,12 +61,10 @@ class Lattice(Mapped):
         if self.file is None:
             require_room(self.rows * self.columns, "rows")
             return Listed(self.place_of(np.arange(self.rows * self.columns)))
-        source, parts = DataFile(self.file), []
-        names = [*_listed(self.x), *_listed(self.y)]
-        columns = source.columns(directory, list(dict.fromkeys(names)))
-        for x, y in zip(_listed(self.x), _listed(self.y), strict=True):
-            parts.append(np.column_stack([columns[x], columns[y]]))
-        points = np.vstack(parts)
+        xs, ys = _listed(self.x), _listed(self.y)
+        columns = DataFile(self.file).columns(directory, list(dict.fromkeys([*xs, *ys])))
+        pairs = zip(xs, ys, strict=True)
+        points = np.vstack([np.column_stack([columns[x], columns[y]]) for x, y in pairs])
         cells = self.cells_of(points)
         inside = cells[cells >= 0]
         if not len(inside):
@@ -86,29 +84,16 @@ class Lattice(Mapped):
         """The places alone."""
         return self.listed(directory).domain
 
-    @property
-    def _ends(self) -> Floats:
-        return np.reshape(self.bounds, (2, 2))
-
     def cells_of(self, points: Floats) -> Ints:
         """The number of the cell that holds each point (n, 2), -1 for those outside."""
-        low, high = self._ends
-        places = points
         if self.coordinates == "lonlat":
             around = turned(points[:, 0], self.bounds[0], self.bounds[2])
-            places = np.column_stack([around, points[:, 1]])
-        with np.errstate(invalid="ignore"):
-            inside = ((places >= low) & (places <= high)).all(axis=1)
-        count = np.array([self.columns, self.rows])
-        at = ((places[inside] - low) / (high - low) * count).astype(np.int64)
-        at = np.minimum(at, count - 1)
-        found = np.full(len(points), -1, dtype=np.int64)
-        found[inside] = at[:, 1] * self.columns + at[:, 0]
-        return found
+            points = np.column_stack([around, points[:, 1]])
+        return cells_holding(points, self.bounds, self.rows, self.columns)
 
     def place_of(self, cells: Ints) -> Domain:
         """The middles of cells by their numbers, as a domain."""
-        low, high = self._ends
+        low, high = np.reshape(self.bounds, (2, 2))
         at = np.column_stack([cells % self.columns, cells // self.columns])
         points = low + (high - low) * ((at + 0.5) / (self.columns, self.rows))
         unit = "" if self.coordinates == "lonlat" else self.unit

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from optmech.base.arrays import Ints
 from optmech.errors import ProblemError
 from optmech.files.domains import Aggregable, Observables, Secrets
 from optmech.files.metrics import DistanceSection, LossSection
@@ -98,19 +97,15 @@ class Fixes(Section):
             base = MarkovPrior.random_walk(domain, euclidean(), self.scale)
         cells = [sequence.cells for sequence in found]
         chain = MarkovPrior.from_sequences(domain, cells, self.smoothing, base=base)
-        return chain, _counted(fixes, cells, self.interval is not None)
-
-
-def _counted(fixes: sequences.Fixes, cells: list[Ints], sampled: bool) -> str:
-    total = sum(map(len, cells))
-    inside = sum(int((cell >= 0).sum()) for cell in cells)
-    what = "sampled positions" if sampled else "fixes"
-    share = 100 * (total - inside) / total if total else 0.0
-    return (
-        f"{inside:,} of {total:,} {what} in {len(cells):,} sequences counted; {total - inside:,} "
-        f"({share:.1f} %) fall outside the cells (file: {len(fixes.users):,} fixes, "
-        f"{fixes.missing:,} more without a position)"
-    )
+        total = sum(map(len, cells))
+        inside = sum(int((cell >= 0).sum()) for cell in cells)
+        what = "fixes" if self.interval is None else "sampled positions"
+        share = 100 * (total - inside) / total if total else 0.0
+        return chain, (
+            f"{inside:,} of {total:,} {what} in {len(cells):,} sequences counted; "
+            f"{total - inside:,} ({share:.1f} %) fall outside the cells (file: "
+            f"{len(fixes.users):,} fixes, {fixes.missing:,} more without a position)"
+        )
 
 
 ChainSpec = Annotated[RandomWalk | Matrices | Fixes, ByKind()]

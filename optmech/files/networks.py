@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -159,7 +159,13 @@ def connect(edges: Iterable[tuple[Any, Any, float]], domain: Domain) -> nx.Graph
     """A graph whose nodes are the labels of ``domain`` wherever an end names one."""
     import networkx as nx
 
-    node = cache(partial(_node, domain))
+    @cache
+    def node(end: object) -> Any:
+        try:
+            return find_label(domain, end)
+        except ProblemError:
+            return end
+
     network: nx.Graph[Any] = nx.Graph()
     network.add_nodes_from(domain.labels)
     for k, (*ends, length) in enumerate(edges):
@@ -173,10 +179,3 @@ def connect(edges: Iterable[tuple[Any, Any, float]], domain: Domain) -> nx.Graph
         if not network.has_edge(a, b) or length < network[a][b]["weight"]:
             network.add_edge(a, b, weight=length)
     return network
-
-
-def _node(domain: Domain, end: object) -> Any:
-    try:
-        return find_label(domain, end)
-    except ProblemError:
-        return end

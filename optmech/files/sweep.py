@@ -33,10 +33,6 @@ PLACE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9]+\]|\.[A-Za-z_][A-Za-z0-9_]*)
 _MOST_POINTS = 1_000_000
 
 
-def _is_place(value: object) -> bool:
-    return isinstance(value, str) and PLACE.fullmatch(value) is not None
-
-
 def _not_empty(value: object) -> object:
     if not value:
         raise refusal("is empty", "Give at least one value")
@@ -45,7 +41,11 @@ def _not_empty(value: object) -> object:
 
 Place = Annotated[
     Any,
-    must(_is_place, "not a place in a problem", "Write it like constraints[0].epsilon"),
+    must(
+        lambda value: isinstance(value, str) and PLACE.fullmatch(value) is not None,
+        "not a place in a problem",
+        "Write it like constraints[0].epsilon",
+    ),
     WithJsonSchema({"type": "string", "pattern": f"^{PLACE.pattern}$"}),
 ]
 """A place in the problem file, like constraints[0].epsilon."""

@@ -20,8 +20,7 @@ from optmech.pipeline.solve import solve
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.reading.columns import require_columns
 from optmech.spaces.arguments import checked_arguments
-from optmech.sweeps.axes import Cell, parse_place
-from optmech.sweeps.templates import ObjectTemplate
+from optmech.sweeps.templates import Cell, ObjectTemplate, parse_place
 
 __all__ = ["LeastEpsilon", "cheapest", "least_epsilon", "pareto_front"]
 __dir__ = __all__.copy

@@ -16,8 +16,17 @@ from optmech.files.validate import checked, require_kind, validate
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.reading.errors import Collector
 from optmech.reading.source import read_document
-from optmech.sweeps.axes import Axis, Cell, Point, named, simple_axis, zipped
-from optmech.sweeps.templates import DocumentTemplate, Template, digest
+from optmech.sweeps.templates import (
+    Axis,
+    Cell,
+    DocumentTemplate,
+    Point,
+    Template,
+    digest,
+    named,
+    simple_axis,
+    zipped,
+)
 
 MOST_TASKS = 10_000_000
 FORMAT = "optmech-sweep/1"
@@ -85,10 +94,15 @@ class Plan:
 
     def identity(self) -> dict[str, object]:
         """Digests by part: two plans with the same ones have the same results."""
+        values = self.template.values
+        axes = [
+            [axis.columns, [[point.cells, values(point.settings)] for point in axis.points]]
+            for axis in self.axes
+        ]
         return {
             "format": FORMAT,
             "problem": digest(self.template.identity()),
-            "axes": digest([[axis.columns, self._content(axis)] for axis in self.axes]),
+            "axes": digest(axes),
             "profile": digest(asdict(replace(self.profile, name="", description=""))),
             "chain": self.chain,
             "tasks": self.count,
@@ -100,9 +114,6 @@ class Plan:
             rest //= len(axis.points)
             index, task = divmod(task, rest)
             yield axis.points[index]
-
-    def _content(self, axis: Axis) -> object:
-        return [[point.cells, self.template.values(point.settings)] for point in axis.points]
 
 
 def read_plan(name: object) -> Plan:

@@ -25,20 +25,22 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.labels import number_of
 from optmech.spaces.prior import Prior
-from optmech.sweeps.axes import (
+from optmech.sweeps.directory import RunDirectory, read_manifest, write_run_file
+from optmech.sweeps.plan import Plan, read_plan
+from optmech.sweeps.scheduler import Progress, Report, Scheduler, opened
+from optmech.sweeps.templates import (
     FIGURES,
     MEASURED,
     OF_REGIONS,
     Axis,
     Cell,
+    DocumentTemplate,
+    ObjectTemplate,
+    Template,
     named,
     simple_axis,
     zipped,
 )
-from optmech.sweeps.directory import RunDirectory, read_manifest, write_run_file
-from optmech.sweeps.plan import Plan, read_plan
-from optmech.sweeps.scheduler import Progress, Report, Scheduler, opened
-from optmech.sweeps.templates import DocumentTemplate, ObjectTemplate, Template
 
 Plain: TypeAlias = "Number | bool | Sequence[Plain] | Mapping[str, Plain] | None"
 """What problem files are made of."""
@@ -210,20 +212,17 @@ def _plan(problem: object, axes: Axes) -> Plan:
             where="problem",
             remedy="Give an om.Problem, a problem file, a gallery name or a file's content",
         )
-    plan = Plan(template, named(_axes(axes)), load_profile("auto"))
-    for task in range(0, plan.count, max(1, plan.count // 100)):
-        plan.source(task)
-    return plan
-
-
-def _axes(axes: Axes) -> list[Axis]:
     if not axes or not hasattr(axes, "items"):
         raise ProblemError(
             "is not a mapping of places to values",
             where="axes",
             remedy='Give {"constraints[0].epsilon": [0.3, 0.6]}, for example',
         )
-    return [_axis(place, values) for place, values in axes.items()]
+    listed = [_axis(place, values) for place, values in axes.items()]
+    plan = Plan(template, named(listed), load_profile("auto"))
+    for task in range(0, plan.count, max(1, plan.count // 100)):
+        plan.source(task)
+    return plan
 
 
 def _axis(place: str | tuple[str, ...], values: object) -> Axis:

@@ -63,7 +63,7 @@ def run(args: Namespace) -> Answer:
     keys = [name.replace(" ", "_") for name in header]
     grid = []
     if args.output is not None:
-        lines = [keys, *([label, *map(repr, row)] for label, row in rows)]
+        lines = [keys, *([label, *row] for label, row in rows)]
         write_atomically(args.output, csv_bytes(lines))
     else:
         shown = [(label, *map(number, row)) for label, row in rows]

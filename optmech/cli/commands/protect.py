@@ -108,10 +108,9 @@ def run(args: Namespace) -> Answer:
     key = None if args.sticky_key_file is None else _key(args.sticky_key_file)
     mechanism, promise, guess = _released(args)
     rate = None if promise is None else promise.epsilon
-    reporter = Reporter(
-        mechanism, args.outside, args.max_distance, key, args.seed, args.missing, rate
-    )
+    limits = args.outside, args.max_distance
     with moved(lambda at: f"{args.data}: {at}" if at[:4] == "row " or at == "points" else at):
+        reporter = Reporter(mechanism, *limits, key, args.seed, args.missing, rate)
         written, left = protect_file(
             reporter, args.data, args.output, asked, told=_progress(), noted=note, persons=persons
         )
@@ -151,6 +150,7 @@ def run(args: Namespace) -> Answer:
 def _asked(args: Namespace) -> Asked:
     """Which columns are read, and which are written."""
     from optmech.protection.columns import Asked
+    from optmech.reading.errors import by_ending
 
     if args.sticky_by and args.sticky_key_file is None:
         raise ProblemError(
@@ -158,7 +158,12 @@ def _asked(args: Namespace) -> Asked:
             where="--sticky-by",
             remedy="Give --sticky-key-file, or leave it out",
         )
-    _refuse_exchanged(args.design, args.data)
+    if Path(args.data).suffix.lower() == ".json" and (found := by_ending(args.design)) is not None:
+        raise ProblemError(
+            f"is {found[0]}, and no design",
+            where=args.design,
+            remedy=f"Give the design first: optmech protect {args.data} {args.design}",
+        )
     pairs, places = tuple(pairs_of(args)), tuple(args.keep_place)
     keep, by = (*args.keep, *places), tuple(args.sticky_by)
     return Asked(args.x, args.y, args.label, keep, by, args.report, pairs, places)
@@ -219,19 +224,6 @@ def _columns_of_persons(args: Namespace) -> tuple[str, ...]:
 
     keys = tuple(filter(is_key, dict.fromkeys((*args.sticky_by, *args.keep))))
     return keys or tuple(name for name in args.sticky_by if not is_epoch(name))
-
-
-def _refuse_exchanged(design: str, data: str) -> None:
-    """Refuse a table where the design is expected."""
-    from optmech.reading.errors import by_ending
-
-    found = by_ending(design)
-    if found is not None and Path(data).suffix.lower() == ".json":
-        raise ProblemError(
-            f"is {found[0]}, and no design",
-            where=design,
-            remedy=f"Give the design first: optmech protect {data} {design}",
-        )
 
 
 def _key(path: str) -> bytes:

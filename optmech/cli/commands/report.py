@@ -37,6 +37,9 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """Check every design on reading it, and write the page."""
+    import webbrowser
+
+    from optmech.base.storage import is_standard_output
     from optmech.reading.errors import by_ending
     from optmech.show.reports import report
 
@@ -44,16 +47,20 @@ def run(args: Namespace) -> Answer:
         if (other := by_ending(path)) is not None:
             raise ProblemError(f"is {other[0]}, and no design", where=path, remedy=other[1])
     if args.output is None:
-        args.output = _beside(args.designs)
+        first, one = Path(args.designs[0]), len(args.designs) == 1
+        page = first.with_name(f"{first.stem}.html" if one else "report.html")
+        args.output = str(first / "report.html" if os.path.isdir(first) else page)
     claim_outputs(args, [*args.designs, args.backdrop])
     require_page(args.output, "--output")
     designs, names, shown = _read(args.designs)
     several = names if len(designs) > 1 else None
     size = report(designs, args.output, several, backdrop=args.backdrop, **shown)
+    address = Path(os.path.abspath(args.output)).as_uri()
+    shut = args.open and (is_standard_output(args.output) or not webbrowser.open(address))
     return Answer(
         {"designs": len(designs), "bytes": size},
         files={"output": f"report ({size / 1e6:.1f} MB)"},
-        notes=_open(args.output) if args.open else (),
+        notes=[f"no browser could be opened: {address}"] if shut else (),
     )
 
 
@@ -98,22 +105,3 @@ def _read(paths: list[str]) -> tuple[list[Design], list[str], dict[str, Any]]:
             note(f"{k} of {len(tasks)} designs checked")
     title = str(read_manifest(Path(run)).get("title") or "")
     return designs, names, {"groups": groups, "title": title or None}
-
-
-def _beside(paths: list[str]) -> str:
-    first = Path(paths[0])
-    if os.path.isdir(first):
-        return str(first / "report.html")
-    name = f"{first.stem}.html" if len(paths) == 1 else "report.html"
-    return str(first.with_name(name))
-
-
-def _open(path: str) -> list[str]:
-    """Show a page in a browser, where there is one; a note where there is none."""
-    import webbrowser
-
-    from optmech.base.storage import is_standard_output
-
-    address = Path(os.path.abspath(path)).as_uri()
-    shown = not is_standard_output(path) and webbrowser.open(address)
-    return [] if shown else [f"no browser could be opened: {address}"]

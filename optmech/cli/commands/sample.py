@@ -84,9 +84,7 @@ def run(args: Namespace) -> Answer:
                 where="--at",
                 remedy="Give the secret's label, or pack the design",
             )
-        else:
-            shown = mechanism.locate(_floats(args.at))
-        if shown is None:
+        elif (shown := mechanism.locate(_floats(args.at))) is None:
             raise ProblemError(
                 f"({args.at}) lies outside of the region",
                 where="--at",

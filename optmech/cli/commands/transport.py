@@ -90,7 +90,7 @@ def _compare(args: Namespace, problem: Problem) -> Answer:
                 measures.hockey_stick_curve(*sides).epsilon(0.0) for sides in ((a, b), (b, a))
             ),
             "diameter": transport.diameter(a, b, values),
-            "wasserstein": {_text(p): c.value for p, c in zip(orders, couplings, strict=True)},
+            "wasserstein": {f"{p:g}": c.value for p, c in zip(orders, couplings, strict=True)},
         }
         if radius is not None:
             moved = transport.lifted(a, b, values <= radius)
@@ -142,10 +142,6 @@ def _order(text: str) -> float:
     if not order >= 1:
         raise ProblemError(f"{text!r} is not a number >= 1", where="--p", remedy="Use 1, 2 or inf")
     return order
-
-
-def _text(order: float) -> str:
-    return "inf" if math.isinf(order) else f"{order:g}"
 
 
 def _shown(
@@ -242,6 +238,5 @@ def _write_moves(path: str, moves: Iterable[tuple[Any, ...]], *names: str) -> No
 
     rows: list[list[Any]] = [[*names, "from", "to", "mass", "distance"]]
     for *first, start, end, mass, distance in moves:
-        numbers = repr(float(mass)), repr(float(distance))
-        rows.append([*first, label_text(start), label_text(end), *numbers])
+        rows.append([*first, label_text(start), label_text(end), float(mass), float(distance)])
     write_atomically(path, csv_bytes(rows))
