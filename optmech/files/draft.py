@@ -2,57 +2,38 @@
 
 import json
 import math
-import os
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.arrays import Floats
 from optmech.base.labelled import COLUMNS, few, is_degrees
 from optmech.designs.promise import Promise, Scope, at_most
 from optmech.errors import ProblemError
-from optmech.exact.checked import positive, whole
+from optmech.exact.checked import positive
 from optmech.files.extent import (
-    between,
     box_around,
     by,
-    core_size,
-    left_out,
+    counted,
+    ends,
+    inside_box,
     length,
     noun,
-    read_points,
     unit_lengths,
 )
-from optmech.files.lattice import Lattice
 from optmech.files.reference import Reference
-from optmech.files.region import (
-    DEGREE,
-    PLACES,
-    REPORTS,
-    busiest,
-    lattice_over,
-    rate_of,
-    vertices_for,
-    whole_bounds,
-)
-from optmech.protection.tables import opened_table
-from optmech.reading.columns import read_text_columns
 from optmech.reading.errors import printable
+from optmech.spaces.domain import great_circle
 
 MOST_CELLS = 1024
-_MOST_LABELS = 300
 _WIDER = 1.05
 """Times the radius: what two digits of it round away is no wider cell."""
 _FEW_PLACES, _LEAST_METRES = 10, 100.0
 """Different places in the data, and metres of a radius, below which a default hides little."""
-_SHARE = 0.2
+SHARE = 0.2
 """Of the shorter side of the box, or of what most rows reach over: the distance at which places
 may differ by the factor, by default."""
-_MAPPED = 1e4, 3e7
-"""Of coordinates of projections in metres, such as UTM or a national grid."""
-_MOST_RADII, _THIN = 60.0, 0.05
 
 Draft = tuple[str, list[str]]
 """The text of a problem file, and what should be known of it."""
@@ -108,60 +89,7 @@ class Wanted:
                 )
 
 
-def first_problem(wanted: Wanted, beside: Path) -> Draft:
-    """The text of a problem file that lies at ``beside``, and what should be known of it.
-
-    Raises
-    ------
-    ProblemError
-        On columns that are not there, and on data that give no domain.
-    """
-    factor = float(finite_array(wanted.factor, where="factor", ndim=0))
-    if factor <= 1:
-        raise ProblemError(
-            f"{factor:g} must be above 1",
-            where="factor",
-            remedy="Give how many times as likely a report may be, such as 4",
-        )
-    if wanted.cells is not None:
-        whole(wanted.cells, "cells", least=2, most=MOST_CELLS)
-    file = _relative(wanted.data, beside)
-    if wanted.x is None or wanted.y is None:
-        return _labels(wanted, file)
-    crs = wanted.crs
-    named = wanted.degrees or is_degrees(wanted.x, wanted.y)
-    degrees = named if crs is None else crs.degrees
-    points, notes = read_points(wanted.data, wanted.pairs, degrees)
-    if crs is not None:
-        crs.require(wanted.data, (wanted.x, wanted.y), points)
-        notes.append(
-            f"coordinates are read as {crs.words}"
-            + ("" if degrees else "; the reports will be in the same projection")
-        )
-    if wanted.more and (wanted.cells is not None or wanted.label is not None):
-        raise ProblemError(
-            "a row has several places, which cells and labels are not counted for",
-            where="x",
-            remedy="Give --x and --y of one place, or leave --cells and --label out",
-        )
-    made = _Places if wanted.label is not None else _Region if wanted.cells is None else _Grid
-    text, more = made(wanted, _text(file), points, degrees).draft()
-    notes = more + notes
-    if crs is None and not degrees and (np.abs(points) <= (180, 90)).all() and (points % 1).any():
-        notes.append(
-            f"{wanted.x!r} and {wanted.y!r} are taken for the plane. If they are longitude and "
-            "latitude in degrees, say --degrees, as distances are wrong otherwise"
-        )
-    if not degrees and not wanted.unit and _MAPPED[0] < np.abs(points).max() < _MAPPED[1]:
-        notes.append(
-            "the coordinates look like metres of a projection: with --crs EPSG:CODE they are "
-            "checked, and with that or --unit m lengths are said in metres and kilometres; the "
-            "reports will be in the same projection"
-        )
-    return text, notes
-
-
-class _Places:
+class Places:
     """The labelled places of a table; and what all problems with coordinates have."""
 
     scope: Scope = "places"
@@ -176,7 +104,7 @@ class _Places:
         self.metric = "haversine" if degrees else "euclidean"
         self.shown = printable(self.unit) or "unit of distance"
         radius = wanted.radius
-        self.radius = _rounded(self.reach()) if radius is None else positive(radius, "radius")
+        self.radius = rounded(self.reach()) if radius is None else positive(radius, "radius")
 
     def bounds(self) -> Floats:
         """(x0, y0, x1, y1) around the points."""
@@ -184,7 +112,7 @@ class _Places:
 
     def reach(self) -> float:
         """The radius where none is given."""
-        return _SHARE * float(self.size.min())
+        return SHARE * float(self.size.min())
 
     def draft(self) -> Draft:
         """The text, and notes."""
@@ -192,27 +120,27 @@ class _Places:
         prior = '"uniform"' if wanted.uniform else '"counts"  # the rows of every place'
         smoothing = "" if wanted.uniform else "smoothing = 1\n"
         text = f"""\
-{_head(f"the places of {wanted.data.name}", self.metric)}
+{head(f"the places of {wanted.data.name}", self.metric)}
 [secrets]
 kind = "table"
 file = {self.file}
-x = {_text(wanted.x)}
-y = {_text(wanted.y)}
-label = {_text(wanted.label)}
+x = {text_of(wanted.x)}
+y = {text_of(wanted.y)}
+label = {text_of(wanted.label)}
 distinct = true  # one secret for all rows with the same label
 {self.scale}
 [prior]
 kind = {prior}
 {smoothing}
 {self.promise(self.metric)}"""
-        return text, [self.odds(self.rate), *_of_prior(wanted), *self.guessed()]
+        return text, [self.odds(self.rate), *of_prior(wanted), *self.guessed()]
 
     @property
     def scale(self) -> str:
         """What coordinates are, as a line of the file; empty for a plane without a unit."""
         if self.degrees:
             return 'coordinates = "lonlat"\n'
-        return f"unit = {_text(self.unit)}\n" if self.unit else ""
+        return f"unit = {text_of(self.unit)}\n" if self.unit else ""
 
     @property
     def rate(self) -> float:
@@ -261,6 +189,31 @@ distance = "{metric}"
             "likely"
         )
 
+    def between(self) -> str:
+        """The ends of the box in words, to a thousandth of what lies between them."""
+        west, south, east, north = self.box.tolist()
+        x, y = ("longitude", "latitude") if self.degrees else ("x", "y")
+        return f"{x} {ends(west, east)} and {y} {ends(south, north)}"
+
+    def left_out(self, what: str) -> list[str]:
+        """How many rows lie outside of the box, how far, and whether they look exchanged."""
+        points, box, rows = self.points, self.box, noun(self.wanted.pairs)
+        outside = points[~inside_box(points, box)]
+        if not len(outside):
+            return []
+        nearest = np.clip(outside, box[:2], box[2:])
+        with np.errstate(over="ignore"):
+            away = outside - nearest
+            apart = great_circle(outside, nearest) if self.degrees else np.hypot(*away.T)
+        far = f"{length(float(apart.max()), 3)} {self.unit}".rstrip()
+        lie = f"lie outside of the {what}, up to {far} away"
+        look = "look at them. Change its bounds, or let protect take them to the nearest place"
+        notes = [f"{counted(len(outside), len(points), lie, rows)}: {look}"]
+        lie = "would lie inside with their coordinates exchanged: they may be the other way around"
+        if exchanged := int(inside_box(outside[:, ::-1], box).sum()):
+            notes.append(counted(exchanged, len(points), lie, rows))
+        return notes
+
     def guessed(self) -> list[str]:
         """That a radius nobody gave hides little, or comes from hardly any data. Raises
         ProblemError where these lie at one place."""
@@ -285,98 +238,7 @@ distance = "{metric}"
         return []
 
 
-class _Region(_Places):
-    """Privacy at every point."""
-
-    scope = "every point"
-    what = "points"
-
-    def bounds(self) -> Floats:
-        return whole_bounds(super().bounds())
-
-    def reach(self) -> float:
-        core = core_size(self.points) * self.lengths
-        # of data at one place, or on a line, there is no core to go by
-        thin = core.min() <= _THIN * self.size.min()
-        return super().reach() if thin else _SHARE * float(core.min())
-
-    def draft(self) -> Draft:
-        wanted, size, unit, radius = self.wanted, self.size, self.unit, self.radius
-        lattice, held, counts = self.cells()
-        places = lattice.place_of(held).require_points("be reported")
-        reports = busiest(places, counts, self.lengths, REPORTS)
-        cell = size / (lattice.columns, lattice.rows)
-        vertices = vertices_for(radius, size)
-        x, y = map(_named, zip(*wanted.pairs, strict=True))
-        rows = "" if wanted.uniform else f"file = {self.file}\nx = {x}\ny = {y}\n"
-        listed = "".join(f"  {_listed(place)},\n" for place in reports)
-        text = f"""\
-{_head(f"every point around {wanted.data.name}", self.metric)}
-[secrets]
-# the loss is counted at the middles of cells of {by(cell, printable(unit))}\
-{"" if wanted.uniform else " that hold rows"}
-kind = "lattice"
-bounds = {_listed(self.box)}{"  # west, south, east, north" if self.degrees else ""}
-rows = {lattice.rows}
-columns = {lattice.columns}
-{self.scale}{rows}
-[observables]
-kind = "{"lonlat" if self.degrees else "points"}"
-{"" if self.degrees else self.scale}points = [
-{listed}]
-
-[prior]
-kind = "{"uniform" if wanted.uniform else "counts"}"
-
-[[constraints]]
-kind = "metric_privacy"
-# from points {self.apart()} apart a report is at most {wanted.factor:g} times as likely
-epsilon = "{rate_of(wanted.factor, radius)}"  # per {self.shown}
-distance = "{self.metric}"
-everywhere = {{ kind = "grid", bounds = {_listed(self.box)}, \
-width = {float(f"{1.01 * size.max():.3g}")!r}, vertices = {vertices}, degree = {DEGREE} }}
-"""
-        notes = [
-            f"private at every point of {by(size, unit)}, {between(self.box, self.degrees)}: a "
-            f"mesh of about {vertices} vertices, finer where people are; "
-            + ("1 place is" if len(reports) == 1 else f"{len(reports)} places are")
-            + " reported",
-            self.odds(math.log(wanted.factor) / radius),
-            f"{len(held)} {'cell' if len(held) == 1 else 'cells'} of {by(cell, unit)} stand for "
-            "the rows, where the loss is counted",
-            *_of_prior(wanted, reported=True),
-            *left_out(self.points, self.box, self.degrees, unit, "region", noun(wanted.pairs)),
-            *self.guessed(),
-        ]
-        if len(reports) == 1 and not wanted.uniform:
-            notes.append(
-                "all rows lie in one cell, whose middle is the only report: whoever sees it knows "
-                "where they are, whatever the radius. Start with --uniform, or with rows of a "
-                "larger region"
-            )
-        across = float(np.hypot(*size)) / radius
-        if across > _MOST_RADII:
-            notes.append(
-                f"the region is {across:.0f} times the radius across: the loss will be well above "
-                "the least. Give a larger --radius, or the rows of a smaller region"
-            )
-        return text, notes
-
-    def cells(self) -> tuple[Lattice, Ints, Floats]:
-        """A lattice, those of its cells that are places, and what each counts for."""
-        size, lengths = self.size, self.lengths
-        lattice = lattice_over(self.points, self.box, lengths, self.degrees, self.radius)
-        if not self.wanted.uniform:
-            cells = lattice.cells_of(self.points)
-            held, counts = np.unique(cells[cells >= 0], return_counts=True)
-            return lattice, held, counts.astype(np.float64)
-        shorter = int(np.sqrt(PLACES * size.min() / size.max()))
-        columns, rows = np.maximum(np.rint(shorter * size / size.min()), 1).astype(int).tolist()
-        lattice = lattice.model_copy(update={"columns": columns, "rows": rows})
-        return lattice, np.arange(rows * columns), np.ones(rows * columns)
-
-
-class _Grid(_Places):
+class Grid(Places):
     """Privacy between the centres of about square cells."""
 
     scope = "cells"
@@ -391,20 +253,20 @@ class _Grid(_Places):
         wide = widest > _WIDER * self.radius
         if wide and wanted.radius is not None:
             raise self.too_wide(cell)
-        over = f"bounds = {_listed(box)}  # west, south, east, north\n"
+        over = f"bounds = {listed(box)}  # west, south, east, north\n"
         if not self.degrees:
-            over = f"cell = {_listed(cell)}\norigin = {_listed(box[:2])}\n{self.scale}"
+            over = f"cell = {listed(cell)}\norigin = {listed(box[:2])}\n{self.scale}"
         prior = 'kind = "uniform"\n'
         if not wanted.uniform:
             prior = f"""\
 kind = "csv"
 file = {self.file}
-x = {_text(wanted.x)}
-y = {_text(wanted.y)}
+x = {text_of(wanted.x)}
+y = {text_of(wanted.y)}
 smoothing = 1  # so that no cell counts as impossible
 """
         text = f"""\
-{_head(f"cells over {wanted.data.name}", "euclidean")}
+{head(f"cells over {wanted.data.name}", "euclidean")}
 [secrets]
 kind = "grid"
 rows = {rows}
@@ -415,7 +277,7 @@ columns = {columns}
 {self.promise("euclidean")}"""
         notes = [
             f"{rows} rows x {columns} columns of cells of {by(cell, unit)} (width x height) over "
-            f"{by(size, unit)}, {between(box, self.degrees)}",
+            f"{by(size, unit)}, {self.between()}",
             self.odds(self.rate, float(np.hypot(*cell))),
         ]
         if wide:
@@ -425,8 +287,8 @@ columns = {columns}
                 "times as likely from one cell as from the next. For less, ask for more --cells "
                 "or a larger --radius"
             )
-        notes += _of_prior(wanted)
-        notes += left_out(self.points, box, self.degrees, unit)
+        notes += of_prior(wanted)
+        notes += self.left_out("grid")
         return text, notes + self.guessed()
 
     def too_wide(self, cell: Floats) -> ProblemError:
@@ -442,59 +304,15 @@ columns = {columns}
             f"over {by(size, unit)}. Reports would be {likely} times as likely from one cell as "
             "from the next",
             where="radius",
-            remedy=f"{remedy}, or give --radius {_rounded(1.05 * widest):g}",
+            remedy=f"{remedy}, or give --radius {rounded(1.05 * widest):g}",
         )
 
 
-def _labels(wanted: Wanted, file: str) -> Draft:
-    if wanted.label is None:
-        with opened_table(wanted.data, 1) as table:
-            known = list(table.known)
-        raise ProblemError(
-            "coordinates or labels have to say where a row is",
-            where="x",
-            remedy=f"Name x and y, or label; the columns are {few(known, COLUMNS)}",
-        )
-    found = Counter(read_text_columns(wanted.data, [wanted.label])[wanted.label])
-    found.pop("", None)
-    if not 2 <= len(found) <= _MOST_LABELS:
-        raise ProblemError(
-            f"the column {wanted.label!r} has {len(found):,} different labels",
-            where=wanted.data,
-            remedy=f"Name one with 2 to {_MOST_LABELS}, or columns with coordinates",
-        )
-    counts = "".join(f"{_text(label)} = {n}\n" for label, n in found.items())
-    prior = 'kind = "uniform"\n'
-    if not wanted.uniform:
-        prior = f"""\
-# counted in {printable(file)}
-kind = "counts"
-smoothing = 1
-[prior.counts]
-{counts}"""
-    factor = f"{wanted.factor:g}"
-    exact = float(factor) == wanted.factor
-    text = f"""\
-{_head(f"{wanted.label} of {wanted.data.name}", "hamming")}
-[secrets]
-kind = "labels"
-labels = [{", ".join(map(_text, found))}]
-
-[prior]
-{prior}
-[[constraints]]
-kind = "differential_privacy"
-epsilon = {f'"ln {factor}"' if exact else repr(math.log(wanted.factor))}  # no report is more \
-than {factor} times as likely for one label as for another
-"""
-    return text, _of_prior(wanted)
+def head(title: str, loss: str) -> str:
+    return f'format = 1\ntitle = {text_of(title)}\nloss = "{loss}"\n'
 
 
-def _head(title: str, loss: str) -> str:
-    return f'format = 1\ntitle = {_text(title)}\nloss = "{loss}"\n'
-
-
-def _of_prior(wanted: Wanted, *, reported: bool = False) -> list[str]:
+def of_prior(wanted: Wanted, *, reported: bool = False) -> list[str]:
     """That what is made tells of the data: the counts, and the places that are ``reported``."""
     if wanted.uniform:
         return []
@@ -514,20 +332,15 @@ def _shape(size: Floats, cells: int) -> tuple[int, int]:
     return max(cells // columns, 1), columns
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def _listed(values: Floats) -> str:
+def listed(values: Floats) -> str:
     return f"[{', '.join(map(repr, values.tolist()))}]"
 
 
-def _named(names: tuple[str, ...]) -> str:
-    listed = ", ".join(map(_text, names))
-    return listed if len(names) == 1 else f"[{listed}]"
-
-
-def _text(value: str | None) -> str:
+def text_of(value: str | None) -> str:
     """A string as TOML has it. Raises ProblemError on one that is no Unicode."""
     text = value or ""
     try:
@@ -539,12 +352,3 @@ def _text(value: str | None) -> str:
             remedy="Use another name",
         ) from error
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _relative(data: Path, beside: Path) -> str:
-    """The data file as a problem file at ``beside`` names it."""
-    try:
-        return Path(os.path.relpath(data.resolve(), beside.resolve().parent)).as_posix()
-    except ValueError:
-        # on Windows there is no way from one drive to another
-        return data.resolve().as_posix()

@@ -12,7 +12,7 @@ from optmech.base import memory
 from optmech.base.arrays import Bools, Floats, Ints, unwrapped
 from optmech.errors import ProblemError
 from optmech.reading.columns import read_columns
-from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, great_circle
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
 
 _CORE, _BESIDE = 0.95, 0.5
 """Of the rows, along each axis, that a grid is sure to reach over: those that lie closest together;
@@ -43,7 +43,7 @@ def read_points(data: Path, pairs: Sequence[Pair], degrees: bool) -> tuple[Float
     every = np.vstack([np.column_stack([columns[x], columns[y]]) for x, y in pairs])
     points = every[np.isfinite(every).all(axis=1)]
     what = noun(pairs)
-    notes = [_counted(len(every) - len(points), len(every), "have no coordinates", what)]
+    notes = [counted(len(every) - len(points), len(every), "have no coordinates", what)]
     x, y = pairs[0]
     if not len(points):
         empty = [name for name in (x, y) if not np.isfinite(columns[name]).any()] or [x, y]
@@ -69,7 +69,7 @@ def read_points(data: Path, pairs: Sequence[Pair], degrees: bool) -> tuple[Float
             )
         lost = f"have a latitude ({y!r}) or longitude ({x!r}) that there is not"
         lost += ": they may be the other way around" if exchanged else ""
-        notes.append(_counted(len(nowhere), len(points), lost, what))
+        notes.append(counted(len(nowhere), len(points), lost, what))
         points = points[usable]
         # whole turns away where they are closer together so
         if core_size(points)[0] > _MOST_DEGREES:
@@ -100,20 +100,13 @@ def noun(pairs: Sequence[Pair]) -> str:
     return "rows" if len(pairs) == 1 else "places"
 
 
-def _counted(count: int, total: int, what: str, noun: str) -> str:
+def counted(count: int, total: int, what: str, noun: str) -> str:
     """Of how many rows something is said, and of which share; "" for none."""
     return f"{count:,} of {total:,} {noun} ({100 * count / total:.2g} %) {what}" if count else ""
 
 
-def between(box: Floats, degrees: bool) -> str:
-    """The ends of a box in words, to a thousandth of what lies between them."""
-    west, south, east, north = box.tolist()
-    names = ("longitude", "latitude") if degrees else ("x", "y")
-    ends = [_ends(west, east), _ends(south, north)]
-    return " and ".join(f"{name} {said}" for name, said in zip(names, ends, strict=True))
-
-
-def _ends(low: float, high: float) -> str:
+def ends(low: float, high: float) -> str:
+    """Two numbers in words, to a thousandth of what lies between them."""
     places = 3 - math.floor(math.log10(high - low))
     if places > _MOST_PLACES or max(abs(low), abs(high)) >= _LONGEST:
         return f"{low:.6g} to {high:.6g}"
@@ -124,29 +117,6 @@ def _decimal(value: float, places: int) -> str:
     """A number with so many places behind its point at most."""
     text = f"{value:,.{places}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def left_out(
-    points: Floats, box: Floats, degrees: bool, unit: str, what: str = "grid", noun: str = "rows"
-) -> list[str]:
-    """How many rows lie outside of a box, how far, and whether they look exchanged."""
-    outside = points[~inside_box(points, box)]
-    if not len(outside):
-        return []
-    nearest = np.clip(outside, box[:2], box[2:])
-    with np.errstate(over="ignore"):
-        apart = great_circle(outside, nearest) if degrees else np.hypot(*(outside - nearest).T)
-    reach = float(apart.max())
-    far = f"{length(reach, 3)}{f' {unit}' if unit else ''}"
-    exchanged = int(inside_box(outside[:, ::-1], box).sum())
-    notes = [
-        _counted(len(outside), len(points), f"lie outside of the {what}, up to {far} away", noun)
-        + ": look at them. Change its bounds, or let protect take them to the nearest place"
-    ]
-    if exchanged:
-        lie = "would lie inside with their coordinates exchanged: they may be the other way around"
-        notes.append(_counted(exchanged, len(points), lie, noun))
-    return notes
 
 
 def inside_box(points: Floats, box: Floats) -> Bools:

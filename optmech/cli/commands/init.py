@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from optmech.cli.inputs import option, pairs_of
 from optmech.cli.output import Answer, claim_outputs, note
-from optmech.errors import ProblemError, moved
+from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
     from optmech.files.draft import Wanted
@@ -56,7 +56,7 @@ ARGUMENTS = {
 def run(args: Namespace) -> Answer:
     """Write the file, read it again, say how to go on."""
     from optmech.base.storage import ending, is_standard_output, write_atomically
-    from optmech.files.draft import first_problem
+    from optmech.files.first_problem import first_problem
     from optmech.files.load import read_text
     from optmech.reading.bounded import read_bytes
 
@@ -128,8 +128,7 @@ def _wanted(args: Namespace) -> Wanted:
         Path(args.data), x, y, label, args.cells, radius, args.factor, args.unit, args.uniform,
         tuple(more), args.degrees, crs,
     )  # fmt: skip
-    with moved(lambda where: "--y" if where == "y" else where):
-        wanted.refuse_unknown(known)
+    wanted.refuse_unknown(known)
     return wanted
 
 

@@ -108,8 +108,7 @@ def run(args: Namespace) -> Answer:
         shown += [Title("Leakage"), figures(leaked)]
     shown += promises("constraint", kept)
     if between:
-        values["everywhere"] = _plain(between, rate)
-        rows = _facts(between, rate, problem.secrets.unit)
+        values["everywhere"], rows = _between(between, rate, problem.secrets.unit)
         shown += [Title("Between the centres of cells"), Facts(rows)]
     if args.crossings:
         moved = _crossed(args, problem, m)
@@ -196,42 +195,38 @@ def _crossings_table(found: Compared, unit: str) -> Grid:
     return Grid(header, rows, right=(1, 2, 3, 4))
 
 
-def _apart(found: Everywhere) -> list[float]:
-    """Distances of fixes to tell ε for: parts of the slack, about the size of a cell."""
-    return [found.slack / part for part in (1, 10, 100)] if found.slack > 0 else []
+def _between(
+    found: Everywhere, rate: float | None, unit: str
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What holds between the centres of cells, for JSON and for people."""
+    from optmech.base.labelled import label_text
+    from optmech.show.words import after
 
-
-def _plain(found: Everywhere, rate: float | None) -> dict[str, Any]:
-    return {
+    length, own = after(unit), found.epsilon if rate is None else float(rate)
+    # parts of the slack, about the size of a cell
+    parts = [found.slack / part for part in (1, 10, 100)] if found.slack > 0 else []
+    between = [[apart, found.epsilon_between(apart)] for apart in parts]
+    values = {
         **named(found, "epsilon", "slack", "step", "edge"),
-        "epsilon_between": [[apart, found.epsilon_between(apart)] for apart in _apart(found)],
+        "epsilon_between": between,
         "violated": {
-            "epsilon": found.epsilon if rate is None else float(rate),
+            "epsilon": own,
             "share": found.violated,
             **named(found, "interval", "confidence", "pairs"),
         },
     }
-
-
-def _facts(found: Everywhere, rate: float | None, unit: str) -> dict[str, str]:
-    from optmech.base.labelled import label_text
-    from optmech.show.words import after
-
-    length = after(unit)
     cells = " and ".join(map(label_text, found.edge or ()))
     edge = f" (cells {cells})" if cells else ""
     low, high = (f"{100 * share:.3g}" for share in found.interval)
-    own = found.epsilon if rate is None else float(rate)
     rows = {
         "ε between the centres": number(found.epsilon),
         "slack: ε counts for distance + slack": number(found.slack) + length,
         "log ratio at distance 0": number(found.step) + edge,
     }
-    for apart in _apart(found):
-        between = number(found.epsilon_between(apart))
-        rows[f"ε for fixes {apart:.3g}{length} apart or more"] = between
+    for apart, epsilon in between:
+        rows[f"ε for fixes {apart:.3g}{length} apart or more"] = number(epsilon)
     rows[f"pairs of fixes above ε = {own:.6g}"] = (
         f"{100 * found.violated:.3g} % ({low} to {high} % with probability "
         f"{found.confidence:g}, {found.pairs:,} pairs)"
     )
-    return rows
+    return values, rows

@@ -151,7 +151,7 @@ class Delivery:
         if design.status == "infeasible":
             where = str(self.args.problem)
             error = InfeasibleError(f"infeasible: {design.reason}", where=where, remedy=remedy)
-        shown = _shown(design, file.title, _result(design, profile, attack), measured)
+        shown = _shown(design, file.title, profile, attack, measured)
         status = 0 if design.verified else 1
         return Answer(values, shown, files, _notes(design), status=status, error=error)
 
@@ -213,21 +213,6 @@ def _check_outputs(args: Namespace, file: ProblemFile) -> None:
         require_page(args.page, "--report")
 
 
-def _shown(
-    design: Design, title: str, result: Mapping[str, str | None], measured: list[Measured]
-) -> Iterator[Piece]:
-    from optmech.show import words
-
-    yield Title(title)
-    yield Facts(words.describe(design.problem))
-    if design.matrix is not None:
-        yield Facts(design.promise.facts)
-    yield Facts(result)
-    yield from promises("measured from the matrix", measured)
-    if design.certificate.checks:
-        yield checks(design.certificate.checks)
-
-
 def _notes(design: Design) -> list[str]:
     from optmech.designs.notes import about_bounds
     from optmech.show.words import threshold_notes
@@ -244,16 +229,22 @@ _GOALS = {
 }
 
 
-def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> dict[str, str | None]:
-    from optmech.show.words import loss_unit, nearness, unit_of
+def _shown(
+    design: Design,
+    title: str,
+    profile: str,
+    attack: dict[str, Any] | None,
+    measured: list[Measured],
+) -> Iterator[Piece]:
+    from optmech.show import words
 
     best = "(no mechanism can do better)"
     rows: dict[str, str | None] = {
         "status": design.status + (f" ({design.reason})" if design.reason else ""),
-        "": nearness(design) if design.status == "feasible" else None,
+        "": words.nearness(design) if design.status == "feasible" else None,
     }
     if design.matrix is not None:
-        lost, whole = loss_unit(design.problem), design.mesh is None
+        lost, whole = words.loss_unit(design.problem), design.mesh is None
         none = "(none was looked for that holds for every mechanism)"
         looked = best if whole or design.certificate.outer is not None else none
         rows["loss"] = f"{number(design.loss)}{lost}"
@@ -268,7 +259,7 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> dict
             rows["gap to it"] = f"{design.total_gap:.2g} (less on a finer mesh)"
         rows["verified"] = "yes" if design.verified else "NO"
     if attack is not None:
-        unit = unit_of(design.problem, attack["distance"])
+        unit = words.unit_of(design.problem, attack["distance"])
         rows["optimal attack"] = (
             f"error {number(attack['error'])}{unit} ({attack['distance']}), "
             f"{number(attack['blind_error'])} without seeing anything; "
@@ -276,4 +267,11 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> dict
         )
     rows["engine"] = f"{design.engine} ({design.engine_reason}); profile {profile}"
     rows["time"] = f"{design.seconds:.2f} s"
-    return rows
+    yield Title(title)
+    yield Facts(words.describe(design.problem))
+    if design.matrix is not None:
+        yield Facts(design.promise.facts)
+    yield Facts(rows)
+    yield from promises("measured from the matrix", measured)
+    if design.certificate.checks:
+        yield checks(design.certificate.checks)
