@@ -349,15 +349,14 @@ class GapAgainstTime:
 
     def bars(self, symbols: str = _BARS) -> str:
         """The best gap so far over the time so far, from 1 (high) to the target (low)."""
-        passed = max(self.clock() - self.started, 1e-9)
-        heights = []
-        for k in range(_WIDTH):
-            known = [gap for at, gap in self.points if at <= passed * (k + 1) / _WIDTH]
-            decades = math.log10(max(min(known, default=1.0), self.target) / self.target)
-            top = max(math.log10(1.0 / self.target), 1e-9)
-            share = min(max(decades / top, 0.0), 1.0)
-            heights.append(symbols[round(share * (len(symbols) - 1))])
-        return "".join(heights)
+        passed = self.clock() - self.started
+        bars = ""
+        for k in range(1, _WIDTH + 1):
+            known = [gap for at, gap in self.points if at <= passed * k / _WIDTH]
+            left = max(min(known, default=1.0), self.target)
+            share = min(math.log(left / self.target) / math.log(1 / self.target), 1.0)
+            bars += symbols[round(share * (len(symbols) - 1))]
+        return bars
 
     def __rich_console__(self, console: Console, options: Any) -> Iterator[Any]:
         from rich.text import Text

@@ -44,10 +44,9 @@ def _path(name: str, folder: str = "") -> Path:
 def find_problem(name: str | Path, folder: str = "") -> Path:
     """The file that ``name`` means: an existing path, or else a name of the gallery, or of a folder
     of it. Raises ProblemError when there is neither; similar names are suggested."""
-    path = path_of(name)
-    if os.path.exists(path) and not (os.path.isdir(path) and str(name) in gallery_names(folder)):
+    path, names = path_of(name), gallery_names(folder)
+    if os.path.exists(path) and not (os.path.isdir(path) and str(name) in names):
         return path
-    names = gallery_names(folder)
     if str(name) in names:
         return _path(str(name), folder)
     if (error := not_a_file(str(name))) is not None:

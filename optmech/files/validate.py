@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -73,8 +73,7 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSection:
     look_for_kinds(document)
     root = problem_section()
     require_keys(document, root, errors)
-    items = document.get("constraints")
-    for k, item in enumerate(items if isinstance(items, list) else ()):
+    for k, item in enumerate(_constraints(document)):
         if item is None:
             errors.add(_no_kind(("constraints", k), item))
     try:
@@ -82,29 +81,27 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSection:
     except ValidationError as error:
         details = error.errors(include_url=False)
     add_details(details, root, errors)
-    faulty = {detail["loc"][0] for detail in details}
-    left_out = faulty - {"constraints"}
-    sound = {key: value for key, value in document.items() if key not in left_out}
+    places = [detail["loc"] for detail in details]
+    faulty = {place[0] for place in places}
+    sound = {key: value for key, value in document.items() if key not in faulty}
     if "constraints" in faulty:
-        sound["constraints"] = _sound_items(document["constraints"], details)
+        wrong = {place[1:2] for place in places if place[0] == "constraints"}
+        # with None in the places of those with errors; none where the list itself has one
+        items = [] if () in wrong else _constraints(document)
+        sound["constraints"] = [None if (k,) in wrong else x for k, x in enumerate(items)]
     return root.model_validate(sound)
 
 
 def look_for_kinds(document: Mapping[str, Any]) -> None:
     """Look among the installed packages for kinds of constraints that are not known yet."""
-    items = document.get("constraints")
-    for item in items if isinstance(items, list) else ():
+    for item in _constraints(document):
         if isinstance(item, dict):
             find_kind(item.get("kind"))
 
 
-def _sound_items(items: Any, details: Iterable[Any]) -> list[Any]:
-    """The constraints without errors, with None in the places of the others."""
-    places = [detail["loc"] for detail in details if detail["loc"][0] == "constraints"]
-    if any(len(place) < 2 for place in places):
-        return []
-    faulty = {place[1] for place in places}
-    return [None if k in faulty else item for k, item in enumerate(items)]
+def _constraints(document: Mapping[str, Any]) -> list[Any]:
+    items = document.get("constraints")
+    return items if isinstance(items, list) else []
 
 
 def checked(model: type[S], document: Mapping[str, Any], errors: Collector, path: Path) -> S:

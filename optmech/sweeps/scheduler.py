@@ -233,7 +233,8 @@ class Scheduler:
         self._suspects: deque[int] = deque()
         self._attempts: Counter[int] = Counter()
         self._flying: dict[Future[Outcome], int] = {}
-        self._done: set[int] = set()
+        self._done: set[int | None] = {None}
+        """Tasks with a design; and None, which stands before the first of a chain."""
         self._alone = False
         self._table_due = time.monotonic() + _TABLE_EVERY
 
@@ -277,8 +278,7 @@ class Scheduler:
         for doubt in self._run.doubts:
             self._progress.report(doubt)
         for task in range(plan.count):
-            before = plan.before(task)
-            if task not in self._done and (before is None or before in self._done):
+            if task not in self._done and plan.before(task) in self._done:
                 self._ready.append(task)
 
     def _submit(self) -> None:

@@ -24,7 +24,6 @@ from optmech.errors import ProblemError, inside, moved
 if TYPE_CHECKING:
     from optmech.analysis.positions import Everywhere
     from optmech.problem import Problem
-    from optmech.protection.crossings import Compared, Crossings
     from optmech.show.leaks import Found
     from optmech.spaces.distances import Distance
     from optmech.spaces.mechanism import Mechanism
@@ -71,7 +70,6 @@ def run(args: Namespace) -> Answer:
     from optmech.problem.attacked import choose_distance
     from optmech.show.figures import measure_constraints
     from optmech.show.leaks import measured_leakage, measured_repetition
-    from optmech.show.words import loss_unit
     from optmech.spaces.mesh.mechanism import MeshMechanism
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
@@ -111,13 +109,7 @@ def run(args: Namespace) -> Answer:
         values["everywhere"], rows = _between(between, rate, problem.secrets.unit)
         shown += [Title("Between the centres of cells"), Facts(rows)]
     if args.crossings:
-        moved = _crossed(args, problem, m)
-        values["crossings"] = {
-            **named(moved, "per", "fixes", "persons"),
-            "sticky": moved.sticky.plain(),
-            "cells": {**moved.cells.plain(), "side": moved.side},
-        }
-        table = _crossings_table(moved, loss_unit(problem).strip())
+        values["crossings"], table = _crossings(args, problem, m)
         shown += [Title("Reports of people who move"), table]
     return Answer(values, shown)
 
@@ -162,27 +154,29 @@ def _figures(problem: Problem, m: Mechanism, name: str, distance: Distance, at: 
     }
 
 
-def _crossed(args: Namespace, problem: Problem, m: Mechanism) -> Compared:
+def _crossings(args: Namespace, problem: Problem, m: Mechanism) -> tuple[dict[str, Any], Grid]:
+    """How reports of people who move change, for JSON and for people."""
     from optmech.analysis import measures
     from optmech.designs.promise import promise_of
     from optmech.protection.columns import Asked
     from optmech.protection.crossings import crossings
+    from optmech.show.words import after, loss_unit
 
     loss = measures.expected_loss(m, problem.prior, problem.loss)
-    path, asked = args.crossings, Asked(args.x, args.y)
+    path, asked, length = args.crossings, Asked(args.x, args.y), after(loss_unit(problem).strip())
     with moved(lambda where: f"{path}: {where}" if where != path else path):
-        return crossings(m, promise_of(problem).epsilon, loss, path, asked, note)
-
-
-def _crossings_table(found: Compared, unit: str) -> Grid:
-    from optmech.show.words import after
-
-    length = after(unit)
-
-    def row(name: str, one: Crossings) -> tuple[str, ...]:
+        found = crossings(m, promise_of(problem).epsilon, loss, path, asked, note)
+    values = {
+        **named(found, "per", "fixes", "persons"),
+        "sticky": found.sticky.plain(),
+        "cells": {**found.cells.plain(), "side": found.side},
+    }
+    cells = f"cells of {found.side:.3g}{length}, reported as they are"
+    rows = []
+    for name, one in (("sticky reports", found.sticky), (cells, found.cells)):
         line = "none is seen" if one.line is None else f"{one.line:.3g}{length}"
-        return name, f"{one.places:.3g}", f"{one.reports:.3g}", f"{one.off:.3g}{length}", line
-
+        changes = f"{one.places:.3g}", f"{one.reports:.3g}", f"{one.off:.3g}{length}"
+        rows.append((name, *changes, line))
     header = (
         f"{found.fixes:,} fixes of {found.persons:,}",
         f"place changes per {found.per}",
@@ -190,9 +184,7 @@ def _crossings_table(found: Compared, unit: str) -> Grid:
         "off at a change",
         "off the border crossed",
     )
-    cells = f"cells of {found.side:.3g}{length}, reported as they are"
-    rows = [row("sticky reports", found.sticky), row(cells, found.cells)]
-    return Grid(header, rows, right=(1, 2, 3, 4))
+    return values, Grid(header, rows, right=(1, 2, 3, 4))
 
 
 def _between(

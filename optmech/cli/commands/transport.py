@@ -74,46 +74,64 @@ def _compare(args: Namespace, problem: Problem) -> Answer:
     from optmech.analysis import measures
     from optmech.exact.number import float_of
     from optmech.problem.attacked import choose_distance
+    from optmech.show.words import after
     from optmech.spaces.distances import evaluate
 
     radius = None if args.radius is None else float_of(args.radius, "--radius")
     orders = [_order(text) for text in args.p or ["1", "inf"]]
     name, distance = choose_distance(problem, args.distance)
     values = evaluate(distance, problem.secrets, problem.secrets, where="--distance")
+    suffix = after(problem.secrets.unit)
     found: list[dict[str, Any]] = []
+    shown: list[Piece] = []
+    status = 0
     for place, a, b in _pairs(problem, args.problem):
         couplings = [transport.wasserstein(a, b, values, p) for p in orders]
+        apart = float(abs(a / a.sum() - b / b.sum()).sum() / 2)
+        curves = [measures.hockey_stick_curve(*sides) for sides in ((a, b), (b, a))]
+        unprotected = max(curve.epsilon(0.0) for curve in curves)
+        diameter = transport.diameter(a, b, values)
         row = {
             "pair": place,
-            "total_variation": float(abs(a / a.sum() - b / b.sum()).sum() / 2),
-            "epsilon_unprotected": max(
-                measures.hockey_stick_curve(*sides).epsilon(0.0) for sides in ((a, b), (b, a))
-            ),
-            "diameter": transport.diameter(a, b, values),
+            "total_variation": apart,
+            "epsilon_unprotected": unprotected,
+            "diameter": diameter,
             "wasserstein": {f"{p:g}": c.value for p, c in zip(orders, couplings, strict=True)},
+        }
+        facts = {
+            "distance": name,
+            "total variation": number(apart),
+            "ε without any protection": number(unprotected),
+            "diameter": number(diameter) + suffix,
+            **{
+                f"W_{p:g}": number(c.value) + suffix for p, c in zip(orders, couplings, strict=True)
+            },
         }
         if radius is not None:
             moved = transport.lifted(a, b, values <= radius)
-            row["within_radius"] = {"coupling": True}
+            row["within_radius"], said = {"coupling": True}, "all mass can be moved"
             if isinstance(moved, transport.Violation):
+                status = 1
                 row["within_radius"] = {
                     "coupling": False,
                     "sources": moved.sources.tolist(),
                     "neighbours": moved.neighbours.tolist(),
                     **named(moved, "missing", "mass", "capacity"),
                 }
+                said = (
+                    f"{moved.missing:.6g} of the mass cannot be moved: {len(moved.sources)} "
+                    f"secrets hold {moved.mass:.6g}, and all that is near them {moved.capacity:.6g}"
+                )
+            facts[f"within {radius:g}{suffix}"] = said
         if not found and args.plan is not None:
             labels, plan = problem.secrets.labels, couplings[-1].plan
             places = zip(*plan.nonzero(), strict=True)
             moves = ((labels[i], labels[j], plan[i, j], values[i, j]) for i, j in places)
             _write_moves(args.plan, moves)
         found.append(row)
-    refused = any(row.get("within_radius", {}).get("coupling") is False for row in found)
-    return Answer(
-        {"distance": name, "unit": problem.secrets.unit, "radius": radius, "pairs": found},
-        _shown(name, problem.secrets.unit, radius, found),
-        status=1 if refused else 0,
-    )
+        shown += [Title(place), Facts(facts)]
+    figures = {"distance": name, "unit": problem.secrets.unit, "radius": radius, "pairs": found}
+    return Answer(figures, shown, status=status)
 
 
 def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
@@ -142,34 +160,6 @@ def _order(text: str) -> float:
     if not order >= 1:
         raise ProblemError(f"{text!r} is not a number >= 1", where="--p", remedy="Use 1, 2 or inf")
     return order
-
-
-def _shown(
-    name: str, unit: str, radius: float | None, rows: list[dict[str, Any]]
-) -> Iterator[Piece]:
-    from optmech.show import words
-
-    suffix = words.after(unit)
-    for row in rows:
-        yield Title(row["pair"])
-        facts = {
-            "distance": name,
-            "total variation": number(row["total_variation"]),
-            "ε without any protection": number(row["epsilon_unprotected"]),
-            "diameter": number(row["diameter"]) + suffix,
-        }
-        for order, value in row["wasserstein"].items():
-            facts[f"W_{order}"] = number(value) + suffix
-        if radius is not None:
-            found = row["within_radius"]
-            facts[f"within {radius:g}{suffix}"] = (
-                "all mass can be moved"
-                if found["coupling"]
-                else f"{found['missing']:.6g} of the mass cannot be moved: {len(found['sources'])} "
-                f"secrets hold {found['mass']:.6g}, and all that is near them "
-                f"{found['capacity']:.6g}"
-            )
-        yield Facts(facts)
 
 
 def _task(task: TransportTask, args: Namespace) -> Answer:
