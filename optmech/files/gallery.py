@@ -8,6 +8,7 @@ from pathlib import Path
 from optmech.base.machine import data_folder
 from optmech.base.storage import path_of
 from optmech.errors import ProblemError
+from optmech.reading.source import read_document
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,6 @@ def list_gallery() -> list[GalleryEntry]:
 
 def list_traces() -> list[dict[str, str]]:
     """Name, title and path of every trace file of the gallery."""
-    from optmech.reading.source import read_document
-
     found = []
     for name in gallery_names(TRACES):
         path = _path(name, TRACES)
@@ -99,7 +98,6 @@ def _entry(name: str) -> GalleryEntry:
     from optmech.files.problem import build_secrets
     from optmech.files.validate import validate
     from optmech.reading.errors import Collector
-    from optmech.reading.source import read_document
 
     path = _path(name)
     errors = Collector()

@@ -118,14 +118,14 @@ class TransportTask:
         """The mechanisms, certified; what they raise, this raises."""
         asked, loss = self.asked, self.problem.loss_matrix
         if self.target is None:
-            return optimal_target(self.inputs, loss, asked.epsilon or 0, **self._terms)
-        terms = {name: value for name, value in self._terms.items() if name != "delta"}
+            return optimal_target(self.inputs, loss, asked.epsilon or 0, **self._terms())
+        terms = self._terms(without="delta")
         return coupling_design(self.inputs, self.target, loss, float(asked.p), **terms)
 
     def frontier(self) -> list[TargetDesign]:
         """The optimal targets for every ε of a frontier; none where none is asked for."""
         epsilons = self.asked.epsilons or ()
-        return target_frontier(self.inputs, self.problem.loss_matrix, epsilons, **self._terms)
+        return target_frontier(self.inputs, self.problem.loss_matrix, epsilons, **self._terms())
 
     @property
     def as_problem(self) -> Problem:
@@ -137,7 +137,6 @@ class TransportTask:
                 where="transport.divergence",
                 remedy="State the closeness of outputs alone, or drop the divergence",
             )
-        terms = {name: value for name, value in self._terms.items() if name != "outside"}
         with inside("transport"):
             return target_problem(
                 self.inputs,
@@ -145,12 +144,11 @@ class TransportTask:
                 self.asked.epsilon or 0,
                 divergence=str(self.asked.divergence),
                 title=problem.title,
-                **terms,
+                **self._terms(without="outside"),
             )
 
-    @property
-    def _terms(self) -> dict[str, Any]:
-        return {
+    def _terms(self, without: str = "") -> dict[str, Any]:
+        terms = {
             "weights": [entry.weight for entry in self.asked.inputs],
             "delta": self.asked.delta or 0,
             "outside": self.asked.outside,
@@ -158,3 +156,5 @@ class TransportTask:
             "secrets": self.problem.secrets,
             "observables": self.problem.observables,
         }
+        terms.pop(without, None)
+        return terms

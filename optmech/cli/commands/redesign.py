@@ -4,7 +4,7 @@ from argparse import Namespace
 from dataclasses import replace
 
 from optmech.cli.inputs import SOLVING, option
-from optmech.cli.output import Answer, Facts, Title, claim_outputs
+from optmech.cli.output import Answer, Facts, Title, claim_outputs, showing
 from optmech.errors import ProblemError
 
 SUMMARY = "design some rows of a saved design anew, and keep all others digit by digit"
@@ -30,7 +30,6 @@ def run(args: Namespace) -> Answer:
     """Solve, save, say what both versions reveal; 0 verified, 1 not, 3 infeasible."""
     from optmech.analysis import leakage
     from optmech.cli.commands.solve import Delivery, asked
-    from optmech.cli.output import showing
     from optmech.designs.file import load_mechanism
     from optmech.packed.documents import load_packed
     from optmech.packed.file import is_packed_file

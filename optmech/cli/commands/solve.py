@@ -22,6 +22,7 @@ from optmech.cli.output import (
     number,
     promises,
     require_page,
+    showing,
 )
 from optmech.errors import InfeasibleError, ProblemError
 
@@ -60,7 +61,6 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """Solve, report, save; 0 when verified, 1 when not, 3 when infeasible."""
-    from optmech.cli.output import showing
     from optmech.pipeline.solve import solve
 
     file, profile = asked(args)
