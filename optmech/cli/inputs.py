@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import math
+import re
+from argparse import Namespace
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from optmech.errors import ProblemError
 
@@ -38,10 +39,9 @@ INPUT = {
 }
 SOLVING = {
     "--profile NAME|FILE": "solver profile (default: the one that the file recommends, else auto)",
-    "--gap G": option("relative gap to certify", type=float),
-    "--time-limit S": option(
-        "seconds after which the best verified result so far is returned, of every task",
-        type=float,
+    "--gap G:float": "relative gap to certify",
+    "--time-limit S:float": (
+        "seconds after which the best verified result so far is returned, of every task"
     ),
     "-q --quiet": "no progress on standard error",
 }
@@ -49,16 +49,19 @@ SOLVING = {
 FAMILY_INPUT = {"--input NAME": "the auxiliary input, for a file written by optmech transport -o"}
 """For files with a mechanism for every auxiliary input."""
 DRAW_SEED = {
-    "--seed K": option(
-        "make the draws reproducible, and unfit for release (default: system entropy)", type=int
-    )
+    "--seed K:int": "make the draws reproducible, and unfit for release (default: system entropy)"
 }
+
+
+_PLACE = re.compile(r"(?P<place>.+?)(:(?P<type>int|float))?(=(?P<default>.*))?")
+_TYPES = {"int": int, "float": float}
 
 
 def add_arguments(parser: Any, arguments: Mapping[str, Any]) -> None:
     """Add the arguments of a table: of each, as a help writes it, its names and the place of its
-    value, and then the help, what ``option`` makes, or the table of a group. An option without that
-    place, and without choices, is a flag."""
+    value, with its type and default where it has them (``--seed N:int=0``); and then the help, what
+    ``option`` makes, or the table of a group. An option without that place, and without choices, is
+    a flag."""
     for words, what in arguments.items():
         if isinstance(what, Mapping):
             add_arguments(parser.add_argument_group(words), what)
@@ -67,7 +70,12 @@ def add_arguments(parser: Any, arguments: Mapping[str, Any]) -> None:
         more: dict[str, Any] = {"help": said}
         *names, last = words.split()
         if names and not last.startswith("-"):
-            more["metavar"] = last
+            found = cast(re.Match[str], _PLACE.fullmatch(last))
+            more["metavar"] = found["place"]
+            if found["type"]:
+                more["type"] = _TYPES[found["type"]]
+            if found["default"] is not None:
+                more["default"] = found["default"]
         else:
             names.append(last)
             if last.startswith("-") and "choices" not in given:
@@ -75,13 +83,14 @@ def add_arguments(parser: Any, arguments: Mapping[str, Any]) -> None:
         parser.add_argument(*names, **more, **given)
 
 
-def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
+def read_input(args: Namespace) -> tuple[Problem, Mechanism]:
     """The problem and the mechanism, from a design or from a matrix and its problem."""
     return read_design(args.design, args.problem)
 
 
 def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
-    """The same, from the path and, for a matrix, that or the name of its problem."""
+    """The problem and the mechanism, from a path and, for a matrix, that or the name of its
+    problem."""
     if stated is not None:
         from optmech.exchange.matrices import read_matrix
         from optmech.files import read_problem
@@ -128,21 +137,23 @@ def released_mechanism(path: str, name: str | None, signer: str | None = None) -
     return family.mechanisms[family.index(name)]
 
 
-def require_limits(args: argparse.Namespace) -> None:
+def require_limits(args: Namespace) -> None:
     """Refuse a --gap or a --time-limit that is none."""
-    for option, value in (("--gap", args.gap), ("--time-limit", args.time_limit)):
-        if value is not None and not 0 < value < math.inf:
-            problem = "is not a positive number"
-        elif value is not None and option == "--gap" and value > 1:
-            problem = "is more than all of the loss"
-        else:
+    for option, value, least in (
+        ("--gap", args.gap, "0.01"),
+        ("--time-limit", args.time_limit, "60"),
+    ):
+        if value is None:
             continue
-        least = "0.01" if option == "--gap" else "60"
-        raise ProblemError(
-            f"{value:g} {problem}",
-            where=option,
-            remedy=f"Leave it out, or give one, such as {least}",
-        )
+        problem = "" if 0 < value < math.inf else "is not a positive number"
+        if option == "--gap" and 1 < value < math.inf:
+            problem = "is more than all of the loss"
+        if problem:
+            raise ProblemError(
+                f"{value:g} {problem}",
+                where=option,
+                remedy=f"Leave it out, or give one, such as {least}",
+            )
 
 
 def require_seed(seed: int | None) -> None:
@@ -191,21 +202,19 @@ def point(text: str, mesh: Mesh | None = None) -> Any:
     )
 
 
-def _pair_of(text: str) -> tuple[str, str]:
-    """Two names of columns, as --pair has them: ``start_lon,start_lat``."""
-    x, comma, y = text.partition(",")
-    if not (comma and x.strip() and y.strip()) or "," in y:
-        raise ProblemError(
-            f"{text[:60]!r} is no pair of columns",
-            where="--pair",
-            remedy="Give two names with a comma between them, as start_lon,start_lat",
-        )
-    return x.strip(), y.strip()
-
-
-def pairs_of(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """The pairs of columns that --pair names; refused beside other options that say the same."""
-    found = [_pair_of(text) for text in args.pair or ()]
+def pairs_of(args: Namespace) -> list[tuple[str, str]]:
+    """The pairs of columns that --pair names, as ``start_lon,start_lat``; refused beside other
+    options that say the same."""
+    found = []
+    for text in args.pair or ():
+        x, comma, y = text.partition(",")
+        if not (comma and x.strip() and y.strip()) or "," in y:
+            raise ProblemError(
+                f"{text[:60]!r} is no pair of columns",
+                where="--pair",
+                remedy="Give two names with a comma between them, as start_lon,start_lat",
+            )
+        found.append((x.strip(), y.strip()))
     if found and (args.x, args.y, args.label) != (None, None, None):
         raise ProblemError(
             "says where a row is, as do --x, --y and --label",

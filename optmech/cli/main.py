@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import difflib
 import errno
 import io
 import os
@@ -14,9 +13,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn, TextIO, cast
 
-from optmech.cli.hints import as_option, of_gallery, usage_remedy
 from optmech.cli.inputs import add_arguments
 from optmech.cli.output import note, present
+from optmech.cli.parser import Parser, of_gallery
 from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
 COMMANDS = (
@@ -63,26 +62,6 @@ example:
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """Usage errors in the one-line style of all others."""
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        text, known = str(value)[:80], list(action.choices or ())
-        close = difflib.get_close_matches(text, map(str, known), n=1)
-        if close and value not in known:
-            raise ProblemError(
-                f"{text!r} is unknown", where=self.prog, remedy=f"Did you mean {close[0]!r}?"
-            )
-        super()._check_value(action, value)
-
-    given: Sequence[str] = ()
-    """The words of the command line, for what is said of mistakes in it."""
-
-    def error(self, message: str) -> NoReturn:
-        remedy = usage_remedy(self, message, self.given)
-        raise ProblemError(message, where=self.prog, remedy=remedy)
-
-
 class _Version(argparse.Action):
     """Looks the version up only when it is asked for."""
 
@@ -93,25 +72,23 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
     """The parser with one sub-command per module of ``optmech.cli.commands``."""
-    parser = _Parser(
+    parser = Parser(
         prog="optmech",
         description="Design provably optimal privacy mechanisms, and check them.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for name in COMMANDS:
         module = _module(name)
+        summary = module.SUMMARY
         command = commands.add_parser(
             name,
-            help=module.SUMMARY,
-            description=module.SUMMARY[0].upper()
-            + module.SUMMARY[1:]
-            + "."
-            + getattr(module, "DETAILS", ""),
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.{getattr(module, 'DETAILS', '')}",
             epilog=f"example:\n  {module.EXAMPLE}\n",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -131,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: Sequence[str] | None) -> int:
     as_json, parser = False, build_parser()
     try:
-        _Parser.given = sys.argv[1:] if argv is None else list(argv)
+        Parser.given = sys.argv[1:] if argv is None else list(argv)
         try:
             args = parser.parse_args(argv)
         except SystemExit as stop:
@@ -147,7 +124,7 @@ def _main(argv: Sequence[str] | None) -> int:
         sys.stdout.flush()
         return status
     except OptmechError as error:
-        return _failed(as_option(of_gallery(error), parser, _Parser.given), as_json)
+        return _failed(parser.at_option(of_gallery(error)), as_json)
     except KeyboardInterrupt:
         note("optmech: error: interrupted")
         return INTERRUPTED
@@ -156,9 +133,8 @@ def _main(argv: Sequence[str] | None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return PIPE_CLOSED
     except (MemoryError, RecursionError) as error:
-        what = (
-            "the memory at hand does not suffice" if isinstance(error, MemoryError) else "too deep"
-        )
+        deep = isinstance(error, RecursionError)
+        what = "too deep" if deep else "the memory at hand does not suffice"
         return _failed(ProblemError(what, remedy="Use a coarser domain"), as_json)
     except Exception as error:
         if os.environ.get("OPTMECH_DEBUG"):
@@ -167,9 +143,8 @@ def _main(argv: Sequence[str] | None) -> int:
         if type(error).__name__ == "LinAlgError":
             # what NumPy says where numbers are so far apart that nothing is left of the small ones
             what = f"the numbers are too far apart, or too large, to compute with ({text})"
-            return _failed(
-                ProblemError(what, remedy="Use units in which they are moderate"), as_json
-            )
+            far = ProblemError(what, remedy="Use units in which they are moderate")
+            return _failed(far, as_json)
         note(
             f"optmech: error: internal error: {type(error).__name__}: {text}. This is a bug in "
             f"{' or '.join(_suspects())}: please report it with the output under OPTMECH_DEBUG=1"

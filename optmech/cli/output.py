@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from optmech.base.storage import (
-    csv_bytes,
     ending,
     is_standard_output,
     plain_values,
     refuse_unwritable,
-    write_atomically,
 )
 from optmech.errors import OptmechError, ProblemError
 from optmech.exact.number import Interval
@@ -60,9 +58,9 @@ class Lines(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Names and values in two columns; long values are wrapped."""
+    """Names and values in two columns; long values are wrapped, empty ones left out."""
 
-    rows: Iterable[tuple[str, str]]
+    rows: Mapping[str, str | None] | Iterable[tuple[str, str | None]]
 
 
 class Grid(NamedTuple):
@@ -81,15 +79,16 @@ class Answer:
     """What a command found.
 
     ``values`` are for ``--json``; for people ``shown`` is, a blank line between its pieces.
-    ``notes`` go to standard error for both. ``files`` says what the outputs hold that were asked
-    for, by the names of their options: their paths are among the values too. ``error`` is raised
-    once all is shown, unless JSON says it.
+    ``notes`` and the lines ``said`` go to standard error for both. ``files`` says what the outputs
+    hold that were asked for, by the names of their options: their paths are among the values too.
+    ``error`` is raised once all is shown, unless JSON says it.
     """
 
     values: Mapping[str, Any]
     shown: Iterable[Piece] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     notes: Iterable[str] = ()
+    said: Iterable[str] = ()
     status: int = 0
     error: Exception | None = None
 
@@ -103,7 +102,7 @@ def present(answer: Answer, args: Namespace) -> int:
         print(json.dumps(plain_values({**answer.values, **own}), allow_nan=False))
     else:
         _show(answer.shown)
-    for line in answer.notes:
+    for line in (*(f"note: {line}" for line in answer.notes), *answer.said):
         note(line)
     for name, path in paths.items():
         # nothing is said of standard output, and JSON has the paths
@@ -127,6 +126,11 @@ def checks(found: Iterable[Check]) -> Grid:
     return Grid(("check", "inequalities", "passed", "tightest"), rows, right=(1,))
 
 
+def faults(path: str, found: Iterable[str]) -> list[str]:
+    """What does not hold of a file, as the lines of errors."""
+    return [f"optmech: error: {path}: {fault}" for fault in found]
+
+
 def promises(name: str, found: Iterable[Measured]) -> Iterator[Grid]:
     """What constraints promise and what was measured, as a table, if any."""
     rows = [
@@ -136,17 +140,6 @@ def promises(name: str, found: Iterable[Measured]) -> Iterator[Grid]:
     ]  # fmt: skip
     if rows:
         yield Grid((name, "promised", "measured"), rows, right=(1, 2))
-
-
-def write_moves(path: str, moves: Iterable[tuple[Any, ...]], *names: str) -> None:
-    """A CSV file of moved mass, in UTF-8: ``names``, then two labels, mass and distance."""
-    from optmech.base.labelled import label_text
-
-    rows: list[list[Any]] = [[*names, "from", "to", "mass", "distance"]]
-    for *first, start, end, mass, distance in moves:
-        numbers = repr(float(mass)), repr(float(distance))
-        rows.append([*first, label_text(start), label_text(end), *numbers])
-    write_atomically(path, csv_bytes(rows))
 
 
 def number(value: float) -> str:
@@ -165,8 +158,13 @@ def either(value: float | Interval) -> str:
 
 
 def plain(value: float | Interval) -> float | list[float]:
-    """The same for JSON."""
+    """A number for JSON, or both ends of one that is known to lie between two."""
     return [value.lower, value.upper] if isinstance(value, Interval) else float(value)
+
+
+def named(found: object, *names: str) -> dict[str, Any]:
+    """Attributes by their names, for JSON."""
+    return {name: getattr(found, name) for name in names}
 
 
 def plain_figures(found: Mapping[str, tuple[str, float | Interval]]) -> dict[str, Any]:
@@ -175,7 +173,7 @@ def plain_figures(found: Mapping[str, tuple[str, float | Interval]]) -> dict[str
 
 
 def figures(found: Mapping[str, tuple[str, float | Interval]]) -> Facts:
-    """The same for people."""
+    """Figures with their titles as a table."""
     return Facts([(title, either(value)) for title, value in found.values()])
 
 
@@ -193,8 +191,18 @@ def claim_outputs(args: Namespace, inputs: Iterable[str | Path | None]) -> None:
         option, path = f"--{_OPTION.get(name, name)}", getattr(args, name, None)
         if path is None:
             continue
-        _require_writable(path, option, sources)
+        try:
+            refuse_unwritable(path)
+        except ProblemError as error:
+            message = f"{path}: {error.message}"
+            raise ProblemError(message, where=option, remedy=error.remedy) from error
         aside = is_standard_output(path)
+        # something that is there and no regular file
+        special = os.path.exists(path) and not os.path.isfile(path)
+        if not (aside or special) and any(_is_same_file(path, source) for source in sources):
+            raise ProblemError(
+                f"{path}: is an input file", where=option, remedy="Choose another path"
+            )
         if aside and args.json:
             raise ProblemError(
                 f"{path}: is standard output, where --json prints",
@@ -202,7 +210,7 @@ def claim_outputs(args: Namespace, inputs: Iterable[str | Path | None]) -> None:
                 remedy="Leave one of the two out",
             )
         place = "standard output" if aside else os.path.realpath(path)
-        if place in known and (aside or not _is_special(path)):
+        if place in known and (aside or not special):
             raise ProblemError(
                 f"is the same file as {known[place]}", where=option, remedy="Choose another path"
             )
@@ -225,30 +233,10 @@ def require_page(path: str, where: str) -> None:
         )
 
 
-def _require_writable(path: str, where: str, apart_from: Iterable[str | Path | None]) -> None:
-    """Refuse an output path that cannot be written or is one of the files ``apart_from``; what is
-    there no file of is ignored, such as the name of a gallery problem."""
-    try:
-        refuse_unwritable(path)
-    except ProblemError as error:
-        raise ProblemError(f"{path}: {error.message}", where=where, remedy=error.remedy) from error
-    if is_standard_output(path) or _is_special(path):
-        return
-    for source in apart_from:
-        if source is not None and _is_same_file(path, source):
-            raise ProblemError(
-                f"{path}: is an input file", where=where, remedy="Choose another path"
-            )
-
-
-def _is_special(path: str | Path) -> bool:
-    """Whether a path leads to something that is there and no regular file."""
-    return os.path.exists(path) and not os.path.isfile(path)
-
-
-def _is_same_file(path: str | Path, source: str | Path) -> bool:
+def _is_same_file(path: str, source: str | Path | None) -> bool:
+    """Whether both are one file; what is no file, such as a name of the gallery, is none."""
     with contextlib.suppress(OSError, ValueError):
-        return os.path.samefile(path, source)
+        return source is not None and os.path.samefile(path, source)
     return False
 
 
@@ -294,8 +282,9 @@ def _drawn(piece: Title | Facts | Grid) -> Any:
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
-        for name, value in piece.rows:
-            table.add_row(_text(name, "dim"), _text(value))
+        for name, value in piece.rows.items() if isinstance(piece.rows, Mapping) else piece.rows:
+            if value:
+                table.add_row(_text(name, "dim"), _text(value))
         return table
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for k, name in enumerate(piece.header):
@@ -360,20 +349,17 @@ class GapAgainstTime:
 
     def bars(self, symbols: str = _BARS) -> str:
         """The best gap so far over the time so far, from 1 (high) to the target (low)."""
-        passed = max(self.clock() - self.started, 1e-9)
-        heights = []
-        for k in range(_WIDTH):
-            known = [gap for at, gap in self.points if at <= passed * (k + 1) / _WIDTH]
-            decades = math.log10(max(min(known, default=1.0), self.target) / self.target)
-            top = max(math.log10(1.0 / self.target), 1e-9)
-            share = min(max(decades / top, 0.0), 1.0)
-            heights.append(symbols[round(share * (len(symbols) - 1))])
-        return "".join(heights)
+        passed = self.clock() - self.started
+        bars = ""
+        for k in range(1, _WIDTH + 1):
+            known = [gap for at, gap in self.points if at <= passed * k / _WIDTH]
+            left = max(min(known, default=1.0), self.target)
+            share = min(math.log(left / self.target) / math.log(1 / self.target), 1.0)
+            bars += symbols[round(share * (len(symbols) - 1))]
+        return bars
 
     def __rich_console__(self, console: Console, options: Any) -> Iterator[Any]:
         from rich.text import Text
-
-        from optmech.reading.errors import printable
 
         symbols = _BARS if options.encoding.lower().startswith("utf") else _PLAIN_BARS
         gap = f"gap {min(gap for _, gap in self.points):.1e}" if self.points else "no gap yet"

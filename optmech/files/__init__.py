@@ -35,7 +35,7 @@ def trace_schema() -> dict[str, Any]:
     """The JSON Schema of trace files, format 1."""
     from optmech.files import gaussian, markov
 
-    return _schema(gaussian.section, markov.section)
+    return _schema(lambda: gaussian.GaussianTrace, markov.section)
 
 
 def sweep_schema() -> dict[str, Any]:

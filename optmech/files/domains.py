@@ -1,20 +1,18 @@
 """``[secrets]`` and ``[observables]``: sets as sections of files."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, inside
 from optmech.exchange.geo import from_h3, read_geojson
 from optmech.files.extent import distinct_places, merge
-from optmech.files.lattice import Lattice, in_km
+from optmech.files.lattice import Lattice, Mapped
 from optmech.files.networks import Network, Tree
 from optmech.files.place import Listed, Place, labels_from, require_room
 from optmech.reading.data import DataFile
@@ -28,6 +26,7 @@ from optmech.reading.sections import (
     Labels,
     Point,
     Section,
+    Some,
     TwoPositive,
     either,
     is_number,
@@ -37,16 +36,11 @@ from optmech.spaces import domain as spaces, observables
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.labels import find_label
 
-
-def _square(value: object) -> object:
-    return [value, value] if is_number(value) else value
-
-
 _SIDE = {"type": "number", "exclusiveMinimum": 0}
 _CELL_SCHEMA = {"anyOf": [_SIDE, {"type": "array", "items": _SIDE, "minItems": 2, "maxItems": 2}]}
 Cell = Annotated[
     TwoPositive,
-    BeforeValidator(_square),
+    BeforeValidator(lambda value: [value, value] if is_number(value) else value),
     WithJsonSchema(_CELL_SCHEMA),
 ]
 """Width and height; one number means a square."""
@@ -114,14 +108,12 @@ class Grid(Set):
     origin: Point | None = None
     bounds: Bounds | None = None
 
-    @model_validator(mode="after")
-    def _one_scale(self) -> Grid:
+    def refuse_misfits(self) -> None:
         if self.bounds is not None and (self.cell, self.unit, self.origin) != (None, None, None):
             raise refusal(
                 "bounds exclude cell, unit and origin",
                 "A grid over bounds is measured in km; keep one of the two forms",
             )
-        return self
 
     def domain(self, directory: Path) -> Domain:
         require_room(self.rows * self.columns, "rows")
@@ -149,7 +141,7 @@ class Points(Placed):
     """Points in a plane (or in space)."""
 
     kind: Literal["points"]
-    points: Annotated[list[Annotated[list[float], Field(min_length=1)]], Field(min_length=1)]
+    points: Some[Some[float]]
     unit: str = ""
 
 
@@ -158,7 +150,7 @@ class LonLat(Placed):
 
     coordinates: ClassVar[Coordinates] = "lonlat"
     kind: Literal["lonlat"]
-    points: Annotated[list[Point], Field(min_length=1)]
+    points: Some[Point]
 
 
 class Line(Set):
@@ -166,7 +158,7 @@ class Line(Set):
 
     kind: Literal["line"]
     count: Count | None = None
-    values: Annotated[list[float], Field(min_length=1)] | None = None
+    values: Some[float] | None = None
     labels: Labels | None = None
     unit: str = ""
 
@@ -211,17 +203,13 @@ class DataFileKeys(Section):
         return DataFile(self.file, self.package, self.resource)
 
 
-class Table(DataFileKeys, Aggregable):
+class Table(DataFileKeys, Aggregable, Mapped):
     """Points read from the columns of a CSV file with a header."""
 
     kind: Literal["table"]
     x: str
     y: str
     label: str | None = None
-    coordinates: Literal["plane", "lonlat"] = "plane"
-    unit: str = ""
-
-    _in_km = in_km
 
     def listed(self, directory: Path) -> Listed:
         """A secret for every row, or for all of a label or place."""
@@ -252,7 +240,7 @@ class Hexagons(Set):
     """H3 cells by their indices."""
 
     kind: Literal["h3"]
-    cells: Annotated[list[str], Field(min_length=1)]
+    cells: Some[str]
 
     def domain(self, directory: Path) -> Domain:
         return from_h3(self.cells)
@@ -335,9 +323,7 @@ class Subsets(Suppressible):
     """Named sets of secrets."""
 
     kind: Literal["subsets"]
-    groups: Annotated[
-        dict[str, Annotated[list[LabelReference], Field(min_length=1)]], Field(min_length=1)
-    ]
+    groups: Annotated[dict[str, Some[LabelReference]], Field(min_length=1)]
 
     def reports(self, place: Place) -> Domain:
         groups: dict[Hashable, list[Hashable]] = {}

@@ -1,11 +1,9 @@
 """Where the rows of a table lie: the box of a first grid, which wild rows do not move; nearby
 points merged into zones, the same way every time."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping, Sequence
-from decimal import ROUND_FLOOR, Decimal
+from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,7 @@ from optmech.base import memory
 from optmech.base.arrays import Bools, Floats, Ints, unwrapped
 from optmech.errors import ProblemError
 from optmech.reading.columns import read_columns
-from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, great_circle
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
 
 _CORE, _BESIDE = 0.95, 0.5
 """Of the rows, along each axis, that a grid is sure to reach over: those that lie closest together;
@@ -25,6 +23,7 @@ _MOST_DEGREES = 180.0
 """Of longitude that a flat map reaches over."""
 _LARGEST, _LEAST_PART = 1e100, 1e-9
 """Of coordinates, and of their extent in them: floats compute with these."""
+_GLOBE = np.array([-360.0, -90.0, 360.0, 90.0])
 _LONGEST, _MOST_PLACES, _IN_METRES = 1e9, 12, 0.2
 """Of numbers that are written without an exponent; of digits behind the point; and the kilometres
 below which lengths are said in metres."""
@@ -35,94 +34,65 @@ Pair = tuple[str, str]
 
 def read_points(data: Path, pairs: Sequence[Pair], degrees: bool) -> tuple[Floats, list[str]]:
     """The usable coordinates of all rows in one or more ``pairs`` of columns, shape (n, 2), and
-    what is to be said of others; in degrees no farther around the globe than they have to be."""
+    what is to be said of others; in degrees no farther around the globe than they have to be.
+
+    Raises ProblemError where hardly any row has degrees: for those of a projection, or where
+    longitude and latitude are the other way around.
+    """
     columns = read_columns(data, list(dict.fromkeys(name for pair in pairs for name in pair)))
     every = np.vstack([np.column_stack([columns[x], columns[y]]) for x, y in pairs])
     points = every[np.isfinite(every).all(axis=1)]
     what = noun(pairs)
-    notes = [_counted(len(every) - len(points), len(every), "have no coordinates", what)]
+    notes = [counted(len(every) - len(points), len(every), "have no coordinates", what)]
     x, y = pairs[0]
     if not len(points):
+        empty = [name for name in (x, y) if not np.isfinite(columns[name]).any()] or [x, y]
         raise ProblemError(
-            f"no row has numbers in {' and '.join(_empty(columns, pairs[0]))}",
+            f"no row has numbers in {' and '.join(map(repr, empty))}",
             where=data,
             remedy="Name the columns with the coordinates; numbers are written 5.05, with a point",
         )
     if degrees:
-        usable = _on_the_globe(points)
-        _refuse_exchanged(data, (x, y), points[~usable], int(usable.sum()))
+        usable = inside_box(points, _GLOBE)
+        nowhere = points[~usable]
+        exchanged = 2 * int(inside_box(nowhere[:, ::-1], _GLOBE).sum()) > len(nowhere)
+        if 2 * len(nowhere) > len(points):
+            first = nowhere[0]
+            raise ProblemError(
+                f"{x!r} and {y!r} are called longitude and latitude, and {len(nowhere):,} of "
+                f"{len(points):,} rows have none in degrees (the first has {first[0]:.10g}, "
+                f"{first[1]:.10g})",
+                where=data,
+                remedy="They seem to be the other way around: exchange their names, or --x and --y"
+                if exchanged
+                else "Call the columns of a projection x and y, or give degrees",
+            )
         lost = f"have a latitude ({y!r}) or longitude ({x!r}) that there is not"
-        lost += ": they may be the other way around" if _exchanged(points[~usable]) else ""
-        notes.append(_counted(int((~usable).sum()), len(points), lost, what))
-        points = _turned(points[usable])
+        lost += ": they may be the other way around" if exchanged else ""
+        notes.append(counted(len(nowhere), len(points), lost, what))
+        points = points[usable]
+        # whole turns away where they are closer together so
+        if core_size(points)[0] > _MOST_DEGREES:
+            angles = np.radians(points[:, 0])
+            middle = np.degrees(np.arctan2(np.sin(angles).mean(), np.cos(angles).mean()))
+            points = unwrapped(points, np.array([middle, 0.0]))
     return points, [note for note in notes if note]
 
 
-def _empty(columns: Mapping[str, Floats], pair: Pair) -> list[str]:
-    """Of a pair of columns those without a number, in quotation marks; both where each has some."""
-    lacking = [name for name in pair if not np.isfinite(columns[name]).any()]
-    return [repr(name) for name in lacking or pair]
-
-
-def _on_the_globe(points: Floats) -> Bools:
-    return np.asarray((np.abs(points) <= (360, 90)).all(axis=1))
-
-
-def _exchanged(points: Floats) -> bool:
-    """Whether most of the rows that lie nowhere lie somewhere the other way around."""
-    return 2 * int(_on_the_globe(points[:, ::-1]).sum()) > len(points)
-
-
-def _refuse_exchanged(data: Path, names: tuple[str, str], outside: Floats, inside: int) -> None:
-    """Raise ProblemError where hardly any row has degrees: for those of a projection, or where
-    longitude and latitude are the other way around."""
-    if len(outside) <= inside:
-        return
-    (x, y), first = names, outside[0]
-    remedy = "Call the columns of a projection x and y, or give degrees"
-    if _exchanged(outside):
-        remedy = "They seem to be the other way around: exchange their names, or --x and --y"
-    raise ProblemError(
-        f"{x!r} and {y!r} are called longitude and latitude, and {len(outside):,} of "
-        f"{len(outside) + inside:,} rows have none in degrees (the first has {first[0]:.10g}, "
-        f"{first[1]:.10g})",
-        where=data,
-        remedy=remedy,
-    )
-
-
-def _turned(points: Floats) -> Floats:
-    """Longitudes, whole turns away where they are closer together so."""
-    if np.subtract(*_core(points[:, 0])[::-1]) > _MOST_DEGREES:
-        angles = np.radians(points[:, 0])
-        middle = np.degrees(np.arctan2(np.sin(angles).mean(), np.cos(angles).mean()))
-        points = unwrapped(points, np.array([middle, 0.0]))
-    return points
-
-
-def _core(values: Floats) -> tuple[float, float]:
-    """The ends of the shortest interval that holds most of the values: wild ones move nothing."""
-    ordered = np.sort(values)
+def _core(points: Floats) -> Floats:
+    """Along each axis the ends of the shortest interval that holds most of the points, shape
+    (2, axes): wild ones move nothing."""
+    ordered = np.sort(points, axis=0)
     held = int(np.ceil(_CORE * len(ordered)))
     with np.errstate(over="ignore"):
-        first = int(np.argmin(ordered[held - 1 :] - ordered[: len(ordered) - held + 1]))
-    return float(ordered[first]), float(ordered[first + held - 1])
+        first = np.argmin(ordered[held - 1 :] - ordered[: len(ordered) - held + 1], axis=0)
+    return np.take_along_axis(ordered, np.array([first, first + held - 1]), axis=0)
 
 
 def core_size(points: Floats) -> Floats:
     """How far most of the rows reach along each axis, (2,); 0 where they are one place."""
-    return np.array([np.subtract(*_core(values)[::-1]) for values in points.T])
-
-
-def _kept(points: Floats) -> Bools:
-    """The rows that lie where most do, or beside them; all of them where most are one place."""
-    kept = np.ones(len(points), dtype=bool)
-    for values in points.T:
-        low, high = _core(values)
-        if high > low:
-            beside = _BESIDE * (high - low)
-            kept &= (values >= low - beside) & (values <= high + beside)
-    return kept
+    with np.errstate(over="ignore"):
+        return np.asarray(np.ptp(_core(points), axis=0))
 
 
 def noun(pairs: Sequence[Pair]) -> str:
@@ -130,20 +100,13 @@ def noun(pairs: Sequence[Pair]) -> str:
     return "rows" if len(pairs) == 1 else "places"
 
 
-def _counted(count: int, total: int, what: str, noun: str) -> str:
+def counted(count: int, total: int, what: str, noun: str) -> str:
     """Of how many rows something is said, and of which share; "" for none."""
     return f"{count:,} of {total:,} {noun} ({100 * count / total:.2g} %) {what}" if count else ""
 
 
-def between(box: Floats, degrees: bool) -> str:
-    """The ends of a box in words, to a thousandth of what lies between them."""
-    west, south, east, north = box.tolist()
-    names = ("longitude", "latitude") if degrees else ("x", "y")
-    ends = [_ends(west, east), _ends(south, north)]
-    return " and ".join(f"{name} {said}" for name, said in zip(names, ends, strict=True))
-
-
-def _ends(low: float, high: float) -> str:
+def ends(low: float, high: float) -> str:
+    """Two numbers in words, to a thousandth of what lies between them."""
     places = 3 - math.floor(math.log10(high - low))
     if places > _MOST_PLACES or max(abs(low), abs(high)) >= _LONGEST:
         return f"{low:.6g} to {high:.6g}"
@@ -156,36 +119,19 @@ def _decimal(value: float, places: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def left_out(
-    points: Floats, box: Floats, degrees: bool, unit: str, what: str = "grid", noun: str = "rows"
-) -> list[str]:
-    """How many rows lie outside of a box, how far, and whether they look exchanged."""
-    outside = points[~_inside(points, box)]
-    if not len(outside):
-        return []
-    nearest = np.clip(outside, box[:2], box[2:])
-    with np.errstate(over="ignore"):
-        apart = great_circle(outside, nearest) if degrees else np.hypot(*(outside - nearest).T)
-    reach = float(apart.max())
-    far = f"{length(reach, 3)}{f' {unit}' if unit else ''}"
-    exchanged = int(_inside(outside[:, ::-1], box).sum())
-    notes = [
-        _counted(len(outside), len(points), f"lie outside of the {what}, up to {far} away", noun)
-        + ": look at them. Change its bounds, or let protect take them to the nearest place"
-    ]
-    if exchanged:
-        lie = "would lie inside with their coordinates exchanged: they may be the other way around"
-        notes.append(_counted(exchanged, len(points), lie, noun))
-    return notes
-
-
-def _inside(points: Floats, box: Floats) -> Bools:
+def inside_box(points: Floats, box: Floats) -> Bools:
+    """Which of the points (n, 2) lie in a box (x0, y0, x1, y1)."""
     return np.asarray(((points >= box[:2]) & (points <= box[2:])).all(axis=1))
 
 
 def box_around(data: Path, points: Floats, degrees: bool) -> Floats:
     """(x0, y0, x1, y1) around the points that are not wild, rounded outwards."""
-    kept = points[_kept(points)]
+    low, high = _core(points)
+    with np.errstate(over="ignore"):
+        beside = _BESIDE * (high - low)
+        near = (points >= low - beside) & (points <= high + beside)
+    # all of them where most are one place
+    kept = points[(near | (high <= low)).all(axis=1)]
     low, high = kept.min(axis=0), kept.max(axis=0)
     largest = float(np.abs(kept).max())
     with np.errstate(over="ignore"):
@@ -201,12 +147,11 @@ def box_around(data: Path, points: Floats, degrees: bool) -> Floats:
     corner, end = np.empty(2), np.empty(2)
     for k, exponent in enumerate((np.floor(np.log10(extent)) + 1 - _DIGITS).tolist()):
         # whole steps, written as decimal numbers: nothing is left of the rounding of floats
-        step = Decimal(10) ** int(exponent)
-        corner[k] = float((Decimal(float(low[k])) / step).to_integral_value(ROUND_FLOOR) * step)
-        last = (Decimal(float(high[k])) / step).to_integral_value(ROUND_FLOOR) + 1
-        end[k] = float(last * step)
+        step = Fraction(10) ** int(exponent)
+        corner[k] = math.floor(Fraction(low[k]) / step) * step
+        end[k] = (math.floor(Fraction(high[k]) / step) + 1) * step
     if degrees:
-        corner, end = np.maximum(corner, (-360, -90)), np.minimum(end, (360, 90))
+        corner, end = np.maximum(corner, _GLOBE[:2]), np.minimum(end, _GLOBE[2:])
         # all rows at a pole, or on the last meridian
         corner = np.where(corner < end, corner, end - extent)
         if end[0] - corner[0] > _MOST_DEGREES:
@@ -298,22 +243,19 @@ def merge(domain: Domain, zone: Ints, weights: Floats | None) -> Domain:
     A zone without any weight lies at the plain mean of its points.
     """
     points = domain.require_points("aggregate them")
-    count = int(zone.max()) + 1
-    first = points[np.unique(zone, return_index=True)[1]][zone]
+    first = np.unique(zone, return_index=True)[1]
+    starts = points[first]
     if domain.coordinates == "lonlat":
-        points = unwrapped(points, first)
+        points = unwrapped(points, starts[zone])
     heavy = np.ones(len(zone)) if weights is None else weights / weights.max()
-    bare = np.bincount(zone, weights=heavy, minlength=count) == 0
-    heavy = np.where(bare[zone], 1.0, heavy)
-    total = np.bincount(zone, weights=heavy, minlength=count)
-    share = heavy / total[zone]
+    heavy = np.where(np.bincount(zone, heavy)[zone] == 0, 1.0, heavy)
+    share = heavy / np.bincount(zone, heavy)[zone]
     scale = _scale(points)
     # as differences from each zone's first point, which equal points leave as it is
-    away = np.ldexp(points, -scale) - np.ldexp(first, -scale)
-    moved = [np.bincount(zone, weights=share * x, minlength=count) for x in away.T]
-    starts = points[np.unique(zone, return_index=True)[1]]
+    away = np.ldexp(points, -scale) - np.ldexp(starts, -scale)[zone]
+    moved = [np.bincount(zone, share * x) for x in away.T]
     centroids = starts + np.ldexp(np.column_stack(moved), scale)
-    return Domain(range(count), centroids, domain.unit, coordinates=domain.coordinates)
+    return Domain(range(len(first)), centroids, domain.unit, coordinates=domain.coordinates)
 
 
 def _projected(domain: Domain) -> Floats:

@@ -8,6 +8,7 @@ from pathlib import Path
 from optmech.base.machine import data_folder
 from optmech.base.storage import path_of
 from optmech.errors import ProblemError
+from optmech.reading.source import read_document
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,9 @@ def _path(name: str, folder: str = "") -> Path:
 def find_problem(name: str | Path, folder: str = "") -> Path:
     """The file that ``name`` means: an existing path, or else a name of the gallery, or of a folder
     of it. Raises ProblemError when there is neither; similar names are suggested."""
-    path = path_of(name)
-    if os.path.exists(path) and not (os.path.isdir(path) and str(name) in gallery_names(folder)):
+    path, names = path_of(name), gallery_names(folder)
+    if os.path.exists(path) and not (os.path.isdir(path) and str(name) in names):
         return path
-    names = gallery_names(folder)
     if str(name) in names:
         return _path(str(name), folder)
     if (error := not_a_file(str(name))) is not None:
@@ -86,8 +86,6 @@ def list_gallery() -> list[GalleryEntry]:
 
 def list_traces() -> list[dict[str, str]]:
     """Name, title and path of every trace file of the gallery."""
-    from optmech.reading.source import read_document
-
     found = []
     for name in gallery_names(TRACES):
         path = _path(name, TRACES)
@@ -100,7 +98,6 @@ def _entry(name: str) -> GalleryEntry:
     from optmech.files.problem import build_secrets
     from optmech.files.validate import validate
     from optmech.reading.errors import Collector
-    from optmech.reading.source import read_document
 
     path = _path(name)
     errors = Collector()

@@ -23,8 +23,10 @@ from optmech.reading.sections import (
     NonNegative,
     Positive,
     Section,
+    Some,
     TwoPositive,
     either,
+    is_number,
     refusal,
     shorten,
 )
@@ -53,6 +55,10 @@ class Curve(Section):
     def build(self) -> Kernel:
         """The kernel. Raises ProblemError where it can only stand alone."""
         raise ProblemError("can only stand alone", where="kind", remedy="Give its numbers instead")
+
+    def alone(self, times: Floats, path: Floats | None) -> tuple[Kernel, Fit | None]:
+        """The kernel, and the fit where it is fitted to the positions at the times."""
+        return self.build(), None
 
     def scaled(self) -> Callable[[Any], Kernel]:
         """From a length scale to the kernel. Raises ProblemError where there is no single one."""
@@ -110,7 +116,7 @@ class Joined(Curve):
     """The sum or the product of kernels."""
 
     kind: Literal["sum", "product"]
-    parts: Annotated[list[KernelSection], Field(min_length=1)]
+    parts: Some[KernelSection]
 
     def build(self) -> Kernel:
         return reduce(add if self.kind == "sum" else mul, (part.build() for part in self.parts))
@@ -125,8 +131,7 @@ class Fitted(Curve):
     bounds: TwoPositive | None = None
     noise: NonNegative | None = None
 
-    def fit(self, times: Floats, path: Floats | None) -> Fit:
-        """The likeliest kernel of the family for positions at the times."""
+    def alone(self, times: Floats, path: Floats | None) -> tuple[Kernel, Fit]:
         if path is None:
             raise ProblemError(
                 "there are no positions to fit to", where="kind", remedy="Give gps instead of times"
@@ -134,7 +139,8 @@ class Fitted(Curve):
         shape = {"smoothness": self.smoothness} if self.family == "matern" else {}
         family = partial(_FAMILIES[self.family], **shape)
         bounds = None if self.bounds is None else (self.bounds[0], self.bounds[1])
-        return fit([(times, path)], family, bounds=bounds, noise=self.noise)
+        found = fit([(times, path)], family, bounds=bounds, noise=self.noise)
+        return found.kernel, found
 
 
 KernelSection = Annotated[
@@ -146,19 +152,19 @@ KernelSection = Annotated[
 class Times(Section):
     """Given times, or ``count`` of them, a ``step`` apart."""
 
-    values: Annotated[list[float], Field(min_length=1)] | None = None
+    values: Some[float] | None = None
     count: Annotated[int, Field(ge=1, le=2000)] | None = None
     step: Positive = 1.0
     start: float = 0.0
 
     _one_form = either("values", "count")
 
-    def build(self) -> Floats:
-        """The times, which increase."""
+    def build(self, directory: Path) -> tuple[Floats, None]:
+        """The times, which increase, and no positions."""
         if self.values is None:
-            return increasing(self.start + self.step * np.arange(self.count or 1))
+            return increasing(self.start + self.step * np.arange(self.count or 1)), None
         with moved(lambda where: where.replace("times", "values", 1)):
-            return increasing(self.values)
+            return increasing(self.values), None
 
 
 class Gps(Section):
@@ -221,7 +227,7 @@ def _noises(value: object) -> object:
     rows = value if isinstance(value, list) else [value]
     for k, row in enumerate(rows):
         for cell in row if isinstance(row, list) else [row]:
-            if isinstance(cell, bool) or not isinstance(cell, int | float):
+            if not is_number(cell):
                 place = (k,) if isinstance(value, list) else ()
                 raise refusal(
                     f"{shorten(cell)} is not a number",
@@ -249,15 +255,12 @@ _NOISE_SCHEMA = {
 }
 
 
-REQUIRED = ("format", "kernel", "secrets", "radius", "order")
-
-
 class GaussianTrace(FileSection):
     """A trace under a Gaussian conditional prior; required keys are checked by the reader."""
 
     model_config = ConfigDict(
         title="optmech trace file of kind gaussian",
-        json_schema_extra={"required": ["kind", *REQUIRED]},
+        json_schema_extra={"required": ["kind", "format", "kernel", "secrets", "radius", "order"]},
     )
 
     kind: Literal["gaussian"]
@@ -286,98 +289,98 @@ class GaussianTrace(FileSection):
         at=("epsilon",),
     )
 
-
-def section() -> type[GaussianTrace]:
-    """The model of these files."""
-    return GaussianTrace
-
-
-def build(
-    spec: GaussianTrace, directory: Path, errors: Collector, title: str
-) -> GaussianTask | None:
-    """The problem, or None when ``errors`` has gathered any, before or here."""
-    times, path, fitted = None, None, None
-    kernel: Kernel | None = None
-    trace: GaussianPrior | None = None
-    with errors.at("times" if spec.times is not None else "gps"):
-        if spec.times is not None:
-            times = spec.times.build()
-        elif spec.gps is not None:
-            times, path = spec.gps.build(directory)
-    if spec.kernel is not None and times is not None:
-        with errors.at("kernel"):
-            if isinstance(spec.kernel, Fitted):
-                fitted = spec.kernel.fit(times, path)
-                kernel = fitted.kernel
-            else:
-                kernel = spec.kernel.build()
-    if times is not None and kernel is not None:
-        with errors.at(""):
-            trace = GaussianPrior(times, kernel, spec.dimensions if path is None else path.shape[1])
-    if trace is None:
-        return None
-    return _question(spec, trace, directory, errors, path, fitted, title)
-
-
-def _question(
-    spec: GaussianTrace,
-    trace: GaussianPrior,
-    directory: Path,
-    errors: Collector,
-    path: Floats | None,
-    fitted: Fit | None,
-    title: str,
-) -> GaussianTask | None:
-    sets: list[list[int]] = spec.secrets or []
-    for k, one in enumerate(sets):
-        with errors.at(""):
-            secret_steps(trace, one, where="secrets" if len(sets) == 1 else f"secrets[{k}]")
-    noise, family = None, None
-    notes: tuple[str, ...] = ()
-    if spec.noise is not None:
-        with errors.at(""):
-            noise, made_for = _noise(spec.noise, trace, directory)
-            notes = _other_question(spec, made_for)
-    if spec.length_scales is not None:
-        with errors.at("length_scales"):
-            family = None if spec.kernel is None else spec.kernel.scaled()
-            if spec.length_scales[0] > spec.length_scales[1]:
-                raise ProblemError("is not increasing", remedy="Give [low, high]")
-            own = getattr(spec.kernel, "length_scale", None)
-            inside = own is not None and spec.length_scales[0] <= own <= spec.length_scales[1]
-            if spec.epsilon is not None and not inside:
-                raise ProblemError(
-                    f"do not hold the kernel's own {own:g}", remedy="Widen the interval"
+    def build(self, directory: Path, errors: Collector, title: str) -> GaussianTask | None:
+        """The problem, or None when ``errors`` has gathered any, before or here."""
+        source = self.times or self.gps
+        assert source is not None
+        placed = errors.tried("gps" if self.times is None else "times", source.build, directory)
+        if placed is None or self.kernel is None:
+            return None
+        times, path = placed
+        made = errors.tried("kernel", self.kernel.alone, times, path)
+        if made is None:
+            return None
+        kernel, fitted = made
+        dimensions = self.dimensions if path is None else path.shape[1]
+        trace = errors.tried("", GaussianPrior, times, kernel, dimensions)
+        if trace is None:
+            return None
+        sets: list[list[int]] = self.secrets or []
+        for k, one in enumerate(sets):
+            where = "secrets" if len(sets) == 1 else f"secrets[{k}]"
+            errors.tried("", secret_steps, trace, one, where=where)
+        noise, made_for = errors.tried("", self._noise, trace, directory) or (None, {})
+        family, scales = None, None
+        if self.length_scales is not None:
+            with errors.at("length_scales"):
+                family = self.kernel.scaled()
+                scales = self._interval(self.length_scales, len(sets))
+        if self.subsets is not None and self.subsets > len(trace):
+            errors.add(
+                ProblemError(
+                    f"{self.subsets} is more than the {len(trace)} positions",
+                    where="subsets",
+                    remedy="Give the largest size of the sets to look at",
                 )
-            if len(sets) > 1:
-                raise ProblemError("needs a single set of secrets", remedy="Keep one set")
-    if spec.subsets is not None and spec.subsets > len(trace):
-        with errors.at("subsets"):
-            raise ProblemError(
-                f"{spec.subsets} is more than the {len(trace)} positions",
-                remedy="Give the largest size of the sets to look at",
             )
-    if errors.errors or not sets or spec.radius is None or spec.order is None:
-        return None
-    scales = spec.length_scales
-    return GaussianTask(
-        title,
-        trace,
-        tuple(tuple(one) for one in sets),
-        spec.radius,
-        spec.order,
-        spec.ball,
-        spec.epsilon,
-        noise,
-        spec.delta,
-        spec.subsets,
-        None if scales is None else (scales[0], scales[1]),
-        family,
-        path,
-        fitted,
-        spec.unit or ("km" if spec.gps is not None else ""),
-        notes,
-    )
+        if errors.errors or not sets or self.radius is None or self.order is None:
+            return None
+        return GaussianTask(
+            title,
+            trace,
+            tuple(map(tuple, sets)),
+            self.radius,
+            self.order,
+            self.ball,
+            self.epsilon,
+            noise,
+            self.delta,
+            self.subsets,
+            scales,
+            family,
+            path,
+            fitted,
+            self.unit or ("km" if self.gps is not None else ""),
+            self._other_question(made_for),
+        )
+
+    def _noise(
+        self, trace: GaussianPrior, directory: Path
+    ) -> tuple[Floats | None, Mapping[str, Any]]:
+        """The covariance, and what a noise file says about it."""
+        value: Any = self.noise
+        made_for: Mapping[str, Any] = {}
+        if value is None:
+            return None, made_for
+        if isinstance(value, dict):
+            with inside("noise"):
+                file = DataFile(value["file"]).path(directory)
+            made_for = read_document(file)
+            value = _covariance(made_for, file.name, trace)
+        with moved("noise"):
+            return noise_matrix(trace, value), made_for
+
+    def _interval(self, scales: list[float], sets: int) -> tuple[float, float]:
+        """The length scales to check; raises ProblemError where they do not suit the rest."""
+        low, high = scales
+        if low > high:
+            raise ProblemError("is not increasing", remedy="Give [low, high]")
+        own = getattr(self.kernel, "length_scale", None)
+        if self.epsilon is not None and not (own is not None and low <= own <= high):
+            raise ProblemError(f"do not hold the kernel's own {own:g}", remedy="Widen the interval")
+        if sets > 1:
+            raise ProblemError("needs a single set of secrets", remedy="Keep one set")
+        return low, high
+
+    def _other_question(self, made_for: Mapping[str, Any]) -> tuple[str, ...]:
+        """In words, what a noise file was made for and this trace file does not ask."""
+        asked = {"secrets": self.secrets, "radius": self.radius, "order": self.order}
+        return tuple(
+            f"the noise was made for other {name} ({show(made_for[name])}); the loss is measured "
+            f"for those of this file ({show(value)})"
+            for name, value in asked.items()
+            if name in made_for and made_for[name] != value
+        )
 
 
 def _covariance(document: dict[str, Any], name: str, trace: GaussianPrior) -> Any:
@@ -388,7 +391,7 @@ def _covariance(document: dict[str, Any], name: str, trace: GaussianPrior) -> An
         raise ProblemError(f"{name} has no covariance", where=place, remedy=remedy)
     rows = value if isinstance(value, list) else []
     entries = [x for row in rows for x in (row if isinstance(row, list) else [None])]
-    if not entries or any(isinstance(x, bool) or not isinstance(x, int | float) for x in entries):
+    if not entries or not all(map(is_number, entries)):
         what = f"{name}: the covariance is not rows of numbers"
         raise ProblemError(what, where=place, remedy=remedy)
     other = ""
@@ -404,26 +407,3 @@ def _covariance(document: dict[str, Any], name: str, trace: GaussianPrior) -> An
         remedy = "Make noise for this trace, or give the covariance itself"
         raise ProblemError(f"{name}: was made for {other}", where=place, remedy=remedy)
     return value
-
-
-def _noise(value: Any, trace: GaussianPrior, directory: Path) -> tuple[Floats, Mapping[str, Any]]:
-    """The covariance, and what a noise file says about it."""
-    made_for: Mapping[str, Any] = {}
-    if isinstance(value, dict):
-        with inside("noise"):
-            file = DataFile(value["file"]).path(directory)
-        made_for = read_document(file)
-        value = _covariance(dict(made_for), file.name, trace)
-    with moved("noise"):
-        return noise_matrix(trace, value), made_for
-
-
-def _other_question(spec: GaussianTrace, made_for: Mapping[str, Any]) -> tuple[str, ...]:
-    """In words, what a noise file was made for and this trace file does not ask."""
-    asked = {"secrets": spec.secrets, "radius": spec.radius, "order": spec.order}
-    return tuple(
-        f"the noise was made for other {name} ({show(made_for[name])}); the loss is measured for "
-        f"those of this file ({show(value)})"
-        for name, value in asked.items()
-        if name in made_for and made_for[name] != value
-    )

@@ -1,20 +1,18 @@
 """Places on a lattice as a section of files: those of fixes, counted where they are, without a
 secret for every row of a table."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.files.place import Listed, require_room
 from optmech.reading.data import DataFile
 from optmech.reading.sections import Bounds, Count, Section, refusal
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Coordinates, Domain, cells_holding
 from optmech.spaces.sphere import turned
 
 Columns = str | Annotated[list[str], Field(min_length=1, max_length=100)]
@@ -24,17 +22,18 @@ Columns = str | Annotated[list[str], Field(min_length=1, max_length=100)]
 _LARGEST = 1e150
 
 
-def _measured(table: Any) -> Any:
-    if table.coordinates == "lonlat" and table.unit not in ("", "km"):
-        raise refusal("longitude and latitude are measured in km", "Drop unit", ("unit",))
-    return table
+class Mapped(Section):
+    """Points in the plane, with a unit, or in degrees."""
+
+    coordinates: Coordinates = "plane"
+    unit: str = ""
+
+    def refuse_misfits(self) -> None:
+        if self.coordinates == "lonlat" and self.unit not in ("", "km"):
+            raise refusal("longitude and latitude are measured in km", "Drop unit", ("unit",))
 
 
-in_km: Any = model_validator(mode="after")(_measured)
-"""The validator of a table of points in the plane with a unit, or in degrees."""
-
-
-class Lattice(Section):
+class Lattice(Mapped):
     """The middles of ``rows`` x ``columns`` equal cells over ``bounds``: of those that hold rows of
     a table, or of all. ``x`` and ``y`` name a column each, or as many as a row has places."""
 
@@ -42,24 +41,19 @@ class Lattice(Section):
     bounds: Bounds
     rows: Count
     columns: Count
-    coordinates: Literal["plane", "lonlat"] = "plane"
-    unit: str = ""
     file: str | None = None
     x: Columns | None = None
     y: Columns | None = None
 
-    _in_km = in_km
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Lattice:
+    def refuse_misfits(self) -> None:
+        super().refuse_misfits()
         if {self.file is None, self.x is None, self.y is None} == {True, False}:
             raise refusal("file, x and y belong together", "Give all three, or none for all cells")
         if len(_listed(self.x)) != len(_listed(self.y)):
             raise refusal("x and y are not as many columns", "Give a y for every x", ("y",))
-        low, high = self._ends
+        low, high = np.reshape(self.bounds, (2, 2))
         if not ((low < high).all() and np.abs(self.bounds).max() < _LARGEST):
             raise refusal("is not a box", "Give [x0, y0, x1, y1]", ("bounds",))
-        return self
 
     def listed(self, directory: Path) -> Listed:
         """The occupied cells, row by row from below, and which of them every row inside counts
@@ -67,12 +61,10 @@ class Lattice(Section):
         if self.file is None:
             require_room(self.rows * self.columns, "rows")
             return Listed(self.place_of(np.arange(self.rows * self.columns)))
-        source, parts = DataFile(self.file), []
-        names = [*_listed(self.x), *_listed(self.y)]
-        columns = source.columns(directory, list(dict.fromkeys(names)))
-        for x, y in zip(_listed(self.x), _listed(self.y), strict=True):
-            parts.append(np.column_stack([columns[x], columns[y]]))
-        points = np.vstack(parts)
+        xs, ys = _listed(self.x), _listed(self.y)
+        columns = DataFile(self.file).columns(directory, list(dict.fromkeys([*xs, *ys])))
+        pairs = zip(xs, ys, strict=True)
+        points = np.vstack([np.column_stack([columns[x], columns[y]]) for x, y in pairs])
         cells = self.cells_of(points)
         inside = cells[cells >= 0]
         if not len(inside):
@@ -92,29 +84,16 @@ class Lattice(Section):
         """The places alone."""
         return self.listed(directory).domain
 
-    @property
-    def _ends(self) -> Floats:
-        return np.reshape(self.bounds, (2, 2))
-
     def cells_of(self, points: Floats) -> Ints:
         """The number of the cell that holds each point (n, 2), -1 for those outside."""
-        low, high = self._ends
-        places = points
         if self.coordinates == "lonlat":
             around = turned(points[:, 0], self.bounds[0], self.bounds[2])
-            places = np.column_stack([around, points[:, 1]])
-        with np.errstate(invalid="ignore"):
-            inside = ((places >= low) & (places <= high)).all(axis=1)
-        count = np.array([self.columns, self.rows])
-        at = ((places[inside] - low) / (high - low) * count).astype(np.int64)
-        at = np.minimum(at, count - 1)
-        found = np.full(len(points), -1, dtype=np.int64)
-        found[inside] = at[:, 1] * self.columns + at[:, 0]
-        return found
+            points = np.column_stack([around, points[:, 1]])
+        return cells_holding(points, self.bounds, self.rows, self.columns)
 
     def place_of(self, cells: Ints) -> Domain:
         """The middles of cells by their numbers, as a domain."""
-        low, high = self._ends
+        low, high = np.reshape(self.bounds, (2, 2))
         at = np.column_stack([cells % self.columns, cells // self.columns])
         points = low + (high - low) * ((at + 0.5) / (self.columns, self.rows))
         unit = "" if self.coordinates == "lonlat" else self.unit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,13 +121,13 @@ def load_task(name: str | Path) -> DesignTask | TransportTask | GaussianTask | C
 
 
 def read_problem(name: str | Path) -> ProblemFile:
-    """As ``load_problem``, together with the file's title, source, optimum and profile."""
+    """The problem of a file or of the gallery, with its title, source, optimum and profile."""
     path = find_problem(name)
     return build_problem(read_document(path), path)
 
 
 def read_text(text: str, path: Path) -> ProblemFile:
-    """As ``read_problem``, of the text of a TOML file that is to be written to ``path``."""
+    """The problem of the text of a TOML file that is to be written to ``path``."""
     return build_problem(parsed_document(text, path), path)
 
 
@@ -191,26 +190,22 @@ def read_trace(name: str | Path) -> TraceFile:
     if document.get("kind", "noise" if _OF_OTHERS & set(document) else None) == "noise":
         require_kind(document, "trace", path)
     errors = Collector()
-    known: dict[str, Any] = {"gaussian": gaussian, "markov": markov}
-    kind = known[_kind(document, list(known), path)]
-    require_keys(document, kind.REQUIRED, errors)
     look_for_kinds(document)
-    spec = checked(kind.section(), document, errors, path)
+    models: dict[str, Any] = {"gaussian": gaussian.GaussianTrace, "markov": markov.section()}
+    kind = document.get("kind")
+    if kind is None:
+        remedy = 'Write kind = "gaussian"'
+        raise ProblemError("is missing", where=f"{path}: kind", remedy=remedy)
+    if kind not in [*models]:
+        remedy = closest(kind, [*models])
+        raise ProblemError(f"{show(kind)} is unknown", where=f"{path}: kind", remedy=remedy)
+    require_keys(document, models[kind], errors)
+    spec = checked(models[kind], document, errors, path)
     task: GaussianTask | ChainTask | None
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        task = kind.build(spec, path.parent, errors, spec.title or path.stem)
+        task = spec.build(path.parent, errors, spec.title or path.stem)
     errors.refuse(str(path))
     if task is None:
         raise ProblemError("could not be built", where=path)
     inputs = (path, *named_files(document, path.parent))
     return TraceFile(task, path, inputs)
-
-
-def _kind(document: Mapping[str, Any], known: list[str], path: Path) -> str:
-    kind = document.get("kind")
-    if kind in known and isinstance(kind, str):
-        return kind
-    if kind is None:
-        raise ProblemError("is missing", where=f"{path}: kind", remedy=f'Write kind = "{known[0]}"')
-    remedy = closest(kind, known)
-    raise ProblemError(f"{show(kind)} is unknown", where=f"{path}: kind", remedy=remedy)

@@ -1,19 +1,16 @@
 """Trace files of kind "markov": a Markov chain on cells, and what each release has to keep."""
 
-from __future__ import annotations
-
+from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
-from optmech.base.arrays import Ints
 from optmech.errors import ProblemError
 from optmech.files.domains import Aggregable, Observables, Secrets
 from optmech.files.metrics import DistanceSection, LossSection
-from optmech.files.place import Listed, Place, require_room
+from optmech.files.place import Place, require_room
 from optmech.files.priors import PriorSection
 from optmech.files.problem import Goal, Parts, with_constraints
 from optmech.reading.data import DataFile
@@ -35,10 +32,8 @@ from optmech.spaces.labels import find_label
 from optmech.spaces.prior import Prior
 from optmech.traces.chains import conditional, sequences
 from optmech.traces.chains.markov import MarkovPrior
-from optmech.traces.chains.sequential import SequentialDesigner, StepConstraint
+from optmech.traces.chains.sequential import SequentialDesigner
 from optmech.traces.chains.task import ChainTask
-
-REQUIRED = ("format", "steps", "secrets", "chain", "loss", "adversary")
 
 Lags = list[int]
 Moments = list[Annotated[int, Field(ge=0)]]
@@ -102,19 +97,15 @@ class Fixes(Section):
             base = MarkovPrior.random_walk(domain, euclidean(), self.scale)
         cells = [sequence.cells for sequence in found]
         chain = MarkovPrior.from_sequences(domain, cells, self.smoothing, base=base)
-        return chain, _counted(fixes, cells, self.interval is not None)
-
-
-def _counted(fixes: sequences.Fixes, cells: list[Ints], sampled: bool) -> str:
-    total = sum(map(len, cells))
-    inside = sum(int((cell >= 0).sum()) for cell in cells)
-    what = "sampled positions" if sampled else "fixes"
-    share = 100 * (total - inside) / total if total else 0.0
-    return (
-        f"{inside:,} of {total:,} {what} in {len(cells):,} sequences counted; {total - inside:,} "
-        f"({share:.1f} %) fall outside the cells (file: {len(fixes.users):,} fixes, "
-        f"{fixes.missing:,} more without a position)"
-    )
+        total = sum(map(len, cells))
+        inside = sum(int((cell >= 0).sum()) for cell in cells)
+        what = "fixes" if self.interval is None else "sampled positions"
+        share = 100 * (total - inside) / total if total else 0.0
+        return chain, (
+            f"{inside:,} of {total:,} {what} in {len(cells):,} sequences counted; "
+            f"{total - inside:,} ({share:.1f} %) fall outside the cells (file: "
+            f"{len(fixes.users):,} fixes, {fixes.missing:,} more without a position)"
+        )
 
 
 ChainSpec = Annotated[RandomWalk | Matrices | Fixes, ByKind()]
@@ -126,11 +117,9 @@ class About(Section):
     lags: Lags = Field(default_factory=list)
     times: Moments = Field(default_factory=list)
 
-    @model_validator(mode="after")
-    def _some(self) -> About:
+    def refuse_misfits(self) -> None:
         if not self.lags and not self.times:
             raise refusal("names no time", "Give lags = [1], or times = [0]", ("lags",))
-        return self
 
 
 class ConditionalPrivacy(About):
@@ -181,7 +170,9 @@ class MarkovTrace(FileSection):
 
     model_config = ConfigDict(
         title="optmech trace file of kind markov",
-        json_schema_extra={"required": ["kind", *REQUIRED]},
+        json_schema_extra={
+            "required": ["kind", "format", "steps", "secrets", "chain", "loss", "adversary"]
+        },
     )
 
     kind: Literal["markov"]
@@ -200,6 +191,76 @@ class MarkovTrace(FileSection):
     gap: Positive = 1e-4
     trace: list[LabelReference] | None = None
 
+    def build(self, directory: Path, errors: Collector, title: str) -> ChainTask | None:
+        """The problem, or None when ``errors`` has gathered any, before or here."""
+        place = None if self.secrets is None else errors.tried("secrets", self._place, directory)
+        if place is None:
+            return None
+        parts = Parts(self, place, errors)
+        chain, counted = (self.chain and errors.tried("chain", self.chain.build, place)) or (
+            None,
+            "",
+        )
+        distance: Distance | None = None
+        if self.adversary is not None:
+            distance = errors.tried("adversary.distance", self.adversary.distance.build, place)
+        if parts.observed is not None:
+            known = None if chain is None else Prior(place.secrets, chain.initial)
+            parts.state(self.constraints, known)
+        released = self._released(place, errors)
+        if chain is not None and self.steps is not None:
+            errors.tried("steps", chain.require_time, max(self.steps, len(released)) - 1)
+        if errors.errors or chain is None or parts.loss is None:
+            return None
+        stated = [constraint for _, constraint in parts.constraints]
+        designer = errors.tried(
+            "",
+            SequentialDesigner,
+            chain,
+            parts.loss,
+            stated,
+            observables=parts.observed,
+            objective=parts.objective,
+            on_infeasible=self.on_infeasible,
+            fraction=self.fraction,
+            total_epsilon=self.total_epsilon,
+            profile=self.profile or "auto",
+            gap=self.gap,
+        )
+        if designer is None or not (self.steps and self.adversary and distance):
+            return None
+        of_others = conditional.ConditionalPrivacy | conditional.ConditionalDistortion
+        return ChainTask(
+            title,
+            designer,
+            self.steps,
+            distance,
+            self.adversary.traces,
+            self.adversary.exact,
+            None if self.trace is None else released,
+            place.secrets.unit,
+            tuple(c for c in stated if not isinstance(c, of_others)),
+            counted,
+        )
+
+    def _place(self, directory: Path) -> Place:
+        assert self.secrets is not None
+        if isinstance(self.secrets, Aggregable) and self.secrets.aggregate is not None:
+            raise ProblemError("is not available for traces", where="aggregate")
+        listed = self.secrets.listed(directory)
+        require_room(len(listed.domain), "")
+        # a prior has no column of a table here
+        return Place.of(directory, replace(listed, table=None, outside=None, missing=0))
+
+    def _released(self, place: Place, errors: Collector) -> tuple[Hashable, ...]:
+        """The labels of the trace to release."""
+        if self.trace == []:
+            errors.add(ProblemError("is empty", where="trace", remedy="Give labels"))
+        return tuple(
+            errors.tried(f"trace[{k}]", find_label, place.secrets, label)
+            for k, label in enumerate(self.trace or ())
+        )
+
 
 def section() -> type[MarkovTrace]:
     """The model of these files with the kinds of constraints that are registered now."""
@@ -208,87 +269,3 @@ def section() -> type[MarkovTrace]:
         conditional_privacy=ConditionalPrivacy,
         conditional_distortion=ConditionalDistortion,
     )
-
-
-def build(spec: MarkovTrace, directory: Path, errors: Collector, title: str) -> ChainTask | None:
-    """The problem, or None when ``errors`` has gathered any, before or here."""
-    place = None
-    if spec.secrets is not None:
-        with errors.at("secrets"):
-            if isinstance(spec.secrets, Aggregable) and spec.secrets.aggregate is not None:
-                raise ProblemError("is not available for traces", where="aggregate")
-            listed = spec.secrets.listed(directory)
-            require_room(len(listed.domain), "")
-            # a prior has no column of a table here
-            place = Place.of(directory, Listed(listed.domain, listed.rows, network=listed.network))
-    return None if place is None else _Parts(spec, place, errors, title).problem()
-
-
-class _Parts(Parts):
-    def __init__(self, spec: MarkovTrace, place: Place, errors: Collector, title: str) -> None:
-        super().__init__(spec, place, errors)
-        self.spec, self.title = spec, title
-        self.chain: MarkovPrior | None = None
-        self.counted = ""
-        self.distance: Distance | None = None
-        self.constraints: list[StepConstraint] = []
-        if spec.chain is not None:
-            with errors.at("chain"):
-                self.chain, self.counted = spec.chain.build(place)
-        if spec.adversary is not None:
-            with errors.at("adversary.distance"):
-                self.distance = spec.adversary.distance.build(place)
-        if self.observed is None:
-            return
-        initial = np.ones(len(place.secrets)) if self.chain is None else self.chain.initial
-        self.place = replace(self.place, prior=Prior(place.secrets, initial))
-        for k, item in enumerate(spec.constraints):
-            with errors.at(f"constraints[{k}]"):
-                self.constraints.append(item.build(self.place))
-
-    def problem(self) -> ChainTask | None:
-        """The parts together."""
-        spec = self.spec
-        trace = None
-        if spec.trace is not None:
-            found = []
-            for k, label in enumerate(spec.trace):
-                with self.errors.at(f"trace[{k}]"):
-                    found.append(find_label(self.place.secrets, label))
-            trace = tuple(found)
-            if not trace:
-                self.errors.add(ProblemError("is empty", where="trace", remedy="Give labels"))
-        if self.chain is not None and spec.steps is not None:
-            with self.errors.at("steps"):
-                self.chain.require_time(max(spec.steps, len(trace or ())) - 1)
-        if self.errors.errors or self.chain is None or self.loss is None:
-            return None
-        designer = None
-        with self.errors.at(""):
-            designer = SequentialDesigner(
-                self.chain,
-                self.loss,
-                self.constraints,
-                observables=self.observed,
-                objective=self.objective,
-                on_infeasible=spec.on_infeasible,
-                fraction=spec.fraction,
-                total_epsilon=spec.total_epsilon,
-                profile=spec.profile or "auto",
-                gap=spec.gap,
-            )
-        if designer is None or not (spec.steps and spec.adversary and self.distance):
-            return None
-        of_others = conditional.ConditionalPrivacy | conditional.ConditionalDistortion
-        return ChainTask(
-            self.title,
-            designer,
-            spec.steps,
-            self.distance,
-            spec.adversary.traces,
-            spec.adversary.exact,
-            trace,
-            self.place.secrets.unit,
-            tuple(c for c in self.constraints if not isinstance(c, of_others)),
-            self.counted,
-        )

@@ -1,10 +1,8 @@
 """Distances, losses, gains of guesses and meshes as sections of files."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, inside
@@ -53,11 +51,9 @@ class GraphDistance(Section):
     edges: Edges | None = None
     file: str | None = None
 
-    @model_validator(mode="after")
-    def _one_form(self) -> GraphDistance:
+    def refuse_misfits(self) -> None:
         if self.edges is not None and self.file is not None:
             raise refusal("has both edges and file", "Give one of the two")
-        return self
 
     def build(self, place: Place) -> Distance:
         if self.edges or self.file:
@@ -132,8 +128,7 @@ class LossTable(Section):
     matrix: Matrix | None = None
     file: str | None = None
 
-    @model_validator(mode="after")
-    def _one_form(self) -> LossTable:
+    def refuse_misfits(self) -> None:
         if sum(form is not None for form in (self.distance, self.matrix, self.file)) != 1:
             raise refusal("needs one of distance, matrix and file", "Give exactly one of the three")
         options = {"power", "reduce", "suppression"} & self.model_fields_set
@@ -142,7 +137,6 @@ class LossTable(Section):
                 f"{', '.join(sorted(options))} need a distance",
                 "A matrix is taken as it is, with a column for every observable",
             )
-        return self
 
     def build(self, place: Place) -> Distance | Floats:
         """The loss for the place's observables."""

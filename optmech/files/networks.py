@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from optmech.errors import ProblemError
 from optmech.exchange.geo import read_osm
-from optmech.files import synthetic
 from optmech.files.place import Listed, labels_from, require_room
+from optmech.files.synthetic import Roads
 from optmech.reading.data import DataFile
 from optmech.reading.sections import (
     SORTS,
     Labels,
     NonNegative,
     Point,
-    Positive,
     Section,
-    Seed,
+    Some,
     is_label,
     is_number,
     refusal,
@@ -33,17 +32,6 @@ from optmech.spaces.labels import find_label
 
 if TYPE_CHECKING:
     import networkx as nx
-
-
-class Roads(Section):
-    """A made-up but realistic road network: a jittered street grid with closed roads."""
-
-    seed: Seed
-    rows: Annotated[int, Field(ge=2, le=10**4)]
-    columns: Annotated[int, Field(ge=2, le=10**4)]
-    spacing: Positive = 1.0
-    jitter: Annotated[float, Field(ge=0, le=0.45)] = 0.2
-    closed: Annotated[float, Field(ge=0, le=1)] = 0.15
 
 
 def _edge(value: object) -> Any:
@@ -66,7 +54,7 @@ _EDGE_SCHEMA = {
 }
 Edge = Annotated[list[Any], BeforeValidator(_edge), WithJsonSchema(_EDGE_SCHEMA)]
 """[from, to] or [from, to, length]; the length is 1 unless given."""
-Edges = Annotated[list[Edge], Field(min_length=1)]
+Edges = Some[Edge]
 SORTS["edges"] = Edges
 
 
@@ -75,15 +63,14 @@ class Network(Section):
 
     kind: Literal["graph"]
     nodes: Labels | None = None
-    points: Annotated[list[Point], Field(min_length=1)] | None = None
+    points: Some[Point] | None = None
     edges: Edges | None = None
     file: str | None = None
     roads: Roads | None = None
     osm: str | None = None
     unit: str = ""
 
-    @model_validator(mode="after")
-    def _one_form(self) -> Network:
+    def refuse_misfits(self) -> None:
         forms = (self.edges, self.file, self.roads, self.osm)
         if sum(form is not None for form in forms) != 1:
             raise refusal("needs one of edges, file, roads and osm", "Give exactly one of the four")
@@ -94,13 +81,12 @@ class Network(Section):
             raise refusal("an OpenStreetMap extract is measured in km", "Drop unit", ("unit",))
         if self.points is not None and self.nodes is None:
             raise refusal("points need nodes", "List the nodes in the order of the points")
-        return self
 
     def listed(self, directory: Path) -> Listed:
         """The nodes as a domain, and the graph."""
         if self.roads is not None:
             require_room(self.roads.rows * self.roads.columns, "roads.rows")
-            network, positions = synthetic.roads(**self.roads.model_dump())
+            network, positions = self.roads.network()
             return Listed(Domain(network.nodes, positions, self.unit), network=network)
         if self.osm is not None:
             roads = read_osm(DataFile(self.osm).path(directory))
@@ -121,8 +107,7 @@ class TreeKeys(Section):
     parents: Annotated[dict[str, str], Field(min_length=1)]
     lengths: dict[str, NonNegative] | None = None
 
-    @model_validator(mode="after")
-    def _is_a_tree(self) -> TreeKeys:
+    def refuse_misfits(self) -> None:
         import networkx as nx
 
         for child in self.lengths or ():
@@ -139,7 +124,6 @@ class TreeKeys(Section):
                 "Give every category one parent, and the root none",
                 ("parents",),
             )
-        return self
 
     def graph(self, domain: Domain) -> nx.Graph[Any]:
         """The tree, whose nodes are the labels of ``domain`` where they are that."""
@@ -175,7 +159,13 @@ def connect(edges: Iterable[tuple[Any, Any, float]], domain: Domain) -> nx.Graph
     """A graph whose nodes are the labels of ``domain`` wherever an end names one."""
     import networkx as nx
 
-    node = cache(partial(_node, domain))
+    @cache
+    def node(end: object) -> Any:
+        try:
+            return find_label(domain, end)
+        except ProblemError:
+            return end
+
     network: nx.Graph[Any] = nx.Graph()
     network.add_nodes_from(domain.labels)
     for k, (*ends, length) in enumerate(edges):
@@ -189,10 +179,3 @@ def connect(edges: Iterable[tuple[Any, Any, float]], domain: Domain) -> nx.Graph
         if not network.has_edge(a, b) or length < network[a][b]["weight"]:
             network.add_edge(a, b, weight=length)
     return network
-
-
-def _node(domain: Domain, end: object) -> Any:
-    try:
-        return find_label(domain, end)
-    except ProblemError:
-        return end

@@ -10,9 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, inside, moved
-from optmech.files import synthetic
 from optmech.files.domains import DataFileKeys
 from optmech.files.place import Listed, Place
+from optmech.files.synthetic import Seeded
 from optmech.reading.sections import (
     SORTS,
     TAG,
@@ -20,13 +20,14 @@ from optmech.reading.sections import (
     NonNegative,
     Positive,
     Section,
-    Seed,
+    Some,
     bare,
     is_number,
     kind_of,
     refusal,
     shorten,
 )
+from optmech.spaces.distances import euclidean, haversine
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index
 from optmech.spaces.prior import Binning, Prior
@@ -63,7 +64,7 @@ Weights = Annotated[Any, BeforeValidator(_weights), WithJsonSchema(_WEIGHTS_SCHE
 """An array in the order of the secrets, or a table from label to weight."""
 
 
-Texts = dict[str, Annotated[list[str], Field(min_length=1)]]
+Texts = dict[str, Some[str]]
 """Texts by column."""
 
 
@@ -75,7 +76,7 @@ class Recipe(Section):
         raise NotImplementedError
 
     def distribution(self, place: Place) -> Floats:
-        """The same as weights, for what may also be a bare list of them."""
+        """The prior's weights, for what may also be a bare list of them."""
         return self.build(place).weights
 
 
@@ -205,11 +206,10 @@ class Column(ListedWeights):
         return listed.by_secret(weights), None
 
 
-class Visits(Recipe):
+class Visits(Seeded, Recipe):
     """Made-up but realistic visit counts around hotspots of Zipf-like popularity."""
 
     kind: Literal["visits"]
-    seed: Seed
     visits: Annotated[int, Field(ge=1, le=10**12)] = 10_000
     hotspots: Annotated[int, Field(ge=1, le=10_000)] = 8
     exponent: NonNegative = 1.0
@@ -219,20 +219,58 @@ class Visits(Recipe):
     empty: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
     def build(self, place: Place) -> Prior:
-        recipe = self.model_dump(exclude={"kind"})
-        return _prior(place, synthetic.visit_counts(place.secrets, **recipe))
+        return _prior(place, self.counts(place.secrets))
+
+    def counts(self, domain: Domain) -> Floats:
+        """Whole visit counts, shape (n,), around hotspots of popularity 1/rank^exponent.
+
+        Attraction decays exponentially with the distance to a hotspot, by e within ``reach``. A
+        share ``background`` is spread evenly, log-normal ``noise`` is laid over all, and the least
+        visited fraction ``empty`` of the domain gets nothing.
+        """
+        from scipy.special import ndtri
+
+        size, hotspots, background = len(domain), self.hotspots, self.background
+        starts, middle, rest = np.split(
+            self.uniforms(hotspots + 2 * size), [hotspots, hotspots + size]
+        )
+        points = domain.require_points("spread visits around hotspots")
+        centres = points[(starts * size).astype(np.int64)]
+        places = Domain(range(hotspots), centres, domain.unit, coordinates=domain.coordinates)
+        distance = haversine() if domain.coordinates == "lonlat" else euclidean()
+        popularity = np.arange(1, hotspots + 1, dtype=np.float64) ** -self.exponent
+        attraction = np.exp(-distance(domain, places) / self.reach) @ popularity
+        share = _normal(attraction) * (1 - background) + background / size
+        share = _normal(share * np.exp(self.noise * ndtri(middle)))
+        counts = np.floor(self.visits * share + rest)
+        counts[np.argsort(share, kind="stable")[: int(self.empty * size)]] = 0.0
+        return counts
 
 
-class Dirichlet(Recipe):
-    """A random distribution."""
+def _normal(values: Floats) -> Floats:
+    total = float(values.sum())
+    if not (np.isfinite(total) and total > 0):
+        raise ProblemError(
+            "the visits vanish everywhere",
+            remedy="Give a larger reach, or some background",
+        )
+    return values / total
+
+
+class Dirichlet(Seeded, Recipe):
+    """A random distribution: a symmetric Dirichlet one."""
 
     kind: Literal["dirichlet"]
-    seed: Seed
     concentration: Annotated[float, Field(gt=0, le=1e6)] = 1.0
 
     def build(self, place: Place) -> Prior:
-        recipe = self.model_dump(exclude={"kind"})
-        return _prior(place, synthetic.dirichlet(len(place.secrets), **recipe))
+        return _prior(place, self.weights(len(place.secrets)))
+
+    def weights(self, size: int) -> Floats:
+        """Gamma distributed numbers, shape (size,), whose shares are Dirichlet distributed."""
+        from scipy.special import gammaincinv
+
+        return np.asarray(gammaincinv(self.concentration, self.uniforms(size)))
 
 
 _Name: Any = bare(Literal["uniform"], lambda name: Uniform(kind="uniform"))

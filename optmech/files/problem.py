@@ -1,7 +1,5 @@
 """Problem files: their sections, put together with every error of those that do not fit."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from copy import copy
@@ -9,18 +7,17 @@ from dataclasses import replace
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import ConfigDict, Discriminator, Field, Tag, create_model
 
 from optmech.base.arrays import Floats
-from optmech.certificate.statement import Objective
 from optmech.errors import ProblemError, TooLargeError
 from optmech.files.domains import Aggregable, Observables, Secrets
 from optmech.files.extent import merge, places_of, zones_of
 from optmech.files.metrics import LossSection
-from optmech.files.place import Listed, Place, require_room
+from optmech.files.place import Place, require_room
 from optmech.files.priors import ListedWeights, PriorSection
 from optmech.files.transport import Transport, TransportTask
 from optmech.problem import Constraint, MaximizeDistortion, MinimizeLeakage, Problem
@@ -29,7 +26,7 @@ from optmech.problem.fields import built
 from optmech.problem.problem import make_statement
 from optmech.problem.space import Space
 from optmech.reading.errors import Collector
-from optmech.reading.sections import ByKind, FileSection, Section, kind_of
+from optmech.reading.sections import ByKind, FileSection, NonNegative, Section, kind_of
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
@@ -39,7 +36,6 @@ _BELOW_A_DISTANCE = re.compile(
     r"(distance|adjacency|loss)\."
     r"(points|euclidean|manhattan|hamming|haversine|graph|distance matrix)$"
 )
-REQUIRED = ("format", "secrets", "prior", "loss")
 _DISTORTION: Any = MaximizeDistortion.table()
 _LEAKAGE: Any = MinimizeLeakage.table()
 Goal = Annotated[Literal["expected_loss", "worst_loss"] | _DISTORTION | _LEAKAGE, ByKind()]
@@ -53,11 +49,12 @@ class ProblemSection(FileSection):
     """
 
     model_config = ConfigDict(
-        title="optmech problem file", json_schema_extra={"required": list(REQUIRED)}
+        title="optmech problem file",
+        json_schema_extra={"required": ["format", "secrets", "prior", "loss"]},
     )
 
     profile: str | None = None
-    optimum: Annotated[float, Field(ge=0)] | None = None
+    optimum: NonNegative | None = None
     secrets: Secrets | None = None
     observables: Observables | None = None
     prior: PriorSection | None = None
@@ -108,22 +105,28 @@ def assemble(
     place = build_secrets(spec, directory, errors)
     if place is None:
         return None
-    parts = _Parts(spec, place, errors)
-    if errors.errors or parts.prior is None or parts.observed is None or parts.loss is None:
+    transport = None
+    prior = spec.prior and errors.tried("prior", spec.prior.build, place)
+    parts = Parts(spec, place, errors)
+    if parts.observed is not None:
+        if spec.transport is not None:
+            transport = errors.tried("transport", spec.transport.build, parts.place)
+        parts.state(spec.constraints, prior)
+    if errors.errors or prior is None or parts.observed is None or parts.loss is None:
         parts.find_misfits()
         return None
     try:
         problem = Problem(
-            parts.prior,
+            prior,
             parts.loss,
             parts.observed,
             objective=parts.objective,
             constraints=[constraint for _, constraint in parts.constraints],
             title=title,
         )
-        if spec.transport is None or parts.transport is None:
+        if spec.transport is None or transport is None:
             return problem, None
-        return problem, TransportTask(problem, spec.transport, *parts.transport)
+        return problem, TransportTask(problem, spec.transport, *transport)
     except TooLargeError as error:
         errors.add(error)
     except ProblemError as error:
@@ -134,14 +137,12 @@ def assemble(
 
 def build_secrets(spec: ProblemSection, directory: Path, errors: Collector) -> Place | None:
     """The secrets, aggregated where the file says so."""
-    place = None
-    if spec.secrets is not None:
-        with errors.at("secrets"):
-            place = _secrets(spec, spec.secrets.listed(directory), directory)
-    return place
+    return None if spec.secrets is None else errors.tried("secrets", _secrets, spec, directory)
 
 
-def _secrets(spec: ProblemSection, listed: Listed, directory: Path) -> Place:
+def _secrets(spec: ProblemSection, directory: Path) -> Place:
+    assert spec.secrets is not None
+    listed = spec.secrets.listed(directory)
     wanted = getattr(spec.secrets, "aggregate", None)
     if wanted is None:
         merging = isinstance(spec.secrets, Aggregable)
@@ -160,55 +161,30 @@ def _secrets(spec: ProblemSection, listed: Listed, directory: Path) -> Place:
     return Place.of(directory, listed, (merge(listed.domain, zone, weights), zone))
 
 
-class _Stated(Protocol):
-    """Sections that files of several kinds have."""
-
-    observables: Any
-    objective: Any
-    loss: LossSection | None
-
-
 class Parts:
     """The sections that several kinds of files have, each built on its own, so that one error does
     not hide another."""
 
-    def __init__(self, spec: _Stated, place: Place, errors: Collector) -> None:
+    def __init__(self, spec: Any, place: Place, errors: Collector) -> None:
         self.place, self.errors = place, errors
-        self.observed: Domain | None = None
         self.loss: Distance | Floats | None = None
-        self.objective: Objective | MaximizeDistortion | MinimizeLeakage = "expected_loss"
-        with errors.at("observables"):
-            self.observed = (
-                place.secrets if spec.observables is None else spec.observables.build(place)
-            )
-        with errors.at("objective"):
-            self.objective = built(spec.objective, place)
+        self.constraints: list[tuple[int, Any]] = []
+        self.observed: Domain | None = place.secrets
+        if spec.observables is not None:
+            self.observed = errors.tried("observables", spec.observables.build, place)
+        objective = errors.tried("objective", built, spec.objective, place)
+        self.objective: Any = objective or "expected_loss"
         if self.observed is not None:
             self.place = replace(place, observed=self.observed)
-            if spec.loss is not None:
-                with errors.at("loss"):
-                    self.loss = spec.loss.build(self.place)
+            self.loss = spec.loss and errors.tried("loss", spec.loss.build, self.place)
 
-
-class _Parts(Parts):
-    def __init__(self, spec: ProblemSection, place: Place, errors: Collector) -> None:
-        self.prior: Prior | None = None
-        self.constraints: list[tuple[int, Constraint]] = []
-        self.transport: tuple[list[Floats], Floats | None] | None = None
-        if spec.prior is not None:
-            with errors.at("prior"):
-                self.prior = spec.prior.build(place)
-        super().__init__(spec, place, errors)
-        if self.observed is None:
-            return
-        if spec.transport is not None:
-            with errors.at("transport"):
-                self.transport = spec.transport.build(self.place)
-        if self.prior is not None:
-            self.place = replace(self.place, prior=self.prior)
-        for k, item in enumerate(spec.constraints):
+    def state(self, constraints: list[Any], prior: Prior | None) -> None:
+        """Build the constraints with the prior that they are stated under."""
+        if prior is not None:
+            self.place = replace(self.place, prior=prior)
+        for k, item in enumerate(constraints):
             if item is not None:
-                with errors.at(f"constraints[{k}]"):
+                with self.errors.at(f"constraints[{k}]"):
                     self.constraints.append((k, item.build(self.place)))
 
     def find_misfits(self) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Bools, Floats
 from optmech.base.machine import needed
 from optmech.errors import ProblemError
+from optmech.files.extent import inside_box
 from optmech.reading.bounded import translated
 from optmech.reading.errors import printable
+from optmech.spaces.sphere import turned
 
 _CODE = re.compile(r"(?:[Ee][Pp][Ss][Gg]:)?([0-9]{4,6})")
 _UNITS = {"metre": "m", "kilometre": "km"}
@@ -108,20 +110,16 @@ class Reference:
         way = pyproj.Transformer.from_crs(self.system, 4326, always_xy=True)
         return np.column_stack(way.transform(points[:, 0], points[:, 1]))
 
-    def _inside(self, points: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def _inside(self, points: Floats) -> Bools:
         places, area = self._globe(points), self.system.area_of_use
         lon, lat = places.T
-        found = np.isfinite(places).all(axis=1) & (np.abs(lat) <= 90)
+        found: Bools = np.isfinite(places).all(axis=1) & (np.abs(lat) <= 90)
         if area is None:
-            return np.asarray(found)
-        found &= (area.south <= lat) & (lat <= area.north)
-        over = area.west > area.east
-        east = (
-            (area.west <= lon) | (lon <= area.east)
-            if over
-            else (area.west <= lon) & (lon <= area.east)
-        )
-        return np.asarray(found & east)
+            return found
+        east = area.east + (360 if area.west > area.east else 0)
+        around = np.column_stack([turned(lon, area.west, east), lat])
+        box = np.array([area.west, area.south, east, area.north])
+        return found & inside_box(around, box)
 
     def _scales(self, places: Floats) -> Floats:
         """By how much the map's lengths exceed those on the ground, along both axes."""

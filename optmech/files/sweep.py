@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
     WithJsonSchema,
-    model_validator,
 )
 
+from optmech.errors import ProblemError
+from optmech.reading.data import DataFile
 from optmech.reading.sections import (
     ByKind,
     FormatNumber,
     NonNegative,
     Positive,
     Section,
+    Some,
     either,
     must,
     refusal,
@@ -26,10 +31,6 @@ from optmech.reading.sections import (
 
 PLACE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9]+\]|\.[A-Za-z_][A-Za-z0-9_]*)*")
 _MOST_POINTS = 1_000_000
-
-
-def _is_place(value: object) -> bool:
-    return isinstance(value, str) and PLACE.fullmatch(value) is not None
 
 
 def _not_empty(value: object) -> object:
@@ -40,7 +41,11 @@ def _not_empty(value: object) -> object:
 
 Place = Annotated[
     Any,
-    must(_is_place, "not a place in a problem", "Write it like constraints[0].epsilon"),
+    must(
+        lambda value: isinstance(value, str) and PLACE.fullmatch(value) is not None,
+        "not a place in a problem",
+        "Write it like constraints[0].epsilon",
+    ),
     WithJsonSchema({"type": "string", "pattern": f"^{PLACE.pattern}$"}),
 ]
 """A place in the problem file, like constraints[0].epsilon."""
@@ -54,38 +59,53 @@ Values = Annotated[
 ]
 
 
-class ListAxis(Section):
+class Varied(Section):
+    """A place and its values."""
+
+    path: Place
+    name: str | None = None
+
+    @property
+    def column(self) -> str:
+        """The name in the table; that of the place where it is empty."""
+        return self.name or ""
+
+
+class ListAxis(Varied):
     """The values as they are listed."""
 
     kind: Literal["list"]
-    path: Place
     values: Values
-    name: str | None = None
+
+    def listed(self, folder: Path) -> Any:
+        """The values of the axis, or a table of them by what the sweep's table shows."""
+        return self.values
 
 
-class RangeAxis(Section):
+class RangeAxis(Varied):
     """``count`` numbers from ``start`` to ``stop``, both included, evenly or by equal factors."""
 
     kind: Literal["range"]
-    path: Place
     start: float
     stop: float
     count: Annotated[int, Field(ge=1, le=_MOST_POINTS)]
     scale: Literal["linear", "log"] = "linear"
-    name: str | None = None
 
-    @model_validator(mode="after")
-    def _usable(self) -> RangeAxis:
+    def refuse_misfits(self) -> None:
         if self.scale == "log" and (self.start <= 0 or self.stop <= 0):
             raise refusal("needs start and stop above 0 for a log scale", 'Use scale = "linear"')
         if self.count > 1 and self.start == self.stop:
             raise refusal("starts where it stops", "Give two ends, or count = 1")
         if self.count == 1 and self.start != self.stop:
             raise refusal("has two ends for one value", "Give count >= 2, or stop = start")
-        return self
+
+    def listed(self, folder: Path) -> list[float]:
+        """The numbers: twelve digits, 0.1, 0.2, 0.3 and not 0.30000000000000004."""
+        spaced = np.geomspace if self.scale == "log" else np.linspace
+        return [float(f"{value:.12g}") for value in spaced(self.start, self.stop, self.count)]
 
 
-class PriorsAxis(Section):
+class PriorsAxis(Varied):
     """One prior per user, from one CSV table of rows (user, visit).
 
     Visits are points (``x``, ``y``) or secrets (``secret``: labels), of weight one or that of a
@@ -99,14 +119,59 @@ class PriorsAxis(Section):
     y: str | None = None
     secret: str | None = None
     weight: str | None = None
-    users: Annotated[list[str], Field(min_length=1)] | None = None
+    users: Some[str] | None = None
     minimum: Annotated[int, Field(ge=1)] = 1
     smoothing: NonNegative = 0.0
     max_distance: NonNegative | None = None
     path: Place = "prior"
-    name: str | None = None
 
     _one_form = either("x y", "secret", remedy="Keep one of the two forms")
+
+    @property
+    def column(self) -> str:
+        return self.name or self.user
+
+    def listed(self, folder: Path) -> dict[str, dict[str, Any]]:
+        """A prior for every user of the table with enough rows, in the order of the file."""
+        table, secret = DataFile(self.file), self.secret
+        columns = table.text_columns(folder, [self.user, *([] if secret is None else [secret])])
+        rows = Counter(columns[self.user])
+        chosen = self.users or [user for user, count in rows.items() if count >= self.minimum]
+        if not chosen:
+            raise ProblemError(
+                f"no user has {self.minimum} rows in {self.file}",
+                where="minimum",
+                remedy="Lower it",
+            )
+        if unknown := [user for user in chosen if user not in rows]:
+            raise ProblemError(
+                f"{self.file} has no rows of user {unknown[0]!r}",
+                where="users",
+                remedy="The names must be written as in the file",
+            )
+        if secret is None:
+            return {user: self._visits(folder, user) for user in chosen}
+        weights = np.ones(len(columns[secret]))
+        if self.weight is not None:
+            weights = table.columns(folder, [self.weight], [self.weight])[self.weight]
+        counts = {user: defaultdict[str, float](float) for user in chosen}
+        for user, label, weight in zip(
+            columns[self.user], columns[secret], weights.tolist(), strict=True
+        ):
+            if user in counts:
+                counts[user][label] += weight
+        return {
+            user: {"kind": "counts", "counts": dict(own), "smoothing": self.smoothing}
+            for user, own in counts.items()
+        }
+
+    def _visits(self, folder: Path, user: str) -> dict[str, Any]:
+        """A user's rows as a prior of kind "csv"."""
+        shared = self.model_dump(
+            include={"x", "y", "weight", "smoothing", "max_distance"}, exclude_none=True
+        )
+        file = str((folder / self.file).absolute())
+        return {"kind": "csv", "file": file, "only": {self.user: [user]}, **shared}
 
 
 Single = Annotated[ListAxis | RangeAxis | PriorsAxis, ByKind()]
@@ -143,4 +208,4 @@ class SweepSection(Section):
     gap: Positive | None = None
     time_limit: Positive | None = None
     chain: Annotated[int, Field(ge=1)] = 10
-    axes: Annotated[list[AnyAxis], Field(min_length=1)]
+    axes: Some[AnyAxis]

@@ -1,10 +1,8 @@
 """``[transport]``: coupling mechanisms and optimal targets, as a section and as a task."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, WithJsonSchema, model_validator
+from pydantic import WithJsonSchema
 
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
@@ -21,7 +19,7 @@ from optmech.mechanisms.targets.design import TargetDesign
 from optmech.problem import Problem
 from optmech.problem.constraints.distribution import as_divergence
 from optmech.problem.fields import FIELDS
-from optmech.reading.sections import ExactNumber, NonNegative, Section, must, refusal
+from optmech.reading.sections import ExactNumber, NonNegative, Section, Some, must, refusal
 
 Order = Annotated[
     Any,
@@ -49,7 +47,7 @@ class Transport(Section):
     """One mechanism for every auxiliary input; distances are the problem's loss."""
 
     task: Literal["coupling", "barycenter", "target"]
-    inputs: Annotated[list[Input], Field(min_length=1)]
+    inputs: Some[Input]
     target: Distribution | None = None
     p: Order = 1
     outside: Literal["target", "nearest"] = "target"
@@ -58,8 +56,7 @@ class Transport(Section):
     delta: ExactNumber | None = None
     divergence: Divergence | None = None
 
-    @model_validator(mode="after")
-    def _fits(self) -> Transport:
+    def refuse_misfits(self) -> None:
         if (self.target is not None) != (self.task == "coupling"):
             raise refusal(
                 "target belongs to the task coupling, and is needed there",
@@ -80,7 +77,6 @@ class Transport(Section):
             raise refusal("two inputs have one name", "Rename one of them", ("inputs",))
         if not any(entry.weight for entry in self.inputs):
             raise refusal("the weights sum to 0", "Give a positive weight", ("inputs",))
-        return self
 
     @property
     def names(self) -> list[str]:
@@ -122,14 +118,14 @@ class TransportTask:
         """The mechanisms, certified; what they raise, this raises."""
         asked, loss = self.asked, self.problem.loss_matrix
         if self.target is None:
-            return optimal_target(self.inputs, loss, asked.epsilon or 0, **self._terms)
-        terms = {name: value for name, value in self._terms.items() if name != "delta"}
+            return optimal_target(self.inputs, loss, asked.epsilon or 0, **self._terms())
+        terms = self._terms(without="delta")
         return coupling_design(self.inputs, self.target, loss, float(asked.p), **terms)
 
     def frontier(self) -> list[TargetDesign]:
         """The optimal targets for every ε of a frontier; none where none is asked for."""
         epsilons = self.asked.epsilons or ()
-        return target_frontier(self.inputs, self.problem.loss_matrix, epsilons, **self._terms)
+        return target_frontier(self.inputs, self.problem.loss_matrix, epsilons, **self._terms())
 
     @property
     def as_problem(self) -> Problem:
@@ -141,7 +137,6 @@ class TransportTask:
                 where="transport.divergence",
                 remedy="State the closeness of outputs alone, or drop the divergence",
             )
-        terms = {name: value for name, value in self._terms.items() if name != "outside"}
         with inside("transport"):
             return target_problem(
                 self.inputs,
@@ -149,12 +144,11 @@ class TransportTask:
                 self.asked.epsilon or 0,
                 divergence=str(self.asked.divergence),
                 title=problem.title,
-                **terms,
+                **self._terms(without="outside"),
             )
 
-    @property
-    def _terms(self) -> dict[str, Any]:
-        return {
+    def _terms(self, without: str = "") -> dict[str, Any]:
+        terms = {
             "weights": [entry.weight for entry in self.asked.inputs],
             "delta": self.asked.delta or 0,
             "outside": self.asked.outside,
@@ -162,3 +156,5 @@ class TransportTask:
             "secrets": self.problem.secrets,
             "observables": self.problem.observables,
         }
+        terms.pop(without, None)
+        return terms

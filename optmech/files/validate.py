@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound="BaseModel")
 Location = tuple[int | str, ...]
 
-_REMEDIES = {
-    "float_type": ("is not a number", "Give a finite number"),
-    "finite_number": ("is not finite", "Give a finite number"),
-    "int_type": ("is not a whole number", "Give a whole number"),
-    "bool_type": ("is not true or false", "Write true or false"),
-    "string_type": ("is not text", "Write it in quotes"),
-    "list_type": ("is not an array", "Write [...]; a list of tables has two brackets: [[...]]"),
-    **dict.fromkeys(
-        ("dict_type", "model_type", "model_attributes_type"),
-        ("is not a table", "Write a table of keys and values"),
-    ),
+_LIST = "Write [...]; a list of tables has two brackets: [[...]]"
+_TABLE = "{value} is not a table", "Write a table of keys and values"
+_OUT = "{value} is out of range"
+_COUNT = "has {actual_length} entries"
+_SAID = {
+    "float_type": ("{value} is not a number", "Give a finite number"),
+    "finite_number": ("{value} is not finite", "Give a finite number"),
+    "int_type": ("{value} is not a whole number", "Give a whole number"),
+    "bool_type": ("{value} is not true or false", "Write true or false"),
+    "string_type": ("{value} is not text", "Write it in quotes"),
+    "list_type": ("{value} is not an array", _LIST),
+    "dict_type": _TABLE,
+    "model_type": _TABLE,
+    "model_attributes_type": _TABLE,
+    "greater_than": (_OUT, "Must be > {gt}"),
+    "greater_than_equal": (_OUT, "Must be >= {ge}"),
+    "less_than": (_OUT, "Must be < {lt}"),
+    "less_than_equal": (_OUT, "Must be <= {le}"),
+    "too_short": (_COUNT, "Give at least {min_length}"),
+    "too_long": (_COUNT, "Give at most {max_length}"),
 }
-_BOUNDS = {
-    "greater_than": ("gt", "Must be > {}"),
-    "greater_than_equal": ("ge", "Must be >= {}"),
-    "less_than": ("lt", "Must be < {}"),
-    "less_than_equal": ("le", "Must be <= {}"),
-}
-_LENGTHS = {
-    "too_short": ("min_length", "Give at least {}"),
-    "too_long": ("max_length", "Give at most {}"),
-}
+"""Message and remedy of pydantic's errors by their types."""
 
 
 def require_kind(document: Mapping[str, Any], wanted: Kind, path: Path) -> None:
@@ -51,9 +51,10 @@ def require_kind(document: Mapping[str, Any], wanted: Kind, path: Path) -> None:
         raise ProblemError(f"this is {what}, not {WORDS[wanted][0]}", where=path, remedy=remedy)
 
 
-def require_keys(document: Mapping[str, Any], keys: Iterable[str], errors: Collector) -> None:
-    """Keep an error for every key that is not there."""
-    for key in keys:
+def require_keys(document: Mapping[str, Any], model: type[BaseModel], errors: Collector) -> None:
+    """Keep an error for every key that is not there and that the schema of files requires."""
+    schema: Any = model.model_config["json_schema_extra"]
+    for key in schema["required"]:
         if document.get(key) is None:
             remedy = "Write format = 1" if key == "format" else f"Add a section {key}"
             errors.add(ProblemError("is missing", where=key, remedy=remedy))
@@ -67,13 +68,12 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSection:
     """
     from pydantic import ValidationError
 
-    from optmech.files.problem import REQUIRED, problem_section
+    from optmech.files.problem import problem_section
 
-    require_keys(document, REQUIRED, errors)
     look_for_kinds(document)
     root = problem_section()
-    items = document.get("constraints")
-    for k, item in enumerate(items if isinstance(items, list) else ()):
+    require_keys(document, root, errors)
+    for k, item in enumerate(_constraints(document)):
         if item is None:
             errors.add(_no_kind(("constraints", k), item))
     try:
@@ -81,29 +81,27 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSection:
     except ValidationError as error:
         details = error.errors(include_url=False)
     add_details(details, root, errors)
-    faulty = {detail["loc"][0] for detail in details}
-    left_out = faulty - {"constraints"}
-    sound = {key: value for key, value in document.items() if key not in left_out}
+    places = [detail["loc"] for detail in details]
+    faulty = {place[0] for place in places}
+    sound = {key: value for key, value in document.items() if key not in faulty}
     if "constraints" in faulty:
-        sound["constraints"] = _sound_items(document["constraints"], details)
+        wrong = {place[1:2] for place in places if place[0] == "constraints"}
+        # with None in the places of those with errors; none where the list itself has one
+        items = [] if () in wrong else _constraints(document)
+        sound["constraints"] = [None if (k,) in wrong else x for k, x in enumerate(items)]
     return root.model_validate(sound)
 
 
 def look_for_kinds(document: Mapping[str, Any]) -> None:
     """Look among the installed packages for kinds of constraints that are not known yet."""
-    items = document.get("constraints")
-    for item in items if isinstance(items, list) else ():
+    for item in _constraints(document):
         if isinstance(item, dict):
             find_kind(item.get("kind"))
 
 
-def _sound_items(items: Any, details: Iterable[Any]) -> list[Any]:
-    """The constraints without errors, with None in the places of the others."""
-    places = [detail["loc"] for detail in details if detail["loc"][0] == "constraints"]
-    if any(len(place) < 2 for place in places):
-        return []
-    faulty = {place[1] for place in places}
-    return [None if k in faulty else item for k, item in enumerate(items)]
+def _constraints(document: Mapping[str, Any]) -> list[Any]:
+    items = document.get("constraints")
+    return items if isinstance(items, list) else []
 
 
 def checked(model: type[S], document: Mapping[str, Any], errors: Collector, path: Path) -> S:
@@ -149,24 +147,15 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
         given = context["tag"].partition("=")[2]
         return _error((*location, "kind"), f"{show(given)} is unknown", closest(given, known))
     if kind == "literal_error":
-        known = [
-            word.strip("'\"") for word in context["expected"].replace(" or ", ", ").split(", ")
-        ]
+        words = context["expected"].replace(" or ", ", ").split(", ")
+        known = [word.strip("'\"") for word in words]
         remedy = closest(detail["input"], known)
         if location[-1] == "kind=name" and not remedy.startswith("Did"):
             remedy += "; everything else is a table"
         return _error(location, f"{value} is unknown", remedy)
-    if kind in _REMEDIES:
-        message, remedy = _REMEDIES[kind]
-        return _error(location, f"{value} {message}", remedy)
-    if kind in _BOUNDS:
-        bound, text = _BOUNDS[kind]
-        return _error(location, f"{value} is out of range", text.format(context[bound]))
-    if kind in _LENGTHS:
-        bound, text = _LENGTHS[kind]
-        length = context["actual_length"]
-        message = f"has {length} entries" if length else "is empty"
-        return _error(location, message, text.format(context[bound]))
+    if kind in _SAID:
+        message, remedy = (text.format(value=value, **context) for text in _SAID[kind])
+        return _error(location, message if context.get("actual_length", 1) else "is empty", remedy)
     return _error(location, f"{value} is not usable: {detail['msg']}", "Correct it")
 
 

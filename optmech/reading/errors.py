@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from optmech.base.storage import path_of
 from optmech.errors import OptmechError, ProblemError
 
+P = ParamSpec("P")
+T = TypeVar("T")
 MAX_LINES = 50
 MAX_KEPT = 200
 """Errors of a file that are put into words: nobody reads more, and a file may have millions."""
@@ -70,6 +72,14 @@ class Collector:
             yield
         except ProblemError as error:
             self.add(error.at(place) if place else error)
+
+    def tried(self, place: str, make: Callable[P, T], *args: P.args, **given: P.kwargs) -> T | None:
+        """What is made, or None where that raises a ProblemError, which is kept as by ``at``."""
+        try:
+            return make(*args, **given)
+        except ProblemError as error:
+            self.add(error.at(place) if place else error)
+            return None
 
     def add(self, error: OptmechError) -> None:
         """Keep an error, unless the same is kept already."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -25,6 +25,7 @@ from pydantic_core import PydanticCustomError
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact, parse_signed
 
+T = TypeVar("T")
 TAG = "kind="
 """Prefix of the union tags, so that they can be told from keys in pydantic's locations."""
 
@@ -35,6 +36,14 @@ class Section(BaseModel):
     that makes it, given what stands around it in the file."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        self.refuse_misfits()
+        return self
+
+    def refuse_misfits(self) -> None:
+        """Raise a refusal where keys do not go together."""
 
 
 def kind_of(value: object) -> str | None:
@@ -186,7 +195,9 @@ Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Seed = Annotated[int, Field(ge=0)]
-Labels = Annotated[list[Label], Field(min_length=1)]
+Some = Annotated[list[T], Field(min_length=1)]
+"""A list with an entry at least."""
+Labels = Some[Label]
 Point = Annotated[list[float], Field(min_length=2, max_length=2)]
 Bounds = Annotated[list[float], Field(min_length=4, max_length=4)]
 TwoPositive = Annotated[list[Positive], Field(min_length=2, max_length=2)]

@@ -509,16 +509,20 @@ class Grid(Tiles):
         return x, y, x + self.columns * width, y + self.rows * height
 
     def _holding(self, query: Floats) -> Ints:
-        x0, y0, x1, y1 = self._box
-        with np.errstate(invalid="ignore"):
-            inside = (query >= (x0, y0)).all(axis=1) & (query <= (x1, y1)).all(axis=1)
-        unit = (query[inside] - (x0, y0)) / (x1 - x0, y1 - y0)
-        cells = np.minimum(
-            (unit * (self.columns, self.rows)).astype(np.int64), (self.columns - 1, self.rows - 1)
-        )
-        found = np.full(len(query), -1, dtype=np.int64)
-        found[inside] = cells[:, 1] * self.columns + cells[:, 0]
-        return found
+        return cells_holding(query, self._box, self.rows, self.columns)
+
+
+def cells_holding(query: Floats, box: Sequence[float], rows: int, columns: int) -> Ints:
+    """Of the equal cells of a box, in rows from below, the number of the one that holds each row of
+    ``query``, shape (n, 2), or -1 outside."""
+    x0, y0, x1, y1 = box
+    with np.errstate(invalid="ignore"):
+        inside = (query >= (x0, y0)).all(axis=1) & (query <= (x1, y1)).all(axis=1)
+    unit = (query[inside] - (x0, y0)) / (x1 - x0, y1 - y0)
+    cells = np.minimum((unit * (columns, rows)).astype(np.int64), (columns - 1, rows - 1))
+    found = np.full(len(query), -1, dtype=np.int64)
+    found[inside] = cells[:, 1] * columns + cells[:, 0]
+    return found
 
 
 def great_circle(p: Floats, q: Floats) -> Floats:

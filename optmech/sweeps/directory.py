@@ -63,26 +63,40 @@ class RunDirectory:
         where it belongs to another sweep or holds other files, another run is working in it, or it
         cannot be written."""
         run = cls(path, plan)
-        run._make()
+        try:
+            run.path.mkdir(exist_ok=True)
+        except (OSError, ValueError) as error:
+            raise ProblemError(
+                f"cannot be made: {getattr(error, 'strerror', None) or error}",
+                where=run.path,
+                remedy="Choose a directory whose parent exists and is writable",
+            ) from error
         with locked(run.path / ".lock"):
-            run._claim(plan)
+            run._claim()
             run._tidy()
             yield run
 
+    def design_name(self, task: int) -> str:
+        """Where the design of a task is, below the directory."""
+        return str(Path(_DESIGNS, f"{task:06d}.json"))
+
     def design_path(self, task: int) -> Path:
         """Where the design of a task is."""
-        return self.path / _DESIGNS / f"{task:06d}.json"
+        return self.path / self.design_name(task)
 
     def keep(self, outcome: Outcome) -> Record:
         """Write what came of a task; a failure too, which the next run tries again."""
-        task = outcome.task
-        record: Record = {"task": task, **self._plan.cells(task), **outcome.figures}
-        record["reason"] = outcome.reason
-        record["status"] = outcome.figures.get("status", "failed")
-        record["digest"] = ""
-        if outcome.design is not None:
-            write_run_file(self.design_path(task), outcome.design)
-            record["digest"] = hashlib.sha256(outcome.design).hexdigest()
+        task, design = outcome.task, outcome.design
+        record: Record = {
+            "task": task,
+            **self._plan.cells(task),
+            "status": "failed",
+            **outcome.figures,
+            "reason": outcome.reason,
+            "digest": "" if design is None else hashlib.sha256(design).hexdigest(),
+        }
+        if design is not None:
+            write_run_file(self.design_path(task), design)
         columns = list(self._plan.columns)
         content = json.dumps({"record": record, "columns": columns}, allow_nan=False)
         # an interrupt in between would leave a record that the table does not know
@@ -105,20 +119,21 @@ class RunDirectory:
             content = self.design(task)
         except ProblemError:
             return None
-        if hashlib.sha256(content).hexdigest() != record["digest"]:
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != record["digest"]:
             return None
         try:
             design = Design.of_document(content, str(self.design_path(task)))
             same = same_problem(design.problem, self._plan.source(task).build())
+            doubt = "" if same else "its design is of another problem"
         except OptmechError as error:
-            self.doubts.append(f"task {task} is done again: {' '.join(str(error).split())}")
+            doubt = " ".join(str(error).split())
+        if doubt:
+            self.doubts.append(f"task {task} is done again: {doubt}")
             return None
-        if not same:
-            self.doubts.append(f"task {task} is done again: its design is of another problem")
-            return None
-        found = {"task": task, **self._plan.cells(task), **figures_of(design)}
-        self._kept[task] = found | {"digest": record["digest"]}
-        return self._kept[task]
+        found = {"task": task, **self._plan.cells(task), **figures_of(design), "digest": digest}
+        self._kept[task] = found
+        return found
 
     def design(self, task: int) -> bytes:
         """The content of a done task's design file."""
@@ -139,25 +154,15 @@ class RunDirectory:
 
     def _record(self, task: int) -> Record | None:
         try:
-            body = json.loads(read_bytes(self._record_path(task), _RECORD_BYTES))
-            record = body["record"]
+            record = _read_json(self._record_path(task))["record"]
             fits = record["task"] == task and isinstance(record["status"], str)
             return record if fits and isinstance(record["digest"], str) else None
-        except (ProblemError, ValueError, TypeError, LookupError, RecursionError):
+        except (TypeError, LookupError):
             return None
 
-    def _make(self) -> None:
-        try:
-            self.path.mkdir(exist_ok=True)
-        except (OSError, ValueError) as error:
-            raise ProblemError(
-                f"cannot be made: {getattr(error, 'strerror', None) or error}",
-                where=self.path,
-                remedy="Choose a directory whose parent exists and is writable",
-            ) from error
-
-    def _claim(self, plan: Plan) -> None:
+    def _claim(self) -> None:
         """Write the manifest, or see that it is this plan's."""
+        plan = self._plan
         wanted = plan.identity()
         manifest = self.path / MANIFEST
         if not os.path.exists(manifest):
@@ -206,14 +211,19 @@ def write_run_file(path: Path, content: bytes) -> None:
     write_atomically(path, content)
 
 
+def _read_json(path: Path) -> Any:
+    """The content of a small file; None where it cannot be read."""
+    try:
+        return json.loads(read_bytes(path, _RECORD_BYTES))
+    except (ProblemError, ValueError, RecursionError):
+        return None
+
+
 def read_manifest(path: Path) -> Mapping[str, Any]:
     """The manifest of a run directory; raises ProblemError where there is none."""
-    try:
-        found = json.loads(read_bytes(path / MANIFEST, _RECORD_BYTES))
-        if isinstance(found, dict) and found.get("format") == FORMAT:
-            return found
-    except (ProblemError, ValueError, RecursionError):
-        pass
+    found = _read_json(path / MANIFEST)
+    if isinstance(found, dict) and found.get("format") == FORMAT:
+        return found
     raise ProblemError(
         "is not the directory of a sweep",
         where=path,

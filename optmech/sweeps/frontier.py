@@ -7,6 +7,7 @@ is bounded by the column ``lower_bound``.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from operator import ge, le
 from pathlib import Path
 
 from optmech.base.read_only import record
@@ -19,8 +20,7 @@ from optmech.pipeline.solve import solve
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.reading.columns import require_columns
 from optmech.spaces.arguments import checked_arguments
-from optmech.sweeps.axes import Cell, parse_place
-from optmech.sweeps.templates import ObjectTemplate
+from optmech.sweeps.templates import Cell, ObjectTemplate, parse_place
 
 __all__ = ["LeastEpsilon", "cheapest", "least_epsilon", "pareto_front"]
 __dir__ = __all__.copy
@@ -30,6 +30,8 @@ Row = Mapping[str, Cell]
 _SHARPER = 0.01
 _SHARPEST = 1e-9
 _MOST_HALVINGS = 200
+_UNDECIDED = "at ε = {:g} the optimal loss cannot be told from the limit"
+"""Why a search ended early."""
 
 
 @checked_arguments
@@ -57,20 +59,19 @@ def pareto_front(
     >>> [row["loss"] for row in om.frontier.pareto_front(rows)]
     [2.0, 1.2]
     """
-    names = [*minimise, *maximise]
-    if not names:
+    signs = [(name, 1.0) for name in minimise] + [(name, -1.0) for name in maximise]
+    if not signs:
         raise ProblemError("names no column", where="minimise", remedy="Name at least one")
-    signs = [1.0] * len(minimise) + [-1.0] * len(maximise)
-    ranked: list[tuple[tuple[float, ...], Row]] = []
+    ranked: list[tuple[list[float], Row]] = []
     for row in rows:
-        values = [_number(row, name) for name in names]
-        key = tuple(s * v for s, v in zip(signs, values, strict=True) if v is not None)
-        if _has_design(row) and len(key) == len(names):
+        values = [(sign, _number(row, name)) for name, sign in signs]
+        key = [sign * value for sign, value in values if value is not None]
+        if _has_design(row) and len(key) == len(signs):
             ranked.append((key, row))
-    front: list[tuple[tuple[float, ...], Row]] = []
+    front: list[tuple[list[float], Row]] = []
     # sorted: only rows before another can beat it
     for key, row in sorted(ranked, key=lambda pair: pair[0]):
-        if not any(all(a <= b for a, b in zip(k, key, strict=True)) for k, _ in front):
+        if not any(all(map(le, other, key)) for other, _ in front):
             front.append((key, row))
     return [row for _, row in front]
 
@@ -107,25 +108,21 @@ def cheapest(
     >>> om.frontier.cheapest(rows, at_most={"loss": 1.5}, minimise="epsilon")["epsilon"]
     1.0
     """
-    wishes = [(name, "<=", limit) for name, limit in (at_most or {}).items()]
-    wishes += [(name, ">=", limit) for name, limit in (at_least or {}).items()]
+    wishes = [(name, "<=", le, limit) for name, limit in (at_most or {}).items()]
+    wishes += [(name, ">=", ge, limit) for name, limit in (at_least or {}).items()]
 
     def meets(row: Row) -> bool:
-        values = [_number(row, name) for name, _, _ in wishes]
-        return all(
-            value is not None and (value <= limit if sign == "<=" else value >= limit)
-            for value, (_, sign, limit) in zip(values, wishes, strict=True)
-        )
+        values = [(_number(row, name), fits, limit) for name, _, fits, limit in wishes]
+        return all(value is not None and fits(value, limit) for value, fits, limit in values)
 
     listed = list(rows)
-    values = [_number(row, minimise) for row in listed]
     found = [
         (value, k)
-        for k, (value, row) in enumerate(zip(values, listed, strict=True))
-        if value is not None and _has_design(row) and meets(row)
+        for k, row in enumerate(listed)
+        if (value := _number(row, minimise)) is not None and _has_design(row) and meets(row)
     ]
     if not found:
-        words = " and ".join(f"{name} {sign} {limit:g}" for name, sign, limit in wishes)
+        words = " and ".join(f"{name} {sign} {limit:g}" for name, sign, _, limit in wishes)
         raise InfeasibleError(
             f"none of {len(listed)} rows has a design with {words or 'a value'}",
             where=minimise,
@@ -210,7 +207,7 @@ def least_epsilon(
     1.1 True
     """
     search = _Bisection(problem, place, maximum_loss, load_profile(profile))
-    low, high = (float_of(end, n) for end, n in ((low, "low"), (high, "high")))
+    low, high = float_of(low, "low"), float_of(high, "high")
     if not low < high:
         raise ProblemError(f"{low:g} is not below {high:g}", where="low", remedy="Give low < high")
     width = float_of(tolerance, "tolerance", positive=True)
@@ -224,7 +221,7 @@ def least_epsilon(
         )
     at_low = search.decide(low)
     if at_low is None:
-        return LeastEpsilon(0.0, high, at_high, 0.0, search.solves, search.undecided(low))
+        return LeastEpsilon(0.0, high, at_high, 0.0, search.solves, _UNDECIDED.format(low))
     if at_low.loss <= search.limit:
         return LeastEpsilon(low, low, at_low, _bound(at_low), search.solves)
     reason = ""
@@ -234,7 +231,7 @@ def least_epsilon(
             break
         design = search.decide(middle)
         if design is None:
-            reason = search.undecided(middle)
+            reason = _UNDECIDED.format(middle)
             break
         if design.loss <= search.limit:
             high, at_high = middle, design
@@ -283,10 +280,6 @@ class _Bisection:
             if design.gap > gap or gap <= _SHARPEST:
                 return None
             gap = max(_SHARPER * gap, _SHARPEST)
-
-    def undecided(self, epsilon: float) -> str:
-        """Why the search ended early."""
-        return f"at ε = {epsilon:g} the optimal loss cannot be told from the limit"
 
 
 def _bound(design: Design) -> float:

@@ -17,30 +17,30 @@ from optmech.base.storage import csv_bytes, path_of
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.number import Number
-from optmech.files import find_problem
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.problem import Problem
 from optmech.reading.bounded import read_text, translated
-from optmech.reading.source import read_document
+from optmech.reading.sections import is_number
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.labels import number_of
 from optmech.spaces.prior import Prior
-from optmech.sweeps.axes import (
+from optmech.sweeps.directory import RunDirectory, read_manifest, write_run_file
+from optmech.sweeps.plan import Plan, read_plan
+from optmech.sweeps.scheduler import Progress, Report, Scheduler, opened
+from optmech.sweeps.templates import (
     FIGURES,
     MEASURED,
     OF_REGIONS,
     Axis,
     Cell,
+    DocumentTemplate,
+    ObjectTemplate,
+    Template,
     named,
     simple_axis,
     zipped,
 )
-from optmech.sweeps.directory import RunDirectory, read_manifest, write_run_file
-from optmech.sweeps.file import read_plan
-from optmech.sweeps.plan import Plan
-from optmech.sweeps.scheduler import Progress, Report, Scheduler, opened
-from optmech.sweeps.templates import DocumentTemplate, ObjectTemplate, Template
 
 Plain: TypeAlias = "Number | bool | Sequence[Plain] | Mapping[str, Plain] | None"
 """What problem files are made of."""
@@ -86,10 +86,7 @@ class SweepResult(Shown):
             if row["task"] == task and row["design"] is not None:
                 design = Design.load(self.directory / str(row["design"]))
                 found = design.summary()
-                names = {*FIGURES, *(name for name in OF_REGIONS if name in row)} - {
-                    "engine",
-                    "reason",
-                }
+                names = {*FIGURES, *OF_REGIONS} & set(row) - {"engine", "reason"}
                 if any(row[name] != found.get(name) for name in names):
                     raise ProblemError(
                         f"the design of task {task!r} has other figures than the table",
@@ -175,7 +172,10 @@ def sweep(
     >>> losses[0] > losses[1]  # a larger ε loses less
     True
     """
-    plan = _plan(problem, axes, profile, gap, time_limit, chain)
+    plan = read_plan(problem) if axes is None else _plan(problem, axes)
+    chosen = plan.profile if profile is None else load_profile(profile)
+    length = plan.chain if chain is None else chain
+    plan = replace(plan, profile=chosen.with_limits(gap, time_limit), chain=length)
     folder = Path(mkdtemp(prefix="optmech-sweep-") if directory is None else directory)
     counts = Progress(progress or (lambda _: None), plan.count)
     with RunDirectory.opened(folder, plan) as run:
@@ -197,54 +197,32 @@ def sweep(
         return SweepResult(folder, tuple(make_rows(run, plan)))
 
 
-def _plan(
-    problem: object,
-    axes: Axes | None,
-    profile: str | Path | Profile | None,
-    gap: float | None,
-    time_limit: float | None,
-    chain: int | None,
-) -> Plan:
-    if axes is None:
-        if not isinstance(problem, str | Path):
-            raise ProblemError(
-                f"{type(problem).__name__} is not a sweep file",
-                where="problem",
-                remedy="Give axes as well, or the path of a sweep file",
-            )
-        plan = read_plan(problem)
-    else:
-        plan = Plan(_template(problem), named(_axes(axes)), load_profile(profile or "auto"))
-        for task in range(0, plan.count, max(1, plan.count // 100)):
-            plan.source(task)
-    chosen = plan.profile if profile is None else load_profile(profile)
-    length = plan.chain if chain is None else chain
-    return replace(plan, profile=chosen.with_limits(gap, time_limit), chain=length)
-
-
-def _template(problem: object) -> Template:
+def _plan(problem: object, axes: Axes) -> Plan:
+    """A plan over a ``Problem``, the name of a file, or the content of one."""
+    template: Template
     if isinstance(problem, Problem):
-        return ObjectTemplate(problem)
-    if isinstance(problem, Mapping):
-        return DocumentTemplate(dict(problem), Path.cwd() / "problem")
-    if isinstance(problem, str | Path):
-        path = find_problem(problem)
-        return DocumentTemplate(read_document(path), path.absolute())
-    raise ProblemError(
-        f"{type(problem).__name__} is not a problem",
-        where="problem",
-        remedy="Give an om.Problem, a problem file, a gallery name or a file's content",
-    )
-
-
-def _axes(axes: Axes) -> list[Axis]:
+        template = ObjectTemplate(problem)
+    elif isinstance(problem, Mapping):
+        template = DocumentTemplate(dict(problem), Path.cwd() / "problem")
+    elif isinstance(problem, str | Path):
+        template = DocumentTemplate.read(problem)
+    else:
+        raise ProblemError(
+            f"{type(problem).__name__} is not a problem",
+            where="problem",
+            remedy="Give an om.Problem, a problem file, a gallery name or a file's content",
+        )
     if not axes or not hasattr(axes, "items"):
         raise ProblemError(
             "is not a mapping of places to values",
             where="axes",
             remedy='Give {"constraints[0].epsilon": [0.3, 0.6]}, for example',
         )
-    return [_axis(place, values) for place, values in axes.items()]
+    listed = [_axis(place, values) for place, values in axes.items()]
+    plan = Plan(template, named(listed), load_profile("auto"))
+    for task in range(0, plan.count, max(1, plan.count // 100)):
+        plan.source(task)
+    return plan
 
 
 def _axis(place: str | tuple[str, ...], values: object) -> Axis:
@@ -270,32 +248,20 @@ def named_designs(result: SweepResult) -> tuple[list[int], list[str], list[str] 
     """The tasks of a run that have a design, their names from the axes, and the series of each:
     all that differs but the numbers along which a line is drawn; None where that is all.
     """
-    manifest = read_manifest(result.directory)
-    listed = manifest.get("columns")
-    known = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+    listed = read_manifest(result.directory).get("columns")
+    known = listed if isinstance(listed, list) else []
     rows = [row for row in result.rows if row.get("design") is not None]
     varying = [
-        name for name in known if name in result.rows[0] and len({row[name] for row in rows}) > 1
-    ] if rows else []  # fmt: skip
-    along = _along(varying, rows)
-    others = [name for name in varying if name != along]
+        name for name in known if isinstance(name, str) and len({row.get(name) for row in rows}) > 1
+    ]
+    # a line runs along the last column of numbers, and of these first an ε
+    numbers = [name for name in varying if all(is_number(row[name]) for row in rows)]
+    rates = [name for name in numbers if name.rpartition(".")[2] in ("epsilon", "delta")]
+    along = (rates or numbers)[-1:]
+    others = [name for name in varying if name not in along]
     names = [_text(row, varying) or f"task {row['task']}" for row in rows]
     tasks = [task for row in rows if isinstance(task := row["task"], int)]
-    if not others:
-        return tasks, names, None
-    return tasks, names, [_text(row, others) for row in rows]
-
-
-def _along(names: Sequence[str], rows: Sequence[Row]) -> str | None:
-    """The column that a line runs along: the last one of numbers, and of these first an ε."""
-    numbers = [name for name in names if all(_is_number(row[name]) for row in rows)]
-    rates = [name for name in numbers if name.rpartition(".")[2] in ("epsilon", "delta")]
-    chosen = rates or numbers
-    return chosen[-1] if chosen else None
-
-
-def _is_number(value: Cell) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return tasks, names, [_text(row, others) for row in rows] if others else None
 
 
 def _text(row: Row, names: Sequence[str]) -> str:
@@ -304,7 +270,7 @@ def _text(row: Row, names: Sequence[str]) -> str:
     for name in names:
         value = row[name]
         short = f"{value:.6g}" if isinstance(value, float) else str(value)
-        parts.append(f"{name.rpartition('.')[2]} = {short}" if _is_number(value) else short)
+        parts.append(f"{name.rpartition('.')[2]} = {short}" if is_number(value) else short)
     return ", ".join(parts)
 
 
@@ -317,16 +283,19 @@ Row = dict[str, Cell]
 
 def make_rows(run: RunDirectory, plan: Plan) -> list[Row]:
     """A row for every task of the plan that has a record."""
-    rows: list[Row] = []
     records = run.records()
     more = [name for name in (*MEASURED, *OF_REGIONS) if any(name in record for record in records)]
-    for record in records:
-        task = record["task"]
-        design = str(run.design_path(task).relative_to(run.path)) if record["digest"] else None
-        figures = {name: record.get(name) for name in (*FIGURES, *more)}
-        ends = {"start": plan.before(task), "design": design, "seconds": record.get("seconds")}
-        rows.append({"task": task, **plan.cells(task), **figures, **ends})
-    return rows
+    return [
+        {
+            "task": (task := record["task"]),
+            **plan.cells(task),
+            **{name: record.get(name) for name in (*FIGURES, *more)},
+            "start": plan.before(task),
+            "design": run.design_name(task) if record["digest"] else None,
+            "seconds": record.get("seconds"),
+        }
+        for record in records
+    ]
 
 
 def to_csv(rows: Sequence[Row]) -> bytes:
@@ -346,8 +315,7 @@ def to_parquet(rows: Sequence[Row]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = list(rows[0]) if rows else []
-    columns = {name: _column([row[name] for row in rows]) for name in names}
+    columns = {name: _column([row[name] for row in rows]) for first in rows[:1] for name in first}
     sink = io.BytesIO()
     pq.write_table(pa.table(columns), sink)
     return sink.getvalue()

@@ -2,13 +2,14 @@
 workers that die."""
 
 import gc
+import math
 import os
 import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
-    FIRST_COMPLETED as FIRST,
+    FIRST_COMPLETED,
     BrokenExecutor,
     Executor,
     Future,
@@ -16,7 +17,6 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
@@ -69,54 +69,35 @@ def _connected(address: str) -> tuple[Any, str]:
 
 
 Report = Callable[[str], None]
+_SAY_EVERY = 2.0
 
 
-@dataclass(eq=False)
 class Progress:
-    """Counts tasks and says so at most every ``every`` seconds."""
+    """Counts tasks and says so at most every ``_SAY_EVERY`` seconds."""
 
-    report: Report
-    tasks: int
-    done: int = 0
-    """Tasks with a result, those of earlier runs included."""
-    infeasible: int = 0
-    failed: int = 0
-    running: int = 0
-    every: float = 2.0
-    _here: int = 0
-    _started: float = field(default_factory=time.monotonic)
-    _said: float = -1e9
-
-    def found(self, status: str) -> None:
-        """A result of an earlier run."""
-        self.done += 1
-        self.infeasible += status == "infeasible"
-
-    def finished(self, status: str) -> None:
-        """A result of this run."""
-        self._here += 1
-        if status == "failed":
-            self.failed += 1
-        else:
-            self.found(status)
+    def __init__(self, report: Report, tasks: int) -> None:
+        self.report, self.tasks = report, tasks
+        self.counts: Counter[str] = Counter()
+        """Results by their status, those of earlier runs included."""
+        self.here = self.running = 0
+        self._started = time.monotonic()
+        self._said = -math.inf
 
     def say(self, *, now: bool = False) -> None:
-        """Report, unless that was done just before."""
+        """Report, unless that was done just before; ``here`` are the results of this run."""
         moment = time.monotonic()
-        if now or moment - self._said >= self.every:
-            self._said = moment
-            self.report(self.line(moment - self._started))
-
-    def line(self, seconds: float) -> str:
-        """The line after so many seconds of this run."""
-        done = f"{self.done} of {self.tasks} tasks done"
-        if self.infeasible:
-            done += f" ({self.infeasible} infeasible)"
-        left = self.tasks - self.done - self.failed
-        text = f"{done}, {self.running} running, {self.failed} failed"
-        if left and self._here:
-            text += f", about {duration(seconds * left / self._here)} left"
-        return text
+        if not now and moment - self._said < _SAY_EVERY:
+            return
+        self._said = moment
+        failed, infeasible = self.counts["failed"], self.counts["infeasible"]
+        left = self.tasks - self.counts.total()
+        text = f"{self.tasks - left - failed} of {self.tasks} tasks done"
+        if infeasible:
+            text += f" ({infeasible} infeasible)"
+        text += f", {self.running} running, {failed} failed"
+        if left and self.here:
+            text += f", about {duration((moment - self._started) * left / self.here)} left"
+        self.report(text)
 
 
 def duration(seconds: float) -> str:
@@ -131,35 +112,51 @@ GIVEN_LIMIT = 64
 """Tasks handed to a foreign executor at once, unless it or the caller says how many it takes."""
 
 
-class Processes:
-    """Processes on this machine, started afresh (never forked) and with one thread each."""
+class Pool:
+    """An executor, and up to how many tasks it gets at once: somebody else's is left as it is."""
 
-    def __init__(self, workers: int) -> None:
-        self.limit = workers
-        self._pool = self._made()
-
-    def _made(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(
-            self.limit, mp_context=get_context("spawn"), initializer=worker.prepare
-        )
+    def __init__(self, executor: Executor, limit: int) -> None:
+        self.executor, self.limit = executor, limit
 
     def submit(self, job: Job) -> Future[Outcome]:
         """Start a task."""
+        return self.executor.submit(worker.run, job)
+
+    def renew(self) -> bool:
+        """False: only the owner of the executor could begin anew after a breakdown."""
+        return False
+
+    def close(self) -> None:
+        """Nothing: whoever waits for a task cancels it."""
+
+
+class Processes(Pool):
+    """Processes on this machine, started afresh (never forked) and with one thread each."""
+
+    def __init__(self, workers: int) -> None:
+        super().__init__(_processes(workers), workers)
+
+    def submit(self, job: Job) -> Future[Outcome]:
         with _main_that_can_be_loaded():
-            return self._pool.submit(worker.run, job)
+            return super().submit(job)
 
     def renew(self) -> bool:
         """New processes for those that died."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        self._pool = self._made()
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        self.executor = _processes(self.limit)
         return True
 
     def close(self) -> None:
         """End the processes; what they were doing is lost."""
-        processes = list((self._pool._processes or {}).values())
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        processes = list((getattr(self.executor, "_processes", None) or {}).values())
+        self.executor.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.terminate()
+
+
+def _processes(workers: int) -> ProcessPoolExecutor:
+    start = get_context("spawn")
+    return ProcessPoolExecutor(workers, mp_context=start, initializer=worker.prepare)
 
 
 @contextmanager
@@ -188,35 +185,6 @@ def _asks_for_main(path: str) -> bool:
         return False
 
 
-class Given:
-    """Somebody else's executor, which is left as it is."""
-
-    def __init__(self, executor: Executor, limit: int | None) -> None:
-        self._executor = executor
-        self._futures: set[Future[Outcome]] = set()
-        self.limit = limit or int(getattr(executor, "_max_workers", 0) or GIVEN_LIMIT)
-
-    def submit(self, job: Job) -> Future[Outcome]:
-        """Start a task."""
-        future = self._executor.submit(worker.run, job)
-        self._futures.add(future)
-        future.add_done_callback(self._futures.discard)
-        return future
-
-    def renew(self) -> bool:
-        """False: only the owner of the executor could begin anew after a breakdown."""
-        return False
-
-    def close(self) -> None:
-        """Cancel what has not begun."""
-        for future in list(self._futures):
-            future.cancel()
-
-
-Pool = Processes | Given
-"""Runs up to ``limit`` tasks at once."""
-
-
 @contextmanager
 def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterator[Pool]:
     """The pool to use, stopped at the end. Raises ProblemError on an executor that is none, or a
@@ -230,8 +198,7 @@ def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterat
                 where="executor",
                 remedy="Give a concurrent.futures.Executor, or client.get_executor() of Dask",
             )
-        with closing(Given(executor, workers)) as given:
-            yield given
+        yield Pool(executor, workers or int(getattr(executor, "_max_workers", 0) or GIVEN_LIMIT))
         return
     former = {name: os.environ.get(name) for name in worker.SINGLE}
     # read when the new processes load their numeric libraries
@@ -266,38 +233,37 @@ class Scheduler:
         self._suspects: deque[int] = deque()
         self._attempts: Counter[int] = Counter()
         self._flying: dict[Future[Outcome], int] = {}
-        self._done: set[int] = set()
+        self._done: set[int | None] = {None}
+        """Tasks with a design; and None, which stands before the first of a chain."""
         self._alone = False
         self._table_due = time.monotonic() + _TABLE_EVERY
 
     def run(self, table: Callable[[], None]) -> None:
         """Until every task is settled; ``table`` is called from time to time. An interrupt first
-        keeps what has come back."""
+        keeps what has come back, and nothing more is begun."""
         self._begin()
         try:
-            self._loop(table)
+            while self._ready or self._suspects or self._flying:
+                self._submit()
+                self._progress.running = len(self._flying)
+                self._progress.say()
+                wait(self._flying, timeout=_POLL, return_when=FIRST_COMPLETED)
+                self._collect()
+                if broken := [future for future in self._flying if future.done()]:
+                    self._restart(broken)
+                if time.monotonic() > self._table_due:
+                    began = time.monotonic()
+                    table()
+                    # a large table takes seconds to write: spend a twentieth of the time on it
+                    took = time.monotonic() - began
+                    self._table_due = time.monotonic() + max(_TABLE_EVERY, 20 * took)
         except KeyboardInterrupt:
-            for future in self._flying:
-                if future.done() and not future.cancelled() and future.exception() is None:
-                    self._keep(future.result())
+            self._collect()
             raise
+        finally:
+            for future in self._flying:
+                future.cancel()
         self._progress.running = 0
-
-    def _loop(self, table: Callable[[], None]) -> None:
-        while self._ready or self._suspects or self._flying:
-            self._submit()
-            self._progress.running = len(self._flying)
-            self._progress.say()
-            finished, _ = wait(self._flying, timeout=_POLL, return_when=FIRST)
-            broken = [future for future in finished if not self._settled(future)]
-            if broken:
-                self._restart(broken)
-            if time.monotonic() > self._table_due:
-                began = time.monotonic()
-                table()
-                # a large table takes seconds to write: spend a twentieth of the time on it
-                took = time.monotonic() - began
-                self._table_due = time.monotonic() + max(_TABLE_EVERY, 20 * took)
 
     def _begin(self) -> None:
         """Find what is done; ready are the undone tasks whose predecessor is."""
@@ -306,14 +272,13 @@ class Scheduler:
             record = self._run.read(task)
             if record is not None:
                 self._done.add(task)
-                self._progress.found(record["status"])
+                self._progress.counts[record["status"]] += 1
         for name in self._run.strays():
             self._progress.report(f"tasks/{name}: is of no task of this sweep, and ignored")
         for doubt in self._run.doubts:
             self._progress.report(doubt)
         for task in range(plan.count):
-            before = plan.before(task)
-            if task not in self._done and (before is None or before in self._done):
+            if task not in self._done and plan.before(task) in self._done:
                 self._ready.append(task)
 
     def _submit(self) -> None:
@@ -341,20 +306,19 @@ class Scheduler:
             before = self._plan.before(before)
         return None if before is None else self._run.design(before)
 
-    def _settled(self, future: Future[Outcome]) -> bool:
-        """Keep the result of a task; False where there is none because the machinery failed."""
-        if future.cancelled() or future.exception() is not None:
-            return False
-        del self._flying[future]
-        self._alone = False
-        self._keep(future.result())
-        return True
+    def _collect(self) -> None:
+        """Keep the results that have come back."""
+        for future in list(filter(_has_result, self._flying)):
+            del self._flying[future]
+            self._keep(future.result())
 
     def _keep(self, outcome: Outcome) -> None:
         record = self._run.keep(outcome)
         if outcome.design is not None:
             self._done.add(outcome.task)
-        self._progress.finished(record["status"])
+        self._progress.counts[record["status"]] += 1
+        self._progress.here += 1
+        self._alone = False
         after = self._plan.after(outcome.task)
         if after is not None and after not in self._done:
             self._ready.appendleft(after)
@@ -363,14 +327,12 @@ class Scheduler:
         """Put the tasks back whose workers died, or give them up."""
         errors = [future.exception() for future in broken if not future.cancelled()]
         fatal = any(isinstance(error, BrokenExecutor) for error in errors)
-        if fatal:
-            broken = list(self._flying)
         renewed = self._pool.renew() if fatal else True
         reason = next((f"{type(e).__name__}: {e}" for e in errors), "cancelled")
         reason = " ".join(reason.split())
-        for future in broken:
+        for future in list(self._flying) if fatal else broken:
             task = self._flying.pop(future)
-            if not future.cancelled() and future.done() and future.exception() is None:
+            if _has_result(future):
                 self._keep(future.result())
             elif renewed and self._attempts[task] < ATTEMPTS:
                 self._suspects.append(task)
@@ -379,3 +341,7 @@ class Scheduler:
                 end = end if renewed else "the executor does not work any more"
                 self._keep(Outcome(task, {}, None, f"{end} ({reason})"))
         self._alone = False
+
+
+def _has_result(future: Future[Outcome]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None

@@ -1,10 +1,13 @@
-"""What a sweep varies: the document of a problem file, or a ``Problem``."""
+"""What a sweep varies: the document of a problem file, or a ``Problem``; and its axes, which are
+columns of its table and places in a problem that every point changes."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +20,153 @@ from optmech.base.shown import names_of_fields
 from optmech.designs.encoding import encode_problem
 from optmech.errors import ProblemError, inside
 from optmech.exact.number import Exact
-from optmech.files import build_problem
+from optmech.files import build_problem, find_problem
+from optmech.files.sweep import PLACE
 from optmech.problem import Problem
 from optmech.reading.data import DataFile
+from optmech.reading.errors import path_text
+from optmech.reading.source import read_document
 from optmech.spaces.distances import Named
 from optmech.spaces.prior import Prior
-from optmech.sweeps.axes import Steps, parse_place, with_value
+
+_STEP = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
+
+Steps = tuple[str | int, ...]
+
+
+def parse_place(text: object) -> Steps:
+    """The keys and indices of a place. Raises ProblemError on anything that is not written like
+    ``constraints[0].epsilon``."""
+    if not isinstance(text, str) or not PLACE.fullmatch(text):
+        raise ProblemError(
+            f"{str(text)[:60]!r} is not a place in a problem",
+            where="axes",
+            remedy="Write it like constraints[0].epsilon or prior",
+        )
+    return tuple(name or int(index) for name, index in _STEP.findall(text))
+
+
+def with_value(document: Any, steps: Steps, value: Any, above: Steps = ()) -> Any:
+    """A copy of ``document``, found at the place ``above``, with ``value`` at a place in it; all
+    that is on the way must be there. Raises ProblemError where a table or array on the way is
+    missing."""
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    here = (*above, step)
+    if isinstance(step, int):
+        if not isinstance(document, list):
+            raise _missing(here, "is not an array there")
+        if step >= len(document):
+            raise _missing(here, f"does not exist: there are {len(document)}")
+        inner = with_value(document[step], rest, value, here)
+        return [*document[:step], inner, *document[step + 1 :]]
+    if not isinstance(document, dict):
+        raise _missing(above, "is not a table")
+    if step not in document and rest:
+        raise _missing(here, "does not exist in the problem")
+    return {**document, step: with_value(document.get(step), rest, value, here)}
+
+
+def _missing(steps: Sequence[str | int], what: str) -> ProblemError:
+    return ProblemError(
+        what, where=path_text(steps), remedy="Name a place that the problem template has"
+    )
+
+
+Cell = str | int | float | bool | None
+"""A value of the table."""
+
+FIGURES = (
+    "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "engine",
+    "secrets", "observables", "reason",
+)  # fmt: skip
+"""Columns of the table that come from a task's record."""
+MEASURED = ("attack_error",)
+"""Columns that are measured anew from a design: of its summary they are no part."""
+OF_REGIONS = ("total_gap", "vertices")
+"""Columns of designs that are private at every point of a region: ``gap`` is about mechanisms on
+their mesh, ``total_gap`` about all."""
+RESERVED = ("task", *FIGURES, *MEASURED, *OF_REGIONS, "start", "design", "seconds")
+"""Columns that the table has anyway."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of an axis: what the table shows, and the values by place."""
+
+    cells: tuple[Cell, ...]
+    settings: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Named columns and their points."""
+
+    columns: tuple[str, ...]
+    points: tuple[Point, ...]
+
+
+def simple_axis(place: str, values: Sequence[Any] | Mapping[str, Any], name: str = "") -> Axis:
+    """One place with a list of values, or a mapping from what the table shows to the value. Raises
+    ProblemError on an empty list."""
+    parse_place(place)
+    labelled = values.items() if isinstance(values, Mapping) else ((None, v) for v in values)
+    points = tuple(
+        Point((_cell(value) if label is None else str(label),), ((place, value),))
+        for label, value in labelled
+    )
+    if not points:
+        raise ProblemError("is empty", where=f"axes[{place!r}]", remedy="Give at least one value")
+    return Axis((name or place,), points)
+
+
+def zipped(axes: Sequence[Axis]) -> Axis:
+    """Axes of equal length that move together. Raises ProblemError on different lengths."""
+    lengths = [len(axis.points) for axis in axes]
+    if len(set(lengths)) > 1:
+        raise ProblemError(
+            f"the axes that move together have {' and '.join(map(str, lengths))} points",
+            remedy="Give them the same number",
+        )
+    points = [
+        Point(sum((point.cells for point in row), ()), sum((p.settings for p in row), ()))
+        for row in zip(*(axis.points for axis in axes), strict=True)
+    ]
+    return Axis(sum((axis.columns for axis in axes), ()), tuple(points))
+
+
+def named(axes: Iterable[Axis]) -> tuple[Axis, ...]:
+    """The axes with short names for columns that are still called by their place: the last key,
+    where it says enough. Raises ProblemError where two columns have one name, or one that the table
+    has anyway."""
+    listed = tuple(axes)
+    columns = [name for axis in listed for name in axis.columns]
+    places = [place for axis in listed for place, _ in axis.points[0].settings]
+    short = [name.rpartition(".")[2] for name in columns]
+    plain = []
+    for name, place, shorter in zip(columns, places, short, strict=True):
+        default = shorter if short.count(shorter) == 1 else name
+        taken = f"axis_{name}" if default in RESERVED else default
+        plain.append(taken if name == place else name)
+    for name in plain:
+        if plain.count(name) > 1 or name in RESERVED:
+            raise ProblemError(
+                f"the name {name!r} is taken", where="axes", remedy="Give the axis another name"
+            )
+    chosen = iter(plain)
+    return tuple(Axis(tuple(next(chosen) for _ in axis.columns), axis.points) for axis in listed)
+
+
+def _cell(value: Any) -> Cell:
+    """A value as the table shows it."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return float(value) if isinstance(value, float) else value
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return _cell(value.item())
+    name = getattr(value, "name", None)
+    return name if isinstance(name, str) and name else type(value).__name__
+
 
 Settings = Iterable[tuple[str, Any]]
 _TEXTS = ("title", "description", "source", "kind")
@@ -37,6 +181,12 @@ class DocumentTemplate:
 
     document: dict[str, Any]
     path: Path
+
+    @classmethod
+    def read(cls, name: str | Path) -> DocumentTemplate:
+        """That of a file, or of the gallery by its name."""
+        path = find_problem(name)
+        return cls(read_document(path), path.absolute())
 
     def source(self, settings: Settings) -> DocumentTemplate:
         """The template with values changed at places; raises ProblemError where one is missing."""
@@ -67,8 +217,12 @@ class DocumentTemplate:
                 key: value if key in _TEXTS else self._with_content(value)
                 for key, value in node.items()
             }
-            if isinstance(node.get("package"), str) and isinstance(node.get("resource"), str):
-                inner["resource"] = _resource_digest(node["package"], node["resource"])
+            package, resource = node.get("package"), node.get("resource")
+            if isinstance(package, str) and isinstance(resource, str):
+                inner["resource"] = None
+                with suppress(ProblemError):
+                    path = DataFile(package=package, resource=resource).path(Path())
+                    inner["resource"] = _digest(path.parent, path.name)
             return inner
         if isinstance(node, list):
             return [self._with_content(value) for value in node]
@@ -87,7 +241,7 @@ class ObjectTemplate:
         """The template with arguments changed; raises ProblemError where one is missing."""
         listed = tuple(settings)
         for place, _ in listed:
-            _require_place(self.problem, parse_place(place), place)
+            _require_place(self.problem, place)
         return replace(self, settings=listed)
 
     def identity(self) -> object:
@@ -100,17 +254,15 @@ class ObjectTemplate:
 
     def build(self) -> Problem:
         """The problem with the changed arguments."""
-        parts = {name: getattr(self.problem, name) for name in _PARTS}
+        parts: dict[Any, Any] = {name: getattr(self.problem, name) for name in _PARTS}
         for place, value in self.settings:
-            head, *rest = parse_place(place)
-            if not rest:
-                parts[str(head)] = value
-                continue
-            listed = list(parts["constraints"])
-            index, key = int(rest[0]), rest[1]
-            with inside(f"constraints[{index}]"):
-                listed[index] = attrs.evolve(listed[index], **{str(key): value})
-            parts["constraints"] = listed
+            match parse_place(place):
+                case (_, int(k), key):
+                    parts["constraints"] = listed = list(parts["constraints"])
+                    with inside(f"constraints[{k}]"):
+                        listed[k] = attrs.evolve(listed[k], **{str(key): value})
+                case (part, *_):
+                    parts[part] = value
         return Problem(**parts, title=self.problem.title)
 
 
@@ -127,30 +279,31 @@ def _content(problem: Problem) -> object:
     return {k: v for k, v in encode_problem(problem).items() if k != "loss_name"}
 
 
-def _require_place(problem: Problem, steps: Steps, place: str) -> None:
-    if len(steps) == 1 and steps[0] in _PARTS:
-        return
-    if len(steps) == 3 and steps[0] == "constraints" and isinstance(steps[1], int):
-        known = len(problem.constraints)
-        if steps[1] >= known:
-            raise ProblemError(
-                f"does not exist: the problem has {known} constraints",
-                where=f"constraints[{steps[1]}]",
-                remedy="Name one of them",
-            )
-        names = names_of_fields(problem.constraints[steps[1]])
-        if steps[2] in names:
+def _require_place(problem: Problem, place: str) -> None:
+    match parse_place(place):
+        case (part,) if part in _PARTS:
             return
-        raise ProblemError(
-            f"there is no argument {steps[2]!r}",
-            where=f"constraints[{steps[1]}]",
-            remedy=f"Use one of {', '.join(names)}",
-        )
-    raise ProblemError(
-        "is no place in a Problem",
-        where=place,
-        remedy=f"Use {', '.join(_PARTS[:-1])}, or constraints[k] with one of its arguments",
-    )
+        case ("constraints", int(k), name):
+            known = len(problem.constraints)
+            if k >= known:
+                raise ProblemError(
+                    f"does not exist: the problem has {known} constraints",
+                    where=f"constraints[{k}]",
+                    remedy="Name one of them",
+                )
+            names = names_of_fields(problem.constraints[k])
+            if name not in names:
+                raise ProblemError(
+                    f"there is no argument {name!r}",
+                    where=f"constraints[{k}]",
+                    remedy=f"Use one of {', '.join(names)}",
+                )
+        case _:
+            raise ProblemError(
+                "is no place in a Problem",
+                where=place,
+                remedy=f"Use {', '.join(_PARTS[:-1])}, or constraints[k] with one of its arguments",
+            )
 
 
 def plain(value: Any) -> object:
@@ -191,21 +344,9 @@ def digest(value: object) -> str:
 
 def _digest(directory: Path, name: str) -> str | None:
     """SHA-256 of the regular file of that name, None where there is none."""
-    if not 0 < len(name) < _LONGEST_NAME:
-        return None
-    try:
-        path = directory / name
-        if not path.is_file():
-            return None
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except (OSError, ValueError):
-        return None
-
-
-def _resource_digest(package: str, resource: str) -> str | None:
-    try:
-        path = DataFile(package=package, resource=resource).path(Path())
-    except ProblemError:
-        return None
-    return _digest(path.parent, path.name)
+    path = directory / name
+    with suppress(OSError, ValueError):
+        if 0 < len(name) < _LONGEST_NAME and path.is_file():
+            with path.open("rb") as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest()
+    return None

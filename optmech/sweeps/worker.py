@@ -60,14 +60,13 @@ class Outcome:
     reason: str = ""
 
 
-_last: tuple[str, Design] | None = None
+_last: tuple[str, Design | None] = "", None
 """The design that this process made last, by digest: the next task of a chain often wants it."""
 
 
 def prepare() -> None:
-    """Set up a process of our own: no Ctrl-C, one thread, and no life after its parent's."""
+    """Set up a process of our own: no Ctrl-C, and no life after its parent's."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ.update(dict.fromkeys(SINGLE, "1"))
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
@@ -100,12 +99,12 @@ def run(job: Job) -> Outcome:
     try:
         return _solved(job)
     except OptmechError as error:
-        reason = " ".join(str(error).split())
+        reason = str(error)
     except MemoryError:
         reason = "the memory at hand does not suffice"
     except Exception as error:
-        reason = " ".join(f"internal error: {type(error).__name__}: {error}".split())
-    return Outcome(job.task, {}, None, reason)
+        reason = f"internal error: {type(error).__name__}: {error}"
+    return Outcome(job.task, {}, None, " ".join(reason.split()))
 
 
 def _solved(job: Job) -> Outcome:
@@ -129,7 +128,8 @@ def _start(content: bytes | None) -> Design | None:
 
     if content is None:
         return None
-    known = _last is not None and _last[0] == hashlib.sha256(content).hexdigest()
-    found = _last[1] if _last is not None and known else Design.of_document(content, "start")
+    digest, last = _last
+    known = digest == hashlib.sha256(content).hexdigest()
+    found = last if last is not None and known else Design.of_document(content, "start")
     # an axis may lead from a region to finitely many places
     return found if found.mesh is None else None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pytest
 
 import optmech as om
-from optmech.files.synthetic import dirichlet, roads, uniforms, visit_counts
+from optmech.files.priors import Dirichlet, Visits
+from optmech.files.synthetic import Roads, Seeded
 
 PLAIN = {
+    "kind": "visits",
     "seed": 3,
     "visits": 10_000,
     "hotspots": 1,
@@ -19,6 +23,14 @@ PLAIN = {
     "noise": 0.0,
     "empty": 0.0,
 }
+
+
+def uniforms(seed: int, count: int) -> np.ndarray:
+    return Seeded(seed=seed).uniforms(count)
+
+
+def visit_counts(domain: om.Domain, **recipe: Any) -> np.ndarray:
+    return Visits(**recipe).counts(domain)
 
 
 def test_the_stream_is_that_of_pcg64() -> None:
@@ -69,15 +81,17 @@ def test_geographic_points_use_great_circles() -> None:
 
 def test_a_vanishing_recipe_is_refused() -> None:
     line = om.Domain.range(3)
+    # no file may ask for so much noise
+    recipe = {**PLAIN, "exponent": 1.0, "reach": 1e-320, "visits": 1, "noise": 1e308}
+    section = Visits.model_construct(**recipe)
     with np.errstate(all="ignore"), pytest.raises(om.ProblemError, match="vanish"):
-        visit_counts(
-            line, **{**PLAIN, "exponent": 1.0, "reach": 1e-320, "visits": 1} | {"noise": 1e308}
-        )
+        section.counts(line)
 
 
 def test_dirichlet_has_the_right_mean_and_variance() -> None:
     size, concentration = 40_000, 0.7
-    gammas = dirichlet(size, seed=1, concentration=concentration)
+    section = Dirichlet(kind="dirichlet", seed=1, concentration=concentration)
+    gammas = section.weights(size)
     assert gammas.mean() == pytest.approx(concentration, rel=0.03)
     assert gammas.var() == pytest.approx(concentration, rel=0.05)
 
@@ -85,7 +99,8 @@ def test_dirichlet_has_the_right_mean_and_variance() -> None:
 @pytest.mark.parametrize("closed", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", [0, 7])
 def test_road_networks_are_connected(seed: int, closed: float) -> None:
-    network, points = roads(seed=seed, rows=5, columns=7, spacing=0.5, jitter=0.2, closed=closed)
+    section = Roads(seed=seed, rows=5, columns=7, spacing=0.5, jitter=0.2, closed=closed)
+    network, points = section.network()
     assert nx.is_connected(network)
     assert points.shape == (35, 2)
     streets, needed = 5 * 6 + 4 * 7, 34

@@ -74,7 +74,7 @@ def warm() -> None:
     for module in ("h3", "shapely.geometry", "shapely.ops", "optmech.exchange.geo", "cvxpy",
                    "optmech.traces.gaussian.task", "optmech.traces.chains.task",
                    "optmech.protection.files",
-                   "optmech.files.starting", "optmech.packed.documents"):  # fmt: skip
+                   "optmech.files.first_problem", "optmech.packed.documents"):  # fmt: skip
         try:
             __import__(module)
         except ImportError:

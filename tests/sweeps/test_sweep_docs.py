@@ -12,7 +12,7 @@ import pytest
 
 from optmech.files import sweep_schema
 from optmech.files.gallery import SWEEPS, gallery_names
-from optmech.sweeps.file import read_plan
+from optmech.sweeps.plan import read_plan
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "sweeps.md"
 

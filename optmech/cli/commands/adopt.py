@@ -1,6 +1,6 @@
 """``optmech adopt``: a matrix of another tool, checked exactly and saved as a design."""
 
-import argparse
+from argparse import Namespace
 
 from optmech.cli.inputs import INPUT, option
 from optmech.cli.output import Answer, Facts, claim_outputs, number
@@ -17,7 +17,7 @@ ARGUMENTS = {
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """0 when every constraint holds; otherwise nothing is written."""
     from optmech.exchange.adoption import adopt
     from optmech.exchange.matrices import read_matrix
@@ -32,10 +32,10 @@ def run(args: argparse.Namespace) -> Answer:
     mechanism = read_matrix(args.design, problem.secrets, problem.observables)
     design = adopt(mechanism, problem, repair=args.repair)
     design.save(args.output)
-    rows = [
-        ("verified", "yes"),
-        ("loss", number(design.loss)),
-        ("lower bound", f"{number(design.lower_bound)} (without a search)"),
-        ("status", f"{design.status}: {nearness(design)}"),
-    ]
+    rows = {
+        "verified": "yes",
+        "loss": number(design.loss),
+        "lower bound": f"{number(design.lower_bound)} (without a search)",
+        "status": f"{design.status}: {nearness(design)}",
+    }
     return Answer(design.summary(), [Facts(rows)], {"output": "design"})

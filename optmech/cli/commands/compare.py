@@ -1,20 +1,13 @@
 """``optmech compare``: two saved designs for the same secrets, side by side."""
 
-from __future__ import annotations
-
-import argparse
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from optmech.cli import output
 from optmech.cli.inputs import read_design
 from optmech.cli.output import Answer, Facts, Grid, Piece, Title
 from optmech.errors import ProblemError
-
-if TYPE_CHECKING:
-    from optmech.problem import Problem
-    from optmech.spaces.distances import Distance
-    from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "compare two designs: which leaks more, and what each costs"
 EXAMPLE = "optmech compare first.json second.json --picture compared.png"
@@ -30,18 +23,29 @@ ARGUMENTS = {
 }
 
 
-def _distances(
-    args: argparse.Namespace, first: Problem, second: Problem
-) -> tuple[tuple[str, Distance], tuple[str, Distance]]:
-    """The distance that both are measured with, of each with its own places."""
+def run(args: Namespace) -> Answer:
+    """Always 0: designs are compared, not judged."""
+    from optmech.analysis import leakage, measures
     from optmech.problem.attacked import choose_distance
+    from optmech.show import leaks
     from optmech.spaces.distances import distance_name
 
-    mine = choose_distance(first, args.distance)
-    theirs = choose_distance(second, args.distance)
+    output.claim_outputs(args, [args.first, args.second, args.problem])
+    problem, a = read_design(args.first, args.problem)
+    other, b = read_design(args.second, args.problem)
+    same = a.secrets.labels == b.secrets.labels
+    if not same and not (set(a.secrets.labels) & set(b.secrets.labels) and args.picture is None):
+        raise ProblemError(
+            f"{args.second}: has other secrets than {args.first}",
+            where="SECOND",
+            remedy="Compare designs for the same secrets in the same order",
+        )
+    # one distance, of each with its own places
+    mine = choose_distance(problem, args.distance)
+    theirs = choose_distance(other, args.distance)
     if mine[0] != theirs[0]:
-        theirs = choose_distance(second, args.distance or distance_name(mine[1]))
-    units = [p.space.per(d) for p, (_, d) in ((first, mine), (second, theirs))]
+        theirs = choose_distance(other, args.distance or distance_name(mine[1]))
+    units = [p.space.per(d) for p, (_, d) in ((problem, mine), (other, theirs))]
     if units[0] != units[1]:
         raise ProblemError(
             f"ε and errors are per {units[0]} in the first and per {units[1]} in the second: they "
@@ -49,66 +53,35 @@ def _distances(
             where="--distance",
             remedy="Use --distance hamming, or design both in one unit",
         )
-    return mine, theirs
-
-
-def _versions(
-    args: argparse.Namespace, other: Problem, problem: Problem, pair: tuple[Mechanism, Mechanism]
-) -> Answer:
-    """Two versions with some secrets in common: what their reports reveal about these."""
-    from optmech.analysis import leakage
-    from optmech.show.leaks import measured_versions, version_rows
-
-    _, named = _distances(args, other, problem)
-    found = measured_versions(problem, leakage.versions(*pair), named, other)
-    title = Title("two versions: a report of each about the same secret, drawn independently")
-    rows = version_rows(found, ("first", "second"))
-    return Answer({"distance": named[0], "together": found}, [title, Facts(rows)])
-
-
-def run(args: argparse.Namespace) -> Answer:
-    """Always 0: designs are compared, not judged."""
-    from optmech.analysis import leakage, measures
-    from optmech.show import leaks
-
-    output.claim_outputs(args, [args.first, args.second, args.problem])
-    problem, a = read_design(args.first, args.problem)
-    other, b = read_design(args.second, args.problem)
-    if a.secrets.labels != b.secrets.labels:
-        if set(a.secrets.labels) & set(b.secrets.labels) and args.picture is None:
-            return _versions(args, problem, other, (a, b))
-        raise ProblemError(
-            f"{args.second}: has other secrets than {args.first}",
-            where="SECOND",
-            remedy="Compare designs for the same secrets in the same order",
-        )
-    named = _distances(args, problem, other)
-    name, per = named[0][0], problem.space.per(named[0][1])
+    versions = leakage.versions(a, b)
+    if not same:
+        # two versions with some secrets in common: what their reports reveal about these
+        pair = leaks.measured_versions(other, versions, theirs, problem)
+        values: dict[str, Any] = {"distance": theirs[0], "together": pair}
+        return Answer(values, _together("two versions: a report of each", pair))
+    name, per = mine[0], units[0]
     unit = problem.space.unit_of(name)
+    in_unit = f" in {unit}" if unit else ""
     sides = []
-    for m, own, (_, distance) in ((a, problem, named[0]), (b, other, named[1])):
+    for m, own, (_, distance) in ((a, problem, mine), (b, other, theirs)):
+        expected = measures.expected_loss(m, own.prior, own.loss)
         # both under the first one's prior: otherwise leakage could not be compared
+        error = measures.distortion(m, problem.prior, distance)
         found: leaks.Found = {
-            "expected_loss": (
-                "expected loss, its own",
-                measures.expected_loss(m, own.prior, own.loss),
-            ),
+            "expected_loss": ("expected loss, its own", expected),
             "worst_loss": ("worst-case loss, its own", measures.worst_loss(m, own.loss)),
             "metric_epsilon": (f"ε of metric privacy per {per}", measures.epsilon(m, distance)),
             "epsilon": ("ε of differential privacy (all pairs)", measures.epsilon(m)),
-            "distortion": (
-                f"error of the optimal attack{f' in {unit}' if unit else ''} ({name})",
-                measures.distortion(m, problem.prior, distance),
-            ),
+            "distortion": (f"error of the optimal attack{in_unit} ({name})", error),
         }
         sides.append(found | leaks.measured_leakage(problem, m))
     forth, back = leaks.direction(a, b), leaks.direction(b, a)
     words = leaks.verdict(forth, back)
-    pair = leaks.measured_versions(problem, leakage.versions(a, b), named[0], other)
+    pair = leaks.measured_versions(problem, versions, mine, other)
     if args.picture is not None:
         from optmech.show.plots import compared, save
 
-        names = [Path(path).stem for path in (args.first, args.second)]
+        names = [Path(args.first).stem, Path(args.second).stem]
         if names[0] == names[1]:
             names = ["first", "second"]
         save(compared(a, b, problem.prior, names=names), args.picture)
@@ -135,7 +108,14 @@ def run(args: argparse.Namespace) -> Answer:
         Grid(("", "first", "second"), rows, right=(1, 2)),
         Title(words),
         *([Facts(more)] if more else []),
-        Title("a report of each about the same secret, drawn independently"),
-        Facts(leaks.version_rows(pair, ("first", "second"))),
+        *_together("a report of each", pair),
     ]
     return Answer(values, shown, {"picture": "picture"})
+
+
+def _together(reports: str, found: dict[str, Any]) -> list[Piece]:
+    """What a report of each version reveals."""
+    from optmech.show.leaks import version_rows
+
+    title = Title(f"{reports} about the same secret, drawn independently")
+    return [title, Facts(version_rows(found, ("first", "second")))]

@@ -1,16 +1,9 @@
 """``optmech estimate``: what the reports that were collected say about everybody."""
 
-from __future__ import annotations
+from argparse import Namespace
 
-import argparse
-from typing import TYPE_CHECKING
-
-from optmech.cli.inputs import INPUT, option, read_input, require_seed
-from optmech.cli.output import Answer, Facts, Grid, claim_outputs, number
-
-if TYPE_CHECKING:
-    from optmech.analysis.estimate import Frequencies, PriorEstimate
-    from optmech.base.arrays import Floats
+from optmech.cli.inputs import INPUT, read_input, require_seed
+from optmech.cli.output import Answer, Facts, Grid, claim_outputs, named, number
 
 SUMMARY = "estimate the frequencies of secrets from counts of a design's reports"
 EXAMPLE = "optmech estimate design.json counts.csv --bootstrap 200"
@@ -22,20 +15,15 @@ ARGUMENTS = {
         "a CSV file with the columns observable and count, or observable alone with a row "
         "for every report"
     ),
-    "--bootstrap N": option(
-        "confidence intervals from N samples of the reports (default: none)", type=int, default=0
-    ),
-    "--confidence P": option("of the intervals, secret by secret (default: 0.95)", default="0.95"),
-    "--gap G": option(
-        "stop when no prior is likelier by more than G nats per report (default: 1e-8)",
-        default="1e-8",
-    ),
-    "--seed N": option("of the bootstrap (default: 0)", type=int),
+    "--bootstrap N:int=0": "confidence intervals from N samples of the reports (default: none)",
+    "--confidence P=0.95": "of the intervals, secret by secret (default: 0.95)",
+    "--gap G=1e-8": "stop when no prior is likelier by more than G nats per report (default: 1e-8)",
+    "--seed N:int": "of the bootstrap (default: 0)",
     "-o --output OUT": "write the estimates as CSV",
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Always 0: estimates are reported, not judged."""
     import numpy as np
 
@@ -54,43 +42,35 @@ def run(args: argparse.Namespace) -> Answer:
     claim_outputs(args, [args.design, args.problem, args.counts])
     _, m = read_input(args)
     counts = read_counts(args.counts, m.observables)
-    seed, samples = args.seed or 0, args.bootstrap
-    found = estimate.prior(m, counts, gap=gap, bootstrap=samples, confidence=level, seed=seed)
-    more: list[tuple[str, str]] = []
+    found = estimate.prior(
+        m, counts, gap=gap, bootstrap=args.bootstrap, confidence=level, seed=args.seed or 0
+    )
+    columns = {"likeliest": found.prior.weights}
+    if found.lower is not None and found.upper is not None:
+        columns |= {"lower": found.lower, "upper": found.upper}
+    facts = {
+        "reports": number(found.reports),
+        "no prior is likelier by more than": f"{found.gap:.3g} nats per report",
+    }
     try:
         flat = estimate.frequencies(m, counts)
+        columns |= {"unbiased": flat.values, "standard error": flat.errors}
     except ProblemError as error:
-        flat, more = None, [("no unbiased estimate", error.message)]
-    columns = _columns(found, flat)
+        facts["no unbiased estimate"] = error.message
     header = ["secret", *columns]
     table = np.column_stack([*columns.values()]).tolist()
     rows = list(zip(map(label_text, m.secrets.labels), table, strict=True))
     keys = [name.replace(" ", "_") for name in header]
+    grid = []
     if args.output is not None:
-        lines = [keys, *([label, *map(repr, row)] for label, row in rows)]
+        lines = [keys, *([label, *row] for label, row in rows)]
         write_atomically(args.output, csv_bytes(lines))
+    else:
+        shown = [(label, *map(number, row)) for label, row in rows]
+        grid = [Grid(header, shown, right=range(1, len(header)))]
     values = {
-        "reports": found.reports,
-        "gap": found.gap,
-        "log_likelihood": found.log_likelihood,
-        "iterations": found.iterations,
+        **named(found, "reports", "gap", "log_likelihood", "iterations"),
         "confidence": found.confidence if args.bootstrap else None,
         "estimates": [dict(zip(keys, (label, *row), strict=True)) for label, row in rows],
     }
-    shown = [(label, *map(number, row)) for label, row in rows]
-    facts = [
-        ("reports", number(found.reports)),
-        ("no prior is likelier by more than", f"{found.gap:.3g} nats per report"),
-    ]
-    grid = [Grid(header, shown, right=range(1, len(header)))] if args.output is None else []
-    return Answer(values, [*grid, Facts(facts + more)], {"output": "estimates"})
-
-
-def _columns(found: PriorEstimate, flat: Frequencies | None) -> dict[str, Floats]:
-    """What is said of every secret, by the name of its column."""
-    out = {"likeliest": found.prior.weights}
-    if found.lower is not None and found.upper is not None:
-        out |= {"lower": found.lower, "upper": found.upper}
-    if flat is not None:
-        out |= {"unbiased": flat.values, "standard error": flat.errors}
-    return out
+    return Answer(values, [*grid, Facts(facts)], {"output": "estimates"})

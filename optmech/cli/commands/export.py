@@ -1,6 +1,6 @@
 """``optmech export``: the linear program for other solvers, the mechanism for other tools."""
 
-import argparse
+from argparse import Namespace
 
 from optmech.cli.inputs import option
 from optmech.cli.output import Answer, claim_outputs
@@ -10,8 +10,6 @@ SUMMARY = "write the linear program of a problem, or the matrix or map of a desi
 EXAMPLE = "optmech export grid-4x4 --format mps -o grid.mps"
 
 
-Written = tuple[dict[str, int], str]
-"""The size of what was written, and words for it."""
 ARGUMENTS = {
     "problem FILE|NAME": "a problem file, or a gallery name; for --format matrix, geojson or "
     "checked a saved design",
@@ -31,8 +29,10 @@ ARGUMENTS = {
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Write the program or the matrix; report its size."""
+    from optmech.designs.design import Design
+
     if args.report is not None and args.format != "geojson":
         raise ProblemError(
             "is about cells", where="--report", remedy="Use it with --format geojson"
@@ -43,60 +43,47 @@ def run(args: argparse.Namespace) -> Answer:
             where="--reports",
             remedy="Use it with --format geojson, without --report",
         )
-    size, text = _WRITERS.get(args.format, _program)(args)
+    claim_outputs(args, [args.problem])
+    match args.format:
+        case "matrix":
+            from optmech.exchange.matrices import write_matrix
+
+            mechanism = Design.load(args.problem).mechanism
+            write_matrix(mechanism, args.output)
+            rows, columns = mechanism.matrix.shape
+            size = {"rows": rows, "columns": columns}
+            text = f"matrix ({rows:,} secrets, {columns:,} observables)"
+        case "geojson":
+            from optmech.designs.cells import write_geojson
+            from optmech.spaces.labels import find_label
+
+            design, report = Design.load(args.problem), args.report
+            if report is not None:
+                with inside("--report"):
+                    report = find_label(design.problem.observables, report)
+            count = write_geojson(design, args.output, report, reports=args.reports)
+            size = {"features": count}
+            text = f"map ({count:,} features in longitude and latitude)"
+        case "checked":
+            from optmech.designs.file import read_with_digest
+            from optmech.exchange.checked import write_checked
+
+            size = write_checked(*read_with_digest(args.problem), args.output)
+            text = (
+                f"design in whole numbers ({size['secrets']:,} secrets, {size['observables']:,} "
+                f"observables, {size['promises']} promises) for the proved checker"
+            )
+        case _:
+            from optmech.exchange.linear_program import write_program
+            from optmech.files import read_problem
+
+            file = read_problem(args.problem)
+            claim_outputs(args, file.inputs)
+            size = write_program(file.problem, args.format, args.output)
+            text = (
+                f"program ({size['rows']:,} rows, {size['columns']:,} columns, "
+                f"{size['nonzeros']:,} nonzeros; "
+                "column p_S_O is the probability of observable number O for secret number S, both "
+                "from 0)"
+            )
     return Answer({"format": args.format, **size}, files={"output": text})
-
-
-def _program(args: argparse.Namespace) -> Written:
-    from optmech.exchange.linear_program import write_program
-    from optmech.files import read_problem
-
-    file = read_problem(args.problem)
-    claim_outputs(args, file.inputs)
-    size = write_program(file.problem, args.format, args.output)
-    return size, (
-        f"program ({size['rows']:,} rows, {size['columns']:,} columns, "
-        f"{size['nonzeros']:,} nonzeros; "
-        "column p_S_O is the probability of observable number O for secret number S, both from 0)"
-    )
-
-
-def _matrix(args: argparse.Namespace) -> Written:
-    from optmech.designs.design import Design
-    from optmech.exchange.matrices import write_matrix
-
-    claim_outputs(args, [args.problem])
-    mechanism = Design.load(args.problem).mechanism
-    write_matrix(mechanism, args.output)
-    rows, columns = mechanism.matrix.shape
-    return {"rows": rows, "columns": columns}, f"matrix ({rows:,} secrets, {columns:,} observables)"
-
-
-def _checked(args: argparse.Namespace) -> Written:
-    from optmech.designs.file import read_with_digest
-    from optmech.exchange.checked import write_checked
-
-    claim_outputs(args, [args.problem])
-    size = write_checked(*read_with_digest(args.problem), args.output)
-    return size, (
-        f"design in whole numbers ({size['secrets']:,} secrets, {size['observables']:,} "
-        f"observables, {size['promises']} promises) for the proved checker"
-    )
-
-
-def _cells(args: argparse.Namespace) -> Written:
-    from optmech.designs.cells import write_geojson
-    from optmech.designs.design import Design
-    from optmech.spaces.labels import find_label
-
-    claim_outputs(args, [args.problem])
-    design = Design.load(args.problem)
-    report = args.report
-    if report is not None:
-        with inside("--report"):
-            report = find_label(design.problem.observables, report)
-    count = write_geojson(design, args.output, report, reports=args.reports)
-    return {"features": count}, f"map ({count:,} features in longitude and latitude)"
-
-
-_WRITERS = {"matrix": _matrix, "geojson": _cells, "checked": _checked}

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import re
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmech.cli import output
 from optmech.cli.inputs import option, pairs_of
-from optmech.cli.output import Answer
-from optmech.errors import ProblemError, moved
+from optmech.cli.output import Answer, claim_outputs, note
+from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
+    from optmech.files.draft import Wanted
     from optmech.files.reference import Reference
-    from optmech.files.starting import Wanted
 
 SUMMARY = "write a first problem file for a table of places"
 EXAMPLE = "optmech init fixes.csv --x lon --y lat -o problem.toml"
@@ -33,10 +32,9 @@ ARGUMENTS = {
         "columns of one of several places of a row, such as start_lon,start_lat; once for each",
         action="append",
     ),
-    "--cells N": option(
+    "--cells N:int": (
         "promise privacy between the centres of about N cells of a grid only (default: at "
-        "every point of the region)",
-        type=int,
+        "every point of the region)"
     ),
     "--radius R": (
         "distance, as 500m or 2km, at which two places may differ by the factor (a number "
@@ -47,22 +45,23 @@ ARGUMENTS = {
         "reference system of the coordinates, as EPSG:2056: it says their unit, and what lies "
         "where it is not used, or is stretched there, is refused"
     ),
-    "--factor F": option("the factor (default: 4)", type=float, default=4.0),
-    "--unit U": option("of coordinates in the plane", default=""),
+    "--factor F:float=4.0": "the factor (default: 4)",
+    "--unit U=": "of coordinates in the plane",
     "--uniform": "a uniform prior, so that the design says nothing about these data",
-    "-o --output OUT": option("default: problem.toml", default="problem.toml"),
+    "-o --output OUT=problem.toml": "default: problem.toml",
     "--force": "replace OUT, whatever was changed in it",
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Write the file, read it again, say how to go on."""
     from optmech.base.storage import ending, is_standard_output, write_atomically
+    from optmech.files.first_problem import first_problem
     from optmech.files.load import read_text
-    from optmech.files.starting import first_problem
+    from optmech.reading.bounded import read_bytes
 
     wanted = _wanted(args)
-    output.claim_outputs(args, [args.data])
+    claim_outputs(args, [args.data])
     if ending(args.output, ".toml") != ".toml":
         raise ProblemError(
             f"{args.output}: is not the name of a problem file",
@@ -72,38 +71,34 @@ def run(args: argparse.Namespace) -> Answer:
     text, notes = first_problem(wanted, Path(args.output))
     # whatever the data are called, and hold: a file that cannot be read is not written
     secrets = len(read_text(text, Path(args.output)).problem.secrets)
-    if not args.force:
-        _refuse_another(args.output, text.encode())
-    write_atomically(args.output, text.encode())
-    said = [f"note: {line}" for line in notes]
-    if not args.json and not is_standard_output(args.output):
-        said.append(f"problem with {secrets:,} secrets written to {args.output}")
-        said.append(f"next: optmech solve {args.output} -o design.json --report report.html")
-    return Answer({"output": args.output, "secrets": secrets, "notes": notes}, notes=said)
-
-
-def _refuse_another(path: str, content: bytes) -> None:
-    """Refuse to replace a file with another content: somebody may have worked on it."""
-    from optmech.reading.bounded import read_bytes
-
-    if os.path.isfile(path) and read_bytes(path) != content:
+    content = text.encode()
+    # somebody may have worked on the file that is there
+    if not args.force and os.path.isfile(args.output) and read_bytes(args.output) != content:
         raise ProblemError(
-            f"{path}: is there already",
+            f"{args.output}: is there already",
             where="--output",
             remedy="Name another file with -o, or replace this one with --force",
         )
+    write_atomically(args.output, content)
+    values = {"output": args.output, "secrets": secrets, "notes": notes}
+    written = [
+        f"problem with {secrets:,} secrets written to {args.output}",
+        f"next: optmech solve {args.output} -o design.json --report report.html",
+    ]
+    told = args.json or is_standard_output(args.output)
+    return Answer(values, notes=notes, said=[] if told else written)
 
 
-def _wanted(args: argparse.Namespace) -> Wanted:
+def _wanted(args: Namespace) -> Wanted:
     """The columns that are named, or guessed from their names, or asked for on a terminal."""
     from optmech.base.labelled import coordinate_pairs, other_words
-    from optmech.files.starting import Wanted, refuse_unknown
+    from optmech.files.draft import Wanted
     from optmech.protection.tables import DEGREES, PointTable, opened_table, separator_words
 
     with opened_table(args.data, 1) as table:
         known = list(table.known)
         if words := separator_words(table):
-            output.note(words)
+            note(words)
         middles = table.middles() if isinstance(table, PointTable) else ""
     x, y, label = args.x, args.y, args.label
     more: list[tuple[str, str]] = []
@@ -114,8 +109,8 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         if guesses:
             (x, y), *more = guesses
             said = "; ".join(f"{a!r} and {b!r}" for a, b in guesses)
-            note = f"taking {said} for the coordinates (--x and --y name others)"
-            output.note(note if not more else f"{note}: a row has {len(guesses)} places")
+            several = f": a row has {len(guesses)} places" if more else ""
+            note(f"taking {said} for the coordinates (--x and --y name others){several}")
         elif sys.stdin.isatty() and sys.stderr.isatty():
             x, y, label = _asked(known)
     if (x is None) != (y is None):
@@ -124,21 +119,20 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         )
     for pair in [(x, y), *more] if x is not None and y is not None else []:
         if mixed := other_words(*pair):
-            output.note(mixed)
+            note(mixed)
         if middles and not set(pair).isdisjoint(DEGREES):
-            output.note(f"{middles}; protect takes points only")
+            note(f"{middles}; protect takes points only")
     crs = None if args.crs is None else _reference(args)
     radius = None if args.radius is None else _length(args.radius, args, x, y)
     wanted = Wanted(
         Path(args.data), x, y, label, args.cells, radius, args.factor, args.unit, args.uniform,
         tuple(more), args.degrees, crs,
     )  # fmt: skip
-    with moved(lambda where: "--y" if where == "y" else where):
-        refuse_unknown(wanted, known)
+    wanted.refuse_unknown(known)
     return wanted
 
 
-def _reference(args: argparse.Namespace) -> Reference:
+def _reference(args: Namespace) -> Reference:
     """What --crs names, with its unit as that of the coordinates."""
     from optmech.files.reference import Reference
 
@@ -159,7 +153,7 @@ _LENGTH = re.compile(r"\s*([-+.\w]*?)\s*(km|m)?\s*")
 _METRES = {"m": 1.0, "km": 1000.0}
 
 
-def _length(text: str, args: argparse.Namespace, x: str | None, y: str | None) -> float:
+def _length(text: str, args: Namespace, x: str | None, y: str | None) -> float:
     """A length as 500m or 2km, in the unit of the coordinates; a number alone as it is."""
     from optmech.base.labelled import is_degrees
 
@@ -174,12 +168,8 @@ def _length(text: str, args: argparse.Namespace, x: str | None, y: str | None) -
         )
     if found[2] is None:
         return value
-    degrees = (
-        args.degrees
-        if args.crs is not None
-        else args.degrees or (x is not None and y is not None and is_degrees(x, y))
-    )
-    unit = "km" if degrees else args.unit
+    called = args.crs is None and x is not None and y is not None and is_degrees(x, y)
+    unit = "km" if args.degrees or called else args.unit
     if unit not in _METRES:
         raise ProblemError(
             f"{text} is in {found[2]}, and the coordinates in {unit or 'no unit'}",
@@ -191,7 +181,7 @@ def _length(text: str, args: argparse.Namespace, x: str | None, y: str | None) -
 
 def _asked(known: list[str]) -> tuple[str | None, str | None, str | None]:
     """Answers from a terminal: two coordinates, or a column of labels."""
-    output.note(f"columns: {', '.join(known)}")
+    note(f"columns: {', '.join(known)}")
 
     def answer(question: str) -> str | None:
         sys.stderr.write(question)

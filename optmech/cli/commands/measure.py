@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli.inputs import INPUT, option, read_input
+from optmech.cli.inputs import INPUT, read_input
 from optmech.cli.output import (
     Answer,
     Facts,
@@ -13,6 +13,7 @@ from optmech.cli.output import (
     Piece,
     Title,
     figures,
+    named,
     note,
     number,
     plain_figures,
@@ -23,7 +24,6 @@ from optmech.errors import ProblemError, inside, moved
 if TYPE_CHECKING:
     from optmech.analysis.positions import Everywhere
     from optmech.problem import Problem
-    from optmech.protection.crossings import Compared, Crossings
     from optmech.show.leaks import Found
     from optmech.spaces.distances import Distance
     from optmech.spaces.mechanism import Mechanism
@@ -41,9 +41,7 @@ ARGUMENTS = {
     "--epsilon E": 'report the least δ at this ε (a number, or "ln 3")',
     "--delta D": "report the least ε at this δ",
     "--leakage": "also report what a report leaks: vulnerabilities, leakage, capacities",
-    "--reports K": option(
-        "with --leakage: also what K independent reports about one secret leak", type=int
-    ),
+    "--reports K:int": "with --leakage: also what K independent reports about one secret leak",
     "--everywhere": (
         "also report what the cells of a grid or of regions promise between their centres, "
         "for fixes that are snapped to the cell that holds them: the slack, the step across an "
@@ -65,13 +63,13 @@ ARGUMENTS = {
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Always 0: numbers are reported, not judged."""
     from optmech.analysis import measures
     from optmech.exact.number import float_of, parse_exact
     from optmech.problem.attacked import choose_distance
     from optmech.show.figures import measure_constraints
-    from optmech.show.words import loss_unit
+    from optmech.show.leaks import measured_leakage, measured_repetition
     from optmech.spaces.mesh.mechanism import MeshMechanism
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
@@ -100,23 +98,23 @@ def run(args: argparse.Namespace) -> Answer:
     values |= plain_figures(found)
     shown: list[Piece] = [figures(found)]
     if args.leakage:
-        leaked = _leaked(args, problem, m, (name, distance))
+        leaked = measured_leakage(problem, m)
+        if args.reports is not None:
+            with inside("--reports"):
+                leaked |= measured_repetition(problem, m, args.reports, (name, distance))
         values["leakage"] = plain_figures(leaked)
         shown += [Title("Leakage"), figures(leaked)]
     shown += promises("constraint", kept)
     if between:
-        values["everywhere"] = _plain(between, rate)
-        rows = _facts(between, rate, problem.secrets.unit)
+        values["everywhere"], rows = _between(between, rate, problem.secrets.unit)
         shown += [Title("Between the centres of cells"), Facts(rows)]
     if args.crossings:
-        moved = _crossed(args, problem, m)
-        values["crossings"] = _plain_crossings(moved)
-        table = _crossings_table(moved, loss_unit(problem).strip())
+        values["crossings"], table = _crossings(args, problem, m)
         shown += [Title("Reports of people who move"), table]
     return Answer(values, shown)
 
 
-def _require_used(args: argparse.Namespace) -> None:
+def _require_used(args: Namespace) -> None:
     """Refuse options that count together with others that are not given."""
     for name, other in (("within", "everywhere"), ("reports", "leakage")):
         if getattr(args, name) is not None and not getattr(args, other):
@@ -141,61 +139,44 @@ def _figures(problem: Problem, m: Mechanism, name: str, distance: Distance, at: 
     prior, loss = problem.prior, problem.loss
     lost, far = in_brackets(loss_unit(problem).strip()), unit_of(problem, name)
     per, of = (f", per{far}", f",{far}") if far else ("", "")
+    right, left = measures.bayes_vulnerability, measures.conditional_entropy
     told = measures.mutual_information(m, prior)
     return {
         "expected_loss": (f"expected loss{lost}", measures.expected_loss(m, prior, loss)),
         "worst_loss": (f"worst-case loss{lost}", measures.worst_loss(m, loss)),
-        "metric_epsilon": (
-            f"ε of metric privacy{at} ({name}{per})",
-            measures.epsilon(m, distance),
-        ),
+        "metric_epsilon": (f"ε of metric privacy{at} ({name}{per})", measures.epsilon(m, distance)),
         "epsilon": (f"ε of differential privacy{at} (all pairs)", measures.epsilon(m)),
-        "distortion": (
-            f"distortion privacy ({name}{of})",
-            measures.distortion(m, prior, distance),
-        ),
-        "bayes_vulnerability": (
-            "best guess right with probability",
-            measures.bayes_vulnerability(m, prior),
-        ),
+        "distortion": (f"distortion privacy ({name}{of})", measures.distortion(m, prior, distance)),
+        "bayes_vulnerability": ("best guess right with probability", right(m, prior)),
         "prior_entropy": ("entropy of the prior (bits)", prior.entropy),
-        "conditional_entropy": (
-            "entropy left after a report (bits)",
-            measures.conditional_entropy(m, prior),
-        ),
+        "conditional_entropy": ("entropy left after a report (bits)", left(m, prior)),
         "mutual_information_nats": ("mutual information (nats; a bit is 0.693)", told),
     }
 
 
-def _crossed(args: argparse.Namespace, problem: Problem, m: Mechanism) -> Compared:
+def _crossings(args: Namespace, problem: Problem, m: Mechanism) -> tuple[dict[str, Any], Grid]:
+    """How reports of people who move change, for JSON and for people."""
     from optmech.analysis import measures
     from optmech.designs.promise import promise_of
     from optmech.protection.columns import Asked
     from optmech.protection.crossings import crossings
+    from optmech.show.words import after, loss_unit
 
     loss = measures.expected_loss(m, problem.prior, problem.loss)
-    path, asked = args.crossings, Asked(args.x, args.y)
+    path, asked, length = args.crossings, Asked(args.x, args.y), after(loss_unit(problem).strip())
     with moved(lambda where: f"{path}: {where}" if where != path else path):
-        return crossings(m, promise_of(problem).epsilon, loss, path, asked, note)
-
-
-def _plain_crossings(found: Compared) -> dict[str, Any]:
-    return {
-        "per": found.per,
-        "fixes": found.fixes,
-        "persons": found.persons,
+        found = crossings(m, promise_of(problem).epsilon, loss, path, asked, note)
+    values = {
+        **named(found, "per", "fixes", "persons"),
         "sticky": found.sticky.plain(),
         "cells": {**found.cells.plain(), "side": found.side},
     }
-
-
-def _crossings_table(found: Compared, unit: str) -> Grid:
-    from optmech.show.words import after
-
-    def row(name: str, one: Crossings) -> tuple[str, ...]:
-        line = "none is seen" if one.line is None else f"{one.line:.3g}{after(unit)}"
-        return name, f"{one.places:.3g}", f"{one.reports:.3g}", f"{one.off:.3g}{after(unit)}", line
-
+    cells = f"cells of {found.side:.3g}{length}, reported as they are"
+    rows = []
+    for name, one in (("sticky reports", found.sticky), (cells, found.cells)):
+        line = "none is seen" if one.line is None else f"{one.line:.3g}{length}"
+        changes = f"{one.places:.3g}", f"{one.reports:.3g}", f"{one.off:.3g}{length}"
+        rows.append((name, *changes, line))
     header = (
         f"{found.fixes:,} fixes of {found.persons:,}",
         f"place changes per {found.per}",
@@ -203,72 +184,41 @@ def _crossings_table(found: Compared, unit: str) -> Grid:
         "off at a change",
         "off the border crossed",
     )
-    cells = f"cells of {found.side:.3g}{after(unit)}, reported as they are"
-    return Grid(
-        header, [row("sticky reports", found.sticky), row(cells, found.cells)], (1, 2, 3, 4)
-    )
+    return values, Grid(header, rows, right=(1, 2, 3, 4))
 
 
-def _leaked(
-    args: argparse.Namespace, problem: Problem, m: Mechanism, named: tuple[str, Distance]
-) -> Found:
-    from optmech.show.leaks import measured_leakage, measured_repetition
-
-    found = measured_leakage(problem, m)
-    if args.reports is not None:
-        with inside("--reports"):
-            found |= measured_repetition(problem, m, args.reports, named)
-    return found
-
-
-def _apart(found: Everywhere) -> list[float]:
-    """Distances of fixes to tell ε for: parts of the slack, about the size of a cell."""
-    return [found.slack / part for part in (1, 10, 100)] if found.slack > 0 else []
-
-
-def _plain(found: Everywhere, rate: float | None) -> dict[str, Any]:
-    return {
-        "epsilon": found.epsilon,
-        "slack": found.slack,
-        "step": found.step,
-        "edge": found.edge,
-        "epsilon_between": [[apart, found.epsilon_between(apart)] for apart in _apart(found)],
-        "violated": {
-            "epsilon": found.epsilon if rate is None else float(rate),
-            "share": found.violated,
-            "interval": found.interval,
-            "confidence": found.confidence,
-            "pairs": found.pairs,
-        },
-    }
-
-
-def _facts(found: Everywhere, rate: float | None, unit: str) -> list[tuple[str, str]]:
+def _between(
+    found: Everywhere, rate: float | None, unit: str
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What holds between the centres of cells, for JSON and for people."""
     from optmech.base.labelled import label_text
     from optmech.show.words import after
 
-    length = after(unit)
-    cells = " and ".join(label_text(label) for label in found.edge or ())
+    length, own = after(unit), found.epsilon if rate is None else float(rate)
+    # parts of the slack, about the size of a cell
+    parts = [found.slack / part for part in (1, 10, 100)] if found.slack > 0 else []
+    between = [[apart, found.epsilon_between(apart)] for apart in parts]
+    values = {
+        **named(found, "epsilon", "slack", "step", "edge"),
+        "epsilon_between": between,
+        "violated": {
+            "epsilon": own,
+            "share": found.violated,
+            **named(found, "interval", "confidence", "pairs"),
+        },
+    }
+    cells = " and ".join(map(label_text, found.edge or ()))
     edge = f" (cells {cells})" if cells else ""
     low, high = (f"{100 * share:.3g}" for share in found.interval)
-    own = found.epsilon if rate is None else float(rate)
-    return [
-        ("ε between the centres", number(found.epsilon)),
-        ("slack: ε counts for distance + slack", number(found.slack) + length),
-        (
-            "log ratio at distance 0",
-            number(found.step) + edge,
-        ),
-        *(
-            (
-                f"ε for fixes {apart:.3g}{length} apart or more",
-                number(found.epsilon_between(apart)),
-            )
-            for apart in _apart(found)
-        ),
-        (
-            f"pairs of fixes above ε = {own:.6g}",
-            f"{100 * found.violated:.3g} % ({low} to {high} % with probability "
-            f"{found.confidence:g}, {found.pairs:,} pairs)",
-        ),
-    ]
+    rows = {
+        "ε between the centres": number(found.epsilon),
+        "slack: ε counts for distance + slack": number(found.slack) + length,
+        "log ratio at distance 0": number(found.step) + edge,
+    }
+    for apart, epsilon in between:
+        rows[f"ε for fixes {apart:.3g}{length} apart or more"] = number(epsilon)
+    rows[f"pairs of fixes above ε = {own:.6g}"] = (
+        f"{100 * found.violated:.3g} % ({low} to {high} % with probability "
+        f"{found.confidence:g}, {found.pairs:,} pairs)"
+    )
+    return values, rows

@@ -1,16 +1,10 @@
 """``optmech noise``: the best noise for a number that is released, with its proof."""
 
-from __future__ import annotations
+from argparse import Namespace
+from typing import Any
 
-import argparse
-from typing import TYPE_CHECKING, Any, cast
-
-from optmech.cli.inputs import option
-from optmech.cli.output import Answer, Facts, claim_outputs, note, number
+from optmech.cli.output import Answer, Facts, claim_outputs, named, note, number
 from optmech.errors import ProblemError
-
-if TYPE_CHECKING:
-    from optmech.noise.additive.certified import ProvedNoise
 
 SUMMARY = "find the best noise for a count or a sum"
 EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
@@ -21,33 +15,27 @@ ARGUMENTS = {
     "--order A": "ε bounds Rényi divergences of this order, such as 2 or 3/2 (1: Kullback-Leibler)",
     "--zcdp RHO": "divergences of every order α are at most RHO α, without ε",
     "--budget B": "the least divergence of --order where the loss is at most B",
-    "--delta D": option("δ (default: 0)", default="0"),
-    "--sensitivity S": option(
-        "by how much one person changes the number (default: 1)", default="1"
-    ),
+    "--delta D=0": "δ (default: 0)",
+    "--sensitivity S=1": "by how much one person changes the number (default: 1)",
     "--real": "for a real number, and not a whole one",
     "--cells N": "cells of a sensitivity (with --real; default: auto)",
-    "--loss LOSS": option(
+    "--loss LOSS=absolute": (
         "absolute, square, threshold, or a table such as 0,1,1.5, with --real corners such as "
-        "0:0,1:1,2:4, or 'convex 0:0,1:1,2:4,3:9' of a convex loss (default: absolute)",
-        default="absolute",
+        "0:0,1:1,2:4, or 'convex 0:0,1:1,2:4,3:9' of a convex loss (default: absolute)"
     ),
     "--width W": "noise up to W costs nothing (loss threshold)",
-    "--dimensions D": option("2 for pairs of numbers (default: 1)", type=int, default=1),
+    "--dimensions D:int=1": "2 for pairs of numbers (default: 1)",
     "--norm NORM": "the norm of changes of a pair: l1, l2 or linf (default: l1)",
     "--loss-norm NORM": "the norm of noise that costs (default: the same)",
-    "--for-releases K": option(
-        "K numbers, each with noise of its own and the same law, keep ε and δ together "
-        "(default: 1)",
-        type=int,
-        default=1,
+    "--for-releases K:int=1": (
+        "K numbers, each with noise of its own and the same law, keep ε and δ together (default: 1)"
     ),
     "-o --output OUT": "write the noise to this JSON file",
     "--picture PNG": "draw the noise",
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """0 with noise whose promise is verified."""
     claim_outputs(args, [])
     design = _best(args)
@@ -57,46 +45,64 @@ def run(args: argparse.Namespace) -> Answer:
         from optmech.show.plots.noise import noise_picture
 
         noise_picture(design, args.picture)
-    facts = [
-        ("promise", design.promise),
-        ("verified", f"yes: {design.decided[1]}"),
-        (design.measured, number(design.loss)),
-        ("lower bound", f"{number(design.lower_bound)}, of {design.compared}"),
-        ("status", f"{design.status}: a gap of {design.gap:.2g}"),
-        ("noise", design.shown),
-        ("seconds", f"{design.seconds:.2f}"),
-    ]
+    least = None
     if args.budget is not None:
-        least = cast("Any", design).least_divergence(args.budget)
-        facts.insert(2, ("least divergence", f"{number(least)}, of all noise that costs no more"))
+        divergence = design.least_divergence(args.budget)
+        least = f"{number(divergence)}, of all noise that costs no more"
+    facts = {
+        "promise": design.promise,
+        "verified": f"yes: {design.decided[1]}",
+        "least divergence": least,
+        design.measured: number(design.loss),
+        "lower bound": f"{number(design.lower_bound)}, of {design.compared}",
+        "status": f"{design.status}: a gap of {design.gap:.2g}",
+        "noise": design.shown,
+        "seconds": f"{design.seconds:.2f}",
+    }
     files = {"output": "noise", "picture": "picture"}
     return Answer(design.summary(), [Facts(facts)], files)
 
 
-def _best(args: argparse.Namespace) -> ProvedNoise:
+def _best(args: Namespace) -> Any:
     """The noise that is asked for."""
-    from optmech.noise.optimum import optimal
+    from optmech.noise import line, optimum
+    from optmech.noise.additive.real_loss import RealLoss
 
-    if args.real:
-        return _real(args)
-    if args.cells is not None:
-        raise ProblemError("goes with --real", where="--cells", remedy="Leave it out")
-    asked: dict[str, Any] = {
-        "sensitivity": _whole(args.sensitivity, "--sensitivity"),
-        "loss": _loss(args.loss),
-        "width": None if args.width is None else _whole(args.width, "--width"),
-        "for_releases": args.for_releases,
-        "note": note,
-    }
-    if args.dimensions != 1 or args.norm or args.loss_norm:
-        asked |= {"dimensions": args.dimensions, "norm": args.norm, "loss_norm": args.loss_norm}
-    promise = _promise(args)
-    if "renyi" in promise or "zcdp" in promise:
-        return cast("ProvedNoise", optimal(**promise, **asked))
-    return cast("ProvedNoise", optimal(args.epsilon, args.delta, **asked))
+    planar = args.dimensions != 1 or args.norm or args.loss_norm
+    asked = {**_promise(args), "for_releases": args.for_releases, "note": note}
+    if not args.real:
+        if args.cells is not None:
+            raise ProblemError("goes with --real", where="--cells", remedy="Leave it out")
+        best: Any = optimum.optimal
+        return best(
+            sensitivity=_whole(args.sensitivity, "--sensitivity"),
+            loss=_loss(args.loss),
+            width=None if args.width is None else _whole(args.width, "--width"),
+            **(named(args, "dimensions", "norm", "loss_norm") if planar else {}),
+            **asked,
+        )
+    if planar:
+        raise ProblemError(
+            "is for one number",
+            where="--real",
+            remedy="Leave out --dimensions, --norm and --loss-norm",
+        )
+    name, _, rest = args.loss.rpartition(" ")
+    corners = [tuple(part.split(":")) for part in rest.split(",")]
+    loss: object = corners if ":" in rest else args.loss
+    if name == "convex":
+        loss = RealLoss.convex(corners)
+    real: Any = line.real
+    return real(
+        loss=loss,
+        sensitivity=args.sensitivity,
+        cells="auto" if args.cells in (None, "auto") else _whole(args.cells, "--cells"),
+        width=args.width,
+        **asked,
+    )
 
 
-def _promise(args: argparse.Namespace) -> dict[str, Any]:
+def _promise(args: Namespace) -> dict[str, Any]:
     """What bounds divergences; ε and δ where nothing does."""
     given = {"--order": args.order, "--zcdp": args.zcdp, "--budget": args.budget}
     named = next((name for name, value in given.items() if value is not None), None)
@@ -123,36 +129,6 @@ def _promise(args: argparse.Namespace) -> dict[str, Any]:
     if args.budget is not None:
         return {"renyi": args.order, "budget": args.budget}
     return {"renyi": (args.order, args.epsilon)}
-
-
-def _real(args: argparse.Namespace) -> ProvedNoise:
-    """The noise for a real number that is asked for."""
-    from optmech.noise.additive.real_loss import RealLoss
-    from optmech.noise.line import real
-
-    if args.dimensions != 1 or args.norm or args.loss_norm:
-        raise ProblemError(
-            "is for one number",
-            where="--real",
-            remedy="Leave out --dimensions, --norm and --loss-norm",
-        )
-    name, _, rest = args.loss.rpartition(" ")
-    corners = [tuple(part.split(":")) for part in rest.split(",")]
-    loss: object = corners if ":" in rest else args.loss
-    if name == "convex":
-        loss = RealLoss.convex(corners)
-    return cast(
-        "ProvedNoise",
-        real(
-            **_promise(args),
-            loss=loss,
-            sensitivity=args.sensitivity,
-            cells="auto" if args.cells in (None, "auto") else _whole(args.cells, "--cells"),
-            width=args.width,
-            for_releases=args.for_releases,
-            note=note,
-        ),
-    )
 
 
 def _whole(text: str, where: str) -> int:

@@ -1,7 +1,7 @@
 """``optmech pack``: a design as a small file to sample from."""
 
-import argparse
 import os
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,33 +25,30 @@ ARGUMENTS = {
     "design DESIGN": option("a file written by optmech solve -o", nargs="?"),
     "--earth EPSILON": "instead of DESIGN: one file for the whole earth, of this ε per km, "
     "without a prior",
-    "--cell KM": option(
+    "--cell KM:float": (
         "with --earth: the height of a cell, whose positions have the same reports (default: a "
-        "tenth of 1/ε)",
-        type=float,
+        "tenth of 1/ε)"
     ),
     "-o --output OUT": option("the file to write", required=True),
-    "--bits W": option(
-        "probabilities are whole numbers over 2^W; 16, 24 (default), 32 or 48",
-        type=int,
-        default=None,
-    ),
-    "--max-loss SHARE": option(
-        "how much worse than the design the packed mechanism may be (default: 1%%)", default=None
-    ),
+    "--bits W:int": "probabilities are whole numbers over 2^W; 16, 24 (default), 32 or 48",
+    "--max-loss SHARE": "how much worse than the design the packed mechanism may be (default: 1%%)",
     "--prior-date YYYY-MM": "when the prior's data are from; goes into the file",
-    "--outside WHAT": option(
-        "what a position outside the region gets: refuse (default; no report) or nearest",
-        default=None,
+    "--outside WHAT": (
+        "what a position outside the region gets: refuse (default; no report) or nearest"
     ),
     "--sign KEY": "sign with this Ed25519 private key (PEM)",
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Write the file; report its size and what it costs."""
     claim_outputs(args, [args.design, args.sign])
-    _refuse_name(args.output)
+    if (other := _OTHERS.get(Path(args.output).suffix.lower())) is not None:
+        raise ProblemError(
+            f"{args.output}: is the name of {other}, and a packed file is neither text nor table",
+            where="--output",
+            remedy="Use a name that ends in .omm",
+        )
     if args.earth is not None:
         return _earth(args)
     if args.design is None:
@@ -85,28 +82,17 @@ def run(args: argparse.Namespace) -> Answer:
         "design_loss": loss.design,
         "increase": loss.increase,
     }
-    facts = [
-        ("bits", str(packed.bits)),
-        (of, f"{packed.rows.shape[0]:,}"),
-        ("reports", f"{columns:,} of {packed.rows.shape[1]:,} have a probability"),
-        (loss.objective, f"{number(loss.packed)}, {increase_words(loss.increase)} the design"),
-        ("inequalities", "all decided exactly"),
-    ]
+    facts = {
+        "bits": str(packed.bits),
+        of: f"{packed.rows.shape[0]:,}",
+        "reports": f"{columns:,} of {packed.rows.shape[1]:,} have a probability",
+        loss.objective: f"{number(loss.packed)}, {increase_words(loss.increase)} the design",
+        "inequalities": "all decided exactly",
+    }
     return _answer(args.output, values, facts)
 
 
-def _refuse_name(output: str) -> None:
-    """Refuse the ending of another kind of file."""
-    other = _OTHERS.get(Path(output).suffix.lower())
-    if other is not None:
-        raise ProblemError(
-            f"{output}: is the name of {other}, and a packed file is neither text nor table",
-            where="--output",
-            remedy="Use a name that ends in .omm",
-        )
-
-
-def _earth(args: argparse.Namespace) -> Answer:
+def _earth(args: Namespace) -> Answer:
     """The file for the whole earth: what it promises, and what it costs."""
     from optmech.designs.promise import at_most
     from optmech.packed.earth import Earth
@@ -121,40 +107,38 @@ def _earth(args: argparse.Namespace) -> Answer:
     earth = Earth.of(args.earth, cell=args.cell)
     earth.save(args.output, sign=args.sign)
     header, snap, accuracy = earth.header, earth.header.snap or 0.0, earth.accuracy(0)
+    stated = header.constraints[0]
     notes = []
-    if (log_ratio := 2 * snap * header.constraints[0]["epsilon"]) > _COARSE:
+    if (log_ratio := 2 * snap * stated["epsilon"]) > _COARSE:
         notes.append(
-            "note: two positions next to each other, in two cells, are told apart by up to "
+            "two positions next to each other, in two cells, are told apart by up to "
             f"{at_most(log_ratio)} times: give a smaller --cell"
         )
     values = {
-        "promise": header.constraints[0]["promise"],
+        "promise": stated["promise"],
         "snap": snap,
         "bands": earth.secrets.bands,
         "loss": header.loss.packed,
         "least_loss": header.loss.design,
         "accuracy": accuracy,
     }
-    facts = [
-        ("promise", header.constraints[0]["promise"]),
-        ("between d km", f"log ratios at most ε · (d + {2 * snap:.4g} km): proved"),
-        (
-            "mean distance",
-            f"at most {header.loss.packed:.4g} km; the least of any law that depends on "
-            f"the distance alone is {header.loss.design:.4g} km",
-        ),
-        ("95 % within", f"{accuracy / 1000:.4g} km"),
-        ("cells", f"{earth.secrets.bands:,} bands of latitude"),
-    ]
+    facts = {
+        "promise": stated["promise"],
+        "between d km": f"log ratios at most ε · (d + {2 * snap:.4g} km): proved",
+        "mean distance": f"at most {header.loss.packed:.4g} km; the least of any law that depends "
+        f"on the distance alone is {header.loss.design:.4g} km",
+        "95 % within": f"{accuracy / 1000:.4g} km",
+        "cells": f"{earth.secrets.bands:,} bands of latitude",
+    }
     return _answer(args.output, values, facts, notes)
 
 
 def _answer(
-    path: str, values: dict[str, Any], facts: list[tuple[str, str]], notes: Sequence[str] = ()
+    path: str, values: dict[str, Any], facts: dict[str, str], notes: Sequence[str] = ()
 ) -> Answer:
     """With the size of the file, where that is one."""
     size = os.path.getsize(path) if os.path.isfile(path) else None
     if size is not None:
-        facts.append(("size", f"{size:,} bytes"))
-    shown = [Facts(facts)]
-    return Answer({"bytes": size, **values}, shown, {"output": "packed mechanism"}, notes)
+        facts["size"] = f"{size:,} bytes"
+    files = {"output": "packed mechanism"}
+    return Answer({"bytes": size, **values}, [Facts(facts)], files, notes)

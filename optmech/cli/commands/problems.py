@@ -1,6 +1,6 @@
 """``optmech problems``: the gallery."""
 
-import argparse
+from argparse import Namespace
 from dataclasses import asdict
 
 from optmech.cli.output import Answer, Grid
@@ -9,7 +9,7 @@ SUMMARY = "list the gallery of problems and traces"
 EXAMPLE = "optmech problems"
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Name, size, known optimum and title of every problem, then the traces."""
     from optmech.files import list_gallery, list_traces
 
@@ -17,8 +17,8 @@ def run(args: argparse.Namespace) -> Answer:
     rows = [
         (
             e.name,
-            "?" if e.secrets is None else str(e.secrets),
-            "?" if e.observables is None else str(e.observables),
+            str(e.secrets or "?"),
+            str(e.observables or "?"),
             "" if e.optimum is None else f"{e.optimum:.6f}",
             e.title,
         )
@@ -30,5 +30,5 @@ def run(args: argparse.Namespace) -> Answer:
             Grid(("name", "secrets", "observables", "optimum", "title"), rows, right=(1, 2, 3)),
             Grid(("trace", "title"), [(t["name"], t["title"]) for t in traces]),
         ],
-        notes=[f"note: {e.name}: {e.note}" for e in entries if e.note],
+        notes=[f"{e.name}: {e.note}" for e in entries if e.note],
     )

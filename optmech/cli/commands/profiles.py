@@ -1,6 +1,6 @@
 """``optmech profiles``: the solver profiles."""
 
-import argparse
+from argparse import Namespace
 from dataclasses import asdict
 
 from optmech.cli.output import Answer, Grid
@@ -9,7 +9,7 @@ SUMMARY = "list the solver profiles"
 EXAMPLE = "optmech profiles"
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Name, engine, gap and description of every profile."""
     from optmech.pipeline.profiles import list_profiles
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,8 @@ from optmech.cli.inputs import (
     released_mechanism,
     require_seed,
 )
-from optmech.cli.output import Answer, claim_outputs, note
-from optmech.errors import ProblemError
+from optmech.cli.output import Answer, claim_outputs, named, note
+from optmech.errors import ProblemError, moved
 
 if TYPE_CHECKING:
     from optmech.designs.promise import Promise
@@ -63,15 +63,13 @@ ARGUMENTS = {
             "most one of twenty are dropped, and more refused; refuse with --outside nearest)",
             choices=("refuse", "drop", "few"),
         ),
-        "--max-distance D": option(
-            "where secrets are points: rows farther than this from all of them are outside",
-            type=float,
+        "--max-distance D:float": (
+            "where secrets are points: rows farther than this from all of them are outside"
         ),
     },
     "what is written": {
-        "-o --output OUT": option(
-            "a .csv, .csv.gz, .parquet or .geojson file (default: CSV on standard output)",
-            default="-",
+        "-o --output OUT=-": (
+            "a .csv, .csv.gz, .parquet or .geojson file (default: CSV on standard output)"
         ),
         "--keep COLUMN": columns(
             "other columns that are kept as they are; all others are left out, as a time or a "
@@ -97,7 +95,7 @@ ARGUMENTS = {
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Reports for all rows; says on standard error what was dropped, moved and left out."""
     from optmech.protection.files import protect_file
     from optmech.protection.persons import Persons, sentences, summed
@@ -107,37 +105,32 @@ def run(args: argparse.Namespace) -> Answer:
     claim_outputs(args, [args.design, args.data, args.sticky_key_file])
     asked, columns = _asked(args), _columns_of_persons(args)
     persons = [Persons(name, args.sticky_by) for name in columns]
-    try:
-        key = None if args.sticky_key_file is None else _key(args.sticky_key_file)
-        mechanism, promise, guess = _released(args)
-        rate = None if promise is None else promise.epsilon
-        limits = args.outside, args.max_distance
+    key = None if args.sticky_key_file is None else _key(args.sticky_key_file)
+    mechanism, promise, guess = _released(args)
+    rate = None if promise is None else promise.epsilon
+    limits = args.outside, args.max_distance
+    with moved(lambda at: f"{args.data}: {at}" if at[:4] == "row " or at == "points" else at):
         reporter = Reporter(mechanism, *limits, key, args.seed, args.missing, rate)
-        files = args.data, args.output, asked
         written, left = protect_file(
-            reporter, *files, told=_progress(), noted=note, persons=persons
+            reporter, args.data, args.output, asked, told=_progress(), noted=note, persons=persons
         )
-    except ProblemError as error:
-        if error.where.startswith("row ") or error.where == "points":
-            raise error.moved(f"{args.data}: {error.where}") from error
-        raise
     draws = 1 + len(reporter.others)
     reports = draws * (reporter.rows - reporter.dropped)
     promise = promise and promise.snapped(reporter.snap)
     said, unit = reporter.said(), "" if promise is None else promise.unit
     values = {
-        "rows": reporter.rows,
+        **named(reporter, "rows", "dropped", "missing", "snap"),
         "reports": reports,
-        "dropped": reporter.dropped,
-        "missing": reporter.missing,
         "moved": reporter.moved + sum(each.moved for each in reporter.others),
         "columns": written,
         "left_out": left,
         "draws_per_row": draws,
-        "snap": reporter.snap,
     }
     if promise is not None:
-        sticky = promise.sticky + _anew(set(args.sticky_by) - set(columns))
+        anew = ", ".join(sorted(set(args.sticky_by) - set(columns)))
+        sticky = promise.sticky
+        if anew:
+            sticky += f" A place is drawn anew, and counts anew, for every other value of {anew}."
         values |= promise.plain()
         said += _promised(promise, draws, guess, promise.repeats if key is None else sticky)
     counted = summed(persons, rate, unit, key is not None)
@@ -150,13 +143,14 @@ def run(args: argparse.Namespace) -> Answer:
     return Answer(
         values,
         files={"output": f"{reports:,} reports", "summary": "summary"},
-        notes=[f"note: {line}" for line in (*said, *_kept_out(args, left, bool(columns)))],
+        notes=[*said, *_kept_out(args, left, bool(columns))],
     )
 
 
-def _asked(args: argparse.Namespace) -> Asked:
+def _asked(args: Namespace) -> Asked:
     """Which columns are read, and which are written."""
     from optmech.protection.columns import Asked
+    from optmech.reading.errors import by_ending
 
     if args.sticky_by and args.sticky_key_file is None:
         raise ProblemError(
@@ -164,13 +158,18 @@ def _asked(args: argparse.Namespace) -> Asked:
             where="--sticky-by",
             remedy="Give --sticky-key-file, or leave it out",
         )
-    _refuse_exchanged(args.design, args.data)
+    if Path(args.data).suffix.lower() == ".json" and (found := by_ending(args.design)) is not None:
+        raise ProblemError(
+            f"is {found[0]}, and no design",
+            where=args.design,
+            remedy=f"Give the design first: optmech protect {args.data} {args.design}",
+        )
     pairs, places = tuple(pairs_of(args)), tuple(args.keep_place)
     keep, by = (*args.keep, *places), tuple(args.sticky_by)
     return Asked(args.x, args.y, args.label, keep, by, args.report, pairs, places)
 
 
-def _kept_out(args: argparse.Namespace, left: Sequence[str], persons: bool) -> Iterator[str]:
+def _kept_out(args: Namespace, left: Sequence[str], persons: bool) -> Iterator[str]:
     """What is to be known of the columns that are kept, and of those that are not."""
     if left:
         yield f"left out: {', '.join(left)} (--keep COLUMN keeps one)"
@@ -188,7 +187,7 @@ def _kept_out(args: argparse.Namespace, left: Sequence[str], persons: bool) -> I
         )
 
 
-def _released(args: argparse.Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
+def _released(args: Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
     """What a file releases, what it promises about points and how often the best guess is right,
     where it is a design or packed."""
     from optmech.designs.design import Design
@@ -218,34 +217,13 @@ def _promised(promise: Promise, draws: int, guess: str, repeats: str) -> Iterato
     yield f"repeats: {repeats}"
 
 
-def _anew(names: Set[str]) -> str:
-    """That a place is drawn anew for other values of these columns."""
-    if not names:
-        return ""
-    listed = ", ".join(sorted(names))
-    return f" A place is drawn anew, and counts anew, for every other value of {listed}."
-
-
-def _columns_of_persons(args: argparse.Namespace) -> tuple[str, ...]:
+def _columns_of_persons(args: Namespace) -> tuple[str, ...]:
     """The columns each of which ties the reports of one person together: those that reports repeat
     by and kept ones that are called so, else whatever reports repeat by but times."""
     from optmech.protection.persons import is_epoch, is_key
 
     keys = tuple(filter(is_key, dict.fromkeys((*args.sticky_by, *args.keep))))
     return keys or tuple(name for name in args.sticky_by if not is_epoch(name))
-
-
-def _refuse_exchanged(design: str, data: str) -> None:
-    """Refuse a table where the design is expected."""
-    from optmech.reading.errors import by_ending
-
-    found = by_ending(design)
-    if found is not None and Path(data).suffix.lower() == ".json":
-        raise ProblemError(
-            f"is {found[0]}, and no design",
-            where=design,
-            remedy=f"Give the design first: optmech protect {data} {design}",
-        )
 
 
 def _key(path: str) -> bytes:
@@ -267,12 +245,12 @@ def _key(path: str) -> bytes:
 
 def _progress() -> Callable[[str], None]:
     """A line on standard error every few seconds."""
-    last = [time.monotonic()]
+    last = time.monotonic()
 
     def told(text: str) -> None:
-        now = time.monotonic()
-        if now - last[0] > 5:
-            last[0] = now
+        nonlocal last
+        if time.monotonic() - last > 5:
+            last = time.monotonic()
             note(f"{text} so far")
 
     return told

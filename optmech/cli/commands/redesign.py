@@ -1,17 +1,11 @@
 """``optmech redesign``: some rows of a saved design anew, all others kept digit by digit."""
 
-from __future__ import annotations
-
-import argparse
+from argparse import Namespace
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from optmech.cli.inputs import SOLVING, option
-from optmech.cli.output import Answer, Facts, Piece, Title, claim_outputs
+from optmech.cli.output import Answer, Facts, Title, claim_outputs, showing
 from optmech.errors import ProblemError
-
-if TYPE_CHECKING:
-    from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "design some rows of a saved design anew, and keep all others digit by digit"
 EXAMPLE = 'optmech redesign old.json new-problem.toml -o new.json --free "new school"'
@@ -32,38 +26,30 @@ ARGUMENTS = {
 }
 
 
-def _packed_rows(path: str) -> Mechanism:
-    """The mechanism of a packed file, which has rows of its own for secrets."""
-    from optmech.packed.documents import load_packed
-    from optmech.spaces.mechanism import Mechanism
-
-    packed = load_packed(path)
-    if not isinstance(packed, Mechanism):
-        raise ProblemError(
-            "is a mechanism for every point of a region: there are no rows of places to keep",
-            where=path,
-            remedy="Solve its problem again",
-        )
-    return packed
-
-
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Solve, save, say what both versions reveal; 0 verified, 1 not, 3 infeasible."""
     from optmech.analysis import leakage
     from optmech.cli.commands.solve import Delivery, asked
-    from optmech.cli.output import showing
     from optmech.designs.file import load_mechanism
+    from optmech.packed.documents import load_packed
     from optmech.packed.file import is_packed_file
     from optmech.pipeline.redesign import redesign
     from optmech.problem.attacked import choose_distance
     from optmech.show.leaks import measured_versions, version_notes, version_rows
+    from optmech.spaces.mechanism import Mechanism
 
     file, profile = asked(args)
     claim_outputs(args, (args.design, *file.inputs, args.profile))
+    packed = load_packed(args.design) if is_packed_file(args.design) else None
+    if packed is not None and not isinstance(packed, Mechanism):
+        raise ProblemError(
+            "is a mechanism for every point of a region: there are no rows of places to keep",
+            where=args.design,
+            remedy="Solve its problem again",
+        )
     with showing(args.gap or profile.gap, args.quiet) as progress:
-        packed = is_packed_file(args.design)
         design = redesign(
-            _packed_rows(args.design) if packed else args.design,
+            packed or args.design,
             file.problem,
             keep=args.keep,
             free=args.free,
@@ -75,7 +61,7 @@ def run(args: argparse.Namespace) -> Answer:
     delivery, versions = Delivery(design, args), None
     with delivery.attempting():
         if delivery.found:
-            before = _packed_rows(args.design) if packed else load_mechanism(args.design)
+            before = packed or load_mechanism(args.design)
             pair = leakage.versions(before, design.mechanism)
             versions = measured_versions(design.problem, pair, choose_distance(design.problem))
     remedy = "Let the rows of the places around be free as well (--free), or raise ε"
@@ -83,11 +69,10 @@ def run(args: argparse.Namespace) -> Answer:
     values = {**answer.values, "versions": versions}
     if versions is None:
         return replace(answer, values=values)
-    together: list[Piece] = [
-        Title("the old and the new version together"),
-        Facts(version_rows(versions)),
-    ]
-    notes = [f"note: {line}" for line in version_notes(versions)]
+    together = Title("the old and the new version together"), Facts(version_rows(versions))
     return replace(
-        answer, values=values, shown=[*answer.shown, *together], notes=[*answer.notes, *notes]
+        answer,
+        values=values,
+        shown=[*answer.shown, *together],
+        notes=[*answer.notes, *version_notes(versions)],
     )

@@ -1,11 +1,9 @@
 """``optmech sample``: draw reports for a secret."""
 
-from __future__ import annotations
-
-import argparse
+from argparse import Namespace
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from optmech.cli.inputs import (
     DRAW_SEED,
@@ -17,9 +15,6 @@ from optmech.cli.inputs import (
 )
 from optmech.cli.output import Answer, Lines, note
 from optmech.errors import ProblemError, inside
-
-if TYPE_CHECKING:
-    from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "draw observables for a secret"
 EXAMPLE = "optmech sample design.json 3,4 -n 5"
@@ -40,12 +35,12 @@ ARGUMENTS = {
     ),
     **FAMILY_INPUT,
     "--signer KEY": "the public key (PEM) that a packed file is signed with",
-    "-n N": option("how many (default: 1)", type=int, default=1),
+    "-n N:int=1": "how many (default: 1)",
     **DRAW_SEED,
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """One label a line."""
     from optmech.packed.earth import is_earth_file
     from optmech.packed.mechanism import PackedMechanism
@@ -80,11 +75,21 @@ def run(args: argparse.Namespace) -> Answer:
         position = point(shown, None if own else mechanism.mesh)
         drawn = mechanism.sample_at(position, args.n, args.seed)
     else:
-        if args.at is not None:
-            shown = _place_at(mechanism, args.at)
-        else:
+        if args.at is None:
             with inside("SECRET"):
                 shown = find_label(mechanism.secrets, args.secret)
+        elif not isinstance(mechanism, PackedMechanism):
+            raise ProblemError(
+                "is a table of secrets, which says nothing of positions",
+                where="--at",
+                remedy="Give the secret's label, or pack the design",
+            )
+        elif (shown := mechanism.locate(_floats(args.at))) is None:
+            raise ProblemError(
+                f"({args.at}) lies outside of the region",
+                where="--at",
+                remedy="Choose a position of the region, or pack with --outside nearest",
+            )
         drawn = mechanism.sample(shown, size=args.n, seed=args.seed)
     if args.seed is not None:
         note("note: --seed makes the draws predictable: unfit for release")
@@ -92,7 +97,7 @@ def run(args: argparse.Namespace) -> Answer:
     return Answer({"secret": shown, "observables": drawn}, [Lines(lines)])
 
 
-def _on_earth(args: argparse.Namespace) -> list[tuple[float, float]]:
+def _on_earth(args: Namespace) -> list[tuple[float, float]]:
     """Longitudes and latitudes of reports."""
     from optmech.packed.earth import Earth
 
@@ -112,26 +117,6 @@ def _floats(text: str) -> tuple[float, float]:
     except OverflowError as error:
         raise ProblemError(f"{text[:40]} is too large for a position", where="--at") from error
     return x, y
-
-
-def _place_at(mechanism: Mechanism, text: str) -> Hashable:
-    """The label of the place that a position belongs to."""
-    from optmech.packed.mechanism import PackedMechanism
-
-    if not isinstance(mechanism, PackedMechanism):
-        raise ProblemError(
-            "is a table of secrets, which says nothing of positions",
-            where="--at",
-            remedy="Give the secret's label, or pack the design",
-        )
-    found: Hashable = mechanism.locate(_floats(text))
-    if found is None:
-        raise ProblemError(
-            f"({text}) lies outside of the region",
-            where="--at",
-            remedy="Choose a position of the region, or pack with --outside nearest",
-        )
-    return found
 
 
 def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashable]:

@@ -1,6 +1,6 @@
 """``optmech schema``: the JSON Schema of problem, trace and sweep files."""
 
-import argparse
+from argparse import Namespace
 
 from optmech.cli.inputs import option
 from optmech.cli.output import Answer, Lines
@@ -19,7 +19,7 @@ ARGUMENTS = {
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Indented for people, on one line with --json."""
     import json
 

@@ -1,8 +1,8 @@
 """``optmech show``: what a file is, what it promises about points, and whether it was checked."""
 
-import argparse
+from argparse import Namespace
 
-from optmech.cli.output import Answer, Facts, Title
+from optmech.cli.output import Answer, Facts, Title, faults
 from optmech.errors import VerificationError
 
 SUMMARY = "say what a file is and what it promises about points"
@@ -17,7 +17,7 @@ ARGUMENTS = {
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """0; 1 where the file claims what does not hold."""
     from optmech.show.described import described
 
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> Answer:
     ]
     return Answer(
         found.plain(),
-        [Title(found.title or str(args.file)), Facts([row for row in facts if row[1]])],
-        notes=[f"optmech: error: {args.file}: {fault}" for fault in found.faults],
+        [Title(found.title or str(args.file)), Facts(facts)],
+        said=faults(args.file, found.faults),
         status=VerificationError.exit_status if found.faults else 0,
     )

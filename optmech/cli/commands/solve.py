@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import os
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -22,6 +22,7 @@ from optmech.cli.output import (
     number,
     promises,
     require_page,
+    showing,
 )
 from optmech.errors import InfeasibleError, ProblemError
 
@@ -42,11 +43,10 @@ ARGUMENTS = {
     **SOLVING,
     "--device NAME": "compute on cuda, cuda:1, cupy, cpu, ... (extra gpu; default: compiled code "
     "here)",
-    "--resolution CELLS": option(
+    "--resolution CELLS:int": (
         "for problems too large to solve: a bound from so many cells, a mechanism from a mesh "
         "or landmarks (0: the whole program; default: before it where that takes long, instead of "
-        "it where that does not fit)",
-        type=int,
+        "it where that does not fit)"
     ),
     "-o --output OUT": "write the design to this file (-: standard output)",
     "--picture PNG": "draw the mechanism to this file",
@@ -59,9 +59,8 @@ ARGUMENTS = {
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Solve, report, save; 0 when verified, 1 when not, 3 when infeasible."""
-    from optmech.cli.output import showing
     from optmech.pipeline.solve import solve
 
     file, profile = asked(args)
@@ -91,7 +90,7 @@ def run(args: argparse.Namespace) -> Answer:
     return delivery.answer(file, profile.name, files)
 
 
-def asked(args: argparse.Namespace) -> tuple[ProblemFile, Profile]:
+def asked(args: Namespace) -> tuple[ProblemFile, Profile]:
     """The problem and the profile; says what can hardly be meant, before a search that would answer
     it all the same."""
     from optmech.files import read_problem
@@ -107,7 +106,7 @@ def asked(args: argparse.Namespace) -> tuple[ProblemFile, Profile]:
 class Delivery:
     """A design that was found: saved first, and shown whatever fails from then on."""
 
-    def __init__(self, design: Design, args: argparse.Namespace) -> None:
+    def __init__(self, design: Design, args: Namespace) -> None:
         self.design, self.args = design, args
         self.found = design.matrix is not None
         self.failures: list[Exception] = []
@@ -154,7 +153,7 @@ class Delivery:
             error = InfeasibleError(f"infeasible: {design.reason}", where=where, remedy=remedy)
         shown = _shown(design, file.title, profile, attack, measured)
         status = 0 if design.verified else 1
-        return Answer(values, shown, files, _notes(design), status, error)
+        return Answer(values, shown, files, _notes(design), status=status, error=error)
 
 
 def attack_on(design: Design) -> dict[str, Any]:
@@ -173,7 +172,7 @@ def attack_on(design: Design) -> dict[str, Any]:
     }
 
 
-def _write_page(design: Design, args: argparse.Namespace) -> None:
+def _write_page(design: Design, args: Namespace) -> None:
     """The page, of what the file says where there is one: reading it decides every claim again."""
     from optmech.designs.design import Design
     from optmech.show.reports import report
@@ -182,14 +181,29 @@ def _write_page(design: Design, args: argparse.Namespace) -> None:
     report(Design.load(args.output) if again else design, args.page, backdrop=args.backdrop)
 
 
-def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
+def _check_outputs(args: Namespace, file: ProblemFile) -> None:
     from optmech.reading.errors import by_ending
+    from optmech.show.backdrop import require_backdrop
+    from optmech.spaces.layout import layout
 
     claim_outputs(args, (*file.inputs, args.profile, args.backdrop))
     if args.backdrop is not None:
-        _require_shown(args, file)
-    other = None if args.output is None else by_ending(args.output)
-    if other is not None:
+        # a backdrop that no page would show is refused before the time to solve is spent
+        if args.page is None:
+            raise ProblemError(
+                "lines are drawn behind the maps of a page",
+                where="--backdrop",
+                remedy="Name the page with --report, or leave it out",
+            )
+        require_backdrop(args.backdrop)
+        drawn = [layout(domain) for domain in (file.problem.secrets, file.problem.observables)]
+        if not any(where is not None and where.degrees for where in drawn):
+            raise ProblemError(
+                "the places of this problem have no longitudes and latitudes",
+                where="--backdrop",
+                remedy="Leave it out, or use points in degrees, or a grid over bounds in degrees",
+            )
+    if args.output is not None and (other := by_ending(args.output)) is not None:
         raise ProblemError(
             f"{args.output}: is the name of {other[0]}, and a design is JSON",
             where="--output",
@@ -199,25 +213,20 @@ def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
         require_page(args.page, "--report")
 
 
-def _require_shown(args: argparse.Namespace, file: ProblemFile) -> None:
-    """Refuse a backdrop that no page would show, before the time to solve is spent."""
-    from optmech.show.backdrop import require_backdrop
-    from optmech.spaces.layout import layout
+def _notes(design: Design) -> list[str]:
+    from optmech.designs.notes import about_bounds
+    from optmech.show.words import threshold_notes
 
-    if args.page is None:
-        raise ProblemError(
-            "lines are drawn behind the maps of a page",
-            where="--backdrop",
-            remedy="Name the page with --report, or leave it out",
-        )
-    require_backdrop(args.backdrop)
-    drawn = [layout(domain) for domain in (file.problem.secrets, file.problem.observables)]
-    if not any(where is not None and where.degrees for where in drawn):
-        raise ProblemError(
-            "the places of this problem have no longitudes and latitudes",
-            where="--backdrop",
-            remedy="Leave it out, or use points in degrees, or a grid over bounds in degrees",
-        )
+    lines = [*design.notes, *about_bounds(design), *threshold_notes(design)]
+    if design.seconds > _LONG and design.engine == "structured" and find_spec("numba") is None:
+        lines.append("NumPy did the work; compiled, with numba, it takes half the time")
+    return lines
+
+
+_GOALS = {
+    "maximize_distortion": ("distortion", "upper bound"),
+    "minimize_leakage": ("leakage", "least leakage"),
+}
 
 
 def _shown(
@@ -229,67 +238,40 @@ def _shown(
 ) -> Iterator[Piece]:
     from optmech.show import words
 
+    best = "(no mechanism can do better)"
+    rows: dict[str, str | None] = {
+        "status": design.status + (f" ({design.reason})" if design.reason else ""),
+        "": words.nearness(design) if design.status == "feasible" else None,
+    }
+    if design.matrix is not None:
+        lost, whole = words.loss_unit(design.problem), design.mesh is None
+        none = "(none was looked for that holds for every mechanism)"
+        looked = best if whole or design.certificate.outer is not None else none
+        rows["loss"] = f"{number(design.loss)}{lost}"
+        rows["gap on this mesh"] = None if whole else f"{design.gap:.2g}"
+        rows["lower bound"] = f"{number(design.lower_bound)}{lost} {looked}"
+        if (named := _GOALS.get(design.problem.statement.objective)) is not None:
+            rows[named[0]] = number(design.objective)
+            rows[named[1]] = f"{number(design.bound)} {best}"
+        if whole:
+            rows["gap"] = f"{design.gap:.2g}"
+        else:
+            rows["gap to it"] = f"{design.total_gap:.2g} (less on a finer mesh)"
+        rows["verified"] = "yes" if design.verified else "NO"
+    if attack is not None:
+        unit = words.unit_of(design.problem, attack["distance"])
+        rows["optimal attack"] = (
+            f"error {number(attack['error'])}{unit} ({attack['distance']}), "
+            f"{number(attack['blind_error'])} without seeing anything; "
+            f"best guess right with {attack['bayes_vulnerability']:.1%}"
+        )
+    rows["engine"] = f"{design.engine} ({design.engine_reason}); profile {profile}"
+    rows["time"] = f"{design.seconds:.2f} s"
     yield Title(title)
     yield Facts(words.describe(design.problem))
     if design.matrix is not None:
         yield Facts(design.promise.facts)
-    yield Facts(_result(design, profile, attack))
+    yield Facts(rows)
     yield from promises("measured from the matrix", measured)
     if design.certificate.checks:
         yield checks(design.certificate.checks)
-
-
-def _notes(design: Design) -> list[str]:
-    from optmech.designs.notes import about_bounds
-    from optmech.show.words import threshold_notes
-
-    lines = [*design.notes, *about_bounds(design), *threshold_notes(design)]
-    if design.seconds > _LONG and design.engine == "structured" and find_spec("numba") is None:
-        lines.append("NumPy did the work; compiled, with numba, it takes half the time")
-    return [f"note: {line}" for line in lines]
-
-
-_GOALS = {
-    "maximize_distortion": ("distortion", "upper bound"),
-    "minimize_leakage": ("leakage", "least leakage"),
-}
-
-
-def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list[tuple[str, str]]:
-    from optmech.show.words import loss_unit, nearness, unit_of
-
-    best = "(no mechanism can do better)"
-    rows = [("status", design.status + (f" ({design.reason})" if design.reason else ""))]
-    if design.status == "feasible":
-        rows.append(("", nearness(design)))
-    if design.matrix is not None:
-        lost = loss_unit(design.problem)
-        rows.append(("loss", f"{number(design.loss)}{lost}"))
-        if design.mesh is not None:
-            rows.append(("gap on this mesh", f"{design.gap:.2g}"))
-        looked = design.mesh is None or design.certificate.outer is not None
-        none = "(none was looked for that holds for every mechanism)"
-        rows.append(
-            ("lower bound", f"{number(design.lower_bound)}{lost} {best if looked else none}")
-        )
-        if (named := _GOALS.get(design.problem.statement.objective)) is not None:
-            found = number(design.objective), f"{number(design.bound)} {best}"
-            rows += zip(named, found, strict=True)
-        whole = f"{design.total_gap:.2g} (less on a finer mesh)"
-        rows += [
-            ("gap", f"{design.gap:.2g}") if design.mesh is None else ("gap to it", whole),
-            ("verified", "yes" if design.verified else "NO"),
-        ]
-    if attack is not None:
-        unit = unit_of(design.problem, attack["distance"])
-        rows += [
-            (
-                "optimal attack",
-                f"error {number(attack['error'])}{unit} ({attack['distance']}), "
-                f"{number(attack['blind_error'])} without seeing anything; "
-                f"best guess right with {attack['bayes_vulnerability']:.1%}",
-            ),
-        ]
-    rows.append(("engine", f"{design.engine} ({design.engine_reason}); profile {profile}"))
-    rows.append(("time", f"{design.seconds:.2f} s"))
-    return rows

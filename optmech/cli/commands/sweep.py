@@ -1,19 +1,12 @@
 """``optmech sweep``: many designs from one template, resumable."""
 
-from __future__ import annotations
-
-import argparse
+from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from optmech.cli.inputs import SOLVING, option, require_limits
+from optmech.cli.inputs import SOLVING, require_limits
 from optmech.cli.output import Answer, Facts, Grid, Piece, note
 from optmech.errors import ProblemError
-
-if TYPE_CHECKING:
-    from optmech.sweeps import SweepResult
 
 SUMMARY = "solve a problem for many values, into a directory that survives interruptions"
 EXAMPLE = "optmech sweep epsilon-curve -o curve"
@@ -27,12 +20,12 @@ ARGUMENTS = {
         "goes on where an interrupted one was"
     ),
     **SOLVING,
-    "--workers N": option("processes (default: the cores at hand)", type=int),
+    "--workers N:int": "processes (default: the cores at hand)",
     "--dask ADDRESS": "run on the Dask cluster of this scheduler instead",
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """Solve all tasks; 0 when every one has a result, infeasible ones included, 1 otherwise."""
     from optmech.base.storage import is_standard_output
     from optmech.sweeps import sweep
@@ -69,27 +62,23 @@ def run(args: argparse.Namespace) -> Answer:
         "tasks": len(result.rows),
         "counts": counts,
         "verified": all(row["verified"] for row in result.rows if row["loss"] is not None),
-        "failed": [{"task": row["task"], "reason": row["reason"]} for row in failed],
+        "failed": [{name: row[name] for name in ("task", "reason")} for row in failed],
     }
     notes = [f"failed: task {row['task']}: {row['reason']}" for row in failed[:_LISTED]]
     if len(failed) > _LISTED:
         notes.append(f"failed: and {len(failed) - _LISTED} more, see table.csv")
     if len(result.rows) > _LISTED:
         notes.append(f"the first {_LISTED} rows; all are in {result.directory / 'table.csv'}")
-    return Answer(values, _shown(result, counts), notes=notes, status=1 if failed else 0)
-
-
-def _shown(result: SweepResult, counts: Counter[str]) -> Iterator[Piece]:
-    words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    tasks = f"{len(result.rows)}: {words}"
-    yield Facts([("tasks", tasks), ("directory", str(result.directory))])
+    done = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    facts = {"tasks": f"{len(result.rows)}: {done}", "directory": str(result.directory)}
     # the axes' columns and the most wanted figures
     names = list(result.rows[0])
-    figures = ("task", "status", "loss", "lower_bound", "gap", "seconds")
-    axes = names[1 : names.index("status")]
-    columns = [name for name in names if name in axes or name in figures]
+    wanted = {"task", "status", "loss", "lower_bound", "gap", "seconds"}
+    wanted.update(names[1 : names.index("status")])
+    columns = [name for name in names if name in wanted]
     rows = [[_text(row[name]) for name in columns] for row in result.rows[:_LISTED]]
-    yield Grid(columns, rows, right=range(len(columns)))
+    shown: list[Piece] = [Facts(facts), Grid(columns, rows, right=range(len(columns)))]
+    return Answer(values, shown, said=notes, status=1 if failed else 0)
 
 
 def _text(value: object) -> str:

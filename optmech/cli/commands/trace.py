@@ -3,16 +3,16 @@ the steps of a Markov chain, and what an adversary learns."""
 
 from __future__ import annotations
 
-import argparse
 import math
+from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from optmech.cli.inputs import option, require_seed
+from optmech.cli.inputs import require_seed
 from optmech.cli.output import Answer, Facts, Grid, Piece, Title, claim_outputs, note
 
 if TYPE_CHECKING:
-    from optmech.traces.chains.adversary import AdversaryReport, Series
+    from optmech.traces.chains.adversary import AdversaryReport
     from optmech.traces.chains.task import ChainAnswer
     from optmech.traces.gaussian.task import GaussianAnswer
 
@@ -24,7 +24,7 @@ ARGUMENTS = {
     "trace FILE|NAME": "a trace file, or a gallery name",
     "-o --output OUT": "write the noise, or the figures, to this JSON file",
     "--picture PNG": "draw the trace and the worst hypothesis, or errors over time",
-    "--seed N": option("of what is drawn and simulated", type=int, default=0),
+    "--seed N:int=0": "of what is drawn and simulated",
     "releasing a trace": {
         "--release TABLE": "a table with a row for every time: it is released as designed, to "
         "OUT (.csv)",
@@ -35,7 +35,7 @@ ARGUMENTS = {
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """0 where the promised loss is proved, or there is none to keep; 1 otherwise."""
     from optmech.files.load import read_trace
     from optmech.traces.chains.task import ChainAnswer, ChainTask
@@ -55,51 +55,66 @@ def run(args: argparse.Namespace) -> Answer:
         note(f"computing losses of {len(task.trace)} positions")
         answer = task.solve()
     if args.release is not None:
-        return _release(answer, args)
+        # a trace of one's own, instead of what an adversary learns of others
+        from optmech.protection.columns import Asked
+        from optmech.protection.traces import release_trace
+
+        notes = release_trace(answer, args.release, args.output, Asked(args.x, args.y, args.label))
+        values = {"release": args.release, "notes": notes}
+        return Answer(values, files={"output": "released trace"}, notes=notes)
     summary = answer.summary()
     if args.output:
         answer.save(args.output)
     if args.picture:
-        _draw(answer, args)
+        from optmech.show.plots.traces import chain_picture, trace_picture
+
+        if isinstance(answer, ChainAnswer):
+            sequential, repeated = answer.sequential, answer.repeated
+            chain_picture(sequential, repeated, args.picture, task.unit, task.title)
+        else:
+            trace_picture(answer.task, answer.noise, answer.worst, args.picture, seed=args.seed)
     chain = isinstance(answer, ChainAnswer)
     return Answer(
         {**summary, "file": str(file.path)},
         _chain(answer) if isinstance(answer, ChainAnswer) else _noise(answer),
         {"output": "figures" if chain else "noise", "picture": "picture"},
-        [f"note: {line}" for line in summary.get("notes", ())],
-        0 if summary["verified"] else 1,
+        summary.get("notes", ()),
+        status=0 if summary["verified"] else 1,
     )
-
-
-def _release(answer: ChainAnswer | GaussianAnswer, args: argparse.Namespace) -> Answer:
-    """Release a trace of one's own instead of showing what an adversary learns of others."""
-    from optmech.protection.columns import Asked
-    from optmech.protection.traces import release_trace
-
-    notes = release_trace(answer, args.release, args.output, Asked(args.x, args.y, args.label))
-    values = {"release": args.release, "notes": notes}
-    said = [f"note: {line}" for line in notes]
-    return Answer(values, files={"output": "released trace"}, notes=said)
-
-
-def _draw(answer: ChainAnswer | GaussianAnswer, args: argparse.Namespace) -> None:
-    from optmech.show.plots.traces import chain_picture, trace_picture
-    from optmech.traces.chains.task import ChainAnswer
-
-    task = answer.task
-    if isinstance(answer, ChainAnswer):
-        chain_picture(answer.sequential, answer.repeated, args.picture, task.unit, task.title)
-    else:
-        trace_picture(answer.task, answer.noise, answer.worst, args.picture, seed=args.seed)
 
 
 def _noise(answer: GaussianAnswer) -> Iterator[Piece]:
     """The noise, its losses, and what other noise would cost."""
     from optmech.show import words
 
-    p, worst = answer.task, answer.worst
+    p, worst, design, f = answer.task, answer.worst, answer.design, answer.task.fitted
+    sets = f"{len(p.secrets[0])} positions" if len(p.secrets) == 1 else f"{len(p.secrets)} sets"
+    unit = words.after(p.unit)
+    region = "ball" if p.ball else "box"
+    kept = "kept, proved" if answer.kept else "NOT kept"
+    s, i = answer.subsets, answer.interval
+    facts: dict[str, str | None] = {
+        "trace": f"{len(p.trace)} times, {p.trace.dimensions} axes",
+        "secrets": f"{sets}, within {p.radius:g}{unit} ({region})",
+        "fitted": None
+        if f is None
+        else f"length scale {f.length_scale:.5g}, variance {f.variance:.5g}, errors {f.noise:.3g}",
+        "loss": f"{worst.lower:.9g} to {worst.upper:.9g} (Rényi, order {p.order:g})",
+        "promise": None if p.epsilon is None else f"{float(p.epsilon):.9g}: {kept}",
+        "variance": None
+        if design is None
+        else f"{design.trace:.9g}, at least {design.lower_bound:.9g} (gap "
+        f"{design.gap:.2g}, for the {answer.region})",
+        "(ε, δ)": None if p.delta is None else f"({worst.epsilon(p.delta):.6g}, {p.delta:g})",
+        "worst set": None
+        if s is None
+        else f"{list(s.secrets)} of {s.count:,}: loss {s.loss.lower:.6g}, none above {s.upper:.6g}",
+        "length scales": None
+        if i is None
+        else f"worst {i.length_scale:.6g}: loss {i.lower:.6g}, none above {i.upper:.6g}",
+    }
     yield Title(p.title)
-    yield Facts(_facts(answer))
+    yield Facts(facts)
     if answer.choices:
         unit = words.in_brackets(p.unit)
         size = len(p.trace.covariance)
@@ -109,45 +124,12 @@ def _noise(answer: GaussianAnswer) -> Iterator[Piece]:
         ]
         header = ("noise", f"rms per coordinate{unit}", "total variance", "loss at most")
         yield Grid(header, rows, right=(1, 2, 3))
-    columns = ("secret", "time", "worst hypothesis")
     shifts = worst.hypothesis.reshape(len(worst.secrets), -1)
-    rows3 = [
+    hypothesis = [
         (str(s), f"{p.trace.times[s]:.6g}", "  ".join(f"{x:+.5g}" for x in shift))
         for s, shift in zip(worst.secrets, shifts.tolist(), strict=True)
     ]
-    yield Grid(columns, rows3, right=(0, 1, 2))
-
-
-def _facts(answer: GaussianAnswer) -> list[tuple[str, str]]:
-    from optmech.show import words
-
-    p, worst, design = answer.task, answer.worst, answer.design
-    sets = f"{len(p.secrets[0])} positions" if len(p.secrets) == 1 else f"{len(p.secrets)} sets"
-    unit = words.after(p.unit)
-    region = "ball" if p.ball else "box"
-    facts = [
-        ("trace", f"{len(p.trace)} times, {p.trace.dimensions} axes"),
-        ("secrets", f"{sets}, within {p.radius:g}{unit} ({region})"),
-    ]
-    if (f := p.fitted) is not None:
-        lengths = f"length scale {f.length_scale:.5g}, variance {f.variance:.5g}"
-        facts.append(("fitted", f"{lengths}, errors {f.noise:.3g}"))
-    facts.append(("loss", f"{worst.lower:.9g} to {worst.upper:.9g} (Rényi, order {p.order:g})"))
-    if p.epsilon is not None:
-        kept = "kept, proved" if answer.kept else "NOT kept"
-        facts.append(("promise", f"{float(p.epsilon):.9g}: {kept}"))
-    if design is not None:
-        least = f"at least {design.lower_bound:.9g} (gap {design.gap:.2g}, for the {answer.region})"
-        facts.append(("variance", f"{design.trace:.9g}, {least}"))
-    if p.delta is not None:
-        facts.append(("(ε, δ)", f"({worst.epsilon(p.delta):.6g}, {p.delta:g})"))
-    if (s := answer.subsets) is not None:
-        worst_set = f"{list(s.secrets)} of {s.count:,}: loss {s.loss.lower:.6g}"
-        facts.append(("worst set", f"{worst_set}, none above {s.upper:.6g}"))
-    if (i := answer.interval) is not None:
-        worst_length = f"worst {i.length_scale:.6g}: loss {i.lower:.6g}"
-        facts.append(("length scales", f"{worst_length}, none above {i.upper:.6g}"))
-    return facts
+    yield Grid(("secret", "time", "worst hypothesis"), hypothesis, right=(0, 1, 2))
 
 
 def _chain(answer: ChainAnswer) -> Iterator[Piece]:
@@ -157,21 +139,31 @@ def _chain(answer: ChainAnswer) -> Iterator[Piece]:
     p = answer.task
     report, other = answer.sequential, answer.repeated
     unit = words.in_brackets(p.unit)
+
+    def averaged(report: AdversaryReport, what: str) -> str:
+        values = getattr(report, what)
+        error = f" ± {values.average_error:.2g}" if values.average_error > 0 else ""
+        return f"{values.average:.4g}{error}"
+
+    errors = {}
+    for what in ("filtering", "smoothing", "loss"):
+        errors[what] = f"{averaged(report, what)} on average"
+        if other is not None:
+            errors[what] += f"; one mechanism repeated: {averaged(other, what)}"
     yield Title(p.title)
     how = "all releases" if p.exact else f"{report.traces} traces of the chain"
     done = ", ".join(f"{count} {name}" for name, count in sorted(report.actions.items()))
-    facts = [
-        ("trace", f"{p.steps} times, {len(p.designer.prior)} cells"),
-        ("adversary", f"knows the chain and every mechanism; {how}"),
-        ("steps", done),
-        *((what, _summary(what, report, other)) for what in ("filtering", "smoothing", "loss")),
-    ]
-    if p.counted:
-        facts.insert(1, ("data", p.counted))
-    if answer.first.design is not None:
-        d = answer.first.design
-        facts.insert(2, ("time 0", f"loss {d.loss:.6g}, gap {d.gap:.2g}, verified"))
-    yield Facts(facts)
+    d = answer.first.design
+    yield Facts(
+        {
+            "trace": f"{p.steps} times, {len(p.designer.prior)} cells",
+            "data": p.counted,
+            "time 0": None if d is None else f"loss {d.loss:.6g}, gap {d.gap:.2g}, verified",
+            "adversary": f"knows the chain and every mechanism; {how}",
+            "steps": done,
+            **errors,
+        }
+    )
     header = ["time", "blind", "filtering", "smoothing", f"loss{unit}"]
     columns = [report.blind, report.filtering.mean, report.smoothing.mean, report.loss.mean]
     if other is not None:
@@ -185,13 +177,3 @@ def _chain(answer: ChainAnswer) -> Iterator[Piece]:
             for t, step in enumerate(answer.releases(answer.released))
         ]
         yield Grid(("time", "action", "released"), rows, right=(0,))
-
-
-def _summary(what: str, report: AdversaryReport, other: AdversaryReport | None) -> str:
-    def averaged(report: AdversaryReport) -> str:
-        values: Series = getattr(report, what)
-        error = f" ± {values.average_error:.2g}" if values.average_error > 0 else ""
-        return f"{values.average:.4g}{error}"
-
-    text = f"{averaged(report)} on average"
-    return text if other is None else f"{text}; one mechanism repeated: {averaged(other)}"

@@ -3,13 +3,22 @@ a problem's constraints are."""
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli.inputs import option
-from optmech.cli.output import Answer, Facts, Grid, Piece, Title, claim_outputs, number, write_moves
+from optmech.cli.output import (
+    Answer,
+    Facts,
+    Grid,
+    Piece,
+    Title,
+    claim_outputs,
+    named,
+    number,
+)
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -41,7 +50,7 @@ ARGUMENTS = {
 }
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: Namespace) -> Answer:
     """0, or 1 where --radius asks for a coupling and there is none."""
     from optmech.files import read_problem
 
@@ -59,44 +68,70 @@ def run(args: argparse.Namespace) -> Answer:
     return _compare(args, file.problem)
 
 
-def _compare(args: argparse.Namespace, problem: Problem) -> Answer:
+def _compare(args: Namespace, problem: Problem) -> Answer:
     """Distances between the distributions of every pair."""
     from optmech import transport
     from optmech.analysis import measures
     from optmech.exact.number import float_of
     from optmech.problem.attacked import choose_distance
+    from optmech.show.words import after
     from optmech.spaces.distances import evaluate
 
     radius = None if args.radius is None else float_of(args.radius, "--radius")
     orders = [_order(text) for text in args.p or ["1", "inf"]]
     name, distance = choose_distance(problem, args.distance)
     values = evaluate(distance, problem.secrets, problem.secrets, where="--distance")
+    suffix = after(problem.secrets.unit)
     found: list[dict[str, Any]] = []
+    shown: list[Piece] = []
+    status = 0
     for place, a, b in _pairs(problem, args.problem):
         couplings = [transport.wasserstein(a, b, values, p) for p in orders]
+        apart = float(abs(a / a.sum() - b / b.sum()).sum() / 2)
+        curves = [measures.hockey_stick_curve(*sides) for sides in ((a, b), (b, a))]
+        unprotected = max(curve.epsilon(0.0) for curve in curves)
+        diameter = transport.diameter(a, b, values)
         row = {
             "pair": place,
-            "total_variation": float(abs(a / a.sum() - b / b.sum()).sum() / 2),
-            "epsilon_unprotected": max(
-                measures.hockey_stick_curve(*sides).epsilon(0.0) for sides in ((a, b), (b, a))
-            ),
-            "diameter": transport.diameter(a, b, values),
-            "wasserstein": {_text(p): c.value for p, c in zip(orders, couplings, strict=True)},
+            "total_variation": apart,
+            "epsilon_unprotected": unprotected,
+            "diameter": diameter,
+            "wasserstein": {f"{p:g}": c.value for p, c in zip(orders, couplings, strict=True)},
+        }
+        facts = {
+            "distance": name,
+            "total variation": number(apart),
+            "ε without any protection": number(unprotected),
+            "diameter": number(diameter) + suffix,
+            **{
+                f"W_{p:g}": number(c.value) + suffix for p, c in zip(orders, couplings, strict=True)
+            },
         }
         if radius is not None:
-            row["within_radius"] = _within(transport.lifted(a, b, values <= radius))
+            moved = transport.lifted(a, b, values <= radius)
+            row["within_radius"], said = {"coupling": True}, "all mass can be moved"
+            if isinstance(moved, transport.Violation):
+                status = 1
+                row["within_radius"] = {
+                    "coupling": False,
+                    "sources": moved.sources.tolist(),
+                    "neighbours": moved.neighbours.tolist(),
+                    **named(moved, "missing", "mass", "capacity"),
+                }
+                said = (
+                    f"{moved.missing:.6g} of the mass cannot be moved: {len(moved.sources)} "
+                    f"secrets hold {moved.mass:.6g}, and all that is near them {moved.capacity:.6g}"
+                )
+            facts[f"within {radius:g}{suffix}"] = said
         if not found and args.plan is not None:
             labels, plan = problem.secrets.labels, couplings[-1].plan
             places = zip(*plan.nonzero(), strict=True)
             moves = ((labels[i], labels[j], plan[i, j], values[i, j]) for i, j in places)
-            write_moves(args.plan, moves)
+            _write_moves(args.plan, moves)
         found.append(row)
-    refused = any(row.get("within_radius", {}).get("coupling") is False for row in found)
-    return Answer(
-        {"distance": name, "unit": problem.secrets.unit, "radius": radius, "pairs": found},
-        _shown(name, problem.secrets.unit, radius, found),
-        status=1 if refused else 0,
-    )
+        shown += [Title(place), Facts(facts)]
+    figures = {"distance": name, "unit": problem.secrets.unit, "radius": radius, "pairs": found}
+    return Answer(figures, shown, status=status)
 
 
 def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
@@ -127,52 +162,7 @@ def _order(text: str) -> float:
     return order
 
 
-def _text(order: float) -> str:
-    return "inf" if math.isinf(order) else f"{order:g}"
-
-
-def _within(found: Any) -> dict[str, Any]:
-    from optmech.transport import Violation
-
-    if not isinstance(found, Violation):
-        return {"coupling": True}
-    places = {name: getattr(found, name).tolist() for name in ("sources", "neighbours")}
-    masses = {name: getattr(found, name) for name in ("missing", "mass", "capacity")}
-    return {"coupling": False, **places, **masses}
-
-
-def _shown(
-    name: str, unit: str, radius: float | None, found: list[dict[str, Any]]
-) -> Iterator[Piece]:
-    from optmech.show import words
-
-    suffix = words.after(unit)
-    for row in found:
-        yield Title(row["pair"])
-        facts = [
-            ("distance", name),
-            ("total variation", number(row["total_variation"])),
-            ("ε without any protection", number(row["epsilon_unprotected"])),
-            ("diameter", number(row["diameter"]) + suffix),
-        ]
-        facts += [
-            (f"W_{order}", number(value) + suffix) for order, value in row["wasserstein"].items()
-        ]
-        if radius is not None:
-            facts.append((f"within {radius:g}{suffix}", _verdict(row["within_radius"])))
-        yield Facts(facts)
-
-
-def _verdict(found: dict[str, Any]) -> str:
-    if found["coupling"]:
-        return "all mass can be moved"
-    return (
-        f"{found['missing']:.6g} of the mass cannot be moved: {len(found['sources'])} secrets hold "
-        f"{found['mass']:.6g}, and all that is near them {found['capacity']:.6g}"
-    )
-
-
-def _task(task: TransportTask, args: argparse.Namespace) -> Answer:
+def _task(task: TransportTask, args: Namespace) -> Answer:
     """Design, save and draw; nothing is shown that was not verified."""
     design, frontier = task.solve(), task.frontier()
     if args.output is not None:
@@ -182,10 +172,16 @@ def _task(task: TransportTask, args: argparse.Namespace) -> Answer:
 
         target_picture(design, args.picture, task.title)
     if args.plan is not None:
-        write_moves(args.plan, _moves(design), "input")
-    wanted = ("status", "loss", "lower_bound", "gap")
+        secrets, observables = design.secrets.labels, design.observables.labels
+        moves = (
+            (name, secrets[x], observables[y], flow / plan.total, design.distance[x, y])
+            for name, plan in zip(design.names, design.plans, strict=True)
+            for (x, y), flow in plan.flows.items()
+        )
+        _write_moves(args.plan, moves, "input")
     points = [
-        {"epsilon": p.epsilon.text} | {name: getattr(p, name) for name in wanted} for p in frontier
+        {"epsilon": p.epsilon.text, **named(p, "status", "loss", "lower_bound", "gap")}
+        for p in frontier
     ]
     values = {**design.summary(), "outputs": design.outputs.tolist(), "frontier": points}
     files = {"output": "mechanisms", "picture": "picture"}
@@ -205,14 +201,14 @@ def _mechanisms(
         else f"the outputs are ({design.epsilon.text}, {design.delta.text})-close, exactly"
     )
     yield Facts(
-        [
-            ("status", design.status),
-            ("loss", number(design.loss) + unit),
-            ("lower bound", number(design.lower_bound) + unit),
-            ("gap", number(design.gap)),
-            ("privacy", closeness),
-            ("time", f"{design.seconds:.2f} s"),
-        ]
+        {
+            "status": design.status,
+            "loss": number(design.loss) + unit,
+            "lower bound": number(design.lower_bound) + unit,
+            "gap": number(design.gap),
+            "privacy": closeness,
+            "time": f"{design.seconds:.2f} s",
+        }
     )
     rows = zip(design.names, design.losses, design.worst_moves, strict=True)
     yield Grid(
@@ -225,8 +221,12 @@ def _mechanisms(
         yield Grid(("epsilon", "loss", "lower bound"), points, right=(1, 2))
 
 
-def _moves(design: TargetDesign) -> Iterator[tuple[object, ...]]:
-    secrets, observables = design.secrets.labels, design.observables.labels
-    for name, plan in zip(design.names, design.plans, strict=True):
-        for (x, y), flow in plan.flows.items():
-            yield name, secrets[x], observables[y], flow / plan.total, design.distance[x, y]
+def _write_moves(path: str, moves: Iterable[tuple[Any, ...]], *names: str) -> None:
+    """A CSV file of moved mass, in UTF-8: ``names``, then two labels, mass and distance."""
+    from optmech.base.storage import csv_bytes, write_atomically
+    from optmech.spaces.labels import label_text
+
+    rows: list[list[Any]] = [[*names, "from", "to", "mass", "distance"]]
+    for *first, start, end, mass, distance in moves:
+        rows.append([*first, label_text(start), label_text(end), float(mass), float(distance)])
+    write_atomically(path, csv_bytes(rows))
