@@ -279,7 +279,7 @@ class PriorEstimate(Shown):
     """Bootstrap percentiles of every weight, shape (S,); None where none was asked for."""
     upper: Floats | None = None
     confidence: float = 0.95
-    """Of ``lower`` and ``upper``, secret by secret."""
+    """The confidence of ``lower`` and ``upper``, secret by secret."""
 
 
 @checked_arguments

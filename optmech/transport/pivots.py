@@ -81,7 +81,8 @@ def _detach(node: int, parent: Ints, first: Ints, following: Ints, previous: Int
 
 
 @_compiled
-def _attach(node: int, to: int, parent: Ints, first: Ints, following: Ints, previous: Ints) -> None:
+def attach(node: int, to: int, parent: Ints, first: Ints, following: Ints, previous: Ints) -> None:
+    """Hang a node below another, before its other children."""
     head = first[to]
     following[node] = head
     previous[node] = -1
@@ -127,7 +128,7 @@ def pivot(source: int, sink: int, reduced: float, sources: int, tree: Arrays) ->
     while True:
         old_parent, old_flow = parent[node], flow[node]
         _detach(node, parent, first, following, previous)
-        _attach(node, above, parent, first, following, previous)
+        attach(node, above, parent, first, following, previous)
         flow[node] = carried
         if node == leaving:
             break
@@ -345,16 +346,9 @@ def least_arrivals(
         n, m = len(own), len(others)
         if n == 0 or m == 0:
             continue
-        part = np.empty((n, m))
-        for i in range(n):
-            for j in range(m):
-                part[i, j] = w[p, own[i], others[j]]
-        arcs = n + m - 1
+        arcs, potential = n + m - 1, np.empty(m)
         one, two = np.empty(arcs, dtype=np.int64), np.empty(arcs, dtype=np.int64)
-        found, potential = np.empty(arcs), np.empty(m)
-        least_arrival(part, 200 + 40 * (n + m), one, two, found, potential)
-        for e in range(arcs):
-            first[p, e], second[p, e] = own[one[e]], others[two[e]]
-            share[p, e] = found[e]
-        for j in range(m):
-            q[p, others[j]] = potential[j]
+        part = w[p][own][:, others]
+        least_arrival(part, 200 + 40 * (n + m), one, two, share[p, :arcs], potential)
+        first[p, :arcs], second[p, :arcs] = own[one], others[two]
+        q[p][others] = potential

@@ -13,7 +13,6 @@ Where no amount of mass may be forgotten, however small, ``outside`` and ``mean_
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -36,7 +35,7 @@ from optmech.transport.couplings import (
     Tree,
     apportioned,
     bottleneck,
-    reached,
+    common_units,
     settle,
 )
 
@@ -69,20 +68,16 @@ class Residual:
         for _ in range(_AUGMENTATIONS):
             if not amount:
                 return
-            amount -= self._step(source, self.sources + sink, amount)
+            steps = list(pairwise(self._shortest(self.sources + sink, source)))
+            back = [(b, a - self.sources) for a, b in steps if a >= self.sources]
+            forth = [(a, b - self.sources) for a, b in steps if a < self.sources]
+            least = min(amount, *(self.flows[arc] for arc in back))
+            for arc in back:
+                self.flows[arc] -= least
+            for arc in forth:
+                self.flows[arc] = self.flows.get(arc, 0) + least
+            amount -= least
         raise SolverError("the plan could not be made exact")
-
-    def _step(self, source: int, sink: int, amount: int) -> int:
-        path = self._shortest(sink, source)
-        steps = list(pairwise(path))
-        back = [(b, a - self.sources) for a, b in steps if a >= self.sources]
-        forth = [(a, b - self.sources) for a, b in steps if a < self.sources]
-        amount = min(amount, *(self.flows[arc] for arc in back))
-        for arc in back:
-            self.flows[arc] -= amount
-        for arc in forth:
-            self.flows[arc] = self.flows.get(arc, 0) + amount
-        return amount
 
     def _shortest(self, start: int, goal: int) -> list[int]:
         """Dijkstra with reduced costs, forward along all arcs and back along those with flow;
@@ -180,9 +175,7 @@ def cheapest_plan(
         remedy="Merge points",
     )
     rows, columns = first.support, second.support
-    total = math.lcm(first.total, second.total)
-    supply = [first.units[x] * (total // first.total) for x in rows]
-    demand = [second.units[y] * (total // second.total) for y in columns]
+    supply, demand, total = common_units(first, second)
     fits = total <= UNITS
     tree = Tree(
         *(np.array(m, dtype=np.int64) if fits else apportioned(m) for m in (supply, demand))
@@ -216,12 +209,20 @@ def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCas
     """
     dear = 2.0 * (sum(distance.shape) + 1) * (float(distance.max()) or 1.0)
     for _ in range(len(first) + 1):
-        masses = Masses.balance(readable(first), readable(second))
-        value = bottleneck(masses, _between(first, second, distance)).value
+        near = _between(first, second, distance)
+        least = bottleneck(Masses.of(first, second), near)
+        value = least.value
         found = cheapest_plan(first, second, np.where(distance <= value, distance, dear))
         if found.longest(distance) <= value:
-            sources = () if value == 0 else _crowded(first, second, distance < value)
-            return WorstCasePlan(found, value, sources)
+            crowded: Sequence[int] = first.support
+            if least.below is not None:
+                crowded = least.below.sources.tolist()
+            elif near.min(axis=1).max() == value:
+                # else some point of the second distribution has no nearer partner
+                crowded = [first.support[int(near.min(axis=1).argmax())]]
+            if value > 0 and not is_crowded(first, second, crowded, distance < value):
+                raise SolverError("the violating set does not account for the missing mass")
+            return WorstCasePlan(found, value, tuple(crowded) if value > 0 else ())
         # points may lose what little they have, and with it what kept the value up
         first = _within(found, distance, value)
     raise SolverError(
@@ -263,22 +264,6 @@ def _within(plan: RationalPlan, distance: Floats, value: float) -> Shares:
             x = support[int(distance[support, y].argmin())]
         units[x] += flow
     return Shares.reduced(units)
-
-
-def _crowded(first: Shares, second: Shares, relation: Relation) -> tuple[int, ...]:
-    """A set that holds more mass than all it is related to (Hall's condition fails).
-
-    It is what can be reached from points that have to ship outside the relation, along it and
-    back along flows of a plan that ships least outside.
-    """
-    plan = cheapest_plan(first, second, np.where(relation, 0.0, 1.0))
-    moved = np.zeros(relation.shape, dtype=bool)
-    moved[tuple(zip(*plan.flows, strict=True))] = True
-    found, _ = reached(np.asarray((moved & ~relation).any(axis=1)), relation, moved)
-    sources = tuple(np.flatnonzero(found).tolist())
-    if not is_crowded(first, second, sources, relation):
-        raise SolverError("the violating set does not account for the missing mass")
-    return sources
 
 
 def is_crowded(first: Shares, second: Shares, sources: Sequence[int], relation: Relation) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from optmech.errors import TooLargeError
 
 _MOST_ENTRIES = 60_000
-"""Of a tableau in whole numbers: seconds, not minutes."""
+"""Entries of a tableau in whole numbers: seconds, not minutes."""
 _MOST_SUPPORT = 400
 """Unknowns of an exact elimination."""
 

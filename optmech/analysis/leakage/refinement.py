@@ -27,6 +27,7 @@ from optmech.analysis.leakage.vulnerability import (
     rational_rows,
     reduced,
     require_same_secrets,
+    steepest,
     variation,
 )
 from optmech.base.arrays import Floats, normalised_rows
@@ -39,14 +40,11 @@ from optmech.exact.numerators import Numerators, dot
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
-from optmech.spaces.rationals import RationalRows
+from optmech.spaces.rationals import RationalRows, Shares
 
 Fractions = list[list[Fraction]]
 _GRID = 2.0**-40
 """Gains that floats propose are multiples of it."""
-_TIGHT: dict[str, str | float] = {
-    "solver": "simplex", "primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10
-}  # fmt: skip
 _DEPENDENT = 400
 """Columns beyond which independence is not looked for by elimination."""
 _PROGRAM = 300_000
@@ -117,25 +115,17 @@ def _distance(a: Mechanism, b: Mechanism, remap: Mechanism) -> Fraction:
 def _whole(a: Mechanism, b: Mechanism, remap: Mechanism) -> Mechanism:
     """A post-processing between reduced mechanisms as one between a and b themselves: proportional
     observables of a are treated alike, those of b drawn in proportion."""
-    assert remap.exact is not None
-    ours, theirs = _groups(a), _groups(b)
-    columns = list(zip(*fractions(b), strict=True))
-    split: Fractions = []
-    for group in theirs:
-        s = next(s for s, value in enumerate(columns[group[0]]) if value)
-        total = sum((columns[o][s] for o in group), Fraction(0))
-        split.append(
-            [columns[o][s] / total if o in group else Fraction(0) for o in range(len(columns))]
-        )
-    spread = rational_rows(
-        [[dot(line, column) for column in zip(*split, strict=True)] for line in remap.exact.rows]
-    ).rows
+    merged = np.zeros((len(a.observables), len(remap.secrets)))
     # a report that never occurs may be followed by anything
-    listed = [spread[0]] * len(a.observables)
-    for units, group in zip(spread, ours, strict=True):
-        for o in group:
-            listed[o] = units
-    return Mechanism.of(a.observables, b.observables, RationalRows(tuple(listed)))
+    merged[:, 0] = 1.0
+    for k, group in enumerate(_groups(a)):
+        merged[list(group)] = np.eye(merged.shape[1])[k]
+    split = []
+    for group in _groups(b):
+        row = next(row for row in b.rational.rows if row[group[0]])
+        split.append(Shares.reduced([v if o in group else 0 for o, v in enumerate(row)]).units)
+    spread = Mechanism.of(remap.observables, b.observables, RationalRows(tuple(split)))
+    return Mechanism(a.observables, remap.secrets, merged).then(remap).then(spread)
 
 
 def _groups(m: Mechanism) -> tuple[tuple[int, ...], ...]:
@@ -158,7 +148,8 @@ def _proposed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
         )
     remap = np.maximum(remap, 0.0)
     remap[remap.sum(axis=1) == 0] = 1.0
-    gain = np.clip(np.round(gain / _GRID) * _GRID, 0.0, 1.0)
+    # no zero has a sign
+    gain = np.clip(np.round(gain / _GRID) * _GRID, 0.0, 1.0) + 0.0
     return normalised_rows(remap), gain
 
 
@@ -173,24 +164,23 @@ def _inverted(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
 
 
 def _programmed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
-    """The least Σ_s ½|b - aR| in floats: R, and the gain from its dual."""
-    from optmech.lp.highs import highs_run
+    """The least Σ_s TV(b, aR) in floats: R, and the gain from its dual."""
+    from optmech.lp.highs import TIGHT, highs_run
 
     count, mine, theirs = len(a.secrets), len(a.observables), len(b.observables)
-    eye, cells = sp.eye_array(theirs), count * theirs
-    reached = sp.kron(sp.csr_array(a.matrix), eye)
-    both = [reached, sp.eye_array(cells), -sp.eye_array(cells)]
-    sums = sp.hstack(
-        [sp.kron(sp.eye_array(mine), np.ones((1, theirs))), sp.csr_array((mine, 2 * cells))]
-    )
-    rows = sp.csr_array(sp.vstack([sp.hstack(both), sums]))
+    cells = count * theirs
+    reached = sp.kron(sp.csr_array(a.matrix), sp.eye_array(theirs))
+    sums = sp.kron(sp.eye_array(mine), np.ones((1, theirs)))
+    # R, and what aR lacks of b
+    rows = sp.csr_array(sp.block_array([[reached, sp.eye_array(cells)], [sums, None]]))
     wanted = np.concatenate([b.matrix.ravel(), np.ones(mine)])
-    cost = np.concatenate([np.zeros(mine * theirs), np.full(2 * cells, 0.5)])
-    most = np.full(len(cost), np.inf)
-    solution = highs_run(cost, rows, wanted, wanted, most, **_TIGHT).getSolution()
+    most = np.concatenate([np.full(cells, np.inf), np.ones(mine)])
+    cost = np.concatenate([np.zeros(mine * theirs), np.ones(cells)])
+    options = {"solver": "simplex", **TIGHT}
+    solver = highs_run(cost, rows, wanted, most, np.full(len(cost), np.inf), **options)
+    solution = solver.getSolution()
     remap = np.array(solution.col_value)[: mine * theirs].reshape(mine, theirs)
-    prices = np.array(solution.row_dual)[:cells].reshape(count, theirs)
-    return remap, (prices + 0.5).T
+    return remap, np.array(solution.row_dual)[:cells].reshape(count, theirs).T
 
 
 def _decided(a: Fractions, b: Fractions, remap: Floats) -> tuple[Fractions | None, Fractions]:
@@ -209,18 +199,10 @@ def _decided(a: Fractions, b: Fractions, remap: Floats) -> tuple[Fractions | Non
             remedy="Give a tolerance above 0, or mechanisms with fewer observables",
         )
     # unknowns R[o, z] in the order (o, z); equations for every (s, z), then the sum of every row
-    rows, wanted = [], []
-    for s in range(count):
-        for z in range(theirs):
-            row = [Fraction(0)] * (mine * theirs)
-            row[z::theirs] = a[s]
-            rows.append(row)
-            wanted.append(b[s][z])
-    for o in range(mine):
-        row = [Fraction(0)] * (mine * theirs)
-        row[o * theirs : (o + 1) * theirs] = [Fraction(1)] * theirs
-        rows.append(row)
-        wanted.append(Fraction(1))
+    reached = np.kron(np.array(a, dtype=object), np.eye(theirs, dtype=int))
+    sums = np.kron(np.eye(mine, dtype=int), np.ones((1, theirs), dtype=int))
+    rows = np.vstack([reached, sums]).tolist()
+    wanted = [*(value for row in b for value in row), *[Fraction(1)] * mine]
     likely = np.flatnonzero(remap.ravel() > 1e-9).tolist()
     found = nonnegative_solution(rows, wanted, likely, where="refines")
     if found.solution is not None:
@@ -294,8 +276,7 @@ def _in_privacy(a: Mechanism, b: Mechanism) -> tuple[int, int] | None:
     """Two secrets that b tells apart better than a does, by the largest likelihood ratio."""
     for s in range(len(a.secrets)):
         for t in range(s):
-            p, q = _largest_ratio(b, s, t)
-            mine, other = _largest_ratio(a, s, t)
+            (p, q), (mine, other) = (_largest_ratio(m, s, t) for m in (b, a))
             if p * other > q * mine:
                 return t, s
     return None
@@ -303,17 +284,10 @@ def _in_privacy(a: Mechanism, b: Mechanism) -> tuple[int, int] | None:
 
 def _largest_ratio(m: Mechanism, s: int, t: int) -> tuple[int, int]:
     """max_o max(p(o|s)/p(o|t), p(o|t)/p(o|s)) as a fraction, over 0 where it is infinite."""
-    top, bottom = 1, 1
-    rows = m.rational.rows
-    mine, other = sum(rows[s]), sum(rows[t])
-    for a, b in zip(rows[s], rows[t], strict=True):
-        one, two = a * other, b * mine
-        high, low = (one, two) if one > two else (two, one)
-        if high and low * top < high * bottom:
-            top, bottom = high, low
-            if not low:
-                return 1, 0
-    return top, bottom
+    one, other = m.rational.rows[s], m.rational.rows[t]
+    mine, theirs = sum(one), sum(other)
+    scaled = ((a * theirs, b * mine) for a, b in zip(one, other, strict=True))
+    return steepest((max(pair), min(pair)) for pair in scaled)
 
 
 Order = Literal["average", "max", "privacy"]

@@ -23,7 +23,7 @@ from optmech.show.plots.drawing import (
     indices_of,
     label_name,
     mark,
-    mark_guess,
+    mark_place,
     new_figure,
     new_panels,
     plain_text,
@@ -113,7 +113,7 @@ def posterior(
             f"error {attack.error[o]:.3g}{unit}"
         )
         draw_values(axes, m.secrets, belief[o], plain_text(title), top, backdrop=backdrop)
-        mark_guess(axes, m.secrets, int(attack.guess[o]))
+        mark_place(axes, m.secrets, int(attack.guess[o]))
     return figure
 
 

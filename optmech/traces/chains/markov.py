@@ -104,7 +104,10 @@ class MarkovPrior(Shown):
         *,
         repeat: int | None = None,
     ) -> None:
-        start = _start(domain, initial)
+        if isinstance(initial, Prior) and initial.domain.labels != domain.labels:
+            raise ProblemError("is over another domain", where="initial")
+        with moved("initial"):
+            start = (initial if isinstance(initial, Prior) else Prior(domain, initial)).weights
         stack = finite_array(transitions, where="transitions")
         single = stack.ndim == 2
         if single:
@@ -281,7 +284,9 @@ class MarkovPrior(Shown):
                 where="likelihoods",
                 remedy="Smooth the prior, so that every cell can be reached",
             )
-        tail = self._from(last)
+        # what describes the trace from then on, with the same ``repeat``
+        ahead = range(last, last + max(len(self.transitions) - last, self.repeat))
+        tail = self.transitions[[self._position(step) for step in ahead]]
         stack = np.concatenate([np.array(head[::-1]).reshape(-1, *tail.shape[1:]), tail])
         return MarkovPrior(self.domain, start, stack, repeat=self.repeat)
 
@@ -293,6 +298,8 @@ class MarkovPrior(Shown):
         ProblemError
             Where the matrices differ between steps, or several distributions are stationary.
         """
+        from scipy.sparse.csgraph import connected_components
+
         if len(self.transitions) != 1 or self.repeat != 1:
             raise ProblemError(
                 "the steps have different matrices",
@@ -300,7 +307,11 @@ class MarkovPrior(Shown):
                 remedy="Use marginal(time), or a chain with one matrix",
             )
         matrix = self.transitions[0]
-        if _closed_classes(matrix) > 1:
+        parts, part = connected_components(matrix > 0, directed=True, connection="strong")
+        x, y = np.nonzero(matrix > 0)
+        # parts that the chain can leave
+        passed = np.unique(part[x[part[x] != part[y]]])
+        if parts - len(passed) > 1:
             raise ProblemError(
                 "several distributions are stationary: the chain falls into separate parts",
                 where="stationary",
@@ -359,21 +370,6 @@ class MarkovPrior(Shown):
             return step
         return count - self.repeat + (step - count) % self.repeat
 
-    def _from(self, step: int) -> Floats:
-        """The matrices that describe the trace from ``step`` on, with the same ``repeat``."""
-        count = max(len(self.transitions) - step, self.repeat)
-        found = [self._position(step + k) for k in range(count)]
-        return self.transitions[np.array(found, dtype=np.int64)]
-
-
-def _start(domain: Domain, initial: Distribution) -> Floats:
-    if isinstance(initial, Prior):
-        if initial.domain.labels != domain.labels:
-            raise ProblemError("is over another domain", where="initial")
-        return initial.weights
-    with moved("initial"):
-        return Prior(domain, initial).weights
-
 
 def _stochastic(stack: Floats, domain: Domain) -> Floats:
     if not len(stack):
@@ -390,13 +386,3 @@ def _stochastic(stack: Floats, domain: Domain) -> Floats:
         )
     out: Floats = stack / sums[:, :, None]
     return locked(out)
-
-
-def _closed_classes(matrix: Floats) -> int:
-    """Number of sets of cells that the chain cannot leave once inside."""
-    from scipy.sparse.csgraph import connected_components
-
-    count, label = connected_components(matrix > 0, directed=True, connection="strong")
-    x, y = np.nonzero(matrix > 0)
-    leaving = label[x] != label[y]
-    return int(count) - len(np.unique(label[x[leaving]]))

@@ -171,7 +171,13 @@ def over_box(matrix: Enclosure) -> Extreme:
         for group in components(matrix):
             places = np.ix_(group, group)
             inner = Enclosure(matrix.mid[places], matrix.rad[places])
-            point[group], bound = _exact(inner.mid) if len(group) <= EXACT_SIZE else _wide(inner)
+            if len(group) <= EXACT_SIZE:
+                point[group], value = best_vertex(inner.mid)
+                # sums of n² terms, in whatever order, err by less than n² units of their moduli
+                error = (inner.mid.size + 8) * flint.arb(UNIT) * _sum(np.abs(inner.mid))
+                bound = flint.arb(value) + error
+            else:
+                point[group], bound = _wide(inner)
             upper += bound + _sum(inner.rad)
         return Extreme(max(below(_form(matrix, point)), 0.0), above(upper), point)
 
@@ -206,14 +212,6 @@ def signs(count: int) -> Floats:
 
 def _sum(values: Floats) -> flint.arb:
     return sum(map(flint.arb, values.ravel().tolist()), flint.arb(0))
-
-
-def _exact(mid: Floats) -> tuple[Floats, flint.arb]:
-    point, value = best_vertex(mid)
-    size = len(mid)
-    # a sum of size² terms, in whatever order, errs by less than size² units of their moduli
-    error = (size * size + 8) * flint.arb(UNIT) * _sum(np.abs(mid))
-    return point, flint.arb(value) + error
 
 
 def _wide(matrix: Enclosure) -> tuple[Floats, flint.arb]:

@@ -14,12 +14,12 @@ from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import one_of, positive
-from optmech.exact.exponentials import bracket
-from optmech.exact.number import Number, float_of, parse_exact, rounded_up
+from optmech.exact.exponentials import bracket, stated_down
+from optmech.exact.number import Exact, Number, float_of, parse_exact, rounded_up
 from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian import sdp
 from optmech.traces.gaussian.balls import over_ball
-from optmech.traces.gaussian.loss import TraceLoss, calibrate, privacy_loss, promise, renyi_order
+from optmech.traces.gaussian.loss import TraceLoss, calibrate, privacy_loss, renyi_order
 from optmech.traces.gaussian.prior import Axes, GaussianPrior, read_priors, read_query, read_sets
 
 Structure = Literal["full", "diagonal", "isotropic"]
@@ -138,12 +138,12 @@ def optimal_noise(
     True (2, 2)
     """
     sets, priors = read_sets(trace, secret_sets), read_priors(trace, also)
-    promised = promise(epsilon)
+    rate = parse_exact(epsilon, where="epsilon", positive=True)
     r, power = positive(radius, "radius"), renyi_order(order)
     one_of(structure, get_args(Structure), "structure")
     one_of(region, get_args(Region), "region")
     asked = _Asked(
-        priors, sets, epsilon, promised, r, power,
+        priors, sets, rate, r, power,
         read_query(trace, query), query is None, floor, structure, solver,
     )  # fmt: skip
     ball = region == "ball"
@@ -166,8 +166,7 @@ class _Asked:
 
     priors: list[GaussianPrior]
     sets: list[Ints]
-    epsilon: Number
-    promised: float
+    epsilon: Exact
     radius: float
     order: float
     query: Floats
@@ -193,7 +192,7 @@ class _Asked:
     def kappa(self, size: int) -> float:
         """2ε/(λ r² m), rounded up: what holds for every noise with M ≼ κI holds for those that keep
         the promise."""
-        _, most = bracket(parse_exact(self.epsilon, where="epsilon"))
+        most = bracket(self.epsilon)[1]
         kappa = rounded_up(2 * most / (Fraction(self.order) * Fraction(self.radius) ** 2 * size))
         if not _LEAST <= kappa < np.inf:
             raise ProblemError(
@@ -313,7 +312,8 @@ def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
     priors, sets = asked.priors, asked.sets
     axes = priors[0].dimensions
     # axes that are independent and alike share the loss, and the best noise, equally
-    copies = axes if asked.plain and all(map(_alike, priors)) else 1
+    alike = (p.independent_axes and np.ptp(np.diag(p.cross)) == 0 for p in priors)
+    copies = axes if asked.plain and all(alike) else 1
     groups = [Axes(prior, (0,) if copies > 1 else tuple(range(axes))) for prior in priors]
     size = len(groups[0].coordinates)
     if size > sdp.LARGEST:
@@ -329,8 +329,11 @@ def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
     )
     base = float(np.nextafter(sigma * sigma, np.inf))
     if asked.structure == "isotropic":
-        equal = base * np.eye(len(priors[0].covariance))
-        return equal, asked.square * _least_equal(asked, base), base
+        # a variance just below, at which equal noise is proved to break the promise
+        tried = base * (1 - 1e-8)
+        broken = any(loss.lower > bracket(asked.epsilon)[1] for loss in asked.losses(tried))
+        bound = asked.square * tried * (1 - 1e-12) if broken else 0.0
+        return base * np.eye(len(priors[0].covariance)), bound, base
     kappa = asked.kappa(copies)
     found, bound = sdp.search(
         [sdp.Hypotheses(group, s, kappa) for group in groups for s in sets],
@@ -342,19 +345,6 @@ def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
     )
     covariance = np.asarray(np.kron(found, np.eye(copies)), dtype=np.float64)
     return covariance, copies * bound * (1 - 2.0**-50), base
-
-
-def _alike(prior: GaussianPrior) -> bool:
-    """Whether no axis says anything of another, and all have one covariance over time."""
-    return prior.independent_axes and len(set(np.diag(prior.cross).tolist())) == 1
-
-
-def _least_equal(asked: _Asked, base: float) -> float:
-    """A variance, just below ``base``, at which equal noise is proved to break the promise."""
-    tried = base * (1 - 1e-8)
-    _, most = bracket(parse_exact(asked.epsilon, where="epsilon"))
-    broken = any(loss.lower > most for loss in asked.losses(tried))
-    return tried * (1 - 1e-12) if broken else 0.0
 
 
 def _variance(matrix: Floats, query: Floats) -> float:
@@ -369,19 +359,20 @@ def _verified(
     what would grow beyond equal noise of variance ``otherwise`` is replaced by that."""
     covariance = (covariance + covariance.T) / 2
     unit = float(np.linalg.eigvalsh(covariance)[-1])
-    margins = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7)
+    margins = [0.0, *(10.0**k for k in range(-15, -6))]
     grown = [covariance + margin * unit * np.eye(len(covariance)) for margin in margins]
     if otherwise is not None:
         # cuts are met to 10⁻⁸, and a noise with tiny eigenvalues may be worth far more of it
         grown += [covariance + 10.0**k * unit * np.eye(len(covariance)) for k in range(-6, 0)]
         grown = [n for n in grown if np.trace(n) <= otherwise * len(n)]
         grown.append(otherwise * np.eye(len(covariance)))
+    promised = stated_down(asked.epsilon)
     for tried in grown:
         try:
             losses = asked.losses(tried, ball=otherwise is None)
         except ProblemError:
             continue
-        if all(loss.upper <= asked.promised for loss in losses):
+        if all(loss.upper <= promised for loss in losses):
             return locked(tried), losses
     raise VerificationError(
         "no covariance found could be proved to keep the promise",

@@ -72,7 +72,7 @@ class GaussianPrior(Shown):
     kernel: Kernel
     cross: Floats
     covariance: Floats
-    """Of all coordinates, shape (d·k, d·k), rounded to float64."""
+    """The covariance of all coordinates, shape (d·k, d·k), rounded to float64."""
 
     def __init__(
         self,

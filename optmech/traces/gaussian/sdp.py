@@ -61,8 +61,6 @@ def single(matrix: Floats, query: Floats, floor: float) -> Candidate:
     inner = query @ matrix @ query.T
     values, vectors = np.linalg.eigh((inner + inner.T) / 2)
     positive = vectors[:, values > 0]
-    if np.array_equal(query, np.eye(len(matrix))):
-        return Candidate(raised(matrix, floor), {0: positive @ positive.T})
     above = inverse @ raised((inner + inner.T) / 2, 0.0) @ inverse.T
     return Candidate(raised((above + above.T) / 2, floor), {0: positive @ positive.T})
 

@@ -49,7 +49,7 @@ class WorstSubset(Shown):
 
     secrets: tuple[int, ...]
     loss: TraceLoss
-    """Of that set."""
+    """The loss of that set."""
     upper: float
     """No set loses more."""
     by_size: tuple[tuple[int, TraceLoss], ...]
