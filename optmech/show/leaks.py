@@ -281,7 +281,10 @@ def _same_places(one: Problem, other: Problem, found: Versions) -> bool:
     for secrets in (one.secrets, other.secrets):
         chosen = [secrets.index(label) for label in found.common]
         places.append(None if secrets.points is None else secrets.points[chosen])
-    return np.array_equal(*places)
+    before, after = places
+    if before is None or after is None:
+        return before is after
+    return np.array_equal(before, after)
 
 
 def _list(labels: Sequence[Hashable]) -> str:

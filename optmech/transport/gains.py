@@ -87,6 +87,8 @@ def gains(ratio: Floats, a: Logs, b: Logs, least: Floats | None = None) -> Gains
     """Bounds for k problems at once, of r, shape (k, n, m), with entries above -inf, inf where
     there is no inequality, and ln a, shapes (k, n), and ln b, (k, m). ``least`` has entries at most
     those of ``ratio``: the lower bounds hold for every r between the two."""
+    from optmech.transport.pivots import least_arrivals  # may load a compiler
+
     most = ratio
     least = ratio if least is None else least
     rows, columns = a.positive, b.positive
@@ -98,7 +100,12 @@ def gains(ratio: Floats, a: Logs, b: Logs, least: Floats | None = None) -> Gains
     decisive = cheapest.max(axis=1, initial=-np.inf)
     usable = np.isfinite(decisive)
     level = np.where(usable, decisive, 0.0)
-    arcs, q = _proposed(logs - level[:, None, None], rows, columns, usable)
+    count, n, m = most.shape
+    arcs, q = _no_arcs(count, n + m), np.zeros((count, m))
+    # what is far from decisive is clipped
+    relative = np.clip(logs - level[:, None, None], -_FAR, _FAR)
+    least_arrivals(relative, rows & usable[:, None], columns, *arcs, q)
+    arcs.share[~((arcs.share > _DUST) & np.isfinite(arcs.share))] = 0.0
     potentials = np.where(columns, q - np.where(columns, b.middle, 0.0), np.inf)
     lower = _lower(least, a, b, potentials)
     upper = proved_by(most, a, b, arcs)
@@ -115,21 +122,6 @@ def gains(ratio: Floats, a: Logs, b: Logs, least: Floats | None = None) -> Gains
     return Gains(
         np.where(usable, lower, infinite), np.where(usable, upper, infinite), arcs, potentials
     )
-
-
-def _proposed(
-    relative: Floats, rows: np.ndarray, columns: np.ndarray, usable: np.ndarray
-) -> tuple[Arcs, Floats]:
-    """Plans and ln b v of the targets, close to the best; what is far from decisive is clipped."""
-    from optmech.transport.pivots import least_arrivals  # may load a compiler
-
-    count, n, m = relative.shape
-    arcs = _no_arcs(count, n + m)
-    q = np.zeros((count, m))
-    clipped = np.clip(relative, -_FAR, _FAR)
-    least_arrivals(clipped, rows & usable[:, None], columns, *arcs, q)
-    arcs.share[~((arcs.share > _DUST) & np.isfinite(arcs.share))] = 0.0
-    return arcs, q
 
 
 def proved_by(ratio: Floats, a: Logs, b: Logs, arcs: Arcs) -> Floats:

@@ -89,13 +89,10 @@ def scaled(values: Whole, exponent: int) -> Floats:
 
 
 def whole(values: Floats, exponent: int) -> Whole:
-    """Floats times 2^exponent, as whole numbers (nearest)."""
-    out = np.empty(values.size, dtype=object)
-    mantissa, power = np.frexp(values.ravel())
-    for k, (a, b) in enumerate(zip(np.ldexp(mantissa, 53).tolist(), power.tolist(), strict=True)):
-        shift = exponent + b - 53
-        out[k] = int(a) << shift if shift >= 0 else int(a) >> -shift
-    return out.reshape(values.shape)
+    """Floats times 2^exponent, as whole numbers, rounded down."""
+    rows, bits = integers(values.reshape(1, -1))
+    shift, array = exponent - bits, np.array(rows[0], dtype=object)
+    return (array << shift if shift >= 0 else array >> -shift).reshape(values.shape)
 
 
 Arcs = Bools

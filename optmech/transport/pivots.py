@@ -115,14 +115,11 @@ def pivot(source: int, sink: int, reduced: float, sources: int, tree: Arrays) ->
         if node >= sources and flow[node] <= least:
             least, leaving, from_source = flow[node], node, False
         node = parent[node]
-    node = source
-    while node != join:
-        flow[node] += -least if node < sources else least
-        node = parent[node]
-    node = sink
-    while node != join:
-        flow[node] += least if node < sources else -least
-        node = parent[node]
+    for end, change in ((source, -least), (sink, least)):
+        node = end
+        while node != join:
+            flow[node] += change if node < sources else -change
+            node = parent[node]
     node = root = source if from_source else sink
     above, carried = (sink, least) if from_source else (source, least)
     while True:
@@ -247,10 +244,8 @@ def _star(w: Floats, first: Ints, second: Ints) -> int:
         bound = least - np.log(np.exp(least - w[i]).sum())
         if bound > best:
             best, centre = bound, i
-    e = 0
-    for j in range(m):
-        first[e], second[e] = centre, j
-        e += 1
+    e = m
+    first[:m], second[:m] = centre, np.arange(m)
     for i in range(n):
         if i != centre:
             first[e], second[e] = i, (w[i] - w[centre]).argmin()
@@ -287,17 +282,10 @@ def least_arrival(
         if heaviest != root:
             root = heaviest
             _walk(n, root, first, second, order, parent, up)
-        sent, due = 0.0, 0.0
-        for k in range(size):
-            mass[k] = np.exp(max(value[k], _LEAST))
-            if k < n:
-                sent += mass[k]
-            else:
-                due += mass[k]
-        rate = sent / due
-        for k in range(size):
-            need[k] = mass[k] if k < n else rate * mass[k]
-            behind[k] = need[k]
+        mass[:] = np.exp(np.maximum(value, _LEAST))
+        rate = mass[:n].sum() / mass[n:].sum()
+        need[:n], need[n:] = mass[:n], rate * mass[n:]
+        behind[:] = need
         lowest, cut = 0.0, -1
         for k in range(size - 1, 0, -1):
             node = order[k]
@@ -328,10 +316,8 @@ def least_arrival(
             break
         first[up[cut]], second[up[cut]] = row, column
         pivots += 1
-    for e in range(size - 1):
-        share[e] = max(flow[e], 0.0) / mass[first[e]]
-    for j in range(m):
-        q[j] = value[n + j]
+    share[:] = np.maximum(flow, 0.0) / mass[first]
+    q[:] = value[n:]
     return pivots
 
 

@@ -95,7 +95,7 @@ def frontier(
         axes.annotate(plain_text(name), place, xytext=(6, 6),
                       textcoords="offset points", fontsize=8)  # fmt: skip
     problem = chosen[0].problem
-    unit = words.unit_of(problem, loss_name(problem)).strip()
+    unit = problem.space.unit_of(loss_name(problem))
     which = "worst-case" if problem.objective == "worst_loss" else "expected"
     axes.set_xlabel(plain_text(points[0][1]))
     axes.set_ylabel(plain_text(f"{which} loss{words.in_brackets(unit)}"))
@@ -138,7 +138,7 @@ def _point(design: Design, across: Across, constraint: int) -> tuple[float, str]
     problem, m = design.problem, design.mechanism
     if across == "attack":
         name, distance = choose_distance(problem)
-        unit = words.unit_of(problem, name).strip()
+        unit = problem.space.unit_of(name)
         error = distortion(m, problem.prior, distance)
         return error, f"error of the best attack{words.in_brackets(unit)}"
     for row in measure_constraints(problem, m):

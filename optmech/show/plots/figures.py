@@ -132,7 +132,7 @@ def attack_error(design: Design, *, backdrop: Source | None = None) -> Figure:
     """
     m, problem = design.mechanism, design.problem
     name, distance = choose_distance(problem)
-    unit = words.unit_of(problem, name).strip()
+    unit = problem.space.unit_of(name)
     attack = adversary(m, problem.prior, distance)
     figure = new_figure(10.5, 4.4)
     left, right = figure.subplots(1, 2)

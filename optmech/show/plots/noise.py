@@ -68,12 +68,13 @@ def _draw_line(design: LatticeNoise, left: Axes, right: Axes) -> tuple[str, str]
     near = _near(np.cumsum(masses[far:] * np.where(np.arange(far + 1), 2, 1)))
     values = np.where(masses > 0, masses / width, np.nan)
     ends = (np.arange(-far, far + 2) - 0.5) * width
-    known = _known(design, places * width, whole)
+    at = np.asarray(places * width, dtype=np.float64)
+    known = _known(design, at, whole)
     for axes in (left, right):
         axes.stairs(values, ends, fill=whole and axes is left, color=SERIES[0], lw=1.4,
                     label="this noise")  # fmt: skip
         for (name, peer), colour in zip(known.items(), SERIES[1:], strict=False):
-            axes.plot(places * width, peer, lw=0.9, color=colour, label=name)
+            axes.plot(at, peer, lw=0.9, color=colour, label=name)
     left.set_xlim(-(near + 0.5) * width, (near + 0.5) * width)
     right.set_yscale("log")
     right.set_ylim(bottom=max(_FAINTEST, 0.3 * float(np.nanmin(values))))

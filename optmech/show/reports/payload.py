@@ -172,7 +172,7 @@ def heading(design: Design, name: str, notes: Sequence[str]) -> Plain:
         "seconds": number(design.seconds),
         "bits": None if design.exact is None else design.exact.bits,
         "lossName": loss,
-        "lossUnit": words.unit_of(problem, loss).strip(),
+        "lossUnit": problem.space.unit_of(loss),
         "checks": [
             {"name": c.name, "constraint": c.constraint, "inequalities": c.inequalities,
              "passed": c.passed, "detail": c.detail}
@@ -207,7 +207,7 @@ def _attack(design: Design, name: str, distance: Distance, error: float) -> Plai
     problem = design.problem
     return {
         "distance": name,
-        "unit": words.unit_of(problem, name).strip(),
+        "unit": problem.space.unit_of(name),
         "error": number(error),
         "blind": number(blind_error(problem, distance)),
         "vulnerability": number(measures.bayes_vulnerability(design.mechanism, problem.prior)),

@@ -18,13 +18,13 @@ from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, moved
 from optmech.exact.checked import weights, whole
-from optmech.exact.number import parse_exact
+from optmech.exact.number import float_of
 from optmech.exact.ratios.wide import Wide, product, pushed, tilted
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, Prior
-from optmech.traces.chains.sequences import smoothed_chain, transition_counts, whole_indices
+from optmech.traces.chains.sequences import transition_counts, whole_indices
 
 _ROW_SUM_TOLERANCE = 1e-9
 LONGEST = 100_000
@@ -155,12 +155,29 @@ class MarkovPrior(Shown):
             On indices outside the domain, sequences without a visit, classes that do not fit, or
             a cell that is never left while ``smoothing`` is 0.
         """
-        start, stack = smoothed_chain(
-            *transition_counts(sequences, len(domain), classes),
-            float(parse_exact(smoothing, where="smoothing")),
-            None if base is None else (base.initial, base.transition(0)),
-            domain,
-        )
+        visits, steps = transition_counts(sequences, len(domain), classes)
+        weight, cells = float_of(smoothing, "smoothing"), len(domain)
+        first, next_ = np.full(cells, 1 / cells), np.full((cells, cells), 1 / cells)
+        if base is not None:
+            first, next_ = base.initial, base.transition(0)
+        if len(first) != cells:
+            raise ProblemError(f"is over {len(first)} cells, not {cells}", where="base")
+        if not visits.any():
+            raise ProblemError(
+                "no visit falls into the domain",
+                where="sequences",
+                remedy="Check how positions were turned into cells",
+            )
+        rows = steps.sum(axis=2) + weight
+        empty = np.argwhere(rows == 0)
+        if len(empty):
+            raise ProblemError(
+                f"{len(empty)} cell(s) are never left, the first {domain.labels[empty[0, 1]]!r}",
+                where="sequences",
+                remedy="Give smoothing > 0, or drop these cells from the domain",
+            )
+        start = visits + weight * cells * first
+        stack = (steps + weight * next_) / rows[:, :, None]
         if classes is None:
             if schedule is not None:
                 raise ProblemError("a schedule needs classes", where="schedule")
@@ -182,7 +199,7 @@ class MarkovPrior(Shown):
     ) -> MarkovPrior:
         """P(y|x) proportional to exp(-d(x, y) / ``scale``), the scale > 0 in the distance's unit;
         P(X_0) uniform unless given."""
-        width = float(parse_exact(scale, where="scale", positive=True))
+        width = float_of(scale, "scale", positive=True)
         apart = between(distance, domain)
         kernel = np.exp(-(apart - apart.min(axis=1, keepdims=True)) / width)
         start = np.ones(len(domain)) if initial is None else initial

@@ -73,26 +73,26 @@ def several(
 
     unit = max(float(np.abs(a).max()) for a in matrices) or 1.0
     size = len(matrices[0])
-    variable = cp.Variable(size) if diagonal else cp.Variable((size, size), symmetric=True)
-    noise = cp.diag(variable) if diagonal else variable
+    square = (size, size)
+    noise = cp.diag(cp.Variable(size)) if diagonal else cp.Variable(square, symmetric=True)
     bounds = [noise - a / unit >> 0 for a in matrices]
-    bottom = variable >= floor / unit if diagonal else noise - floor / unit * np.eye(size) >> 0
+    least = floor / unit
+    bottom = cp.diag(noise) >= least if diagonal else noise - least * np.eye(size) >> 0
     weight = query.T @ query
     weight = weight + _REGULAR * np.trace(weight) / size * np.eye(size)
-    objective = np.diag(weight) @ variable if diagonal else cp.trace(weight @ noise)
-    program = cp.Problem(cp.Minimize(objective), [*bounds, bottom])
+    program = cp.Problem(cp.Minimize(cp.trace(weight @ noise)), [*bounds, bottom])
     try:
         program.solve(solver=solver)
     except (cp.error.SolverError, ValueError, ArithmeticError):
         return None
-    if variable.value is None or not np.isfinite(variable.value).all():
+    found = None if noise.value is None else np.asarray(noise.value)
+    if found is None or not np.isfinite(found).all():
         return None
-    found = np.diag(variable.value) if diagonal else (variable.value + variable.value.T) / 2
     inverse = np.linalg.pinv(query)
     multipliers = {
         j: inverse.T @ np.asarray(bound.dual_value) @ inverse for j, bound in enumerate(bounds)
     }
-    return Candidate(unit * found, multipliers)
+    return Candidate(unit * (found + found.T) / 2, multipliers)
 
 
 def consensus(matrices: Sequence[Floats], query: Floats, floor: float) -> Candidate:
@@ -213,12 +213,6 @@ def given_secrets(
     return found
 
 
-def narrow(matrix: BallMatrix) -> Enclosure | None:
-    """Its enclosure, where that is as narrow as floats allow."""
-    found = enclose(matrix)
-    return found if found is not None and found.narrow else None
-
-
 @record
 class Hypotheses(ReadOnly):
     """Hypotheses about one secret set under one prior: ΔᵀMΔ <= κ for all |Δ_i| <= 1."""
@@ -240,7 +234,8 @@ class Hypotheses(ReadOnly):
 
         def made(mean: BallMatrix, rest: BallMatrix) -> Enclosure | None:
             pushed = mean if vertex is None else mean * of_floats(vertex[:, None])
-            return narrow(pushed * pushed.transpose() * (1 / flint.arb(self.kappa)) - rest)
+            found = enclose(pushed * pushed.transpose() * (1 / flint.arb(self.kappa)) - rest)
+            return found if found is not None and found.narrow else None
 
         return given_secrets(self.group, self.steps, made)
 
