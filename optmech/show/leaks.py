@@ -82,7 +82,7 @@ def measured_repetition(
     """What k independent reports about one secret leak, under the problem's prior."""
     name, distance = named
     repeated = leakage.repeated(m, k)
-    return {
+    found: Found = {
         "repeated_epsilon": (f"ε of differential privacy of {k} reports", repeated.epsilon),
         "repeated_vulnerability": (
             f"best guess after {k} reports",
@@ -92,13 +92,8 @@ def measured_repetition(
             f"error of the optimal attack on {k} reports ({name})",
             repeated.error(problem.prior, distance),
         ),
-        **_about_populations(problem, repeated),
     }
-
-
-def _about_populations(problem: Problem, repeated: leakage.Repeated) -> Found:
-    """For every constraint on distributions, δ at its ε of reports about as many people."""
-    found: Found = {}
+    # for every constraint on distributions, δ at its ε of reports about as many people
     for place, stated in enumerate(problem.constraints):
         if isinstance(stated, DistributionPrivacy) and stated.divergence == "max":
             bounds = [
@@ -106,8 +101,7 @@ def _about_populations(problem: Problem, repeated: leakage.Repeated) -> Found:
                 for (a, b), factor in zip(stated.pairs, stated.scales, strict=True)
             ]
             found[f"population_delta_{place}"] = (
-                f"δ of {repeated.k} reports about {repeated.k} people at the ε of constraint "
-                f"{place}",
+                f"δ of {k} reports about {k} people at the ε of constraint {place}",
                 Interval(max(b.lower for b in bounds), max(b.upper for b in bounds)),
             )
     return found

@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Bools, Floats, Ints
@@ -102,9 +103,6 @@ _NEAREST = 8
 _BEST = 6
 """Most negative reduced costs per point of either side that are brought in at a time."""
 
-Column = list[tuple[int, float]]
-"""Rows, with the coefficients in them."""
-
 
 def first_arcs(inputs: Floats, cost: Floats, weights: Floats, start: Arcs | None) -> Arcs:
     """``start``, all points to their nearest outputs, and all to one, which makes it feasible."""
@@ -149,34 +147,25 @@ class Program:
         none, starts = np.empty(0, dtype=np.int32), np.zeros(self.rows, dtype=np.int32)
         self.highs.addRows(self.rows, low, high, 0, starts, none, np.empty(0))
 
-    def output_columns(self, above: float, below: float) -> list[Column]:
-        """Columns μ_t[y], or one μ[y] for all t."""
-        links = [
-            [(self.link + t * self.m + y, -1.0) for y in range(self.m)] for t in range(self.count)
-        ]
-        if self.common:
-            return [list(column) for column in zip(*links, strict=True)]
-        return [
-            [link]
-            + [
-                (self.ratio + k * self.m + y, above if t == a else below)
-                for k, (a, b) in enumerate(self.pairs)
-                if t in (a, b)
-            ]
-            for t, row in enumerate(links)
-            for y, link in enumerate(row)
-        ]
+    def output_columns(self, above: float, below: float) -> Any:
+        """Columns μ_t[y], or one μ[y] for all t, in the rows from those of links on."""
+        links = -np.ones((self.count, 1)) if self.common else -np.eye(self.count)
+        ratios = np.zeros((len(self.pairs), links.shape[1]))
+        for k, ends in enumerate(self.pairs):
+            ratios[k, ends] = above, below
+        return sp.kron(np.vstack([links, ratios]), sp.eye_array(self.m))
 
-    def slack_columns(self, above: float) -> list[Column]:
-        """Columns s_tt'[y] with μ_t[y] − e^ε μ_t'[y] <= s_tt'[y] and Σ_y s <= δ."""
-        return [[(self.ratio + k, -above), (self.total + k // self.m, 1.0)] for k in self.ratios]
+    def slack_columns(self, above: float) -> Any:
+        """Columns s_tt'[y] with μ_t[y] − e^ε μ_t'[y] <= s_tt'[y] and Σ_y s <= δ, in the rows from
+        those of ratios on."""
+        totals = sp.kron(sp.eye_array(len(self.pairs)), np.ones((1, self.m)))
+        return sp.vstack([-above * sp.eye_array(len(self.ratios)), totals])
 
-    def add(self, columns: list[Column]) -> None:
-        """Columns without costs."""
-        starts = np.cumsum([0, *map(len, columns)])[:-1]
-        flat = [entry for column in columns for entry in column]
-        rows, values = (np.array(part) for part in zip(*flat, strict=True))
-        self._add(np.zeros(len(columns)), starts, rows, values)
+    def add(self, first: int, columns: Any) -> None:
+        """Columns without costs, in the rows from ``first`` on."""
+        own = sp.csc_array(columns)
+        own.eliminate_zeros()
+        self._add(np.zeros(own.shape[1]), own.indptr[:-1], own.indices + first, own.data)
 
     def bring_in(self, arcs: Arcs) -> tuple[Ints, ...]:
         """Add the moves that are new and can carry mass; returns their t, x and y."""
@@ -310,10 +299,9 @@ class Floating(Program):
             np.concatenate([supply, links, none]),
             np.concatenate([supply, links, ratios, np.full(totals, delta)]),
         )
-        self.add(
-            self.output_columns(1 / self.root, -self.root)
-            + (self.slack_columns(1 / self.root) if delta else [])
-        )
+        self.add(self.link, self.output_columns(1 / self.root, -self.root))
+        if delta:
+            self.add(self.ratio, self.slack_columns(1 / self.root))
 
     def run(self) -> None:
         """Solve the restricted program."""

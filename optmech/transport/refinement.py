@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
@@ -96,15 +97,16 @@ class Refinement(Program):
         self.add_rows(np.zeros(self.rows), np.zeros(self.rows))
         scale = 2.0**self.balance
         columns = self.output_columns(scale, -scale * float(Fraction(self.factor, 1 << self.bits)))
-        self.masses = len(columns)
-        columns += [[(self.ratio + k, scale)] for k in self.ratios]
-        self.slacks = len(columns)
+        self.add(self.link, columns)
+        self.masses = columns.shape[1]
+        self.slacks = self.fixed = self.masses + len(self.ratios)
+        if self.pairs:
+            self.add(self.ratio, scale * sp.eye_array(len(self.ratios)))
         if len(self.tau):
-            columns += self.slack_columns(scale)
-            columns += [[(self.total + k, 1.0)] for k in range(len(self.pairs))]
-        self.add(columns)
-        self.x: Whole = np.zeros(len(columns), dtype=object)
-        self.fixed = len(columns)
+            self.add(self.ratio, self.slack_columns(scale))
+            self.add(self.total, sp.eye_array(len(self.pairs)))
+            self.fixed += len(self.ratios) + len(self.pairs)
+        self.x: Whole = np.zeros(self.fixed, dtype=object)
         self.places: tuple[Ints, ...] = (np.empty(0, dtype=np.int64),) * 3
 
     def bring_in(self, arcs: Arcs) -> tuple[Ints, ...]:

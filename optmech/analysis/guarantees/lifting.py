@@ -128,7 +128,18 @@ def lift_metric_pair(
     if premise.rules.metric == "W_1":
         return _moved(premise, rounded_up(mean_move(first, second, values)))
     if max(len(first.support), len(second.support)) <= _MOST_CARRIED:
-        return _carried(premise, first, second, values)
+        # a product that overflows states nothing
+        with np.errstate(over="ignore", invalid="ignore"):
+            ratio = np.where(values > 0, up(premise.epsilon * values), 0.0)
+        ratio = np.where(np.isfinite(ratio), ratio, np.inf)
+        # in proportion up to 2^-53 of themselves, and the largest about 2^500
+        one, other = (
+            [float(k * Fraction(2) ** (500 - max(side.units).bit_length())) for k in side.units]
+            for side in (first, second)
+        )
+        # a promise between points holds both ways, and so does what is made of it
+        factor = max(least_log_factor(ratio, one, other), least_log_factor(ratio.T, other, one))
+        return _of_pair(premise, factor, f"carrying over with ln Λ = {factor:.6g}, tight")
     found = wasserstein(readable(first), readable(second), values, math.inf)
     return _moved(premise, found.value, found.missing)
 
@@ -197,22 +208,6 @@ def _moved(premise: Guarantee, apart: float, lost: float = 0.0) -> Guarantee:
     theorem = premise.cited("Theorem 2, tight,", "Theorem 2")
     words = f"{theorem} with {premise.rules.metric} = {apart:.6g}"
     return _of_pair(premise, product_up(premise.epsilon, apart), words, lost)
-
-
-def _carried(premise: Guarantee, first: Shares, second: Shares, values: Floats) -> Guarantee:
-    """ln Λ for one pair."""
-    # a product that overflows states nothing
-    with np.errstate(over="ignore", invalid="ignore"):
-        ratio = np.where(values > 0, up(premise.epsilon * values), 0.0)
-    ratio = np.where(np.isfinite(ratio), ratio, np.inf)
-    # in proportion up to 2^-53 of themselves, and the largest about 2^500
-    one, other = (
-        [float(unit * Fraction(2) ** (500 - max(side.units).bit_length())) for unit in side.units]
-        for side in (first, second)
-    )
-    # a promise between points holds both ways, and so does what is made of it
-    factor = max(least_log_factor(ratio, one, other), least_log_factor(ratio.T, other, one))
-    return _of_pair(premise, factor, f"carrying over with ln Λ = {factor:.6g}, tight")
 
 
 def _of_pair(premise: Guarantee, epsilon: float, theorem: str, lost: float = 0.0) -> Guarantee:

@@ -296,7 +296,12 @@ def nearly_earned(matrix: Floats, weighted: Floats, k: int) -> tuple[float, floa
     most = max(1000, _NUMBERS // secrets)
     tails = np.cumsum(matrix[:, ::-1], axis=1)[:, ::-1]
     left, masses = np.array([k]), np.ones((1, secrets))
-    ways, complete, count = _binomials(k), list[Floats](), 0
+    ways, row = np.zeros((k + 1, k + 1)), [1]
+    for r in range(k + 1):
+        # the floats next to the binomial coefficients
+        ways[r, : r + 1] = row
+        row = [1, *map(sum, pairwise(row)), 1]
+    complete, count = list[Floats](), 0
     for o in range(seen - 1):
         room = max(1000, most - count)
         kept = _likeliest(left, masses, tails[:, o], room)
@@ -324,15 +329,6 @@ def _likeliest(left: Ints, masses: Floats, tail: Floats, room: int) -> Ints:
     order = order[likely[order] > _FORGOTTEN]
     most = int(np.searchsorted(np.cumsum(left[order] + 1), room, side="right"))
     return np.asarray(order[:most])
-
-
-def _binomials(k: int) -> Floats:
-    """The floats next to the binomial coefficients, shape (k + 1, k + 1)."""
-    out, row = np.zeros((k + 1, k + 1)), [1]
-    for r in range(k + 1):
-        out[r, : r + 1] = row
-        row = [1, *map(sum, pairwise(row)), 1]
-    return out
 
 
 def _powers(column: Floats, k: int) -> Floats:

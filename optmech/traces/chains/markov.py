@@ -122,7 +122,19 @@ class MarkovPrior(Shown):
         cycle = int(single) if repeat is None else whole(repeat, "repeat")
         if cycle > len(stack):
             raise ProblemError(f"{cycle} of {len(stack)} matrices cannot repeat", where="repeat")
-        chain = _stochastic(stack, domain)
+        if not len(stack):
+            raise ProblemError("there is no matrix", where="transitions")
+        sums = stack.sum(axis=2)
+        wrong = np.argwhere((stack < 0).any(axis=2) | (np.abs(sums - 1) > _ROW_SUM_TOLERANCE))
+        if len(wrong):
+            k, x = wrong[0].tolist()
+            raise ProblemError(
+                f"the row of {domain.labels[x]!r} has least entry {stack[k, x].min():g} and sum "
+                f"{sums[k, x]:.12g}",
+                where=f"transitions[{k}]",
+                remedy="Rows must be distributions; MarkovPrior.from_sequences counts them",
+            )
+        chain = locked(stack / sums[:, :, None])
         vars(self).update(domain=domain, initial=start, transitions=chain, repeat=cycle)
 
     @classmethod
@@ -386,20 +398,3 @@ class MarkovPrior(Shown):
         if step < count:
             return step
         return count - self.repeat + (step - count) % self.repeat
-
-
-def _stochastic(stack: Floats, domain: Domain) -> Floats:
-    if not len(stack):
-        raise ProblemError("there is no matrix", where="transitions")
-    sums = stack.sum(axis=2)
-    wrong = np.argwhere((stack < 0).any(axis=2) | (np.abs(sums - 1) > _ROW_SUM_TOLERANCE))
-    if len(wrong):
-        k, x = wrong[0].tolist()
-        raise ProblemError(
-            f"the row of {domain.labels[x]!r} has least entry {stack[k, x].min():g} and sum "
-            f"{sums[k, x]:.12g}",
-            where=f"transitions[{k}]",
-            remedy="Rows must be distributions; MarkovPrior.from_sequences counts them",
-        )
-    out: Floats = stack / sums[:, :, None]
-    return locked(out)

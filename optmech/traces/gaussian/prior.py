@@ -84,7 +84,17 @@ class GaussianPrior(Shown):
     ) -> None:
         moments = increasing(times)
         own = as_kernel(kernel)
-        axes = _cross(dimensions, cross)
+        axes = locked(np.eye(whole(dimensions, "dimensions", least=1)))
+        if cross is not None:
+            axes = finite_array(cross, where="cross", ndim=2)
+            if axes.shape[0] != axes.shape[1] or dimensions not in (1, len(axes)):
+                raise ProblemError(
+                    f"shape {axes.shape} does not fit {dimensions} axes",
+                    where="cross",
+                    remedy="Give a covariance between the axes, shape (k, k)",
+                )
+            axes = symmetric(axes, where="cross")
+            _require_definite(axes, "cross")
         values = own.covariance(moments)
         if not np.isfinite(values).all():
             raise ProblemError("overflows", where="kernel", remedy="Use a smaller variance")
@@ -170,22 +180,6 @@ def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "
         if index in listed[:k]:
             raise ProblemError(f"{index} occurs twice", where=f"{where}[{k}]")
     return np.array(listed, dtype=np.int64)
-
-
-def _cross(dimensions: int, cross: ArrayLike | None) -> Floats:
-    whole(dimensions, "dimensions", least=1)
-    if cross is None:
-        return locked(np.eye(dimensions))
-    values = finite_array(cross, where="cross", ndim=2)
-    if values.shape[0] != values.shape[1] or dimensions not in (1, len(values)):
-        raise ProblemError(
-            f"shape {values.shape} does not fit {dimensions} axes",
-            where="cross",
-            remedy="Give a covariance between the axes, shape (k, k)",
-        )
-    values = symmetric(values, where="cross")
-    _require_definite(values, "cross")
-    return values
 
 
 def _require_definite(values: Floats, where: str) -> None:
