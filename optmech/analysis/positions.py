@@ -12,7 +12,7 @@ from dataclasses import field
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, largest_entry
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
@@ -142,7 +142,7 @@ def everywhere(
     size = np.hypot(*(boxes[:, 2:] - boxes[:, :2]).T)
     touching = (gap <= _TOUCH * size.min()) & ~np.eye(len(boxes), dtype=bool)
     steps = np.where(touching, logs, -np.inf)
-    i, j = divmod(int(steps.argmax()), len(boxes))
+    i, j = largest_entry(steps)
     first, second, apart = _fixes(boxes, count, within, np.random.default_rng(whole(seed, "seed")))
     either = np.maximum(logs, logs.T)
     broken = int((either[first, second] > rate * apart).sum())

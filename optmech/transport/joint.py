@@ -92,8 +92,9 @@ def scaled(values: Whole, exponent: int) -> Floats:
 def whole(values: Floats, exponent: int) -> Whole:
     """Floats times 2^exponent, as whole numbers, rounded down."""
     rows, bits = integers(values.reshape(1, -1))
-    shift, array = exponent - bits, np.array(rows[0], dtype=object)
-    return (array << shift if shift >= 0 else array >> -shift).reshape(values.shape)
+    shift, out = exponent - bits, np.empty(values.shape, dtype=object)
+    out.ravel()[:] = rows[0]
+    return np.asarray(out << shift if shift >= 0 else out >> -shift)
 
 
 Arcs = Bools

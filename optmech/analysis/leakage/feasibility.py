@@ -17,6 +17,7 @@ import numpy as np
 
 from optmech.errors import TooLargeError
 
+Matrix = Sequence[Sequence[Fraction]]
 _MOST_ENTRIES = 60_000
 """Entries of a tableau in whole numbers: seconds, not minutes."""
 _MOST_SUPPORT = 400
@@ -32,7 +33,7 @@ class Decided:
 
 
 def nonnegative_solution(
-    matrix: Sequence[Sequence[Fraction]],
+    matrix: Matrix,
     wanted: Sequence[Fraction],
     likely: Sequence[int] = (),
     *,
@@ -65,7 +66,7 @@ def rational(value: Any) -> Fraction:
     return Fraction(int(value.p), int(value.q))
 
 
-def eliminated(rows: Sequence[Sequence[Fraction]]) -> tuple[Any, list[int]]:
+def eliminated(rows: Matrix) -> tuple[Any, list[int]]:
     """The reduced echelon form of rows of fractions, and where its rows that are not 0 begin."""
     import flint
 
@@ -76,7 +77,7 @@ def eliminated(rows: Sequence[Sequence[Fraction]]) -> tuple[Any, list[int]]:
 
 
 def _on_support(
-    matrix: Sequence[Sequence[Fraction]], wanted: Sequence[Fraction], support: Sequence[int]
+    matrix: Matrix, wanted: Sequence[Fraction], support: Sequence[int]
 ) -> list[Fraction] | None:
     """A solution that is 0 off the support, if the elimination gives one that is not negative."""
     rows = [[*(row[k] for k in support), b] for row, b in zip(matrix, wanted, strict=True)]
@@ -90,9 +91,7 @@ def _on_support(
     return found
 
 
-def _simplex(
-    matrix: Sequence[Sequence[Fraction]], wanted: Sequence[Fraction], likely: Sequence[int]
-) -> Decided:
+def _simplex(matrix: Matrix, wanted: Sequence[Fraction], likely: Sequence[int]) -> Decided:
     """The least Σ of artificial variables t in A x + t = b; 0 where there is a solution."""
     scales = [
         math.lcm(b.denominator, *(v.denominator for v in row)) * (-1 if b < 0 else 1)

@@ -30,7 +30,7 @@ from optmech.analysis.leakage.vulnerability import (
     steepest,
     variation,
 )
-from optmech.base.arrays import Floats, normalised_rows
+from optmech.base.arrays import Floats, largest_entry, normalised_rows
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError, TooLargeError, VerificationError
@@ -138,7 +138,12 @@ def _proposed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
     if count * mine * theirs <= _PROGRAM:
         remap, gain = _programmed(a, b)
     elif mine <= count:
-        remap, gain = _inverted(a, b)
+        # by least squares, and the row of the left inverse that the least entry comes from
+        inverse = np.linalg.pinv(a.matrix)
+        remap = inverse @ b.matrix
+        o, z = largest_entry(-remap)
+        gain = np.full((theirs, count), 0.5)
+        gain[z] -= inverse[o] / (2 * np.abs(inverse[o]).max()) + _MARGIN
     else:
         raise TooLargeError(
             f"a remap from {mine:,} to {theirs:,} observables for {count:,} secrets is too large "
@@ -151,16 +156,6 @@ def _proposed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
     # no zero has a sign
     gain = np.clip(np.round(gain / _GRID) * _GRID, 0.0, 1.0) + 0.0
     return normalised_rows(remap), gain
-
-
-def _inverted(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
-    """R by least squares, and the row of the left inverse that its least entry comes from."""
-    inverse = np.linalg.pinv(a.matrix)
-    remap = inverse @ b.matrix
-    o, z = np.unravel_index(remap.argmin(), remap.shape)
-    gain = np.full((len(b.observables), len(a.secrets)), 0.5)
-    gain[z] -= inverse[o] / (2 * np.abs(inverse[o]).max()) + _MARGIN
-    return remap, gain
 
 
 def _programmed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:

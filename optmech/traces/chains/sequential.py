@@ -32,7 +32,7 @@ from optmech.problem import (
     MinimizeLeakage,
     Problem,
 )
-from optmech.spaces.arguments import checked_arguments, taken
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance, DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss
@@ -109,6 +109,7 @@ class SequentialDesigner(Shown):
     profile: str | Path | Profile
     gap: float | None
 
+    @checked_arguments
     def __init__(
         self,
         prior: MarkovPrior,
@@ -123,7 +124,6 @@ class SequentialDesigner(Shown):
         profile: str | Path | Profile = "auto",
         gap: float | None = None,
     ) -> None:
-        taken(prior, "MarkovPrior", "prior")
         one_of(on_infeasible, get_args(Fallback), "on_infeasible")
         share = float_of(fraction, "fraction", positive=True)
         if share >= 1:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import flint
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, largest_entry
 from optmech.base.read_only import record
 from optmech.errors import VerificationError
 from optmech.exact.rounding import UNIT
@@ -200,7 +200,7 @@ def best_vertex(matrix: Floats) -> tuple[Floats, float]:
     total = 2 * (left @ c) @ right.T
     total += np.einsum("ij,ij->i", left @ a, left)[:, None]
     total += np.einsum("ij,ij->i", right @ b, right)[None, :]
-    i, j = np.unravel_index(int(total.argmax()), total.shape)
+    i, j = largest_entry(total)
     return np.concatenate([left[i], right[j]]), float(total[i, j])
 
 
@@ -305,7 +305,7 @@ def _climb(matrix: Floats, point: Floats) -> Floats:
         # flipping i and j gains both and gives back what they lose to each other twice
         pair = single[:, None] + single[None, :] + 8 * np.outer(point, point) * field
         np.fill_diagonal(pair, single)
-        i, j = np.unravel_index(int(pair.argmax()), pair.shape)
+        i, j = largest_entry(pair)
         if pair[i, j] <= slack:
             return point
         point = point.copy()

@@ -19,7 +19,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, finite_array, largest_entry
 from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive
@@ -323,7 +323,7 @@ def symmetric(values: Floats, *, where: str) -> Floats:
     rounding."""
     off = np.abs(values - values.T)
     if off.max() > 1e-10 * np.abs(values).max():
-        i, j = (int(k) for k in np.unravel_index(int(off.argmax()), off.shape))
+        i, j = largest_entry(off)
         raise ProblemError(
             f"is not symmetric: {values[i, j]:g} at [{i}, {j}] and {values[j, i]:g} at [{j}, {i}]",
             where=where,

@@ -18,7 +18,7 @@ from optmech.exact.exponentials import bracket, stated_down
 from optmech.exact.number import Exact, Number, float_of, parse_exact, rounded_up
 from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian import sdp
-from optmech.traces.gaussian.balls import over_ball
+from optmech.traces.gaussian.balls import Enclosure, over_ball
 from optmech.traces.gaussian.loss import TraceLoss, calibrate, privacy_loss, renyi_order
 from optmech.traces.gaussian.prior import Axes, GaussianPrior, read_priors, read_query, read_sets
 
@@ -27,7 +27,7 @@ Region = Literal["ball", "box"]
 _FLOOR = 1e-6
 _LEAST = 2.0**-1022
 _TOLERANCE = 1e-9
-_ROUNDS = 60
+_BROKEN = 1e-8
 _LARGEST_CONE = 24
 """Coordinates beyond which a conic solver takes minutes for a few sets."""
 
@@ -265,32 +265,30 @@ class _Search:
             if len(self.matrices) == 1:
                 candidates.append(found.matrix)
         if not closed or len(self.matrices) > 1:
-            large = closed and size > _LARGEST_CONE
-            solved, multipliers = (None, {}) if large else self._lazily(query, floor)
+            solved, active = None, {self.worst}
+
+            def violated(noise: Floats) -> list[Enclosure]:
+                """The most violated one, as only those are added that matter."""
+                worst, excess = self._excess(noise)
+                if worst in active or excess <= _TOLERANCE * np.abs(noise).max():
+                    return []
+                active.add(worst)
+                return [self.bounds[worst]]
+
+            if not closed or size <= _LARGEST_CONE:
+                solved, bound = sdp.search(
+                    [self.bounds[self.worst]], violated, query, floor,
+                    diagonal=self.diagonal, solver=self.solver,
+                )  # fmt: skip
+                bounds.append(bound)
             if solved is None and closed:
                 # all sets at once, by eigenvalues of the matrices only
                 found = sdp.consensus(self.matrices, query, floor)
-                solved, multipliers = self._lifted(found.matrix, floor), found.multipliers
-            candidates += [] if solved is None else [solved]
-            bounds.append(self._bound(query, multipliers))
+                solved = found.matrix
+                bounds.append(self._bound(query, found.multipliers))
+            if solved is not None:
+                candidates.append(self._lifted(solved, floor))
         return min(candidates, key=lambda n: _variance(n, query)), max(bounds)
-
-    def _lazily(self, query: Floats, floor: float) -> tuple[Floats | None, dict[int, Floats]]:
-        """Solve for the sets that matter only: add the most violated one until none is; None where
-        the solver fails."""
-        active = [self.worst]
-        multipliers: dict[int, Floats] = {}
-        for _ in range(_ROUNDS):
-            chosen = [self.matrices[j] for j in active]
-            found = sdp.several(chosen, query, floor, self.diagonal, self.solver)
-            if found is None:
-                break
-            multipliers = {active[j]: z for j, z in found.multipliers.items()}
-            worst, excess = self._excess(found.matrix)
-            if worst in active or excess <= _TOLERANCE * np.abs(found.matrix).max():
-                return self._lifted(found.matrix, floor), multipliers
-            active.append(worst)
-        return None, multipliers
 
     def _excess(self, noise: Floats) -> tuple[int, float]:
         """The constraint N ≽ A_j that is violated most, and by how much."""
@@ -334,16 +332,27 @@ def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
         broken = any(loss.lower > bracket(asked.epsilon)[1] for loss in asked.losses(tried))
         bound = asked.square * tried * (1 - 1e-12) if broken else 0.0
         return base * np.eye(len(priors[0].covariance)), bound, base
-    kappa = asked.kappa(copies)
+    kappa, equal = asked.kappa(copies), base * np.eye(size)
+    hypotheses = [sdp.Hypotheses(group, s, kappa) for group in groups for s in sets]
+    known: set[tuple[int, bytes]] = set()
+
+    def violated(noise: Floats) -> list[Enclosure]:
+        """New cuts, at the worst vertices where the noise breaks the limit."""
+        out = []
+        for k, one in enumerate(hypotheses):
+            vertex, excess = one.worst(noise)
+            key = (k, (vertex * vertex[0]).astype(np.int8).tobytes())
+            if key not in known and excess > 1 + _BROKEN:
+                known.add(key)
+                out.append(one.cut(vertex))
+        return out
+
     found, bound = sdp.search(
-        [sdp.Hypotheses(group, s, kappa) for group in groups for s in sets],
-        base * np.eye(size),
-        np.eye(size) if asked.plain else asked.query,
-        asked.least(base),
-        diagonal=asked.structure == "diagonal",
-        solver=asked.solver,
-    )
-    covariance = np.asarray(np.kron(found, np.eye(copies)), dtype=np.float64)
+        [hypotheses[0].cut(hypotheses[0].worst(equal)[0])], violated,
+        np.eye(size) if asked.plain else asked.query, asked.least(base),
+        diagonal=asked.structure == "diagonal", solver=asked.solver,
+    )  # fmt: skip
+    covariance = np.kron(equal if found is None else found, np.eye(copies)).astype(np.float64)
     return covariance, copies * bound * (1 - 2.0**-50), base
 
 

@@ -189,7 +189,6 @@ def _root(matrix: Floats) -> Floats:
 LARGEST = 24
 """Coordinates beyond which a conic solver takes minutes for a few cuts."""
 _CUTS = 100
-_TOLERANCE = 1e-8
 
 Made = TypeVar("Made")
 
@@ -254,27 +253,20 @@ def _floats(matrix: BallMatrix) -> Floats:
 
 
 def search(
-    asked: list[Hypotheses], start: Floats, query: Floats, floor: float, *,
-    diagonal: bool, solver: str,
-) -> tuple[Floats, float]:  # fmt: skip
-    """A noise that keeps all of them but for the solver's errors, and a proved bound of the
-    variance of every noise that does. ``start`` is a noise to look for the first cuts with."""
-    noise, cuts = start, list[Enclosure]()
-    known: set[tuple[int, bytes]] = set()
-    multipliers: dict[int, Floats] = {}
+    cuts: list[Enclosure], violated: Callable[[Floats], list[Enclosure]], query: Floats,
+    floor: float, *, diagonal: bool, solver: str,
+) -> tuple[Floats | None, float]:  # fmt: skip
+    """The noise of least variance above some cuts and those that it violates, until it violates
+    none but for the solver's errors; None where the solver has no answer. And a proved bound of
+    the variance of every noise above them."""
+    noise, multipliers = None, dict[int, Floats]()
     for _ in range(_CUTS):
-        fresh = False
-        for k, one in enumerate(asked):
-            vertex, excess = one.worst(noise)
-            key = (k, (vertex * vertex[0]).astype(np.int8).tobytes())
-            if key not in known and (not cuts or excess > 1 + _TOLERANCE):
-                known.add(key)
-                cuts.append(one.cut(vertex))
-                fresh = True
-        if not fresh:
-            break
         found = several([cut.mid for cut in cuts], query, floor, diagonal, solver)
         if found is None:
             break
         noise, multipliers = found.matrix, found.multipliers
+        more = violated(noise)
+        if not more:
+            break
+        cuts = cuts + more
     return noise, lower_bound(cuts, query, multipliers, diagonal)
