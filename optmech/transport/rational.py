@@ -41,80 +41,75 @@ from optmech.transport.couplings import (
 
 Flows = dict[tuple[int, int], int]
 """The flow of every arc, by its ends."""
+Excess = list[tuple[int, int, int]]
+"""Arcs that ship too much, and how much that is."""
 _AUGMENTATIONS = 10**6
 
 
-class Residual:
-    """A plan's flows with potentials that are feasible, and complementary to the flows.
+def _cancel(exact: ExactCost, potentials: list[int], flows: Flows, excess: Excess) -> None:
+    """Let every source ship as much less as it ships too much, and its sink receive as much less,
+    at least cost.
 
-    Nodes are the sources, then the sinks. ``potentials`` and ``flows`` are changed in place.
+    Every step follows a shortest path, so that the potentials stay feasible, and complementary to
+    the flows. Both are changed in place.
     """
-
-    def __init__(
-        self,
-        cost: ExactCost,
-        potentials: list[int],
-        sources: int,
-        flows: Flows,
-    ) -> None:
-        self.value, self.sources, self.flows = potentials, sources, flows
-        self.sinks = len(potentials) - sources
-        units = [[cost.entry(i, j) for j in range(self.sinks)] for i in range(sources)]
-        self.cost = np.array(units, dtype=object)
-
-    def cancel(self, source: int, sink: int, amount: int) -> None:
-        """Let the source ship ``amount`` less and the sink receive as much less, at least cost;
-        every step follows a shortest path, so that the potentials stay feasible."""
+    sources, sinks = exact.cost.shape
+    units = [[exact.entry(i, j) for j in range(sinks)] for i in range(sources)]
+    cost = np.array(units, dtype=object)
+    for source, sink, amount in excess:
+        left = amount
         for _ in range(_AUGMENTATIONS):
-            if not amount:
-                return
-            steps = list(pairwise(self._shortest(self.sources + sink, source)))
-            back = [(b, a - self.sources) for a, b in steps if a >= self.sources]
-            forth = [(a, b - self.sources) for a, b in steps if a < self.sources]
-            least = min(amount, *(self.flows[arc] for arc in back))
+            if not left:
+                break
+            steps = list(pairwise(_shortest(cost, potentials, flows, sources + sink, source)))
+            back = [(b, a - sources) for a, b in steps if a >= sources]
+            forth = [(a, b - sources) for a, b in steps if a < sources]
+            least = min(left, *(flows[arc] for arc in back))
             for arc in back:
-                self.flows[arc] -= least
+                flows[arc] -= least
             for arc in forth:
-                self.flows[arc] = self.flows.get(arc, 0) + least
-            amount -= least
-        raise SolverError("the plan could not be made exact")
+                flows[arc] = flows.get(arc, 0) + least
+            left -= least
+        else:
+            raise SolverError("the plan could not be made exact")
 
-    def _shortest(self, start: int, goal: int) -> list[int]:
-        """Dijkstra with reduced costs, forward along all arcs and back along those with flow;
-        potentials move with the distances."""
-        shippers: dict[int, list[int]] = {}
-        for (i, j), flow in self.flows.items():
-            if flow:
-                shippers.setdefault(self.sources + j, []).append(i)
-        prices: Any = np.array(self.value[self.sources :], dtype=object)
-        unknown = 1 << (max(map(abs, self.value)) + int(self.cost.max())).bit_length() + 64
-        far: Any = np.full(len(self.value), unknown, dtype=object)
-        far[start] = 0
-        came: dict[int, int] = {}
-        done: set[int] = set()
-        queue = [(0, start)]
-        while goal not in done:
-            length, node = heapq.heappop(queue)
-            if node in done:
-                continue
-            done.add(node)
-            if node >= self.sources:
-                reached = [(i, length) for i in shippers.get(node, ()) if length < far[i]]
-            else:
-                lengths = self.cost[node] - prices + (length - self.value[node])
-                closer = np.flatnonzero(lengths < far[self.sources :]).tolist()
-                reached = [(self.sources + j, lengths[j]) for j in closer]
-            for other, longer in reached:
-                far[other], came[other] = longer, node
-                heapq.heappush(queue, (longer, other))
-        limit = far[goal]
-        for node in range(len(self.value)):
-            moved = min(far[node], limit)
-            self.value[node] += moved if node >= self.sources else -moved
-        path = [goal]
-        while path[-1] != start:
-            path.append(came[path[-1]])
-        return path[::-1]
+
+def _shortest(cost: Any, value: list[int], flows: Flows, start: int, goal: int) -> list[int]:
+    """Dijkstra with reduced costs, forward along all arcs and back along those with flow;
+    potentials move with the distances. Nodes are the sources, then the sinks."""
+    sources = len(cost)
+    shippers: dict[int, list[int]] = {}
+    for (i, j), flow in flows.items():
+        if flow:
+            shippers.setdefault(sources + j, []).append(i)
+    prices: Any = np.array(value[sources:], dtype=object)
+    unknown = 1 << (max(map(abs, value)) + int(cost.max())).bit_length() + 64
+    far: Any = np.full(len(value), unknown, dtype=object)
+    far[start] = 0
+    came: dict[int, int] = {}
+    done: set[int] = set()
+    queue = [(0, start)]
+    while goal not in done:
+        length, node = heapq.heappop(queue)
+        if node in done:
+            continue
+        done.add(node)
+        if node >= sources:
+            reached = [(i, length) for i in shippers.get(node, ()) if length < far[i]]
+        else:
+            lengths = cost[node] - prices + (length - value[node])
+            closer = np.flatnonzero(lengths < far[sources:]).tolist()
+            reached = [(sources + j, lengths[j]) for j in closer]
+        for other, longer in reached:
+            far[other], came[other] = longer, node
+            heapq.heappush(queue, (longer, other))
+    for node, length in enumerate(far.tolist()):
+        moved = min(length, far[goal])
+        value[node] += moved if node >= sources else -moved
+    path = [goal]
+    while path[-1] != start:
+        path.append(came[path[-1]])
+    return path[::-1]
 
 
 @record
@@ -183,9 +178,7 @@ def cheapest_plan(
     exact, potentials = settle(tree, _between(first, second, cost))
     flows, excess = _tree_flows(tree, supply, demand)
     if optimal and excess:
-        network = Residual(exact, potentials, len(rows), flows)
-        for i, j, amount in excess:
-            network.cancel(i, j, amount)
+        _cancel(exact, potentials, flows, excess)
     else:
         _swap(flows, excess)
     u, v = [0] * len(first), [0] * len(second)
@@ -273,14 +266,12 @@ def is_crowded(first: Shares, second: Shares, sources: Sequence[int], relation: 
     return held > sum((second[y] for y in np.flatnonzero(near).tolist()), Fraction(0))
 
 
-def _tree_flows(
-    tree: Tree, supply: list[int], demand: list[int]
-) -> tuple[Flows, list[tuple[int, int, int]]]:
+def _tree_flows(tree: Tree, supply: list[int], demand: list[int]) -> tuple[Flows, Excess]:
     """The flows of the exact masses on the tree, negative ones set to 0; and those, as arcs that
     then ship too much, with the amount."""
     spare = supply + [-mass for mass in demand]
     flows: Flows = {}
-    excess: list[tuple[int, int, int]] = []
+    excess: Excess = []
     for i, j, _ in reversed(tree.moves()):
         sink = tree.sources + j
         below, above = (i, sink) if int(tree.parent[i]) == sink else (sink, i)
@@ -292,7 +283,7 @@ def _tree_flows(
     return flows, excess
 
 
-def _swap(flows: Flows, excess: list[tuple[int, int, int]]) -> None:
+def _swap(flows: Flows, excess: Excess) -> None:
     """Take excess back with the largest flows at hand: what i sends to another output, a helper
     that sends to j sends there instead."""
     for i, j, amount in excess:

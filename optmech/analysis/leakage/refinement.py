@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from optmech.analysis.leakage.feasibility import eliminated, nonnegative_solution, rational
 from optmech.analysis.leakage.vulnerability import (
     Gain,
+    Groups,
     drawn,
     fractions,
     posterior_vulnerability,
@@ -128,7 +129,7 @@ def _whole(a: Mechanism, b: Mechanism, remap: Mechanism) -> Mechanism:
     return Mechanism(a.observables, remap.secrets, merged).then(remap).then(spread)
 
 
-def _groups(m: Mechanism) -> tuple[tuple[int, ...], ...]:
+def _groups(m: Mechanism) -> Groups:
     return proportional(list(zip(*m.rational.rows, strict=True)))
 
 

@@ -17,7 +17,7 @@ from optmech.exact.number import float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import flattened
 from optmech.traces.chains.sequences import Fixes
-from optmech.traces.gaussian.intervals import length_interval, require_family
+from optmech.traces.gaussian.intervals import length_interval
 from optmech.traces.gaussian.kernels import Kernel, rbf
 from optmech.traces.gaussian.prior import increasing
 
@@ -131,7 +131,6 @@ def fit(
     """
     from scipy.optimize import minimize
 
-    require_family(family)
     try:
         listed = list(traces)
     except TypeError:

@@ -257,7 +257,6 @@ def worst_length_scale(
     2.0 1.6377
     """
     low, high = length_interval(interval)
-    require_family(kernel)
     first = GaussianPrior(times, kernel(low), dimensions)
     if not first.kernel.exact:
         raise ProblemError(
@@ -337,16 +336,6 @@ def _over(
     return enclose((mean.map(lambda a: a.transpose()) * (released.inverse() * mean)).range())
 
 
-def require_family(kernel: object) -> None:
-    """Refuse what is not a function of a length scale."""
-    if not callable(kernel):
-        raise ProblemError(
-            f"{type(kernel).__name__} is not a function of the length scale",
-            where="kernel",
-            remedy="Give om.traces.rbf itself, or lambda l: om.traces.matern(l, 2.5)",
-        )
-
-
 def length_interval(value: Sequence[float], where: str = "interval") -> tuple[float, float]:
     """Smallest and largest length scale; refuses what is no interval above 0."""
     ends = finite_array(value, where=where, ndim=1)
@@ -420,7 +409,6 @@ def robust_noise(
     True True
     """
     low, high = length_interval(interval)
-    require_family(kernel)
     promised = promise(epsilon)
     if not 0 < margin <= 1:
         raise ProblemError(f"{margin!r} is not between 0 and 1", where="margin")

@@ -19,7 +19,6 @@ from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.spaces.arguments import taken
 from optmech.traces.gaussian.balls import (
     BallMatrix,
     Enclosure,
@@ -161,7 +160,6 @@ def increasing(times: ArrayLike) -> Floats:
 
 def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "secrets") -> Ints:
     """Indices of the secret times, in the order given; refuses what is not among the times."""
-    taken(trace, "GaussianPrior", "trace")
     try:
         listed = list(secrets)
     except TypeError:
