@@ -217,92 +217,78 @@ def _in_ball(asked: _Asked) -> tuple[Floats, float, float]:
     apart = asked.plain and all(prior.independent_axes for prior in asked.priors)
     every = tuple(range(dimensions))
     kappas = [asked.kappa(len(s) * dimensions) for s in asked.sets]
-    searches = [
-        _Search([Axes(prior, own) for prior in asked.priors], asked, kappas)
-        for own in ([(a,) for a in every] if apart else [every])
+    groups = [(a,) for a in every] if apart else [every]
+    cuts = [
+        [
+            sdp.Hypotheses(Axes(prior, axes), s, kappa).cut()
+            for prior in asked.priors
+            for s, kappa in zip(asked.sets, kappas, strict=True)
+        ]
+        for axes in groups
     ]
-    base = max(search.isotropic for search in searches)
+    tops = [[over_ball(cut) for cut in own] for own in cuts]
+    base = max(top.upper for own in tops for top in own)
     covariance = base * np.eye(len(asked.priors[0].covariance))
     if asked.structure == "isotropic":
         # the sum of squares was rounded
-        lowest = max(search.isotropic_bound for search in searches)
+        lowest = max(top.lower for own in tops for top in own)
         return covariance, asked.square * lowest * (1 - 1e-12), base
     bound = 0.0
-    for search in searches:
-        own = search.coordinates
-        part = np.eye(len(own)) if asked.plain else asked.query
-        covariance[np.ix_(own, own)], found = search.solve(part, asked.least(base))
-        bound += found
+    for axes, own, most in zip(groups, cuts, tops, strict=True):
+        places = Axes(asked.priors[0], axes).coordinates
+        query = np.eye(len(places)) if asked.plain else asked.query
+        found, proved = _above(asked, own, [top.upper for top in most], query, asked.least(base))
+        covariance[np.ix_(places, places)] = found
+        bound += proved
     return covariance, bound, base
 
 
-class _Search:
-    """The matrices A_j = B_j B_jᵀ/κ_j − C_j on a group of axes, and the search for N above them."""
-
-    def __init__(self, groups: Sequence[Axes], asked: _Asked, kappas: Sequence[float]) -> None:
-        self.coordinates = groups[0].coordinates
-        self.diagonal = asked.structure != "full"
-        self.solver = asked.solver
-        self.bounds = [
-            sdp.Hypotheses(group, s, kappa).cut()
-            for group in groups
-            for s, kappa in zip(asked.sets, kappas, strict=True)
-        ]
-        self.matrices = [bound.mid for bound in self.bounds]
-        tops = [over_ball(bound) for bound in self.bounds]
-        self.worst = int(np.argmax([top.upper for top in tops]))
-        self.isotropic = tops[self.worst].upper
-        self.isotropic_bound = max(top.lower for top in tops)
-
-    def solve(self, query: Floats, floor: float) -> tuple[Floats, float]:
-        """The best candidate and the best lower bound."""
-        size = len(self.matrices[0])
-        candidates, bounds = [np.eye(size) * max(self.isotropic, floor)], [0.0]
-        closed = not self.diagonal and np.linalg.matrix_rank(query) == size
-        for j, matrix in enumerate(self.matrices if closed else []):
-            found = sdp.single(matrix, query, floor)
-            bounds.append(self._bound(query, {j: found.multipliers[0]}))
-            if len(self.matrices) == 1:
-                candidates.append(found.matrix)
-        if not closed or len(self.matrices) > 1:
-            solved, active = None, {self.worst}
-
-            def violated(noise: Floats) -> list[Enclosure]:
-                """The most violated one, as only those are added that matter."""
-                worst, excess = self._excess(noise)
-                if worst in active or excess <= _TOLERANCE * np.abs(noise).max():
-                    return []
-                active.add(worst)
-                return [self.bounds[worst]]
-
-            if not closed or size <= _LARGEST_CONE:
-                solved, bound = sdp.search(
-                    [self.bounds[self.worst]], violated, query, floor,
-                    diagonal=self.diagonal, solver=self.solver,
-                )  # fmt: skip
-                bounds.append(bound)
-            if solved is None and closed:
-                # all sets at once, by eigenvalues of the matrices only
-                found = sdp.consensus(self.matrices, query, floor)
-                solved = found.matrix
-                bounds.append(self._bound(query, found.multipliers))
-            if solved is not None:
-                candidates.append(self._lifted(solved, floor))
+def _above(
+    asked: _Asked, cuts: list[Enclosure], tops: list[float], query: Floats, floor: float
+) -> tuple[Floats, float]:
+    """The best N found above all matrices A_j = B_j B_jᵀ/κ_j − C_j, whose eigenvalues are at most
+    ``tops``, and the best lower bound."""
+    diagonal, solver = asked.structure != "full", asked.solver
+    matrices, size = [cut.mid for cut in cuts], len(cuts[0].mid)
+    candidates, bounds = [np.eye(size) * max(*tops, floor)], [0.0]
+    closed = not diagonal and np.linalg.matrix_rank(query) == size
+    for j, matrix in enumerate(matrices if closed else []):
+        single = sdp.single(matrix, query, floor)
+        bounds.append(sdp.lower_bound(cuts, query, {j: single.multipliers[0]}, diagonal))
+        if len(matrices) == 1:
+            candidates.append(single.matrix)
+    if closed and len(matrices) == 1:
         return min(candidates, key=lambda n: _variance(n, query)), max(bounds)
+    solved, active = None, {int(np.argmax(tops))}
 
-    def _excess(self, noise: Floats) -> tuple[int, float]:
-        """The constraint N ≽ A_j that is violated most, and by how much."""
-        excess = [float(np.linalg.eigvalsh(a - noise)[-1]) for a in self.matrices]
-        worst = int(np.argmax(excess))
-        return worst, excess[worst]
+    def excess(noise: Floats) -> list[float]:
+        """By how much each N ≽ A_j is violated."""
+        return [float(np.linalg.eigvalsh(a - noise)[-1]) for a in matrices]
 
-    def _lifted(self, noise: Floats, floor: float) -> Floats:
-        """The solver's matrix, moved inside its constraints."""
-        out = noise + max(self._excess(noise)[1], 0.0) * np.eye(len(noise))
-        return np.diag(np.maximum(np.diag(out), floor)) if self.diagonal else sdp.raised(out, floor)
+    def violated(noise: Floats) -> list[Enclosure]:
+        """The most violated one, as only those are added that matter."""
+        over = excess(noise)
+        worst = int(np.argmax(over))
+        if worst in active or over[worst] <= _TOLERANCE * np.abs(noise).max():
+            return []
+        active.add(worst)
+        return [cuts[worst]]
 
-    def _bound(self, query: Floats, multipliers: dict[int, Floats]) -> float:
-        return sdp.lower_bound(self.bounds, query, multipliers, self.diagonal)
+    if not closed or size <= _LARGEST_CONE:
+        first = [cuts[k] for k in active]
+        solved, bound = sdp.search(first, violated, query, floor, diagonal=diagonal, solver=solver)
+        bounds.append(bound)
+    if solved is None and closed:
+        # all sets at once, by eigenvalues of the matrices only
+        found = sdp.consensus(matrices, query, floor)
+        solved = found.matrix
+        bounds.append(sdp.lower_bound(cuts, query, found.multipliers, diagonal))
+    if solved is not None:
+        # moved inside its constraints
+        out = solved + max(*excess(solved), 0.0) * np.eye(size)
+        raised = np.diag(np.maximum(np.diag(out), floor)) if diagonal else sdp.raised(out, floor)
+        candidates.append(raised)
+    return min(candidates, key=lambda n: _variance(n, query)), max(bounds)
 
 
 def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
