@@ -10,14 +10,14 @@ against it is a row of a left inverse. Otherwise the program min Σ|b - aR| prop
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.leakage.feasibility import eliminated, nonnegative_solution, rational
+from optmech.analysis.leakage.feasibility import eliminated, nonnegative_solution, rational, solved
 from optmech.analysis.leakage.vulnerability import (
     Gain,
     Groups,
@@ -213,32 +213,22 @@ def _unique(a: Fractions, b: Fractions) -> tuple[Fractions | None, Fractions] | 
     found, pivots = eliminated([[*p, *q] for p, q in zip(a, b, strict=True)])
     if pivots[:mine] != list(range(mine)):
         return None
-    nothing = [Fraction(0)] * count
+    remap = [[rational(found[o, mine + z]) for z in range(theirs)] for o in range(mine)]
     if len(pivots) > mine:
         # some column of b is outside the span of a: y with yA = 0 and y·b_z = 1
         z = pivots[mine] - mine
-        column = [[*row, wanted[z]] for row, wanted in zip(a, b, strict=True)]
-        y = _dual(column, [Fraction(0)] * mine + [Fraction(1)])
-        return None, [y if k == z else nothing for k in range(theirs)]
-    remap = [[rational(found[o, mine + z]) for z in range(theirs)] for o in range(mine)]
-    for o, row in enumerate(remap):
-        if min(row) < 0:
-            # y with yA = -e_o earns nothing from a, and -R[o, z] > 0 from b
-            z = row.index(min(row))
-            y = _dual(a, [Fraction(-int(k == o)) for k in range(mine)])
-            return None, [y if k == z else nothing for k in range(theirs)]
-    return remap, []
-
-
-def _dual(a: Fractions, wanted: Sequence[Fraction]) -> list[Fraction]:
-    """Some y with yA = wanted, for independent columns of A."""
-    count = len(a)
-    lines = [[*column, w] for column, w in zip(zip(*a, strict=True), wanted, strict=True)]
-    found, pivots = eliminated(lines)
-    y = [Fraction(0)] * count
-    for i, pivot in enumerate(pivots):
-        y[pivot] = rational(found[i, count])
-    return y
+        columns = [*zip(*a, strict=True), [row[z] for row in b]]
+        asked = [Fraction(0)] * mine + [Fraction(1)]
+    else:
+        o, row = min(enumerate(remap), key=lambda at: min(at[1]))
+        if min(row) >= 0:
+            return remap, []
+        # y with yA = -e_o earns nothing from a, and -R[o, z] > 0 from b
+        z = row.index(min(row))
+        columns, asked = list(zip(*a, strict=True)), [Fraction(-int(k == o)) for k in range(mine)]
+    y = solved(columns, asked, range(count))
+    assert y is not None
+    return None, [y if k == z else [Fraction(0)] * count for k in range(theirs)]
 
 
 def _in_the_worst_case(a: Mechanism, b: Mechanism) -> tuple[int, tuple[Fraction, ...] | None]:
