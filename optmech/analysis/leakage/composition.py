@@ -78,17 +78,6 @@ class _Reports(Shown):
         rounding, and with more than 20,000 multisets of k reports (fewer with many guesses) within
         all that the least likely ones can earn.
         """
-        return self._earned(prior, gain)
-
-    @checked_arguments
-    def error(self, prior: Prior, distance: DistanceLike) -> Interval:
-        """The expected error of the optimal attack that sees all reports (Shokri, PETS 2015, eq.
-        7), in the unit of the distance d(t, s); estimates range over the secrets."""
-        secrets = self._mechanism.secrets
-        found = self._earned(prior, -between(distance, secrets))
-        return Interval(0.0 - found.upper, 0.0 - found.lower)
-
-    def _earned(self, prior: Prior, gain: Gain) -> Interval:
         m = self._mechanism
         count = len(m.secrets)
         drawn = shares(m, prior)
@@ -109,6 +98,14 @@ class _Reports(Shown):
         moved = Fraction(sum(least), total)
         known = max([Fraction(low) + moved, *self._fewer(weighted, prior, gain)])
         return Interval(rounded_down(known), rounded_up(Fraction(high) + moved))
+
+    @checked_arguments
+    def error(self, prior: Prior, distance: DistanceLike) -> Interval:
+        """The expected error of the optimal attack that sees all reports (Shokri, PETS 2015, eq.
+        7), in the unit of the distance d(t, s); estimates range over the secrets."""
+        secrets = self._mechanism.secrets
+        found = self.vulnerability(prior, -between(distance, secrets))
+        return Interval(0.0 - found.upper, 0.0 - found.lower)
 
 
 @record
@@ -273,10 +270,7 @@ class Parallel(_Reports):
     def epsilon_between(self, s: Hashable, t: Hashable) -> float:
         """The largest log ratio of one pair, exactly: an ``Exact`` unless infinite. Both reports
         can be the most telling ones at once, so that nothing less holds."""
-        return self._log_ratio(*map(self.first.secrets.index, (s, t)))
-
-    def _log_ratio(self, i: int, j: int) -> float:
-        ratio = self._ratio(i, j)
+        ratio = self._ratio(*map(self.first.secrets.index, (s, t)))
         return math.inf if ratio is None else Exact(Fraction(1), ratio)
 
     def _ratio(self, i: int, j: int) -> Fraction | None:
@@ -289,25 +283,21 @@ class Parallel(_Reports):
     @cached_property
     def worst(self) -> tuple[Hashable, Hashable]:
         """The ordered pair of secrets that both reports together tell apart best."""
-        i, j = self._worst
-        return self.first.secrets.labels[i], self.first.secrets.labels[j]
-
-    @cached_property
-    def _worst(self) -> tuple[int, int]:
         top = float(self.epsilons.max())
         with np.errstate(invalid="ignore"):
             near = self.epsilons >= (top if math.isinf(top) else top - _NEAR * (1 + top))
         pairs = [(int(i), int(j)) for i, j in np.argwhere(near)]
-        if math.isinf(top):
-            return pairs[0]
-        return max(pairs, key=lambda pair: self._ratio(*pair) or 0)
+        i, j = pairs[0]
+        if math.isfinite(top):
+            i, j = max(pairs, key=lambda pair: self._ratio(*pair) or 0)
+        return self.first.secrets.labels[i], self.first.secrets.labels[j]
 
     @property
     def epsilon(self) -> float:
         """The least ε of differential privacy for all pairs of secrets, exactly: an ``Exact``
         unless infinite. At most the sum of the two mechanisms' own: their worst pairs may be
         others."""
-        return self._log_ratio(*self._worst)
+        return self.epsilon_between(*self.worst)
 
     def epsilon_per(self, distance: DistanceLike) -> float:
         """The least ε with ε_st <= ε d(s,t) for all pairs: that of metric privacy. A float next to
