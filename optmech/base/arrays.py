@@ -25,7 +25,7 @@ def ends_of(points: Floats) -> tuple[Floats, Floats]:
 
 def largest_entry(values: Floats) -> tuple[int, int]:
     """Row and column of the largest entry of a matrix, the first of equal ones."""
-    return divmod(int(values.argmax()), values.shape[1])
+    return divmod(int(values.argmax()), len(values[0]))
 
 
 def finite_array(

@@ -22,7 +22,7 @@ from optmech.base.read_only import ReadOnly, record
 from optmech.errors import SolverError
 from optmech.exact.exponentials import at_most, ball_of, bracket, exp_bounds, exp_lower
 from optmech.exact.number import Exact, rounded_up
-from optmech.exact.numerators import Numerators
+from optmech.exact.numerators import Numerators, dot, steepest
 from optmech.exact.rounding import above
 from optmech.spaces.rationals import Shares
 from optmech.transport.joint import Arcs, Multipliers, joint_bound, solve_joint
@@ -210,17 +210,13 @@ def _is_close(p: Shares, q: Shares, epsilon: Exact, delta: Exact) -> bool:
 def max_divergence(p: Shares, q: Shares) -> float:
     """D_∞(p ‖ q) = max_y ln(p[y] / q[y]) of the exact ratio, rounded upwards; inf where q excludes
     what p has."""
-    worst = Fraction(0)
-    for y in p.support:
-        if not q.units[y]:
-            return math.inf
-        worst = max(worst, p[y] / q[y])
-    if worst == 1:
-        return 0.0
+    sides = zip(p.units, q.units, strict=True)
+    top, bottom = steepest((a * q.total, b * p.total) for a, b in sides)
+    if top == bottom or not bottom:
+        return math.inf if not bottom else 0.0
     # as many digits as a ratio close to 1 has in common with it, and a float's
-    bits = worst.numerator.bit_length() + worst.denominator.bit_length() + 128
-    with flint.ctx.workprec(bits):
-        return above(ball_of(worst).log())
+    with flint.ctx.workprec(top.bit_length() + bottom.bit_length() + 128):
+        return above(ball_of(Fraction(top, bottom)).log())
 
 
 def largest_divergence(outputs: Sequence[Shares]) -> float:
@@ -307,8 +303,7 @@ def _exact_masses(units: list[int], inputs: Sequence[Shares]) -> list[Shares]:
     near = [Fraction(part * unit, total).limit_denominator(_MULTIPLE) / unit for part in units]
     found = [Shares.reduced(units)]
     if sum(near) == 1:
-        scale = math.lcm(*(part.denominator for part in near))
-        found.append(Shares.reduced([int(part * scale) for part in near]))
+        found.append(Shares.of(near, "target"))
     return found
 
 
@@ -319,4 +314,4 @@ def relative_gap(value: Fraction, bound: Fraction) -> float:
 
 def weighted(weights: Shares, values: Sequence[Fraction]) -> Fraction:
     """Σ w_t v_t."""
-    return sum((weights[t] * value for t, value in enumerate(values)), Fraction(0))
+    return Fraction(dot(weights.units, values), weights.total)

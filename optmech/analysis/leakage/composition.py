@@ -22,7 +22,6 @@ from optmech.analysis.leakage.vulnerability import (
     probabilities,
     reduced,
     shares,
-    steepest,
 )
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
@@ -30,7 +29,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Exact, Interval, Number, parse_exact, rounded_down, rounded_up
-from optmech.exact.numerators import dot
+from optmech.exact.numerators import dot, steepest
 from optmech.exact.rounding import UNIT
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, between

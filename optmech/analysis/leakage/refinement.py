@@ -28,7 +28,6 @@ from optmech.analysis.leakage.vulnerability import (
     rational_rows,
     reduced,
     require_same_secrets,
-    steepest,
     variation,
 )
 from optmech.base.arrays import Floats, largest_entry, normalised_rows
@@ -37,7 +36,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError, TooLargeError, VerificationError
 from optmech.exact.checked import one_of, probability
 from optmech.exact.number import Exact, Interval, Number, rounded_down, rounded_up
-from optmech.exact.numerators import Numerators, dot
+from optmech.exact.numerators import Numerators, dot, steepest
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
