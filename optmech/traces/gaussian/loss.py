@@ -22,10 +22,17 @@ from optmech.exact.checked import positive
 from optmech.exact.exponentials import stated_down
 from optmech.exact.number import Number, float_of, parse_exact
 from optmech.spaces.arguments import checked_arguments
-from optmech.traces.gaussian.balls import Enclosure, above, below, over_ball, over_box
+from optmech.traces.gaussian.balls import (
+    Enclosure,
+    above,
+    at_first_precision,
+    below,
+    over_ball,
+    over_box,
+)
 from optmech.traces.gaussian.prior import GaussianPrior, information, noise_matrix, secret_steps
 
-_BITS = (192, 768, 3072)
+_BITS = 192
 _HALVINGS = 2000
 """More than there are powers of two among floats."""
 
@@ -42,7 +49,7 @@ def renyi_delta(loss: float, order: float, epsilon: Number) -> float:
     0.0338
     """
     value, power, spent = float_of(loss, "loss"), renyi_order(order, above=True), _epsilon(epsilon)
-    with flint.ctx.workprec(_BITS[0]):
+    with flint.ctx.workprec(_BITS):
         a = flint.arb(power)
         log_delta = (a - 1) * (flint.arb(value) - spent) + a * (1 - 1 / a).log() - (a - 1).log()
         return min(1.0, above(log_delta.exp())) if log_delta < 700 else 1.0
@@ -57,7 +64,7 @@ def renyi_epsilon(loss: float, order: float, delta: Number) -> float:
     1.0
     """
     value, power, mass = float_of(loss, "loss"), renyi_order(order, above=True), _delta(delta)
-    with flint.ctx.workprec(_BITS[0]):
+    with flint.ctx.workprec(_BITS):
         a = flint.arb(power)
         log_rest = a * (1 - 1 / a).log() - (a - 1).log() - flint.arb(mass).log()
         return max(0.0, above(flint.arb(value) + log_rest / (a - 1)))
@@ -72,16 +79,15 @@ def gaussian_delta(loss: float, order: float, epsilon: Number) -> float:
     value, rate = float_of(loss, "loss"), _epsilon(epsilon)
     if value == 0:
         return 0.0
-    found = 1.0
-    for bits in _BITS:
-        with flint.ctx.workprec(bits):
-            mu, spent = (2 * flint.arb(value) / flint.arb(order)).sqrt(), flint.arb(rate)
-            tail = _below(-mu / 2 - spent / mu)
-            delta = _below(mu / 2 - spent / mu) - spent.exp() * tail
-            found = min(found, above(delta))
-            if delta.rel_accuracy_bits() > 60:
-                break
-    return max(found, 0.0)
+
+    def attempt() -> float | None:
+        mu, spent = (2 * flint.arb(value) / flint.arb(order)).sqrt(), flint.arb(rate)
+        tail = _below(-mu / 2 - spent / mu)
+        delta = _below(mu / 2 - spent / mu) - spent.exp() * tail
+        return above(delta) if delta.rel_accuracy_bits() > 60 else None
+
+    found = at_first_precision(attempt)
+    return 1.0 if found is None else min(max(found, 0.0), 1.0)
 
 
 def _below(x: flint.arb) -> flint.arb:

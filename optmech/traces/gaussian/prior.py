@@ -277,10 +277,8 @@ def noise_matrix(trace: GaussianPrior, noise_covariance: ArrayLike) -> Floats:
     """
     values = finite_array(noise_covariance, where="noise_covariance")
     d, k = len(trace), trace.dimensions
-    if values.ndim == 0:
-        values = np.diag(np.full(d * k, float(values)))
-    elif values.shape == (d,):
-        values = np.diag(np.repeat(values, k))
+    if values.shape in ((), (d,)):
+        values = np.diag(np.repeat(np.broadcast_to(values, d), k))
     elif values.shape == (d, d):
         values = np.kron(values, np.eye(k)).astype(np.float64)
     if values.shape != (d * k, d * k):
