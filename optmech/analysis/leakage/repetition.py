@@ -159,10 +159,8 @@ def _cut(found: Weights, points: int, *, upward: bool) -> Weights:
     error = found.error + len(p) * UNIT
     if high <= low:
         # all of it is next to nothing, as where most reports tell the two apart for sure
-        low, high = 0, 0
-        parts = [np.zeros(1) for _ in found.parts]
-    else:
-        parts = [part[low:high].copy() for part in found.parts]
+        low = high = 0
+    parts = [np.append(part[low:high], 0.0) for part in found.parts]
     lost = 0.0
     if upward:
         parts[0][0] += rising[low - 1] if low else 0.0
