@@ -216,37 +216,6 @@ class Program:
 _ROUNDS = 1000
 
 
-def solve_joint(
-    inputs: Sequence[Shares],
-    cost: Floats,
-    weights: Shares,
-    factor: float,
-    delta: float = 0.0,
-    start: Arcs | None = None,
-) -> Floating:
-    """An optimum up to the solver's tolerance for λ_t (T of n), c >= 0 (n, m) and w_t (T), to be
-    repaired and verified; raises SolverError where HiGHS ends without one. ``factor`` is e^ε; with
-    1 (and δ = 0) the outputs are one distribution. ``start``, (T, n, m), are the first variables.
-    """
-    count, (n, m) = len(inputs), cost.shape
-    require(
-        24.0 * count * n * m + 2000.0 * count * count * m,
-        what=f"the joint transport of {count} inputs over {n:,} x {m:,} points",
-        where="inputs",
-        remedy="Merge points",
-    )
-    masses = np.array([lam.weights for lam in inputs])
-    program = Floating(masses, cost, weights.weights, factor, delta)
-    program.bring_in(first_arcs(masses, program.cost, weights.weights, start))
-    for _ in range(_ROUNDS):
-        program.run()
-        wanted = program.wanted()
-        if not wanted.any():
-            return program
-        program.bring_in(wanted)
-    raise SolverError("column generation did not end", where="optimal target")
-
-
 def joint_bound(
     inputs: Sequence[Shares],
     cost: Floats,
@@ -282,18 +251,34 @@ def joint_bound(
 
 
 class Floating(Program):
-    """The restricted program in floating point."""
+    """The joint program for λ_t (T of n), c >= 0 (n, m) and w_t (T), in floating point. ``factor``
+    is e^ε; with 1 (and δ = 0) the outputs are one distribution. ``start``, (T, n, m), are the first
+    variables."""
 
     def __init__(
-        self, inputs: Floats, cost: Floats, weights: Floats, factor: float, delta: float
+        self,
+        inputs: Sequence[Shares],
+        cost: Floats,
+        weights: Shares,
+        factor: float,
+        delta: float,
+        start: Arcs | None,
     ) -> None:
+        count, (n, m) = len(inputs), cost.shape
+        require(
+            24.0 * count * n * m + 2000.0 * count * count * m,
+            what=f"the joint transport of {count} inputs over {n:,} x {m:,} points",
+            where="inputs",
+            remedy="Merge points",
+        )
         # costs of order one, so that the solver's absolute tolerances fit
         self.scale = float(cost.max()) or 1.0
         self.cost = cost / self.scale
-        prices = weights[:, None, None] * self.cost
-        super().__init__(inputs, prices, common=factor == 1 and delta == 0, spare=delta > 0)
+        masses = np.array([lam.weights for lam in inputs])
+        prices = weights.weights[:, None, None] * self.cost
+        super().__init__(masses, prices, common=factor == 1 and delta == 0, spare=delta > 0)
         self.root = factor**0.5
-        supply, totals = inputs.ravel(), self.rows - self.total
+        supply, totals = masses.ravel(), self.rows - self.total
         links, ratios = np.zeros(self.ratio - self.link), np.zeros(len(self.ratios))
         none = np.full(len(ratios) + totals, -self.infinity)
         self.add_rows(
@@ -303,19 +288,24 @@ class Floating(Program):
         self.add(self.link, self.output_columns(1 / self.root, -self.root))
         if delta:
             self.add(self.ratio, self.slack_columns(1 / self.root))
+        self.bring_in(first_arcs(masses, self.cost, weights.weights, start))
 
-    def run(self) -> None:
-        """Solve the restricted program."""
-        solution = self.optimum()
-        self.values, self.dual = np.array(solution.col_value), np.array(solution.row_dual)
-        self.v = self.dual[self.link : self.ratio].reshape(self.count, self.m)
-
-    def wanted(self) -> Arcs:
-        """Variables with negative reduced costs, the best few of every point."""
-        u = self.dual[: self.link].reshape(self.count, self.n)
-        reduced = self.prices - u[:, :, None] - self.v[:, None, :]
-        reduced[self.have | (self.supply == 0)[:, :, None]] = 0.0
-        return np.asarray(self.best(reduced) & (reduced < -TOLERANCE))
+    def solve(self) -> None:
+        """Find an optimum up to the solver's tolerance, to be repaired and verified; raises
+        SolverError where HiGHS ends without one."""
+        for _ in range(_ROUNDS):
+            solution = self.optimum()
+            self.values, self.dual = np.array(solution.col_value), np.array(solution.row_dual)
+            u = self.dual[: self.link].reshape(self.count, self.n)
+            self.v = self.dual[self.link : self.ratio].reshape(self.count, self.m)
+            reduced = self.prices - u[:, :, None] - self.v[:, None, :]
+            reduced[self.have | (self.supply == 0)[:, :, None]] = 0.0
+            # variables with negative reduced costs, the best few of every point
+            wanted = np.asarray(self.best(reduced) & (reduced < -TOLERANCE))
+            if not wanted.any():
+                return
+            self.bring_in(wanted)
+        raise SolverError("column generation did not end", where="optimal target")
 
     def outputs(self) -> Floats:
         """μ_t, shape (T, m), about distributions."""

@@ -25,9 +25,9 @@ from optmech.exact.number import Exact, rounded_up
 from optmech.exact.numerators import Numerators, dot, steepest
 from optmech.exact.rounding import above
 from optmech.spaces.rationals import Shares
-from optmech.transport.joint import Arcs, Multipliers, joint_bound, solve_joint
+from optmech.transport.joint import Arcs, Floating, Multipliers, joint_bound
 from optmech.transport.rational import RationalPlan, cheapest_plan
-from optmech.transport.refinement import refine_joint
+from optmech.transport.refinement import Refinement
 
 _BITS = 256
 _INFINITE = 1000
@@ -141,7 +141,8 @@ class Outputs(ReadOnly):
         rate, spare = self.epsilon, float(self.delta)
         common = rate < _EQUAL_BELOW and not spare
         solved = 1.0 if common else math.exp(min(rate, _LARGEST))
-        point = solve_joint(self.inputs, self.distance, self.weights, solved, spare, arcs)
+        point = Floating(self.inputs, self.distance, self.weights, solved, spare, arcs)
+        point.solve()
         # e^-ε z counts as much against the larger factor as z against the one that was solved with
         damping = math.exp(min(rate, _LARGEST) - rate)
         found = point.outputs()
@@ -170,7 +171,8 @@ class Outputs(ReadOnly):
         exponents = np.frexp(self.distance[self.distance > 0])[1]
         tighter = 1 - Fraction(1, 1 << _TIGHTER + int(np.ptp(exponents)))
         factor, delta = max(Fraction(1), known[0] * tighter), bracket(spare)[0] * tighter
-        point = refine_joint(self.inputs, self.distance, self.weights, factor, delta, arcs)
+        point = Refinement(self.inputs, self.distance, self.weights, factor, delta, arcs)
+        point.solve()
         multipliers, attained = point.multipliers(), point.attained(self.inputs)
         if factor == 1 and not delta:
             targets = _exact_masses(point.outputs()[0], self.inputs)

@@ -33,26 +33,11 @@ _STEP = 60
 _ROUNDS = 200
 
 
-def refine_joint(
-    inputs: Sequence[Shares],
-    cost: Floats,
-    weights: Shares,
-    factor: Fraction,
-    delta: Fraction,
-    arcs: Arcs | None,
-) -> Refinement:
-    """An optimum, to 40 bits of its value, to be repaired and verified; raises SolverError where
-    HiGHS ends without one. ``factor`` and ``delta`` are e^ε and δ, from below; 1 and 0 ask for one
-    common output. ``arcs``, (T, n, m), are the first variables."""
-    program = Refinement(inputs, cost, weights, factor, delta)
-    masses = np.array([lam.weights for lam in inputs])
-    program.bring_in(first_arcs(masses, cost, weights.weights, arcs))
-    program.solve()
-    return program
-
-
 class Refinement(Program):
-    """Columns: μ, slacks, and the moves γ that were brought in. All rows are equalities, totals
+    """The joint program in whole numbers. ``factor`` and ``delta`` are e^ε and δ, from below; 1 and
+    0 ask for one common output. ``arcs``, (T, n, m), are the first variables.
+
+    Columns: μ, slacks, and the moves γ that were brought in. All rows are equalities, totals
     of slacks with a slack of their own. All arrays of masses are in units of 2^-bits, those of
     costs and prices in ``coin`` units."""
 
@@ -63,6 +48,7 @@ class Refinement(Program):
         weights: Shares,
         factor: Fraction,
         delta: Fraction,
+        arcs: Arcs | None,
     ) -> None:
         count, (n, m) = len(inputs), cost.shape
         require(
@@ -108,6 +94,8 @@ class Refinement(Program):
             self.fixed += len(self.ratios) + len(self.pairs)
         self.x: Whole = np.zeros(self.fixed, dtype=object)
         self.places: tuple[Ints, ...] = (np.empty(0, dtype=np.int64),) * 3
+        masses = np.array([lam.weights for lam in inputs])
+        self.bring_in(first_arcs(masses, cost, weights.weights, arcs))
 
     def bring_in(self, arcs: Arcs) -> tuple[Ints, ...]:
         """Add variables."""
@@ -118,7 +106,9 @@ class Refinement(Program):
 
     # ---------------------------------------------------------------- refinement
     def solve(self) -> None:
-        """Scale what is left open, solve, add: first the prices alone, then the masses too."""
+        """Find an optimum, to 40 bits of its value, to be repaired and verified: scale what is left
+        open, solve, add, first the prices alone, then the masses too. Raises SolverError where
+        HiGHS ends without one."""
         coin, mass = -self.top.bit_length(), 0
         for _ in range(_ROUNDS):
             self._run(coin, mass)
