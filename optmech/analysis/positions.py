@@ -195,15 +195,10 @@ def _fixes(
             angle = 2 * np.pi * rng.random(len(left))
             radius = limit * np.sqrt(rng.random((len(left), 1)))
             y[left] = x[left] + radius * np.column_stack([np.cos(angle), np.sin(angle)])
-            second[left] = _cells(boxes, y[left])
+            second[left] = -1
+            for k, box in enumerate(boxes):
+                held = ((y[left] >= box[:2]) & (y[left] <= box[2:])).all(axis=1)
+                second[left[held]] = k
         apart = np.hypot(*(x[left] - y[left]).T)
         left = left[(second[left] < 0) | (apart > limit * (1 + 1e-12))]
     return first, second, np.hypot(*(x - y).T)
-
-
-def _cells(boxes: Floats, points: Floats) -> Ints:
-    """The cell that holds each point, -1 outside."""
-    found = np.full(len(points), -1, dtype=np.int64)
-    for k, box in enumerate(boxes):
-        found[((points >= box[:2]) & (points <= box[2:])).all(axis=1)] = k
-    return found

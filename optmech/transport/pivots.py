@@ -70,17 +70,6 @@ def potentials(cost: Floats, tree: Arrays) -> None:
 
 
 @_compiled
-def _detach(node: int, parent: Ints, first: Ints, following: Ints, previous: Ints) -> None:
-    before, after = previous[node], following[node]
-    if before >= 0:
-        following[before] = after
-    else:
-        first[parent[node]] = after
-    if after >= 0:
-        previous[after] = before
-
-
-@_compiled
 def attach(node: int, to: int, parent: Ints, first: Ints, following: Ints, previous: Ints) -> None:
     """Hang a node below another, before its other children."""
     head = first[to]
@@ -124,7 +113,13 @@ def pivot(source: int, sink: int, reduced: float, sources: int, tree: Arrays) ->
     above, carried = (sink, least) if from_source else (source, least)
     while True:
         old_parent, old_flow = parent[node], flow[node]
-        _detach(node, parent, first, following, previous)
+        before, after = previous[node], following[node]
+        if before >= 0:
+            following[before] = after
+        else:
+            first[old_parent] = after
+        if after >= 0:
+            previous[after] = before
         attach(node, above, parent, first, following, previous)
         flow[node] = carried
         if node == leaving:

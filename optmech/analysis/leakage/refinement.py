@@ -230,9 +230,9 @@ def _unique(a: Fractions, b: Fractions) -> tuple[Fractions | None, Fractions] | 
     return None, [y if k == z else [Fraction(0)] * count for k in range(theirs)]
 
 
-def _in_the_worst_case(a: Mechanism, b: Mechanism) -> tuple[int, tuple[Fraction, ...] | None]:
-    """An observable of b whose posterior is no mixture of posteriors of a, with y such that
-    Σ_s y(s) b(o|s) > 0 >= Σ_s y(s) a(o'|s) for all o'; (0, None) where there is none.
+def _in_the_worst_case(a: Mechanism, b: Mechanism) -> Refinement:
+    """Whether there is an observable of b whose posterior is no mixture of posteriors of a, with y
+    such that Σ_s y(s) b(o|s) > 0 >= Σ_s y(s) a(o'|s) for all o'.
 
     A column is a mixture of columns but for its scale: it lies in the cone that they span.
     """
@@ -253,18 +253,19 @@ def _in_the_worst_case(a: Mechanism, b: Mechanism) -> tuple[int, tuple[Fraction,
             earned = [dot(y, c) for c in zip(*columns, strict=True)]
             if max(earned) > 0 or dot(y, column) <= 0:
                 raise VerificationError("the separating row does not separate", where="refines")
-            return o, y
-    return 0, None
+            return Refinement(False, "max", gain=(y,), observable=b.observables.labels[o])
+    return Refinement(True, "max")
 
 
-def _in_privacy(a: Mechanism, b: Mechanism) -> tuple[int, int] | None:
-    """Two secrets that b tells apart better than a does, by the largest likelihood ratio."""
+def _in_privacy(a: Mechanism, b: Mechanism) -> Refinement:
+    """Whether b tells two secrets apart better than a does, by the largest likelihood ratio."""
     for s in range(len(a.secrets)):
         for t in range(s):
             (p, q), (mine, other) = (_largest_ratio(m, s, t) for m in (b, a))
             if p * other > q * mine:
-                return t, s
-    return None
+                labels = a.secrets.labels
+                return Refinement(False, "privacy", pair=(labels[t], labels[s]))
+    return Refinement(True, "privacy")
 
 
 def _largest_ratio(m: Mechanism, s: int, t: int) -> tuple[int, int]:
@@ -364,13 +365,4 @@ def refines(
         return _on_average(a, b, slack)
     if slack:
         raise ProblemError("is for the order 'average' only", where="tolerance")
-    if order == "max":
-        at, row = _in_the_worst_case(a, b)
-        if row is None:
-            return Refinement(True, order)
-        return Refinement(False, order, gain=(row,), observable=b.observables.labels[at])
-    pair = _in_privacy(a, b)
-    if pair is None:
-        return Refinement(True, order)
-    labels = a.secrets.labels
-    return Refinement(False, order, pair=(labels[pair[0]], labels[pair[1]]))
+    return _in_the_worst_case(a, b) if order == "max" else _in_privacy(a, b)
