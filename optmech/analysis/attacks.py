@@ -362,9 +362,8 @@ def _solve_minimax(
     count, observables = len(m.secrets), len(m.observables)
     blocks = [sp.csr_array(m.matrix * distances[t][:, None]) for t in range(count)]
     errors = sp.hstack(blocks) if over == "secrets" else sp.block_diag(blocks)
-    bounded = sp.hstack([errors, -np.ones((errors.shape[0], 1))])
-    sums = sp.hstack([*[sp.eye_array(observables)] * count, sp.csr_array((observables, 1))])
-    rows = sp.vstack([bounded, sums]).tocsr()
+    sums = sp.hstack([sp.eye_array(observables)] * count)
+    rows = sp.csr_array(sp.block_array([[errors, -np.ones((errors.shape[0], 1))], [sums, None]]))
     cost = np.append(np.zeros(rows.shape[1] - 1), 1.0)
     lower = np.repeat([-np.inf, 1.0], [errors.shape[0], observables])
     upper = np.repeat([0.0, 1.0], [errors.shape[0], observables])

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
 from optmech.analysis.measures import per_unit, weights_over
-from optmech.base.arrays import Floats, Ints, normalised
+from optmech.base.arrays import Floats, Ints, largest_entry, normalised
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
@@ -73,8 +73,7 @@ class Pairwise(Shown):
     @property
     def worst_pair(self) -> tuple[int, int]:
         """Indices of the pair where it is attained."""
-        i, j = np.unravel_index(int(self.values.argmax()), self.values.shape)
-        return int(i), int(j)
+        return largest_entry(self.values)
 
 
 @checked_arguments

@@ -279,7 +279,7 @@ class PriorEstimate(Shown):
     """Bootstrap percentiles of every weight, shape (S,); None where none was asked for."""
     upper: Floats | None = None
     confidence: float = 0.95
-    """Of ``lower`` and ``upper``, secret by secret."""
+    """The confidence of ``lower`` and ``upper``, secret by secret."""
 
 
 @checked_arguments
@@ -358,27 +358,15 @@ def prior(
             raise ProblemError(
                 "are not whole, and the bootstrap draws whole reports again", where="counts"
             )
-        low, high = _percentiles(likely, reported[seen], draws, level, enough, most, seed)
+        counted = reported[seen]
+        rng = np.random.default_rng(seed)
+        again = rng.multinomial(int(total), counted / total, size=draws) / total
+        parts = slices(draws, max(likely.shape), _BATCH)
+        every = [likeliest(likely, again[part], max(enough, 1e-6), most)[0] for part in parts]
+        ends = [(1 - level) / 2, (1 + level) / 2]
+        low, high = np.quantile(np.concatenate(every), ends, axis=0)
     bound, logs = _proved(m, found, reported)
     return PriorEstimate(found, bound, logs, total, steps, low, high, level)
-
-
-def _percentiles(
-    likely: Floats,
-    reported: Floats,
-    draws: int,
-    level: float,
-    enough: float,
-    most: int,
-    seed: int,
-) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(seed)
-    total = int(reported.sum())
-    again = rng.multinomial(total, reported / total, size=draws) / total
-    parts = slices(draws, max(likely.shape), _BATCH)
-    found = [likeliest(likely, again[part], max(enough, 1e-6), most)[0] for part in parts]
-    ends = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return ends[0], ends[1]
 
 
 def _proved(m: Mechanism, found: Prior, reported: Floats) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from dataclasses import field
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, largest_entry
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
@@ -20,7 +20,7 @@ from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, float_of
 from optmech.exact.ratios.hockey_stick import most_revealing
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.regions import Regions, grid_boxes
@@ -57,7 +57,8 @@ class Everywhere(Shown):
     """Fraction of the sampled pairs of fixes with a log ratio, either way, above ε times their
     distance."""
     interval: tuple[float, float]
-    """Of that fraction among all pairs, with probability ``confidence`` (Clopper and Pearson)."""
+    """Bounds of that fraction among all pairs, which hold with probability ``confidence`` (Clopper
+    and Pearson)."""
     pairs: int
     """Pairs of fixes that were sampled."""
     confidence: float
@@ -120,7 +121,14 @@ def everywhere(
             where="mechanism",
             remedy="Measure a mechanism on cells",
         )
-    boxes = _boxes(m.secrets)
+    cells = m.secrets
+    if not isinstance(cells, Grid | Regions):
+        raise ProblemError(
+            f"a {type(cells).__name__} has no cells between its points",
+            where="mechanism",
+            remedy="Measure a mechanism whose secrets are a Grid, or regions of one",
+        )
+    boxes = grid_boxes(cells) if isinstance(cells, Grid) else cells.boxes
     count = whole(pairs, "pairs", least=1)
     sure = probability(confidence, "confidence", positive=True)
     centres = (boxes[:, :2] + boxes[:, 2:]) / 2
@@ -134,12 +142,12 @@ def everywhere(
     size = np.hypot(*(boxes[:, 2:] - boxes[:, :2]).T)
     touching = (gap <= _TOUCH * size.min()) & ~np.eye(len(boxes), dtype=bool)
     steps = np.where(touching, logs, -np.inf)
-    i, j = divmod(int(steps.argmax()), len(boxes))
+    i, j = largest_entry(steps)
     first, second, apart = _fixes(boxes, count, within, np.random.default_rng(whole(seed, "seed")))
     either = np.maximum(logs, logs.T)
     broken = int((either[first, second] > rate * apart).sum())
     between_them = binomtest(broken, count).proportion_ci(float(sure), method="exact")
-    labels = m.secrets.labels
+    labels = cells.labels
     return Everywhere(
         own,
         float((between - gap).max()),
@@ -152,18 +160,6 @@ def everywhere(
         logs,
         gap,
         reach,
-    )
-
-
-def _boxes(cells: Domain) -> Floats:
-    if isinstance(cells, Grid):
-        return grid_boxes(cells)
-    if isinstance(cells, Regions):
-        return cells.boxes
-    raise ProblemError(
-        f"a {type(cells).__name__} has no cells between its points",
-        where="mechanism",
-        remedy="Measure a mechanism whose secrets are a Grid, or regions of one",
     )
 
 
@@ -187,10 +183,7 @@ def _fixes(
         return cell, boxes[cell, :2] + rng.random((many, 2)) * sides[cell]
 
     first, x = uniform(count)
-    if within is None:
-        second, y = uniform(count)
-        return first, second, np.hypot(*(x - y).T)
-    limit = float_of(within, "within", positive=True)
+    limit = np.inf if within is None else float_of(within, "within", positive=True)
     wide = np.pi * limit**2 > float(sides.prod(axis=1).sum())
     second, y = np.zeros(count, dtype=np.int64), np.array(x)
     left = np.arange(count)
@@ -202,16 +195,10 @@ def _fixes(
             angle = 2 * np.pi * rng.random(len(left))
             radius = limit * np.sqrt(rng.random((len(left), 1)))
             y[left] = x[left] + radius * np.column_stack([np.cos(angle), np.sin(angle)])
-            second[left] = _cells(boxes, y[left])
+            second[left] = -1
+            for k, box in enumerate(boxes):
+                held = ((y[left] >= box[:2]) & (y[left] <= box[2:])).all(axis=1)
+                second[left[held]] = k
         apart = np.hypot(*(x[left] - y[left]).T)
         left = left[(second[left] < 0) | (apart > limit * (1 + 1e-12))]
     return first, second, np.hypot(*(x - y).T)
-
-
-def _cells(boxes: Floats, points: Floats) -> Ints:
-    """The cell that holds each point, -1 outside."""
-    found = np.full(len(points), -1, dtype=np.int64)
-    for k, (west, south, east, north) in enumerate(boxes.tolist()):
-        inside = (points[:, 0] >= west) & (points[:, 0] <= east)
-        found[inside & (points[:, 1] >= south) & (points[:, 1] <= north)] = k
-    return found

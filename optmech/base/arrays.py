@@ -23,6 +23,11 @@ def ends_of(points: Floats) -> tuple[Floats, Floats]:
     return points.min(axis=0), points.max(axis=0)
 
 
+def largest_entry(values: Floats) -> tuple[int, int]:
+    """Row and column of the largest entry of a matrix, the first of equal ones."""
+    return divmod(int(values.argmax()), len(values[0]))
+
+
 def finite_array(
     value: ArrayLike, *, where: str, ndim: int | None = None, observations: bool = False
 ) -> Floats:

@@ -152,6 +152,16 @@ def dot(a: Iterable[Any], b: Iterable[Any]) -> Any:
     return sum(starmap(mul, zip(a, b, strict=True)))
 
 
+def steepest(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """Of pairs of whole numbers >= 0 the one whose first is most times its second, (k, 0) where
+    that is infinitely often; (1, 1) where none is more than once."""
+    top, bottom = 1, 1
+    for a, b in pairs:
+        if a * bottom > top * b:
+            top, bottom = a, b
+    return top, bottom
+
+
 def integers(values: Floats) -> tuple[list[list[int]], int]:
     """Whole numbers w and the least e >= 0 with values = w / 2^e, exactly; two-dimensional."""
     mantissa, exponent = np.frexp(values)

@@ -15,6 +15,13 @@ _GRACE = 5.0
 """Seconds that HiGHS gets to react to a request to stop before it is left to itself."""
 
 
+TIGHT: dict[str, str | float] = {
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+}
+"""Options of HiGHS where its usual tolerances are too wide."""
+
+
 def highs_model(
     cost: Floats, rows: sp.csr_array, lower: Floats, upper: Floats, most: Floats
 ) -> Any:

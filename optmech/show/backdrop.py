@@ -23,7 +23,7 @@ MOST = 20_000
 """Corners of a backdrop."""
 _MOST_GIVEN = 5_000_000
 _FINEST = 1 / 4000
-"""Of the longer side of the picture: what nobody can see."""
+"""Share of the longer side of the picture that nobody can see."""
 _COARSER = 1.6
 _DEEPEST = 12
 Source = str | Path | Mapping[str, Any] | Any

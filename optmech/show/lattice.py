@@ -67,9 +67,10 @@ def lattice_of(mechanism: MeshMechanism, most: int = MOST) -> Lattice:
     x, y = np.linspace(low[0], high[0], columns), np.linspace(low[1], high[1], rows)
     points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     inside = mesh.locate(points)[0] >= 0
-    placed = points.copy()
-    placed[~inside] = nearest_inside(mesh, points[~inside])
-    values = mechanism.at(placed).reshape(rows, columns, reports)
+    # points outside are moved to those of the region that are nearest, a hair inside
+    feet = mesh.border.feet(points[~inside])
+    points[~inside] = feet + _INWARD * (border(mesh).mean(axis=0) - feet)
+    values = mechanism.at(points).reshape(rows, columns, reports)
     return Lattice(x, y, values, inside.reshape(rows, columns))
 
 
@@ -78,12 +79,6 @@ def border(mesh: Mesh) -> Floats:
     from scipy.spatial import ConvexHull
 
     return np.asarray(mesh.vertices[ConvexHull(mesh.vertices * mesh.scale).vertices])
-
-
-def nearest_inside(mesh: Mesh, points: Floats) -> Floats:
-    """For points (k, 2) outside of the region those of it that are nearest, a hair inside."""
-    found = mesh.border.feet(points)
-    return np.asarray(found + _INWARD * (border(mesh).mean(axis=0) - found))
 
 
 def plane_of_mesh(mesh: Mesh, prior: Prior) -> Plane:

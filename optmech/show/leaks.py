@@ -79,10 +79,10 @@ def measured_leakage(problem: Problem, m: Mechanism) -> Found:
 def measured_repetition(
     problem: Problem, m: Mechanism, k: int, named: tuple[str, Distance]
 ) -> Found:
-    """The same after k independent reports about one secret."""
+    """What k independent reports about one secret leak, under the problem's prior."""
     name, distance = named
     repeated = leakage.repeated(m, k)
-    return {
+    found: Found = {
         "repeated_epsilon": (f"ε of differential privacy of {k} reports", repeated.epsilon),
         "repeated_vulnerability": (
             f"best guess after {k} reports",
@@ -92,13 +92,8 @@ def measured_repetition(
             f"error of the optimal attack on {k} reports ({name})",
             repeated.error(problem.prior, distance),
         ),
-        **_about_populations(problem, repeated),
     }
-
-
-def _about_populations(problem: Problem, repeated: leakage.Repeated) -> Found:
-    """For every constraint on distributions, δ at its ε of reports about as many people."""
-    found: Found = {}
+    # for every constraint on distributions, δ at its ε of reports about as many people
     for place, stated in enumerate(problem.constraints):
         if isinstance(stated, DistributionPrivacy) and stated.divergence == "max":
             bounds = [
@@ -106,8 +101,7 @@ def _about_populations(problem: Problem, repeated: leakage.Repeated) -> Found:
                 for (a, b), factor in zip(stated.pairs, stated.scales, strict=True)
             ]
             found[f"population_delta_{place}"] = (
-                f"δ of {repeated.k} reports about {repeated.k} people at the ε of constraint "
-                f"{place}",
+                f"δ of {k} reports about {k} people at the ε of constraint {place}",
                 Interval(max(b.lower for b in bounds), max(b.upper for b in bounds)),
             )
     return found
@@ -188,7 +182,9 @@ def measured_versions(
     elsewhere in the ``other`` version's problem, there is no distance that both reports could be
     measured with, and these figures are None."""
     name, both = named[0], found.together
-    distance: Floats | None = _apart(problem, found, named[1])
+    # a file's distance is a table of all secrets
+    chosen = [problem.secrets.index(label) for label in found.common]
+    distance: Floats | None = problem.space.apart(named[1])[np.ix_(chosen, chosen)]
     if other is not None and not _same_places(problem, other, found):
         distance = None
     prior = found.prior(problem.prior)
@@ -214,7 +210,7 @@ def measured_versions(
 def version_rows(
     found: dict[str, Any], called: tuple[str, str] = ("old", "new")
 ) -> list[tuple[str, str]]:
-    """The same as rows of a table of facts; the two versions are ``called`` so."""
+    """Figures of two versions as rows of a table of facts; the two are ``called`` so."""
     name, (old, new) = found["distance"], called
     rows = [("rows that are the same in both", _list(found["kept"]))]
     for key, words in (("changed", "rows that differ"), ("added", "added"), ("removed", "removed")):
@@ -273,21 +269,16 @@ def _error(
     return (error.lower + error.upper) / 2
 
 
-def _apart(problem: Problem, found: Versions, distance: Distance) -> Floats:
-    """Between the common secrets, taken from all: a file's distance is a table of all."""
-    chosen = [problem.secrets.index(label) for label in found.common]
-    return problem.space.apart(distance)[np.ix_(chosen, chosen)]
-
-
 def _same_places(one: Problem, other: Problem, found: Versions) -> bool:
     """Whether the common secrets have the same coordinates in both, or none in either."""
     places = []
     for secrets in (one.secrets, other.secrets):
         chosen = [secrets.index(label) for label in found.common]
         places.append(None if secrets.points is None else secrets.points[chosen])
-    if places[0] is None or places[1] is None:
-        return places[0] is places[1]
-    return np.array_equal(places[0], places[1])
+    before, after = places
+    if before is None or after is None:
+        return before is after
+    return np.array_equal(before, after)
 
 
 def _list(labels: Sequence[Hashable]) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 
 from optmech.designs.design import Design, unit_after
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
@@ -25,7 +26,7 @@ def describe(problem: Problem, loss: str = "") -> list[tuple[str, str]]:
         rows.append(("observables", domain(problem.observables)))
     rows += [
         ("prior", f"entropy {problem.prior.entropy:.3f} bits"),
-        ("minimise", _objective(problem, loss)),
+        ("minimise", _aim(problem, loss).asked),
     ]
     for k, constraint in enumerate(problem.constraints):
         promise = constraint.promise(problem.space)
@@ -96,16 +97,38 @@ def label(value: object) -> str:
     return printable(label_text(value))
 
 
-def _objective(problem: Problem, loss: str) -> str:
+class _Aim(NamedTuple):
+    """What a problem asks to be largest or least, in words."""
+
+    best: str
+    """ "largest" or "least"."""
+    asked: str
+    reached: str
+    superlative: str
+    repaired: str
+    """What a repaired design would do, with room for a number."""
+
+
+def _aim(problem: Problem, loss: str = "") -> _Aim:
     objective = problem.objective
     if isinstance(objective, MaximizeDistortion):
         name = distance_words(objective.distance)
-        return f"nothing: the error of the best attack ({name}) is maximised"
+        return _Aim(
+            "largest",
+            f"nothing: the error of the best attack ({name}) is maximised",
+            f"the error that it leaves the best attack ({name})",
+            f"leaves the best attack the largest error ({name})",
+            "leave the best attack the error {}",
+        )
     if isinstance(objective, MinimizeLeakage):
-        return f"what the best guess gains ({gain_words(objective.gain)})"
+        name = gain_words(objective.gain)
+        gained = f"what the best guess gains ({name})"
+        superlative = f"leaves the best guess the least to gain ({name})"
+        return _Aim("least", gained, gained, superlative, "leave the best guess {} to gain")
     which = "worst-case" if objective == "worst_loss" else "expected"
     named = distance_words(problem.loss) if callable(problem.loss) else "given as a matrix"
-    return f"{which} loss ({loss or named})"
+    lost = f"{which} loss ({loss or named})"
+    return _Aim("least", lost, f"its {lost}", f"has the least {lost}", "have loss {}")
 
 
 _DIGITS = 2
@@ -122,8 +145,8 @@ def nearness(design: Design) -> str:
 
 
 def _nearness(design: Design) -> str:
-    maximised = isinstance(design.problem.objective, MaximizeDistortion)
-    best = "largest" if maximised else "least"
+    best = _aim(design.problem).best
+    maximised = best == "largest"
     if design.status == "optimal":
         return f"the {best} possible"
     high, low = (design.bound, design.objective) if maximised else (design.objective, design.bound)
@@ -172,7 +195,8 @@ def lead(design: Design, loss: str) -> str:
 
 
 def _lead_everywhere(design: Design, own: int, loss: str) -> str:
-    """The same of a design for every point of a region, which constraint ``own`` promises."""
+    """What a mechanism for every point of a region does, which constraint ``own`` promises, and how
+    good it is proved to be."""
     problem, triangles = design.problem, design.region.mesh.triangles
     promise = problem.constraints[own].promise(problem.space)
     start = (
@@ -205,24 +229,13 @@ def _reached(design: Design, loss: str) -> str:
     if design.status == "infeasible":
         kept = {1: "the constraint"}.get(count, f"all {count} constraints")
         return f"No mechanism keeps {kept}."
-    if isinstance(problem.objective, MaximizeDistortion):
-        name = distance_words(problem.objective.distance)
-        what, best = f"the error that it leaves the best attack ({name})", "largest"
-        superlative = f"leaves the best attack the largest error ({name})"
-    elif isinstance(problem.objective, MinimizeLeakage):
-        name = gain_words(problem.objective.gain)
-        what, best = f"what the best guess gains ({name})", "least"
-        superlative = f"leaves the best guess the least to gain ({name})"
-    else:
-        which = "worst-case" if problem.objective == "worst_loss" else "expected"
-        what, best = f"its {which} loss ({loss})", "least"
-        superlative = f"has the least {which} loss ({loss})"
+    aim = _aim(problem, loss)
     if design.status == "optimal":
-        return f"Of all mechanisms{limits}, this one {superlative}."
+        return f"Of all mechanisms{limits}, this one {aim.superlative}."
     found = nearness(design)
     if found.startswith("nothing"):
-        return f"Nothing is known about how far {what} is from the {best}{limits}."
-    return f"Among all mechanisms{limits}, {what} is {found}."
+        return f"Nothing is known about how far {aim.reached} is from the {aim.best}{limits}."
+    return f"Among all mechanisms{limits}, {aim.reached} is {found}."
 
 
 def threshold_notes(design: Design) -> list[str]:
@@ -238,9 +251,5 @@ def threshold_notes(design: Design) -> list[str]:
 def _repaired(design: Design, value: float) -> str:
     if math.isnan(value):
         return "no repair was found that keeps the promise for all pairs"
-    what = f"have loss {value:.9g}"
-    if isinstance(design.problem.objective, MaximizeDistortion):
-        what = f"leave the best attack the error {value:.9g}"
-    elif isinstance(design.problem.objective, MinimizeLeakage):
-        what = f"leave the best guess {value:.9g} to gain"
+    what = _aim(design.problem).repaired.format(f"{value:.9g}")
     return f"repaired to keep the promise for all pairs it would {what}"

@@ -135,7 +135,7 @@ _PLAIN: Mapping[str, tuple[Any, str]] = {
     "list": (Iterable, "a list"),
     "Literal": (str, "text"),
     "Mapping": (Mapping, "a dict"),
-    **dict.fromkeys(("Callable", "Note", "Progress"), (Callable, "a function")),
+    **dict.fromkeys(("Callable", "Note", "Progress", "Schedule"), (Callable, "a function")),
     "bool": ((bool, np.bool_), "True or False"),
 }
 """What names in annotations stand for, and words for it."""

@@ -102,8 +102,13 @@ def wasserstein(
     value, u, v = optimise(tree, np.ascontiguousarray(cost))
     mean = float(value / masses.total)
     root = mean if order == 1 else mean ** (1 / order) * top
-    potentials = _everywhere(_powers(everywhere, order, top), masses, u, v)
-    return Coupling(masses.spread(*tree.arcs()), root, potentials, masses.missing())
+    # points without mass get the largest potentials that are feasible
+    every = _powers(everywhere, order, top)
+    first = (every[:, masses.columns] - v).min(axis=1)
+    first[masses.rows] = u
+    second = (every - first[:, None]).min(axis=0)
+    second[masses.columns] = v
+    return Coupling(masses.spread(*tree.arcs()), root, (first, second), masses.missing())
 
 
 def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | Violation:
@@ -170,15 +175,6 @@ def _matrix(array: Floats, masses: Masses) -> Floats:
 def _powers(array: Floats, order: float, top: float) -> Floats:
     with np.errstate(over="ignore"):
         return array if order == 1 else np.asarray((array / top) ** order)
-
-
-def _everywhere(cost: Floats, masses: Masses, u: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """Potentials for all points: those without mass get the largest that is feasible."""
-    first = (cost[:, masses.columns] - v).min(axis=1)
-    first[masses.rows] = u
-    second = (cost - first[:, None]).min(axis=0)
-    second[masses.columns] = v
-    return first, second
 
 
 _LARGEST = 1e300

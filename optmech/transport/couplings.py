@@ -11,6 +11,7 @@ outside, the least cost of a coupling is the mass that has to move outside.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -24,6 +25,7 @@ from optmech.exact.checked import weights
 from optmech.exact.number import rounded_up
 from optmech.exact.numerators import integers
 from optmech.spaces.prior import Distribution, weights_of
+from optmech.spaces.rationals import Shares
 
 _SLACK = 2.0**-49
 """Reduced costs above -SLACK relative are left alone by floating-point pivots."""
@@ -90,11 +92,18 @@ class Tree:
         return out
 
     def _north_west(self, supply: list[int], demand: list[int]) -> None:
+        from optmech.transport import pivots as kernels
+
+        def hang(node: int, above: int) -> int:
+            kernels.attach(node, above, self.parent, self._first, self._following, self._previous)
+            self._depth[node] = self._depth[above] + 1
+            return node
+
         # where row and column run out together the next row comes in below the column, without
         # flow: that arc runs towards the root, as strong feasibility wants
         i = j = 0
         left, open_ = supply[0], demand[0]
-        node = self._hang(self.sources, 0)
+        node = hang(self.sources, 0)
         while True:
             shipped = min(left, open_)
             self.flow[node] = shipped
@@ -102,23 +111,13 @@ class Tree:
             if left == 0 and i + 1 < self.sources:
                 i += 1
                 left = supply[i]
-                node = self._hang(i, self.sources + j)
+                node = hang(i, self.sources + j)
             elif j + 1 < self.sinks:
                 j += 1
                 open_ = demand[j]
-                node = self._hang(self.sources + j, i)
+                node = hang(self.sources + j, i)
             else:
                 break
-
-    def _hang(self, node: int, above: int) -> int:
-        head = self._first[above]
-        self.parent[node] = above
-        self._depth[node] = self._depth[above] + 1
-        self._following[node] = head
-        if head >= 0:
-            self._previous[head] = node
-        self._first[above] = node
-        return node
 
 
 _ROUNDING = 2.0**-50
@@ -165,7 +164,11 @@ def settle(tree: Tree, cost: Floats) -> tuple[ExactCost, list[int]]:
     tree.solve(cost)
     exact = ExactCost(cost)
     for round_ in range(10**9):
-        potentials = _potentials(tree, exact)
+        potentials = [0] * len(tree.parent)
+        for i, j, _ in tree.moves():
+            sink = tree.sources + j
+            child, above = (sink, i) if tree.parent[sink] == i else (i, sink)
+            potentials[child] = exact.entry(i, j) - potentials[above]
         reduced, worst = _reduced(exact, potentials, tree.sources, full=round_ < _REFINEMENTS)
         if worst is None:
             break
@@ -174,17 +177,6 @@ def settle(tree: Tree, cost: Floats) -> tuple[ExactCost, list[int]]:
         else:
             tree.enter(*worst)
     return exact, potentials
-
-
-def _potentials(tree: Tree, exact: ExactCost) -> list[int]:
-    value = [0] * len(tree.parent)
-    for i, j, _ in tree.moves():
-        sink = tree.sources + j
-        if tree.parent[sink] == i:
-            value[sink] = exact.entry(i, j) - value[i]
-        else:
-            value[i] = exact.entry(i, j) - value[sink]
-    return value
 
 
 def _reduced(
@@ -197,13 +189,7 @@ def _reduced(
     plain = np.array([exact.plain(value) for value in potentials])
     u, v = plain[:sources, None], plain[None, sources:]
     reduced = exact.cost - u - v
-    top = float(np.abs(exact.cost).max() + np.abs(u).max() + np.abs(v).max())
-    rows, columns = np.nonzero(reduced <= _ROUNDING * top)
-    scale = (
-        np.abs(exact.cost[rows, columns]) + np.abs(plain[rows]) + np.abs(plain[sources + columns])
-    )
-    close = reduced[rows, columns] <= _ROUNDING * scale
-    doubtful = np.column_stack([rows[close], columns[close]])
+    size = np.abs(exact.cost) + np.abs(u) + np.abs(v)
     least, worst = 0, None
 
     def decide(i: int, j: int) -> int:
@@ -211,13 +197,12 @@ def _reduced(
         reduced[i, j] = exact.plain(value)
         return value
 
-    for i, j in doubtful.tolist():
+    for i, j in np.argwhere(reduced <= _ROUNDING * size).tolist():
         value = decide(i, j)
         if value < least:
             least, worst = value, (i, j)
     if worst is not None and full:
-        everywhere = np.abs(exact.cost) + np.abs(u) + np.abs(v)
-        for i, j in np.argwhere(np.abs(reduced) <= _RELIABLE * everywhere).tolist():
+        for i, j in np.argwhere(np.abs(reduced) <= _RELIABLE * size).tolist():
             decide(i, j)
     return reduced, worst
 
@@ -283,15 +268,15 @@ class Coupling(Shown):
 
 UNITS = 2**60
 LARGEST_TOTAL = 2**30
-"""Counts of no larger sum are balanced exactly."""
+"""Whole numbers of no larger sum are balanced exactly."""
 
 
 @record
 class Masses:
     """Two distributions, their points of mass 0 left out, in units of 1/``total``.
 
-    Whole numbers (counts) are balanced exactly, by multiplying each with the other's sum. Others
-    are rounded to multiples of 2⁻⁶⁰, no positive mass to 0, and what floating point leaves open
+    What are small whole numbers in proportion, as counts are, is balanced exactly. Others are
+    rounded to multiples of 2⁻⁶⁰, no positive mass to 0, and what floating point leaves open
     is ``slack``: (n + m) 2⁻⁵² of the total, within which distributions that are equal on paper
     but not in binary can differ (0.1 + 0.2 is not 0.3).
     """
@@ -310,19 +295,22 @@ class Masses:
     @classmethod
     def balance(cls, a: Distribution, b: Distribution) -> Masses:
         """Read two weight vectors, shapes (n,) and (m,); raises ProblemError on unusable ones."""
-        first, second = weights(weights_of(a), "a"), weights(weights_of(b), "b")
-        rows, columns = np.flatnonzero(first), np.flatnonzero(second)
+        first, second = (
+            Shares.reduced(integers(weights(weights_of(given), name)[None, :])[0][0])
+            for name, given in (("a", a), ("b", b))
+        )
+        return cls.of(first, second)
+
+    @classmethod
+    def of(cls, first: Shares, second: Shares) -> Masses:
+        """The masses of two distributions."""
+        rows, columns = np.array(first.support), np.array(second.support)
         shape = (len(first), len(second))
-        first, second = first[rows], second[columns]
-        if _countable(first) and _countable(second):
-            one, two = int(first.sum()), int(second.sum())
-            divisor = int(np.gcd(one, two))
-            supply = first.astype(np.int64) * (two // divisor)
-            demand = second.astype(np.int64) * (one // divisor)
-            return cls(supply, demand, rows, columns, shape, one * two // divisor, 0, 0)
-        supply, demand = (apportioned(integers(w[None, :])[0][0]) for w in (first, second))
-        slack = sum(shape) * (UNITS >> 52)
-        return cls(supply, demand, rows, columns, shape, UNITS, slack, sum(shape))
+        supply, demand, total = common_units(first, second)
+        if max(first.total, second.total) <= LARGEST_TOTAL:
+            return cls(np.array(supply), np.array(demand), rows, columns, shape, total, 0, 0)
+        units, slack = (apportioned(supply), apportioned(demand)), sum(shape) * (UNITS >> 52)
+        return cls(*units, rows, columns, shape, UNITS, slack, sum(shape))
 
     def missing(self, dropped: int = 0) -> float:
         """The share of the mass that rounding and ``dropped`` units amount to, rounded up."""
@@ -336,8 +324,13 @@ class Masses:
         return plan
 
 
-def _countable(weights: Floats) -> bool:
-    return bool((weights == np.rint(weights)).all() and weights.sum() <= LARGEST_TOTAL)
+def common_units(first: Shares, second: Shares) -> tuple[list[int], list[int], int]:
+    """What the points with mass of two distributions hold, in whole numbers, and of which total."""
+    total = math.lcm(first.total, second.total)
+    supply, demand = (
+        [side.units[k] * (total // side.total) for k in side.support] for side in (first, second)
+    )
+    return supply, demand, total
 
 
 def apportioned(masses: list[int]) -> Ints:
@@ -402,7 +395,12 @@ def _violation(masses: Masses, tree: Tree, relation: Relation) -> Violation | No
     missing = int(outside.sum())
     if missing <= masses.slack:
         return None
-    sources, sinks = reached(np.asarray(outside.any(axis=1)), relation, flows > 0)
+    sources: Relation = np.zeros(len(flows), dtype=bool)
+    grown: Relation = np.asarray(outside.any(axis=1))
+    while (grown != sources).any():
+        sources = grown
+        sinks = np.asarray(relation[sources].any(axis=0))
+        grown = np.asarray(sources | (flows[:, sinks] > 0).any(axis=1))
     mass, capacity = int(masses.supply[sources].sum()), int(masses.demand[sinks].sum())
     if mass - capacity != missing:
         raise SolverError("the violating set does not account for the missing mass")
@@ -414,17 +412,6 @@ def _violation(masses: Masses, tree: Tree, relation: Relation) -> Violation | No
         capacity / total,
         missing / total,
     )
-
-
-def reached(sources: Relation, relation: Relation, moved: Relation) -> tuple[Relation, Relation]:
-    """The sources and sinks that can be reached from some sources, along the relation and back to
-    where mass is ``moved`` from."""
-    while True:
-        sinks = np.asarray(relation[sources].any(axis=0))
-        grown = np.asarray(sources | moved[:, sinks].any(axis=1))
-        if (grown == sources).all():
-            return sources, sinks
-        sources = grown
 
 
 def _coupling(masses: Masses, tree: Tree, relation: Relation, value: float) -> Coupling:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints, slices, square_array
+from optmech.base.arrays import Floats, Ints, normalised_rows, slices, square_array
 from optmech.base.memory import require
 from optmech.base.minplus import shortest_detour
 from optmech.base.read_only import record
@@ -87,6 +87,8 @@ def gains(ratio: Floats, a: Logs, b: Logs, least: Floats | None = None) -> Gains
     """Bounds for k problems at once, of r, shape (k, n, m), with entries above -inf, inf where
     there is no inequality, and ln a, shapes (k, n), and ln b, (k, m). ``least`` has entries at most
     those of ``ratio``: the lower bounds hold for every r between the two."""
+    from optmech.transport.pivots import least_arrivals  # may load a compiler
+
     most = ratio
     least = ratio if least is None else least
     rows, columns = a.positive, b.positive
@@ -98,37 +100,28 @@ def gains(ratio: Floats, a: Logs, b: Logs, least: Floats | None = None) -> Gains
     decisive = cheapest.max(axis=1, initial=-np.inf)
     usable = np.isfinite(decisive)
     level = np.where(usable, decisive, 0.0)
-    arcs, q = _proposed(logs - level[:, None, None], rows, columns, usable)
+    count, n, m = most.shape
+    arcs, q = _no_arcs(count, n + m), np.zeros((count, m))
+    # what is far from decisive is clipped
+    relative = np.clip(logs - level[:, None, None], -_FAR, _FAR)
+    least_arrivals(relative, rows & usable[:, None], columns, *arcs, q)
+    arcs.share[~((arcs.share > _DUST) & np.isfinite(arcs.share))] = 0.0
     potentials = np.where(columns, q - np.where(columns, b.middle, 0.0), np.inf)
     lower = _lower(least, a, b, potentials)
     upper = proved_by(most, a, b, arcs)
     size = np.maximum(1.0, np.where(np.isfinite(lower), np.abs(lower), 1.0))
     poor = np.flatnonzero(usable & ~(upper - lower <= _CLOSE * size))
     if len(poor):
-        _with_simple_ones(poor, (least, most), a, b, logs, (lower, upper), arcs, potentials)
+        one, other = (Logs(side.low[poor], side.up[poor]) for side in (a, b))
+        simple, decay = _simple(most[poor], one, other, logs[poor])
+        found = proved_by(most[poor], one, other, simple)
+        _replace(poor, ~(upper[poor] <= found), (upper, *arcs), (found, *simple))
+        found = _lower(least[poor], one, other, decay)
+        _replace(poor, ~(lower[poor] >= found), (lower, potentials), (found, decay))
     infinite = np.where(decisive == np.inf, np.inf, -np.inf)
     return Gains(
         np.where(usable, lower, infinite), np.where(usable, upper, infinite), arcs, potentials
     )
-
-
-def _proposed(
-    relative: Floats, rows: np.ndarray, columns: np.ndarray, usable: np.ndarray
-) -> tuple[Arcs, Floats]:
-    """Plans and ln b v of the targets, close to the best; what is far from decisive is clipped."""
-    from optmech.transport.pivots import least_arrivals  # may load a compiler
-
-    count, n, m = relative.shape
-    arcs = Arcs(
-        np.zeros((count, n + m), dtype=np.int64),
-        np.zeros((count, n + m), dtype=np.int64),
-        np.zeros((count, n + m)),
-    )
-    q = np.zeros((count, m))
-    clipped = np.clip(relative, -_FAR, _FAR)
-    least_arrivals(clipped, rows & usable[:, None], columns, *arcs, q)
-    arcs.share[~((arcs.share > _DUST) & np.isfinite(arcs.share))] = 0.0
-    return arcs, q
 
 
 def proved_by(ratio: Floats, a: Logs, b: Logs, arcs: Arcs) -> Floats:
@@ -176,47 +169,37 @@ def _lower(ratio: Floats, a: Logs, b: Logs, potentials: Floats) -> Floats:
     return np.where(valid & ~np.isnan(out), out, -np.inf)
 
 
-def _with_simple_ones(
-    poor: Ints,
-    ratios: tuple[Floats, Floats],
-    a: Logs,
-    b: Logs,
-    logs: Floats,
-    bounds: tuple[Floats, Floats],
-    arcs: Arcs,
-    potentials: Floats,
-) -> None:
-    """Improve bounds in place by those that need no solver: every source sends all to where it is
-    cheapest, and v falls off from the decisive source as fast as it may."""
-    lower, upper = bounds
-    least, most = (ratio[poor] for ratio in ratios)
-    a, b = Logs(a.low[poor], a.up[poor]), Logs(b.low[poor], b.up[poor])
+def _simple(most: Floats, a: Logs, b: Logs, logs: Floats) -> tuple[Arcs, Floats]:
+    """Plans and potentials that need no solver: every source sends all to where it is cheapest,
+    and v falls off from the decisive source as fast as it may."""
     count, n, m = most.shape
-    target = logs[poor].argmin(axis=2)
-    cost = np.take_along_axis(logs[poor], target[:, :, None], axis=2)[:, :, 0]
-    row = np.where(a.positive, cost, -np.inf).argmax(axis=1)
-    simple = Arcs(*(np.zeros((count, n + m), dtype=kind) for kind in (np.int64, np.int64, float)))
+    target = logs.argmin(axis=2)
+    row = np.where(a.positive, logs.min(axis=2), -np.inf).argmax(axis=1)
+    simple = _no_arcs(count, n + m)
     simple.source[:, :n], simple.target[:, :n] = np.arange(n), target
     simple.share[:, :n] = a.positive
-    found = proved_by(most, a, b, simple)
-    better = ~(upper[poor] <= found)
-    upper[poor[better]] = found[better]
-    for kept, new in zip(arcs, simple, strict=True):
-        kept[poor[better]] = new[better]
     decay = -most[np.arange(count), row]
     # where r is inf v may be as small as one likes: e^-800 of the least other
     floor = np.where(np.isfinite(decay), decay, np.inf).min(axis=1) - 800.0
-    decay = np.where(b.positive, np.maximum(decay, floor[:, None]), np.inf)
-    found = _lower(least, a, b, decay)
-    better = ~(lower[poor] >= found)
-    lower[poor[better]] = found[better]
-    potentials[poor[better]] = decay[better]
+    return simple, np.where(b.positive, np.maximum(decay, floor[:, None]), np.inf)
+
+
+def _no_arcs(count: int, size: int) -> Arcs:
+    return Arcs(*(np.zeros((count, size), dtype=kind) for kind in (np.int64, np.int64, float)))
+
+
+def _replace(
+    places: Ints, better: np.ndarray, kept: Sequence[np.ndarray], new: Sequence[np.ndarray]
+) -> None:
+    """Put what is better of the new at its places, into each array."""
+    for old, made in zip(kept, new, strict=True):
+        old[places[better]] = made[better]
 
 
 _LARGEST = 1e300
 """Finite entries of r above this are refused: their sums might overflow."""
 _ENTRIES = 1_000_000
-"""Of the arrays that are worked on at a time."""
+"""Entries of the arrays that are worked on at a time."""
 
 
 @record
@@ -248,7 +231,7 @@ class CarryOver(Shown):
     """ln v for every place, shape (n,): v_i <= e^{r_ij} v_j and ln (a·v / b·v) is at least
     ``lower``. inf where v may be as large as one likes."""
     masses: Floats
-    """Of the sources, of sum 1."""
+    """What each source holds, of sum 1."""
 
     @property
     def plan(self) -> Floats:
@@ -320,20 +303,21 @@ def carry_over_many(
         )
     least, most = closed(log_ratio)
     count = len(most)
-    pairs = [
-        (
-            weights(weights_of(a), _name("a", k, firsts), count),
-            weights(weights_of(b), _name("b", k, firsts), count),
-        )
-        for k, (a, b) in enumerate(zip(firsts, seconds, strict=True))
-    ]
-    shapes = np.array([[np.count_nonzero(side) for side in pair] for pair in pairs], dtype=np.int64)
-    shapes = shapes.reshape(-1, 2)
+    named = (("a", "firsts", firsts), ("b", "seconds", seconds))
+    given = np.array(
+        [
+            [
+                weights(weights_of(lam), alone if len(listed) == 1 else f"{many}[{k}]", count)
+                for k, lam in enumerate(listed)
+            ]
+            for alone, many, listed in named
+        ]
+    ).reshape(2, -1, count)
+    shapes = np.count_nonzero(given, axis=2).T
     out: dict[int, CarryOver] = {}
     for part in together(shapes.prod(axis=1), shapes):
-        own = part.tolist()
-        out.update(zip(own, _bounded(least, most, [pairs[k] for k in own]), strict=True))
-    return [out[k] for k in range(len(pairs))]
+        out.update(zip(part.tolist(), _bounded(least, most, *given[:, part]), strict=True))
+    return [out[k] for k in range(len(firsts))]
 
 
 def together(entries: Ints, shapes: Ints) -> Iterator[Ints]:
@@ -377,41 +361,32 @@ def closed(log_ratio: ArrayLike) -> tuple[Floats, Floats]:
     return down(ratio * (1 - 2 * depth * UNIT)), most
 
 
-def _bounded(least: Floats, most: Floats, pairs: list[tuple[Floats, Floats]]) -> list[CarryOver]:
-    """Pairs with equally many points of mass each."""
-    first, second = (np.array(side) for side in zip(*pairs, strict=True))
-    sources = np.nonzero(first)[1].reshape(len(pairs), -1)
-    targets = np.nonzero(second)[1].reshape(len(pairs), -1)
+def _bounded(least: Floats, most: Floats, first: Floats, second: Floats) -> list[CarryOver]:
+    """Bounds for rows of weights with equally many places of mass each."""
+    count = len(first)
+    sources = np.nonzero(first)[1].reshape(count, -1)
+    targets = np.nonzero(second)[1].reshape(count, -1)
     a, b = np.take_along_axis(first, sources, 1), np.take_along_axis(second, targets, 1)
     where = sources[:, :, None], targets[:, None, :]
     found = gains(most[where], normalised_logs(a), normalised_logs(b), least[where])
-    same = (first == second).all(axis=1)
-    return [
-        _one(found, k, bool(same[k]), least, sources[k], targets[k], a[k])
-        for k in range(len(pairs))
-    ]
-
-
-def _one(
-    found: Gains, k: int, same: bool, least: Floats, sources: Ints, targets: Ints, a: Floats
-) -> CarryOver:
-    shares = np.zeros((len(sources), len(targets)))
-    scaled = a / a.max()
-    masses = scaled / scaled.sum()
-    # equal numbers v_i prove 0
-    lower, upper, proof = 0.0, 0.0, np.zeros(len(least))
-    if same:
-        np.fill_diagonal(shares, 1.0)
-    else:
-        sent = np.bincount(found.arcs.source[k], found.arcs.share[k], len(sources))
-        np.add.at(shares, (found.arcs.source[k], found.arcs.target[k]), found.arcs.share[k])
-        shares /= np.where(sent > 0, sent, 1.0)[:, None]
-        lower, upper = max(float(found.lower[k]), 0.0), max(float(found.upper[k]), 0.0)
-    if lower > 0:
-        proof = (least[:, targets] + found.potentials[k]).min(axis=1)
-        if upper == np.inf:
-            shares[:] = 0.0
-    return CarryOver(lower, upper, sources, targets, shares, proof, masses)
+    shares, arcs = np.zeros((count, sources.shape[1], targets.shape[1])), found.arcs
+    np.add.at(shares, (np.arange(count)[:, None], arcs.source, arcs.target), arcs.share)
+    sent = shares.sum(axis=2, keepdims=True)
+    shares /= np.where(sent > 0, sent, 1.0)
+    shares[found.upper == np.inf] = 0.0
+    masses = normalised_rows(a / a.max(axis=1, keepdims=True))
+    out = []
+    for k, same in enumerate((first == second).all(axis=1).tolist()):
+        lower, upper = (max(float(ends[k]), 0.0) for ends in (found.lower, found.upper))
+        if same:
+            lower, upper = 0.0, 0.0
+            shares[k] = np.eye(len(sources[k]))
+        # equal numbers v_i prove 0
+        proof = np.zeros(len(least))
+        if lower > 0:
+            proof = (least[:, targets[k]] + found.potentials[k]).min(axis=1)
+        out.append(CarryOver(lower, upper, sources[k], targets[k], shares[k], proof, masses[k]))
+    return out
 
 
 def normalised_logs(masses: Floats) -> Logs:
@@ -441,7 +416,3 @@ def least_log_factor(log_ratio: Floats, a: Sequence[float], b: Sequence[float]) 
         for logs in (normalised_logs(first[None, sources]), normalised_logs(second[None, targets]))
     )
     return max(0.0, float(gains(ratio, one, other).upper[0]))
-
-
-def _name(side: str, k: int, listed: Sequence[Distribution]) -> str:
-    return side if len(listed) == 1 else f"{'firsts' if side == 'a' else 'seconds'}[{k}]"

@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Bools, Floats, Ints
@@ -89,13 +90,11 @@ def scaled(values: Whole, exponent: int) -> Floats:
 
 
 def whole(values: Floats, exponent: int) -> Whole:
-    """Floats times 2^exponent, as whole numbers (nearest)."""
-    out = np.empty(values.size, dtype=object)
-    mantissa, power = np.frexp(values.ravel())
-    for k, (a, b) in enumerate(zip(np.ldexp(mantissa, 53).tolist(), power.tolist(), strict=True)):
-        shift = exponent + b - 53
-        out[k] = int(a) << shift if shift >= 0 else int(a) >> -shift
-    return out.reshape(values.shape)
+    """Floats times 2^exponent, as whole numbers, rounded down."""
+    rows, bits = integers(values.reshape(1, -1))
+    shift, out = exponent - bits, np.empty(values.shape, dtype=object)
+    out.ravel()[:] = rows[0]
+    return np.asarray(out << shift if shift >= 0 else out >> -shift)
 
 
 Arcs = Bools
@@ -104,9 +103,6 @@ _NEAREST = 8
 """Outputs per input point in the first program."""
 _BEST = 6
 """Most negative reduced costs per point of either side that are brought in at a time."""
-
-Column = list[tuple[int, float]]
-"""Rows, with the coefficients in them."""
 
 
 def first_arcs(inputs: Floats, cost: Floats, weights: Floats, start: Arcs | None) -> Arcs:
@@ -152,34 +148,25 @@ class Program:
         none, starts = np.empty(0, dtype=np.int32), np.zeros(self.rows, dtype=np.int32)
         self.highs.addRows(self.rows, low, high, 0, starts, none, np.empty(0))
 
-    def output_columns(self, above: float, below: float) -> list[Column]:
-        """Columns μ_t[y], or one μ[y] for all t."""
-        links = [
-            [(self.link + t * self.m + y, -1.0) for y in range(self.m)] for t in range(self.count)
-        ]
-        if self.common:
-            return [list(column) for column in zip(*links, strict=True)]
-        return [
-            [link]
-            + [
-                (self.ratio + k * self.m + y, above if t == a else below)
-                for k, (a, b) in enumerate(self.pairs)
-                if t in (a, b)
-            ]
-            for t, row in enumerate(links)
-            for y, link in enumerate(row)
-        ]
+    def output_columns(self, above: float, below: float) -> Any:
+        """Columns μ_t[y], or one μ[y] for all t, in the rows from those of links on."""
+        links = -np.ones((self.count, 1)) if self.common else -np.eye(self.count)
+        ratios = np.zeros((len(self.pairs), links.shape[1]))
+        for k, ends in enumerate(self.pairs):
+            ratios[k, ends] = above, below
+        return sp.kron(np.vstack([links, ratios]), sp.eye_array(self.m))
 
-    def slack_columns(self, above: float) -> list[Column]:
-        """Columns s_tt'[y] with μ_t[y] − e^ε μ_t'[y] <= s_tt'[y] and Σ_y s <= δ."""
-        return [[(self.ratio + k, -above), (self.total + k // self.m, 1.0)] for k in self.ratios]
+    def slack_columns(self, above: float) -> Any:
+        """Columns s_tt'[y] with μ_t[y] − e^ε μ_t'[y] <= s_tt'[y] and Σ_y s <= δ, in the rows from
+        those of ratios on."""
+        totals = sp.kron(sp.eye_array(len(self.pairs)), np.ones((1, self.m)))
+        return sp.vstack([-above * sp.eye_array(len(self.ratios)), totals])
 
-    def add(self, columns: list[Column]) -> None:
-        """Columns without costs."""
-        starts = np.cumsum([0, *map(len, columns)])[:-1]
-        flat = [entry for column in columns for entry in column]
-        rows, values = (np.array(part) for part in zip(*flat, strict=True))
-        self._add(np.zeros(len(columns)), starts, rows, values)
+    def add(self, first: int, columns: Any) -> None:
+        """Columns without costs, in the rows from ``first`` on."""
+        own = sp.csc_array(columns)
+        own.eliminate_zeros()
+        self._add(np.zeros(own.shape[1]), own.indptr[:-1], own.indices + first, own.data)
 
     def bring_in(self, arcs: Arcs) -> tuple[Ints, ...]:
         """Add the moves that are new and can carry mass; returns their t, x and y."""
@@ -229,37 +216,6 @@ class Program:
 _ROUNDS = 1000
 
 
-def solve_joint(
-    inputs: Sequence[Shares],
-    cost: Floats,
-    weights: Shares,
-    factor: float,
-    delta: float = 0.0,
-    start: Arcs | None = None,
-) -> Floating:
-    """An optimum up to the solver's tolerance for λ_t (T of n), c >= 0 (n, m) and w_t (T), to be
-    repaired and verified; raises SolverError where HiGHS ends without one. ``factor`` is e^ε; with
-    1 (and δ = 0) the outputs are one distribution. ``start``, (T, n, m), are the first variables.
-    """
-    count, (n, m) = len(inputs), cost.shape
-    require(
-        24.0 * count * n * m + 2000.0 * count * count * m,
-        what=f"the joint transport of {count} inputs over {n:,} x {m:,} points",
-        where="inputs",
-        remedy="Merge points",
-    )
-    masses = np.array([lam.weights for lam in inputs])
-    program = Floating(masses, cost, weights.weights, factor, delta)
-    program.bring_in(first_arcs(masses, program.cost, weights.weights, start))
-    for _ in range(_ROUNDS):
-        program.run()
-        wanted = program.wanted()
-        if not wanted.any():
-            return program
-        program.bring_in(wanted)
-    raise SolverError("column generation did not end", where="optimal target")
-
-
 def joint_bound(
     inputs: Sequence[Shares],
     cost: Floats,
@@ -295,41 +251,61 @@ def joint_bound(
 
 
 class Floating(Program):
-    """The restricted program in floating point."""
+    """The joint program for λ_t (T of n), c >= 0 (n, m) and w_t (T), in floating point. ``factor``
+    is e^ε; with 1 (and δ = 0) the outputs are one distribution. ``start``, (T, n, m), are the first
+    variables."""
 
     def __init__(
-        self, inputs: Floats, cost: Floats, weights: Floats, factor: float, delta: float
+        self,
+        inputs: Sequence[Shares],
+        cost: Floats,
+        weights: Shares,
+        factor: float,
+        delta: float,
+        start: Arcs | None,
     ) -> None:
+        count, (n, m) = len(inputs), cost.shape
+        require(
+            24.0 * count * n * m + 2000.0 * count * count * m,
+            what=f"the joint transport of {count} inputs over {n:,} x {m:,} points",
+            where="inputs",
+            remedy="Merge points",
+        )
         # costs of order one, so that the solver's absolute tolerances fit
         self.scale = float(cost.max()) or 1.0
         self.cost = cost / self.scale
-        prices = weights[:, None, None] * self.cost
-        super().__init__(inputs, prices, common=factor == 1 and delta == 0, spare=delta > 0)
+        masses = np.array([lam.weights for lam in inputs])
+        prices = weights.weights[:, None, None] * self.cost
+        super().__init__(masses, prices, common=factor == 1 and delta == 0, spare=delta > 0)
         self.root = factor**0.5
-        supply, totals = inputs.ravel(), self.rows - self.total
+        supply, totals = masses.ravel(), self.rows - self.total
         links, ratios = np.zeros(self.ratio - self.link), np.zeros(len(self.ratios))
         none = np.full(len(ratios) + totals, -self.infinity)
         self.add_rows(
             np.concatenate([supply, links, none]),
             np.concatenate([supply, links, ratios, np.full(totals, delta)]),
         )
-        self.add(
-            self.output_columns(1 / self.root, -self.root)
-            + (self.slack_columns(1 / self.root) if delta else [])
-        )
+        self.add(self.link, self.output_columns(1 / self.root, -self.root))
+        if delta:
+            self.add(self.ratio, self.slack_columns(1 / self.root))
+        self.bring_in(first_arcs(masses, self.cost, weights.weights, start))
 
-    def run(self) -> None:
-        """Solve the restricted program."""
-        solution = self.optimum()
-        self.values, self.dual = np.array(solution.col_value), np.array(solution.row_dual)
-        self.v = self.dual[self.link : self.ratio].reshape(self.count, self.m)
-
-    def wanted(self) -> Arcs:
-        """Variables with negative reduced costs, the best few of every point."""
-        u = self.dual[: self.link].reshape(self.count, self.n)
-        reduced = self.prices - u[:, :, None] - self.v[:, None, :]
-        reduced[self.have | (self.supply == 0)[:, :, None]] = 0.0
-        return np.asarray(self.best(reduced) & (reduced < -TOLERANCE))
+    def solve(self) -> None:
+        """Find an optimum up to the solver's tolerance, to be repaired and verified; raises
+        SolverError where HiGHS ends without one."""
+        for _ in range(_ROUNDS):
+            solution = self.optimum()
+            self.values, self.dual = np.array(solution.col_value), np.array(solution.row_dual)
+            u = self.dual[: self.link].reshape(self.count, self.n)
+            self.v = self.dual[self.link : self.ratio].reshape(self.count, self.m)
+            reduced = self.prices - u[:, :, None] - self.v[:, None, :]
+            reduced[self.have | (self.supply == 0)[:, :, None]] = 0.0
+            # variables with negative reduced costs, the best few of every point
+            wanted = np.asarray(self.best(reduced) & (reduced < -TOLERANCE))
+            if not wanted.any():
+                return
+            self.bring_in(wanted)
+        raise SolverError("column generation did not end", where="optimal target")
 
     def outputs(self) -> Floats:
         """μ_t, shape (T, m), about distributions."""

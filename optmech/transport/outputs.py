@@ -13,7 +13,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import flint
 import numpy as np
@@ -21,18 +20,16 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import SolverError
-from optmech.exact.exponentials import at_most, ball_of, bracket, exact_exp, exp_lower, log_ball
+from optmech.exact.exponentials import at_most, ball_of, bracket, exp_bounds, exp_lower
 from optmech.exact.number import Exact, rounded_up
-from optmech.exact.numerators import Numerators
+from optmech.exact.numerators import Numerators, dot, steepest
 from optmech.exact.rounding import above
 from optmech.spaces.rationals import Shares
-from optmech.transport.joint import Arcs, Multipliers, joint_bound, solve_joint
+from optmech.transport.joint import Arcs, Floating, Multipliers, joint_bound
 from optmech.transport.rational import RationalPlan, cheapest_plan
-from optmech.transport.refinement import refine_joint
+from optmech.transport.refinement import Refinement
 
 _BITS = 256
-"""Bits behind the point."""
-_PRECISION = 4096
 _INFINITE = 1000
 """An ε above this is as good as infinite: bounds do not use its multipliers."""
 _DUST = 1e-13
@@ -46,7 +43,7 @@ _EQUAL_BELOW = 1e-9
 _LARGEST = 36.0
 """e^36 is as far as the program's coefficients may be apart; larger ε are solved at this."""
 _REFINED_LARGEST = 30
-"""The same for programs that are refined."""
+"""An ε above this is solved at this where the program is refined."""
 _CHEAPER = 40
 _TIGHTER = 200
 """Refined programs ask for e^ε and δ less 2^-200 of them, over the range of the distances."""
@@ -91,7 +88,7 @@ class Outputs(ReadOnly):
             multipliers = Multipliers.zero(len(self.inputs), self.distance.shape[1])
         most = Fraction(1) if factor is None else factor[1]
         asked = self.inputs, self.distance, self.weights, multipliers
-        return max(Fraction(0), joint_bound(*asked, most, _ends_of(self.delta)[1]))
+        return max(Fraction(0), joint_bound(*asked, most, bracket(self.delta)[1]))
 
     def optimum(self, arcs: Arcs | None = None) -> tuple[Optimum, Arcs | None]:
         """The best plans found, starting with the moves ``arcs``; and the moves to start similar
@@ -144,7 +141,8 @@ class Outputs(ReadOnly):
         rate, spare = self.epsilon, float(self.delta)
         common = rate < _EQUAL_BELOW and not spare
         solved = 1.0 if common else math.exp(min(rate, _LARGEST))
-        point = solve_joint(self.inputs, self.distance, self.weights, solved, spare, arcs)
+        point = Floating(self.inputs, self.distance, self.weights, solved, spare, arcs)
+        point.solve()
         # e^-ε z counts as much against the larger factor as z against the one that was solved with
         damping = math.exp(min(rate, _LARGEST) - rate)
         found = point.outputs()
@@ -172,8 +170,9 @@ class Outputs(ReadOnly):
         assert known is not None
         exponents = np.frexp(self.distance[self.distance > 0])[1]
         tighter = 1 - Fraction(1, 1 << _TIGHTER + int(np.ptp(exponents)))
-        factor, delta = max(Fraction(1), known[0] * tighter), _ends_of(spare)[0] * tighter
-        point = refine_joint(self.inputs, self.distance, self.weights, factor, delta, arcs)
+        factor, delta = max(Fraction(1), known[0] * tighter), bracket(spare)[0] * tighter
+        point = Refinement(self.inputs, self.distance, self.weights, factor, delta, arcs)
+        point.solve()
         multipliers, attained = point.multipliers(), point.attained(self.inputs)
         if factor == 1 and not delta:
             targets = _exact_masses(point.outputs()[0], self.inputs)
@@ -190,29 +189,8 @@ class Outputs(ReadOnly):
 
 
 def exp_ends(epsilon: Exact) -> tuple[Fraction, Fraction] | None:
-    """e^ε where it is rational, else rounded down and up to multiples of 2^-256; None above
-    e^1000."""
-    with flint.ctx.workprec(128):
-        if log_ball(epsilon, 1.0) > _INFINITE:
-            return None
-    known = exact_exp(epsilon, 1.0)
-    return (known, known) if known is not None else _ends(lambda: log_ball(epsilon, 1.0).exp())
-
-
-def _ends_of(value: Exact) -> tuple[Fraction, Fraction]:
-    """A stated number where it is rational, else rounded down and up to multiples of 2^-256."""
-    if value.log_of is None or value.log_of == 1:
-        exact = value.factor if value.log_of is None else Fraction(0)
-        return exact, exact
-    return _ends(lambda: log_ball(value, 1.0))
-
-
-def _ends(ball: Any) -> tuple[Fraction, Fraction]:
-    """Fractions that enclose an irrational number below 2^1500."""
-    with flint.ctx.workprec(_PRECISION):
-        scaled = ball() * flint.arb(2) ** _BITS
-        low, high = (int(end.floor().fmpz()) for end in (scaled.lower(), scaled.upper()))
-    return Fraction(low, 1 << _BITS), Fraction(high + 1, 1 << _BITS)
+    """Bounds of e^ε, equal where it is rational and else within 2^-256 of it; None above e^1000."""
+    return None if epsilon > _INFINITE else exp_bounds(epsilon, _BITS)
 
 
 def are_close(outputs: Sequence[Shares], epsilon: Exact, delta: Exact) -> bool:
@@ -234,27 +212,18 @@ def _is_close(p: Shares, q: Shares, epsilon: Exact, delta: Exact) -> bool:
 def max_divergence(p: Shares, q: Shares) -> float:
     """D_∞(p ‖ q) = max_y ln(p[y] / q[y]) of the exact ratio, rounded upwards; inf where q excludes
     what p has."""
-    worst = Fraction(0)
-    for y in p.support:
-        if not q.units[y]:
-            return math.inf
-        worst = max(worst, p[y] / q[y])
-    return _log_above(worst)
+    sides = zip(p.units, q.units, strict=True)
+    top, bottom = steepest((a * q.total, b * p.total) for a, b in sides)
+    if top == bottom or not bottom:
+        return math.inf if not bottom else 0.0
+    # as many digits as a ratio close to 1 has in common with it, and a float's
+    with flint.ctx.workprec(top.bit_length() + bottom.bit_length() + 128):
+        return above(ball_of(Fraction(top, bottom)).log())
 
 
 def largest_divergence(outputs: Sequence[Shares]) -> float:
     """The largest ``max_divergence`` of two of them; 0 for one alone."""
     return max((max_divergence(p, q) for p, q in itertools.permutations(outputs, 2)), default=0.0)
-
-
-def _log_above(ratio: Fraction) -> float:
-    """A float >= ln of a ratio >= 1, and less than two units in the last place above it."""
-    if ratio == 1:
-        return 0.0
-    # as many digits as a ratio close to 1 has in common with it, and a float's
-    bits = ratio.numerator.bit_length() + ratio.denominator.bit_length() + 128
-    with flint.ctx.workprec(bits):
-        return above(ball_of(ratio).log())
 
 
 def _whole(outputs: Floats) -> list[list[int]]:
@@ -336,8 +305,7 @@ def _exact_masses(units: list[int], inputs: Sequence[Shares]) -> list[Shares]:
     near = [Fraction(part * unit, total).limit_denominator(_MULTIPLE) / unit for part in units]
     found = [Shares.reduced(units)]
     if sum(near) == 1:
-        scale = math.lcm(*(part.denominator for part in near))
-        found.append(Shares.reduced([int(part * scale) for part in near]))
+        found.append(Shares.of(near, "target"))
     return found
 
 
@@ -348,4 +316,4 @@ def relative_gap(value: Fraction, bound: Fraction) -> float:
 
 def weighted(weights: Shares, values: Sequence[Fraction]) -> Fraction:
     """Σ w_t v_t."""
-    return sum((weights[t] * value for t, value in enumerate(values)), Fraction(0))
+    return Fraction(dot(weights.units, values), weights.total)

@@ -70,18 +70,8 @@ def potentials(cost: Floats, tree: Arrays) -> None:
 
 
 @_compiled
-def _detach(node: int, parent: Ints, first: Ints, following: Ints, previous: Ints) -> None:
-    before, after = previous[node], following[node]
-    if before >= 0:
-        following[before] = after
-    else:
-        first[parent[node]] = after
-    if after >= 0:
-        previous[after] = before
-
-
-@_compiled
-def _attach(node: int, to: int, parent: Ints, first: Ints, following: Ints, previous: Ints) -> None:
+def attach(node: int, to: int, parent: Ints, first: Ints, following: Ints, previous: Ints) -> None:
+    """Hang a node below another, before its other children."""
     head = first[to]
     following[node] = head
     previous[node] = -1
@@ -114,20 +104,23 @@ def pivot(source: int, sink: int, reduced: float, sources: int, tree: Arrays) ->
         if node >= sources and flow[node] <= least:
             least, leaving, from_source = flow[node], node, False
         node = parent[node]
-    node = source
-    while node != join:
-        flow[node] += -least if node < sources else least
-        node = parent[node]
-    node = sink
-    while node != join:
-        flow[node] += least if node < sources else -least
-        node = parent[node]
+    for end, change in ((source, -least), (sink, least)):
+        node = end
+        while node != join:
+            flow[node] += change if node < sources else -change
+            node = parent[node]
     node = root = source if from_source else sink
     above, carried = (sink, least) if from_source else (source, least)
     while True:
         old_parent, old_flow = parent[node], flow[node]
-        _detach(node, parent, first, following, previous)
-        _attach(node, above, parent, first, following, previous)
+        before, after = previous[node], following[node]
+        if before >= 0:
+            following[before] = after
+        else:
+            first[old_parent] = after
+        if after >= 0:
+            previous[after] = before
+        attach(node, above, parent, first, following, previous)
         flow[node] = carried
         if node == leaving:
             break
@@ -246,10 +239,8 @@ def _star(w: Floats, first: Ints, second: Ints) -> int:
         bound = least - np.log(np.exp(least - w[i]).sum())
         if bound > best:
             best, centre = bound, i
-    e = 0
-    for j in range(m):
-        first[e], second[e] = centre, j
-        e += 1
+    e = m
+    first[:m], second[:m] = centre, np.arange(m)
     for i in range(n):
         if i != centre:
             first[e], second[e] = i, (w[i] - w[centre]).argmin()
@@ -286,17 +277,10 @@ def least_arrival(
         if heaviest != root:
             root = heaviest
             _walk(n, root, first, second, order, parent, up)
-        sent, due = 0.0, 0.0
-        for k in range(size):
-            mass[k] = np.exp(max(value[k], _LEAST))
-            if k < n:
-                sent += mass[k]
-            else:
-                due += mass[k]
-        rate = sent / due
-        for k in range(size):
-            need[k] = mass[k] if k < n else rate * mass[k]
-            behind[k] = need[k]
+        mass[:] = np.exp(np.maximum(value, _LEAST))
+        rate = mass[:n].sum() / mass[n:].sum()
+        need[:n], need[n:] = mass[:n], rate * mass[n:]
+        behind[:] = need
         lowest, cut = 0.0, -1
         for k in range(size - 1, 0, -1):
             node = order[k]
@@ -327,10 +311,8 @@ def least_arrival(
             break
         first[up[cut]], second[up[cut]] = row, column
         pivots += 1
-    for e in range(size - 1):
-        share[e] = max(flow[e], 0.0) / mass[first[e]]
-    for j in range(m):
-        q[j] = value[n + j]
+    share[:] = np.maximum(flow, 0.0) / mass[first]
+    q[:] = value[n:]
     return pivots
 
 
@@ -345,16 +327,9 @@ def least_arrivals(
         n, m = len(own), len(others)
         if n == 0 or m == 0:
             continue
-        part = np.empty((n, m))
-        for i in range(n):
-            for j in range(m):
-                part[i, j] = w[p, own[i], others[j]]
-        arcs = n + m - 1
+        arcs, potential = n + m - 1, np.empty(m)
         one, two = np.empty(arcs, dtype=np.int64), np.empty(arcs, dtype=np.int64)
-        found, potential = np.empty(arcs), np.empty(m)
-        least_arrival(part, 200 + 40 * (n + m), one, two, found, potential)
-        for e in range(arcs):
-            first[p, e], second[p, e] = own[one[e]], others[two[e]]
-            share[p, e] = found[e]
-        for j in range(m):
-            q[p, others[j]] = potential[j]
+        part = w[p][own][:, others]
+        least_arrival(part, 200 + 40 * (n + m), one, two, share[p, :arcs], potential)
+        first[p, :arcs], second[p, :arcs] = own[one], others[two]
+        q[p][others] = potential

@@ -13,7 +13,6 @@ Where no amount of mass may be forgotten, however small, ``outside`` and ``mean_
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -36,90 +35,81 @@ from optmech.transport.couplings import (
     Tree,
     apportioned,
     bottleneck,
-    reached,
+    common_units,
     settle,
 )
 
 Flows = dict[tuple[int, int], int]
 """The flow of every arc, by its ends."""
+Excess = list[tuple[int, int, int]]
+"""Arcs that ship too much, and how much that is."""
 _AUGMENTATIONS = 10**6
 
 
-class Residual:
-    """A plan's flows with potentials that are feasible, and complementary to the flows.
+def _cancel(exact: ExactCost, potentials: list[int], flows: Flows, excess: Excess) -> None:
+    """Let every source ship as much less as it ships too much, and its sink receive as much less,
+    at least cost.
 
-    Nodes are the sources, then the sinks. ``potentials`` and ``flows`` are changed in place.
+    Every step follows a shortest path, so that the potentials stay feasible, and complementary to
+    the flows. Both are changed in place.
     """
-
-    def __init__(
-        self,
-        cost: ExactCost,
-        potentials: list[int],
-        sources: int,
-        flows: Flows,
-    ) -> None:
-        self.value, self.sources, self.flows = potentials, sources, flows
-        self.sinks = len(potentials) - sources
-        units = [[cost.entry(i, j) for j in range(self.sinks)] for i in range(sources)]
-        self.cost = np.array(units, dtype=object)
-
-    def cancel(self, source: int, sink: int, amount: int) -> None:
-        """Let the source ship ``amount`` less and the sink receive as much less, at least cost;
-        every step follows a shortest path, so that the potentials stay feasible."""
+    sources, sinks = exact.cost.shape
+    units = [[exact.entry(i, j) for j in range(sinks)] for i in range(sources)]
+    cost = np.array(units, dtype=object)
+    for source, sink, amount in excess:
+        left = amount
         for _ in range(_AUGMENTATIONS):
-            if not amount:
-                return
-            amount -= self._step(source, self.sources + sink, amount)
-        raise SolverError("the plan could not be made exact")
+            if not left:
+                break
+            steps = list(pairwise(_shortest(cost, potentials, flows, sources + sink, source)))
+            back = [(b, a - sources) for a, b in steps if a >= sources]
+            forth = [(a, b - sources) for a, b in steps if a < sources]
+            least = min(left, *(flows[arc] for arc in back))
+            for arc in back:
+                flows[arc] -= least
+            for arc in forth:
+                flows[arc] = flows.get(arc, 0) + least
+            left -= least
+        else:
+            raise SolverError("the plan could not be made exact")
 
-    def _step(self, source: int, sink: int, amount: int) -> int:
-        path = self._shortest(sink, source)
-        steps = list(pairwise(path))
-        back = [(b, a - self.sources) for a, b in steps if a >= self.sources]
-        forth = [(a, b - self.sources) for a, b in steps if a < self.sources]
-        amount = min(amount, *(self.flows[arc] for arc in back))
-        for arc in back:
-            self.flows[arc] -= amount
-        for arc in forth:
-            self.flows[arc] = self.flows.get(arc, 0) + amount
-        return amount
 
-    def _shortest(self, start: int, goal: int) -> list[int]:
-        """Dijkstra with reduced costs, forward along all arcs and back along those with flow;
-        potentials move with the distances."""
-        shippers: dict[int, list[int]] = {}
-        for (i, j), flow in self.flows.items():
-            if flow:
-                shippers.setdefault(self.sources + j, []).append(i)
-        prices: Any = np.array(self.value[self.sources :], dtype=object)
-        unknown = 1 << (max(map(abs, self.value)) + int(self.cost.max())).bit_length() + 64
-        far: Any = np.full(len(self.value), unknown, dtype=object)
-        far[start] = 0
-        came: dict[int, int] = {}
-        done: set[int] = set()
-        queue = [(0, start)]
-        while goal not in done:
-            length, node = heapq.heappop(queue)
-            if node in done:
-                continue
-            done.add(node)
-            if node >= self.sources:
-                reached = [(i, length) for i in shippers.get(node, ()) if length < far[i]]
-            else:
-                lengths = self.cost[node] - prices + (length - self.value[node])
-                closer = np.flatnonzero(lengths < far[self.sources :]).tolist()
-                reached = [(self.sources + j, lengths[j]) for j in closer]
-            for other, longer in reached:
-                far[other], came[other] = longer, node
-                heapq.heappush(queue, (longer, other))
-        limit = far[goal]
-        for node in range(len(self.value)):
-            moved = min(far[node], limit)
-            self.value[node] += moved if node >= self.sources else -moved
-        path = [goal]
-        while path[-1] != start:
-            path.append(came[path[-1]])
-        return path[::-1]
+def _shortest(cost: Any, value: list[int], flows: Flows, start: int, goal: int) -> list[int]:
+    """Dijkstra with reduced costs, forward along all arcs and back along those with flow;
+    potentials move with the distances. Nodes are the sources, then the sinks."""
+    sources = len(cost)
+    shippers: dict[int, list[int]] = {}
+    for (i, j), flow in flows.items():
+        if flow:
+            shippers.setdefault(sources + j, []).append(i)
+    prices: Any = np.array(value[sources:], dtype=object)
+    unknown = 1 << (max(map(abs, value)) + int(cost.max())).bit_length() + 64
+    far: Any = np.full(len(value), unknown, dtype=object)
+    far[start] = 0
+    came: dict[int, int] = {}
+    done: set[int] = set()
+    queue = [(0, start)]
+    while goal not in done:
+        length, node = heapq.heappop(queue)
+        if node in done:
+            continue
+        done.add(node)
+        if node >= sources:
+            reached = [(i, length) for i in shippers.get(node, ()) if length < far[i]]
+        else:
+            lengths = cost[node] - prices + (length - value[node])
+            closer = np.flatnonzero(lengths < far[sources:]).tolist()
+            reached = [(sources + j, lengths[j]) for j in closer]
+        for other, longer in reached:
+            far[other], came[other] = longer, node
+            heapq.heappush(queue, (longer, other))
+    for node, length in enumerate(far.tolist()):
+        moved = min(length, far[goal])
+        value[node] += moved if node >= sources else -moved
+    path = [goal]
+    while path[-1] != start:
+        path.append(came[path[-1]])
+    return path[::-1]
 
 
 @record
@@ -180,9 +170,7 @@ def cheapest_plan(
         remedy="Merge points",
     )
     rows, columns = first.support, second.support
-    total = math.lcm(first.total, second.total)
-    supply = [first.units[x] * (total // first.total) for x in rows]
-    demand = [second.units[y] * (total // second.total) for y in columns]
+    supply, demand, total = common_units(first, second)
     fits = total <= UNITS
     tree = Tree(
         *(np.array(m, dtype=np.int64) if fits else apportioned(m) for m in (supply, demand))
@@ -190,9 +178,7 @@ def cheapest_plan(
     exact, potentials = settle(tree, _between(first, second, cost))
     flows, excess = _tree_flows(tree, supply, demand)
     if optimal and excess:
-        network = Residual(exact, potentials, len(rows), flows)
-        for i, j, amount in excess:
-            network.cancel(i, j, amount)
+        _cancel(exact, potentials, flows, excess)
     else:
         _swap(flows, excess)
     u, v = [0] * len(first), [0] * len(second)
@@ -216,12 +202,20 @@ def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCas
     """
     dear = 2.0 * (sum(distance.shape) + 1) * (float(distance.max()) or 1.0)
     for _ in range(len(first) + 1):
-        masses = Masses.balance(readable(first), readable(second))
-        value = bottleneck(masses, _between(first, second, distance)).value
+        near = _between(first, second, distance)
+        least = bottleneck(Masses.of(first, second), near)
+        value = least.value
         found = cheapest_plan(first, second, np.where(distance <= value, distance, dear))
         if found.longest(distance) <= value:
-            sources = () if value == 0 else _crowded(first, second, distance < value)
-            return WorstCasePlan(found, value, sources)
+            crowded: Sequence[int] = first.support
+            if least.below is not None:
+                crowded = least.below.sources.tolist()
+            elif near.min(axis=1).max() == value:
+                # else some point of the second distribution has no nearer partner
+                crowded = [first.support[int(near.min(axis=1).argmax())]]
+            if value > 0 and not is_crowded(first, second, crowded, distance < value):
+                raise SolverError("the violating set does not account for the missing mass")
+            return WorstCasePlan(found, value, tuple(crowded) if value > 0 else ())
         # points may lose what little they have, and with it what kept the value up
         first = _within(found, distance, value)
     raise SolverError(
@@ -265,22 +259,6 @@ def _within(plan: RationalPlan, distance: Floats, value: float) -> Shares:
     return Shares.reduced(units)
 
 
-def _crowded(first: Shares, second: Shares, relation: Relation) -> tuple[int, ...]:
-    """A set that holds more mass than all it is related to (Hall's condition fails).
-
-    It is what can be reached from points that have to ship outside the relation, along it and
-    back along flows of a plan that ships least outside.
-    """
-    plan = cheapest_plan(first, second, np.where(relation, 0.0, 1.0))
-    moved = np.zeros(relation.shape, dtype=bool)
-    moved[tuple(zip(*plan.flows, strict=True))] = True
-    found, _ = reached(np.asarray((moved & ~relation).any(axis=1)), relation, moved)
-    sources = tuple(np.flatnonzero(found).tolist())
-    if not is_crowded(first, second, sources, relation):
-        raise SolverError("the violating set does not account for the missing mass")
-    return sources
-
-
 def is_crowded(first: Shares, second: Shares, sources: Sequence[int], relation: Relation) -> bool:
     """Whether the points ``sources`` hold more mass than all that some of them is related to."""
     held = sum((first[x] for x in sources), Fraction(0))
@@ -288,14 +266,12 @@ def is_crowded(first: Shares, second: Shares, sources: Sequence[int], relation: 
     return held > sum((second[y] for y in np.flatnonzero(near).tolist()), Fraction(0))
 
 
-def _tree_flows(
-    tree: Tree, supply: list[int], demand: list[int]
-) -> tuple[Flows, list[tuple[int, int, int]]]:
+def _tree_flows(tree: Tree, supply: list[int], demand: list[int]) -> tuple[Flows, Excess]:
     """The flows of the exact masses on the tree, negative ones set to 0; and those, as arcs that
     then ship too much, with the amount."""
     spare = supply + [-mass for mass in demand]
     flows: Flows = {}
-    excess: list[tuple[int, int, int]] = []
+    excess: Excess = []
     for i, j, _ in reversed(tree.moves()):
         sink = tree.sources + j
         below, above = (i, sink) if int(tree.parent[i]) == sink else (sink, i)
@@ -307,7 +283,7 @@ def _tree_flows(
     return flows, excess
 
 
-def _swap(flows: Flows, excess: list[tuple[int, int, int]]) -> None:
+def _swap(flows: Flows, excess: Excess) -> None:
     """Take excess back with the largest flows at hand: what i sends to another output, a helper
     that sends to j sends there instead."""
     for i, j, amount in excess:

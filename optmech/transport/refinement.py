@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
@@ -32,26 +33,11 @@ _STEP = 60
 _ROUNDS = 200
 
 
-def refine_joint(
-    inputs: Sequence[Shares],
-    cost: Floats,
-    weights: Shares,
-    factor: Fraction,
-    delta: Fraction,
-    arcs: Arcs | None,
-) -> Refinement:
-    """An optimum, to 40 bits of its value, to be repaired and verified; raises SolverError where
-    HiGHS ends without one. ``factor`` and ``delta`` are e^ε and δ, from below; 1 and 0 ask for one
-    common output. ``arcs``, (T, n, m), are the first variables."""
-    program = Refinement(inputs, cost, weights, factor, delta)
-    masses = np.array([lam.weights for lam in inputs])
-    program.bring_in(first_arcs(masses, cost, weights.weights, arcs))
-    program.solve()
-    return program
-
-
 class Refinement(Program):
-    """Columns: μ, slacks, and the moves γ that were brought in. All rows are equalities, totals
+    """The joint program in whole numbers. ``factor`` and ``delta`` are e^ε and δ, from below; 1 and
+    0 ask for one common output. ``arcs``, (T, n, m), are the first variables.
+
+    Columns: μ, slacks, and the moves γ that were brought in. All rows are equalities, totals
     of slacks with a slack of their own. All arrays of masses are in units of 2^-bits, those of
     costs and prices in ``coin`` units."""
 
@@ -62,6 +48,7 @@ class Refinement(Program):
         weights: Shares,
         factor: Fraction,
         delta: Fraction,
+        arcs: Arcs | None,
     ) -> None:
         count, (n, m) = len(inputs), cost.shape
         require(
@@ -87,23 +74,28 @@ class Refinement(Program):
         self.delta = (delta.numerator << self.bits) // delta.denominator
         # rows of ratios are balanced by a power of two near e^(-ε/2)
         self.balance = -round(math.log2(factor) / 2)
-        self.u: Whole = np.zeros((count, n), dtype=object)
-        self.v: Whole = np.zeros((count, m), dtype=object)
-        self.q: Whole = np.zeros((len(self.pairs), m), dtype=object)
-        self.tau: Whole = np.zeros(self.rows - self.total, dtype=object)
+        self.dual: Whole = np.zeros(self.rows, dtype=object)
+        # parts of it
+        self.u = self.dual[: self.link].reshape(count, n)
+        self.v = self.dual[self.link : self.ratio].reshape(count, m)
+        self.q = self.dual[self.ratio : self.total].reshape(len(self.pairs), m)
+        self.tau = self.dual[self.total :]
         self.add_rows(np.zeros(self.rows), np.zeros(self.rows))
         scale = 2.0**self.balance
         columns = self.output_columns(scale, -scale * float(Fraction(self.factor, 1 << self.bits)))
-        self.masses = len(columns)
-        columns += [[(self.ratio + k, scale)] for k in self.ratios]
-        self.slacks = len(columns)
+        self.add(self.link, columns)
+        self.masses = columns.shape[1]
+        self.slacks = self.fixed = self.masses + len(self.ratios)
+        if self.pairs:
+            self.add(self.ratio, scale * sp.eye_array(len(self.ratios)))
         if len(self.tau):
-            columns += self.slack_columns(scale)
-            columns += [[(self.total + k, 1.0)] for k in range(len(self.pairs))]
-        self.add(columns)
-        self.x: Whole = np.zeros(len(columns), dtype=object)
-        self.fixed = len(columns)
+            self.add(self.ratio, self.slack_columns(scale))
+            self.add(self.total, sp.eye_array(len(self.pairs)))
+            self.fixed += len(self.ratios) + len(self.pairs)
+        self.x: Whole = np.zeros(self.fixed, dtype=object)
         self.places: tuple[Ints, ...] = (np.empty(0, dtype=np.int64),) * 3
+        masses = np.array([lam.weights for lam in inputs])
+        self.bring_in(first_arcs(masses, cost, weights.weights, arcs))
 
     def bring_in(self, arcs: Arcs) -> tuple[Ints, ...]:
         """Add variables."""
@@ -114,16 +106,20 @@ class Refinement(Program):
 
     # ---------------------------------------------------------------- refinement
     def solve(self) -> None:
-        """Scale what is left open, solve, add: first the prices alone, then the masses too."""
+        """Find an optimum, to 40 bits of its value, to be repaired and verified: scale what is left
+        open, solve, add, first the prices alone, then the masses too. Raises SolverError where
+        HiGHS ends without one."""
         coin, mass = -self.top.bit_length(), 0
         for _ in range(_ROUNDS):
             self._run(coin, mass)
             wanted, wrong = self._wanted()
             reduced = self._reduced()
             open_ = [wrong, *map(abs, reduced[self.basic_columns].tolist()), *(-reduced).tolist()]
-            missing = self._missing()
+            # by how much masses miss their rows and bounds
+            missing = int(max(0, -min(self.x.tolist()), *map(abs, self._left().tolist())))
             # where the value is 0, half of the guard bits
-            enough = max(abs(self._value()) >> _ACCURACY, 1 << _GUARD // 2)
+            value = int((self.mass * self.u).sum()) + self.delta * int(self.tau.sum())
+            enough = max(abs(value) >> self.bits + _ACCURACY, 1 << _GUARD // 2)
             # the slack of a ratio may be as large as e^ε
             slack = (self.factor * -reduced[self.masses : self.slacks].min(initial=0)) >> self.bits
             priced = max(*open_, slack) <= enough
@@ -150,11 +146,8 @@ class Refinement(Program):
         self.highs.changeColsBounds(
             count, columns, np.maximum(lower, -_CAP), np.full(count, self.infinity)
         )
-        left = self._left()
-        parts = [scaled(part.ravel(), mass - self.bits) for part in left]
-        if len(parts) > 2:
-            parts[2] *= 2.0**self.balance
-        high = np.concatenate(parts)
+        high = scaled(self._left(), mass - self.bits)
+        high[self.ratio : self.total] *= 2.0**self.balance
         rows = np.arange(self.rows, dtype=np.int32)
         self.highs.changeRowsBounds(self.rows, rows, high, high)
         solution = self.optimum()
@@ -164,15 +157,11 @@ class Refinement(Program):
         self.x = self.x + whole(np.array(solution.col_value), self.bits - mass)
         self.x[~basic & (lower <= 0) & (lower > -_CAP)] = 0
         dual = np.array(solution.row_dual)
-        self.u = self.u + whole(dual[: self.link], -coin).reshape(self.u.shape)
-        self.v = self.v + whole(dual[self.link : self.ratio], -coin).reshape(self.v.shape)
-        self.q = self.q + whole(dual[self.ratio : self.total] * 2.0**self.balance, -coin).reshape(
-            self.q.shape
-        )
-        self.tau = self.tau + whole(dual[self.total :], -coin)
+        dual[self.ratio : self.total] *= 2.0**self.balance
+        self.dual += whole(dual, -coin)
 
-    def _left(self) -> list[Whole]:
-        """What is missing of every row, in its own unit."""
+    def _left(self) -> Whole:
+        """What is missing of every row."""
         t, x, y = self.places
         moved = self.x[self.fixed :]
         supply, link = self.mass.copy(), self._masses()
@@ -190,18 +179,13 @@ class Refinement(Program):
                 spent = self.x[self.slacks : ends].reshape(ratio.shape)
                 out[2] = ratio + spent
                 out.append(self.delta - spent.sum(axis=1) - self.x[ends : self.fixed])
-        return out
+        return np.concatenate([part.ravel() for part in out])
 
     def _masses(self) -> Whole:
         mu = self.x[: self.masses]
         if self.common:
             return np.array([mu] * self.count, dtype=object)
         return mu.reshape(self.count, self.m).copy()
-
-    def _missing(self) -> int:
-        """By how much masses miss their rows and bounds, at most."""
-        rows = [abs(value) for part in self._left() for value in part.ravel().tolist()]
-        return int(max(0, -min(self.x.tolist()), *rows))
 
     def _reduced(self) -> Whole:
         """Reduced costs of all columns."""
@@ -232,11 +216,6 @@ class Refinement(Program):
             return negative, worst
         plain = scaled(reduced, -worst.bit_length())
         return np.asarray(self.best(plain) & negative), worst
-
-    def _value(self) -> int:
-        """Σ λ u + δ Σ τ, in coins."""
-        total = int((self.mass * self.u).sum()) + self.delta * int(self.tau.sum())
-        return total >> self.bits
 
     # ---------------------------------------------------------------- results
     def outputs(self) -> list[list[int]]:

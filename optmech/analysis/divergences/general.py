@@ -89,7 +89,11 @@ def f_divergence(
         ("recession", float(first[second == 0].sum()), _recession, recession),
     ):
         if share > 0:
-            weight = limit(f) if given is None else _limit(given, name)
+            weight = limit(f) if given is None else float_or_nan(given)
+            if math.isnan(weight) or weight == -math.inf:
+                raise ProblemError(
+                    f"{given!r} is not a limit", where=name, remedy="Give a number, or inf"
+                )
             out = math.inf if weight == math.inf else out + share * weight
     return max(0.0, out)
 
@@ -146,13 +150,6 @@ def _nearby(at: Floats, t: Floats, size: Floats) -> Floats:
     below = np.searchsorted(_PROBES, at, side="right") - 1
     around = [np.clip(below + k, 0, len(probed) - 1) for k in (-1, 0, 1, 2)]
     return np.asarray(np.max(probed[np.array(around)], axis=0))
-
-
-def _limit(value: float, name: str) -> float:
-    number = float_or_nan(value)
-    if math.isnan(number) or number == -math.inf:
-        raise ProblemError(f"{value!r} is not a limit", where=name, remedy="Give a number, or inf")
-    return number
 
 
 def _at_zero(f: Function) -> float:

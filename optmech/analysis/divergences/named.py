@@ -201,7 +201,11 @@ def renyi(p: Distribution, q: Distribution, order: float) -> float:
     >>> print(round(om.divergences.renyi(p, q, order=np.inf), 4))
     1.0986
     """
-    alpha = _order(order)
+    alpha = math.nan if isinstance(order, bool | str) else float_or_nan(order)
+    if not alpha >= 0:
+        raise ProblemError(
+            f"{order!r} is not an order", where="order", remedy="Give a number >= 0, or math.inf"
+        )
     first, second = both(p, q)
     if alpha == 1:
         return kl(first, second)
@@ -217,15 +221,6 @@ def renyi(p: Distribution, q: Distribution, order: float) -> float:
         # skew symmetry keeps away from the cancellation near 0
         return alpha / (1 - alpha) * _of_order(second, first, 1 - alpha)
     return _of_order(first, second, alpha)
-
-
-def _order(order: float) -> float:
-    alpha = math.nan if isinstance(order, bool | str) else float_or_nan(order)
-    if not alpha >= 0:
-        raise ProblemError(
-            f"{order!r} is not an order", where="order", remedy="Give a number >= 0, or math.inf"
-        )
-    return alpha
 
 
 def _of_order(p: Floats, q: Floats, alpha: float) -> float:

@@ -199,11 +199,11 @@ def by_transport(
         )
     first, second = shares(m, lam0, "lam0"), shares(m, lam1, "lam1")
     if epsilon is None:
-        terms = _excess if name == "tv" else generator(name).terms
 
         def apart(p: Floats, q: Floats) -> Floats:
+            terms = np.maximum(p - q, 0.0) if name == "tv" else generator(name).terms(p, q)
             # by more than roundings amount to
-            return np.asarray(terms(p, q).sum(axis=1) * (1 + _RELATIVE) + _ABSOLUTE)
+            return np.asarray(terms.sum(axis=1) * (1 + _RELATIVE) + _ABSOLUTE)
 
         value = min(RULES[name].largest, _least(first, second, m.matrix, apart))
         return Guarantee(value, 0.0, _PAIR, _WHY, divergence=name)
@@ -222,10 +222,6 @@ def by_transport(
 
 _PAIR = "the given pair, in this order"
 _WHY = "transport between rows (DP19, CM19 Theorems 1, 2)"
-
-
-def _excess(p: Floats, q: Floats) -> Floats:
-    return np.maximum(p - q, 0.0)
 
 
 def _least(

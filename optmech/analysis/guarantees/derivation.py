@@ -53,11 +53,10 @@ def compose_shared(first: Guarantee, second: Guarantee) -> Guarantee:
     >>> print(om.guarantees.compose_shared(tv, tv).epsilon)  # 1 - (1 - 0.5)²
     0.75
     """
-    for guarantee in (first, second):
-        require(guarantee, "points")
+    theorem = "composition (CM19 Prop. 3, 4, for points)"
     if first.divergence == "max":
-        return _composed(first, second, "DP composition (DP19 Prop. 3, 4), tight")
-    return _composed(first, second, "composition (CM19 Prop. 3, 4, for points)")
+        theorem = "DP composition (DP19 Prop. 3, 4), tight"
+    return _composed(first, second, "points", theorem)
 
 
 @checked_arguments
@@ -73,9 +72,8 @@ def compose_independent(first: Guarantee, second: Guarantee) -> Guarantee:
     >>> print(both.epsilon, both.delta)
     1.0 0.02
     """
-    for guarantee in (first, second):
-        require(guarantee, "distributions")
-    return _composed(first, second, first.cited("Proposition 5", "Proposition 5"))
+    theorem = first.cited("Proposition 5", "Proposition 5")
+    return _composed(first, second, "distributions", theorem)
 
 
 @checked_arguments
@@ -258,7 +256,9 @@ def to_probabilistic(premise: Guarantee, epsilon: Number | None = None) -> Guara
     )
 
 
-def _composed(first: Guarantee, second: Guarantee, theorem: str) -> Guarantee:
+def _composed(first: Guarantee, second: Guarantee, of: str, theorem: str) -> Guarantee:
+    for guarantee in (first, second):
+        require(guarantee, of)
     for name in ("divergence", "pairs", "per"):
         if getattr(first, name) != getattr(second, name):
             raise ProblemError(

@@ -128,7 +128,18 @@ def lift_metric_pair(
     if premise.rules.metric == "W_1":
         return _moved(premise, rounded_up(mean_move(first, second, values)))
     if max(len(first.support), len(second.support)) <= _MOST_CARRIED:
-        return _carried(premise, first, second, values)
+        # a product that overflows states nothing
+        with np.errstate(over="ignore", invalid="ignore"):
+            ratio = np.where(values > 0, up(premise.epsilon * values), 0.0)
+        ratio = np.where(np.isfinite(ratio), ratio, np.inf)
+        # in proportion up to 2^-53 of themselves, and the largest about 2^500
+        one, other = (
+            [float(k * Fraction(2) ** (500 - max(side.units).bit_length())) for k in side.units]
+            for side in (first, second)
+        )
+        # a promise between points holds both ways, and so does what is made of it
+        factor = max(least_log_factor(ratio, one, other), least_log_factor(ratio.T, other, one))
+        return _of_pair(premise, factor, f"carrying over with ln Λ = {factor:.6g}, tight")
     found = wasserstein(readable(first), readable(second), values, math.inf)
     return _moved(premise, found.value, found.missing)
 
@@ -152,10 +163,15 @@ def restrict(premise: Guarantee) -> Guarantee:
     """
     require(premise, "distributions")
     per = _ground_distance(premise.per) if premise.per else ""
+    # Φ for Φ#, else the pairs of points whose point masses are among the pairs
+    pairs = f"{_MASSES}{premise.pairs}"
+    if premise.pairs == ALL_DISTRIBUTIONS:
+        pairs = ALL_POINTS
+    for prefix in (COUPLED, _OPTIMALLY):
+        if premise.pairs.startswith(prefix):
+            pairs = premise.pairs.removeprefix(prefix)
     theorem = premise.cited("Theorem 4", "Theorem 4")
-    return replace(
-        premise, of="points", pairs=_point_pairs(premise.pairs), per=per, theorem=theorem
-    )
+    return replace(premise, of="points", pairs=pairs, per=per, theorem=theorem)
 
 
 @checked_arguments
@@ -194,43 +210,11 @@ def _moved(premise: Guarantee, apart: float, lost: float = 0.0) -> Guarantee:
     return _of_pair(premise, product_up(premise.epsilon, apart), words, lost)
 
 
-def _carried(premise: Guarantee, first: Shares, second: Shares, values: Floats) -> Guarantee:
-    """ln Λ for one pair."""
-    # a product that overflows states nothing
-    with np.errstate(over="ignore", invalid="ignore"):
-        ratio = np.where(values > 0, up(premise.epsilon * values), 0.0)
-    ratio = np.where(np.isfinite(ratio), ratio, np.inf)
-    one, other = _floats(first, second)
-    # a promise between points holds both ways, and so does what is made of it
-    factor = max(least_log_factor(ratio, one, other), least_log_factor(ratio.T, other, one))
-    return _of_pair(premise, factor, f"carrying over with ln Λ = {factor:.6g}, tight")
-
-
-def _floats(*given: Shares) -> list[list[float]]:
-    """Weights in proportion, up to 2^-53 of themselves; each with a largest one of about 2^500."""
-    out = []
-    for shares in given:
-        bits = max(shares.units).bit_length() - 500
-        scale = Fraction(2) ** -bits
-        out.append([float(unit * scale) for unit in shares.units])
-    return out
-
-
 def _of_pair(premise: Guarantee, epsilon: float, theorem: str, lost: float = 0.0) -> Guarantee:
     """With the mass that a coupling leaves out, ``lost``, in δ."""
     delta = min(1.0, sum_up(premise.delta, lost)) if lost else premise.delta
     made = replace(premise, of="distributions", pairs=_GIVEN, per="", theorem=theorem, delta=delta)
     return replace(made, epsilon=made.capped(epsilon))
-
-
-def _point_pairs(distributions: str) -> str:
-    """The pairs of points whose point masses are among these pairs: Φ for Φ#."""
-    if distributions == ALL_DISTRIBUTIONS:
-        return ALL_POINTS
-    for prefix in (COUPLED, _OPTIMALLY):
-        if distributions.startswith(prefix):
-            return distributions.removeprefix(prefix)
-    return f"{_MASSES}{distributions}"
 
 
 def _ground_distance(per: str) -> str:

@@ -8,13 +8,11 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.analysis.leakage.vulnerability import joint, probabilities, shares, variation
-from optmech.base import memory
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
@@ -23,6 +21,8 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.exact.number import Exact, Interval
 from optmech.exact.numerators import dot
+from optmech.exact.ratios.enclosures import divergence_ball
+from optmech.exact.ratios.generators import generator
 from optmech.exact.rounding import above, below
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
@@ -230,7 +230,7 @@ def _mean_move(m: Mechanism, prior: Prior) -> Fraction:
 
 _PATIENCE, _NEWTON = 500, 100
 _BITS = 192
-"""Of the ball arithmetic: sums of 10,000 terms keep far more digits than a float has."""
+"""Precision of the ball arithmetic: sums of 10,000 terms keep far more digits than a float has."""
 
 
 @record
@@ -266,7 +266,7 @@ def mutual_information(m: Mechanism, prior: Prior) -> Interval:
     >>> print(round(bounds.lower, 4), bounds.width < 1e-12)  # nats
     0.1308 True
     """
-    return _Enclosed(m).information(shares(m, prior))
+    return _enclosed(m, shares(m, prior))[0]
 
 
 @checked_arguments
@@ -288,10 +288,8 @@ def shannon_capacity(m: Mechanism, *, gap: float = 1e-9, iterations: int = 1000)
     """
     weights, steps = _proposed(m.matrix, positive(gap, "gap"), whole(iterations, "iterations"))
     proposed = Prior(m.secrets, weights)
-    enclosed, drawn = _Enclosed(m), Shares.of(proposed, "prior")
-    upper = max(high for _, high in enclosed.losses(drawn))
-    lower = enclosed.information(drawn).lower
-    return ShannonCapacity(max(0.0, lower), upper, proposed, steps)
+    information, upper = _enclosed(m, Shares.of(proposed, "prior"))
+    return ShannonCapacity(information.lower, upper, proposed, steps)
 
 
 def _proposed(matrix: Floats, gap: float, most: int) -> tuple[Floats, int]:
@@ -323,60 +321,18 @@ def _proposed(matrix: Floats, gap: float, most: int) -> tuple[Floats, int]:
     return found, _PATIENCE + steps
 
 
-class _Enclosed:
-    """Entropies of the rows and logarithms of output probabilities as balls."""
+def _enclosed(m: Mechanism, drawn: Shares) -> tuple[Interval, float]:
+    """I(S;O) under π, and a float >= KL(p(·|s) ‖ πP) for all secrets s, of whatever weight."""
+    import flint
 
-    def __init__(self, m: Mechanism) -> None:
-        import flint
-
-        memory.require(
-            600.0 * len(m.secrets) * len(m.observables),
-            what=f"balls for {len(m.secrets):,} x {len(m.observables):,} probabilities",
-            where="leakage",
-            remedy="Use a coarser domain, or measures.mutual_information",
-        )
-        self.scaled = probabilities(m)
-        with flint.ctx.workprec(_BITS):
-            total = flint.arb(self.scaled.total)
-            self.rows = [
-                {o: flint.arb(v) / total for o, v in enumerate(row) if v}
-                for row in self.scaled.rows
-            ]
-            # Σ_o p ln p of every row
-            self.own = [sum((p * p.log() for p in row.values()), flint.arb(0)) for row in self.rows]
-
-    def losses(self, drawn: Shares) -> list[tuple[float, float]]:
-        """Bounds of KL(p(·|s) ‖ πP) for every s; π needs no support beyond that."""
-        import flint
-
-        with flint.ctx.workprec(_BITS):
-            return [(below(ball), above(ball)) for ball in self._balls(drawn)]
-
-    def information(self, drawn: Shares) -> Interval:
-        """I(S;O) under π."""
-        import flint
-
-        with flint.ctx.workprec(_BITS):
-            total = flint.arb(0)
-            for unit, ball in zip(drawn.units, self._balls(drawn), strict=True):
-                if unit:
-                    total += flint.arb(unit) / drawn.total * ball
-            return Interval(max(0.0, below(total)), above(total))
-
-    def _balls(self, drawn: Shares) -> list[Any]:
-        import flint
-
-        logs = []
-        over = flint.arb(self.scaled.total) * drawn.total
-        for column in zip(*self.scaled.rows, strict=True):
-            told = dot(drawn.units, column)
-            # an observable that only impossible secrets produce: their loss is infinite
-            logs.append((flint.arb(told) / over).log() if told else None)
-        out = []
-        for row, own in zip(self.rows, self.own, strict=True):
-            ball = own
-            for o, p in row.items():
-                log = logs[o]
-                ball = flint.arb("inf") if log is None else ball - p * log
-            out.append(ball)
-        return out
+    found = probabilities(m)
+    told = [dot(drawn.units, column) for column in found.columns]
+    with flint.ctx.workprec(_BITS):
+        balls = [divergence_ball(generator("kl"), row, told) for row in found.rows]
+        # a report that only impossible secrets cause tells of them without limit
+        losses = [flint.arb("inf") if ball is None else ball for ball in balls]
+        total = flint.arb(0)
+        for unit, loss in zip(drawn.units, losses, strict=True):
+            if unit:
+                total += flint.arb(unit) / drawn.total * loss
+        return Interval(max(0.0, below(total)), above(total)), max(map(above, losses))

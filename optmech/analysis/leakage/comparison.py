@@ -31,15 +31,12 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.numerators import dot
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
-_TIGHT: dict[str, str | float] = {
-    "primal_feasibility_tolerance": 1e-10,
-    "dual_feasibility_tolerance": 1e-10,
-}
 _GRID = 2.0**-40
 _PROGRAM = 300_000
 """Secrets times observables of both, beyond which the linear program takes minutes."""
@@ -116,7 +113,7 @@ def _programmed(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     Every unknown is R(y,z) over its own limit, every row over its right side: no entry is above 1,
     and what the solver is off by is a share of each, however small they are.
     """
-    from optmech.lp.highs import highs_run
+    from optmech.lp.highs import TIGHT, highs_run
 
     (count, mine), theirs = first.shape, second.shape[1]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -134,7 +131,7 @@ def _programmed(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     top = np.ones(rows.shape[0])
     used = (limit > 0).ravel().astype(float)
     solution = highs_run(
-        cost, rows, np.full(len(top), -np.inf), top, used, small_matrix_value=1e-12, **_TIGHT
+        cost, rows, np.full(len(top), -np.inf), top, used, small_matrix_value=1e-12, **TIGHT
     ).getSolution()
     remap = np.array(solution.col_value).reshape(mine, theirs) * limit
     prices = np.maximum(-np.array(solution.row_dual), 0.0)
@@ -161,26 +158,19 @@ def _matched(few: Mechanism, fewer: Mechanism, prior: Prior, remap: Floats) -> F
     """The mass of a remap that is made to stay below ``fewer``, exactly."""
     first, second = joint(few, prior), joint(fewer, prior)
     made = [[Fraction(value) for value in row] for row in remap.tolist()]
-    columns = list(zip(*second.rows, strict=True))
-    for y, own in enumerate(first.columns):
+    columns = second.columns
+    for row, own in zip(made, first.columns, strict=True):
         for z, limit in enumerate(columns):
             if any(p and not q for p, q in zip(own, limit, strict=True)):
-                made[y][z] = Fraction(0)
-        sent = sum(made[y], Fraction(0))
-        if sent > 1:
-            made[y] = [value / sent for value in made[y]]
+                row[z] = Fraction(0)
+        sent = max(sum(row), Fraction(1))
+        row[:] = [value / sent for value in row]
     total = Fraction(0)
     for z, limit in enumerate(columns):
-        sums = [
-            sum((p * row[z] for p, row in zip(line, made, strict=True) if p), Fraction(0))
-            for line in first.rows
-        ]
-        share = min(
-            (Fraction(q * first.total) / (second.total * got)
-             for got, q in zip(sums, limit, strict=True) if got),
-            default=Fraction(1),
-        )  # fmt: skip
-        total += min(share, Fraction(1)) * sum(sums, Fraction(0))
+        sums = [dot(line, (row[z] for row in made)) for line in first.rows]
+        limits = zip(limit, sums, strict=True)
+        shares = [Fraction(q * first.total) / (second.total * got) for q, got in limits if got]
+        total += min([Fraction(1), *shares]) * sum(sums)
     return total / first.total
 
 

@@ -29,15 +29,13 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Exact, Interval, Number, parse_exact, rounded_down, rounded_up
-from optmech.exact.numerators import dot
+from optmech.exact.numerators import dot, steepest
 from optmech.exact.rounding import UNIT
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior
 
-Gains = list[list[Fraction]]
-"""π(s) g(w,s), a row for every guess."""
 _MOST = 1000
 _TYPES, _PRODUCTS = 20_000, 4_000_000
 """Multisets of reports, and terms over all guesses, up to which sums are fractions."""
@@ -58,14 +56,15 @@ class _Reports(Shown):
         """One of them."""
 
     @abstractmethod
-    def _exactly(self, weighted: Gains, prior: Prior, gain: Gain) -> Fraction | None:
-        """What the best guess earns; None where the sums are too long for fractions."""
+    def _exactly(self, weighted: Scaled, prior: Prior, gain: Gain) -> Fraction | None:
+        """What the best guess earns where π(s) g(w,s) is ``weighted``, a row for every guess; None
+        where the sums are too long for fractions."""
 
     @abstractmethod
     def _nearly(self, weighted: Floats) -> tuple[float, float]:
         """Bounds of the same, for weights >= 0."""
 
-    def _fewer(self, weighted: Gains, prior: Prior, gain: Gain) -> list[Fraction]:
+    def _fewer(self, weighted: Scaled, prior: Prior, gain: Gain) -> list[Fraction]:
         """What fewer of the reports earn, which is no more, where that is known."""
         return []
 
@@ -78,36 +77,34 @@ class _Reports(Shown):
         rounding, and with more than 20,000 multisets of k reports (fewer with many guesses) within
         all that the least likely ones can earn.
         """
-        return self._earned(prior, gain)
+        m = self._mechanism
+        count = len(m.secrets)
+        drawn = shares(m, prior)
+        stated = gain_of(gain, count) or Scaled(np.eye(count, dtype=int).tolist(), 1)
+        weighted = Scaled(
+            [[v * unit for v, unit in zip(row, drawn.units, strict=True)] for row in stated.rows],
+            stated.total * drawn.total,
+        )
+        found = self._exactly(weighted, prior, gain)
+        if found is not None:
+            return Interval(rounded_down(found), rounded_up(found))
+        # a number for each secret, added to all guesses, changes what is earned by its mean
+        least, total = [min(column) for column in weighted.columns], weighted.total
+        shifted = [
+            [(v - low) / total for v, low in zip(row, least, strict=True)] for row in weighted.rows
+        ]
+        low, high = self._nearly(np.array(shifted))
+        moved = Fraction(sum(least), total)
+        known = max([Fraction(low) + moved, *self._fewer(weighted, prior, gain)])
+        return Interval(rounded_down(known), rounded_up(Fraction(high) + moved))
 
     @checked_arguments
     def error(self, prior: Prior, distance: DistanceLike) -> Interval:
         """The expected error of the optimal attack that sees all reports (Shokri, PETS 2015, eq.
         7), in the unit of the distance d(t, s); estimates range over the secrets."""
         secrets = self._mechanism.secrets
-        found = self._earned(prior, -between(distance, secrets))
+        found = self.vulnerability(prior, -between(distance, secrets))
         return Interval(0.0 - found.upper, 0.0 - found.lower)
-
-    def _earned(self, prior: Prior, gain: Gain) -> Interval:
-        m = self._mechanism
-        count = len(m.secrets)
-        drawn, stated = shares(m, prior), gain_of(gain, count)
-        rows = (
-            [[Fraction(int(w == s)) for s in range(count)] for w in range(count)]
-            if stated is None
-            else [[Fraction(v, stated.total) for v in row] for row in stated.rows]
-        )
-        weighted = [[v * pi for v, pi in zip(row, drawn.fractions, strict=True)] for row in rows]
-        found = self._exactly(weighted, prior, gain)
-        if found is not None:
-            return Interval(rounded_down(found), rounded_up(found))
-        # a number for each secret, added to all guesses, changes what is earned by its mean
-        least = [min(column) for column in zip(*weighted, strict=True)]
-        shifted = [[v - low for v, low in zip(row, least, strict=True)] for row in weighted]
-        low, high = self._nearly(np.array(shifted, dtype=float))
-        moved = sum(least, Fraction(0))
-        known = max([Fraction(low) + moved, *self._fewer(weighted, prior, gain)])
-        return Interval(rounded_down(known), rounded_up(Fraction(high) + moved))
 
 
 @record
@@ -135,12 +132,9 @@ class Repeated(_Reports):
     def epsilon(self) -> float:
         """The least ε of differential privacy for all pairs: k times that of one report, exactly
         (reports that are all the most telling one occur). An ``Exact`` unless infinite."""
-        best = Fraction(1)
-        for column in probabilities(self.mechanism).columns:
-            if min(column) == 0:
-                return math.inf
-            best = max(best, Fraction(max(column), min(column)))
-        return Exact(Fraction(self.k), best)
+        columns = probabilities(self.mechanism).columns
+        top, bottom = steepest((max(column), min(column)) for column in columns)
+        return Exact(Fraction(self.k), Fraction(top, bottom)) if bottom else math.inf
 
     def delta(self, epsilon: Number, *, points: int = 4096) -> Interval:
         """Bounds of the least δ of (ε, δ)-differential privacy for all pairs of secrets: of the
@@ -150,8 +144,7 @@ class Repeated(_Reports):
         losses, split for the upper and merged for the lower bound; more of them bring the two
         closer together.
         """
-        rate = parse_exact(epsilon, where="epsilon")
-        fine = whole(points, "points", least=16, most=2**17)
+        rate, fine = _read(epsilon, points)
         found = probabilities(self.mechanism)
         low, high = 0.0, dict.fromkeys(permutations(range(len(found.rows)), 2), 1.0)
         # those that are far from the worst are looked at coarsely only
@@ -170,44 +163,50 @@ class Repeated(_Reports):
         independent members of a population whose secrets follow ``first`` or ``second`` (Kawamoto
         and Murakami, ESORICS 2019, Def. 8): Σ max(0, (λP)^k - e^ε (λ'P)^k) over the sequences of
         reports. ``points`` as in ``delta``."""
-        rate = parse_exact(epsilon, where="epsilon")
-        fine = whole(points, "points", least=16, most=2**17)
+        rate, fine = _read(epsilon, points)
         found = probabilities(self.mechanism)
-        rows = []
-        for where, given in (("first", first), ("second", second)):
-            drawn = shares(self.mechanism, given, where)
-            rows.append([Fraction(dot(drawn.units, c), drawn.total) for c in found.columns])
-        both = Scaled.of(rows)
-        (p, q), total = both.rows, both.total * found.total
-        ways = [
-            delta_of_pair(a, b, total, rate, k=self.k, points=fine) for a, b in ((p, q), (q, p))
-        ]
-        return Interval(max(low for low, _ in ways), max(high for _, high in ways))
+        one, other = (
+            shares(self.mechanism, first, "first"),
+            shares(self.mechanism, second, "second"),
+        )
+        p = [dot(one.units, column) * other.total for column in found.columns]
+        q = [dot(other.units, column) * one.total for column in found.columns]
+        total = one.total * other.total * found.total
+        low, high = zip(
+            *(delta_of_pair(a, b, total, rate, k=self.k, points=fine) for a, b in ((p, q), (q, p))),
+            strict=True,
+        )
+        return Interval(max(low), max(high))
 
     @property
     def _mechanism(self) -> Mechanism:
         return self.mechanism
 
-    def _exactly(self, weighted: Gains, prior: Prior, gain: Gain) -> Fraction | None:
+    def _exactly(self, weighted: Scaled, prior: Prior, gain: Gain) -> Fraction | None:
         if self.k == 1:
             return posterior_vulnerability(self.mechanism, prior, gain).factor
-        return self._summed(self.k, weighted) if self._is_small(self.k, len(weighted)) else None
+        return self._summed(self.k, weighted) if self._is_small(self.k, weighted) else None
 
     def _nearly(self, weighted: Floats) -> tuple[float, float]:
         return nearly_earned(self.mechanism.matrix, weighted, self.k)
 
-    def _fewer(self, weighted: Gains, prior: Prior, gain: Gain) -> list[Fraction]:
-        small = [k for k in range(2, self.k) if self._is_small(k, len(weighted))]
+    def _fewer(self, weighted: Scaled, prior: Prior, gain: Gain) -> list[Fraction]:
+        small = [k for k in range(2, self.k) if self._is_small(k, weighted)]
         if small:
             return [self._summed(small[-1], weighted)]
         return [posterior_vulnerability(self.mechanism, prior, gain).factor]
 
-    def _summed(self, k: int, weighted: Gains) -> Fraction:
+    def _summed(self, k: int, weighted: Scaled) -> Fraction:
         return exactly_earned(probabilities(self.mechanism), weighted, k)
 
-    def _is_small(self, k: int, guesses: int) -> bool:
+    def _is_small(self, k: int, weighted: Scaled) -> bool:
         types = math.comb(k + len(self.mechanism.observables) - 1, k)
-        return types <= _TYPES and types * guesses * len(self.mechanism.secrets) <= _PRODUCTS
+        size = types * len(weighted.rows) * len(self.mechanism.secrets)
+        return types <= _TYPES and size <= _PRODUCTS
+
+
+def _read(epsilon: Number, points: int) -> tuple[Exact, int]:
+    return parse_exact(epsilon, where="epsilon"), whole(points, "points", least=16, most=2**17)
 
 
 @checked_arguments
@@ -262,66 +261,42 @@ class Parallel(_Reports):
         return probabilities(self.first), probabilities(self.second)
 
     @cached_property
-    def _logs(self) -> tuple[Floats, Floats]:
-        """ln of the numerators, (S, O), -inf for zero."""
-
-        def logs(found: Scaled) -> Floats:
-            return np.array([[math.log(v) if v else -math.inf for v in row] for row in found.rows])
-
-        one, other = (logs(found) for found in self._scaled)
-        return one, other
-
-    @cached_property
     def epsilons(self) -> Floats:
         """ε of every ordered pair of secrets, shape (S, S): max ln p(o|s) p'(o'|s) / p(o|t)
         p'(o'|t) over both reports, which is the sum of the two mechanisms' own; floats."""
-        return np.asarray(sum(_largest(logs) for logs in self._logs))
+        return np.asarray(sum(map(_largest, self._scaled)))
 
     def epsilon_between(self, s: Hashable, t: Hashable) -> float:
         """The largest log ratio of one pair, exactly: an ``Exact`` unless infinite. Both reports
         can be the most telling ones at once, so that nothing less holds."""
-        i, j = (self.first.secrets.index(label) for label in (s, t))
-        return self._log_ratio(i, j)
-
-    def _log_ratio(self, i: int, j: int) -> float:
-        ratio = self._ratio(i, j)
+        ratio = self._ratio(*map(self.first.secrets.index, (s, t)))
         return math.inf if ratio is None else Exact(Fraction(1), ratio)
 
     def _ratio(self, i: int, j: int) -> Fraction | None:
         """The largest of both reports; None where it is infinite."""
-        ratio = Fraction(1)
-        for found, logs in zip(self._scaled, self._logs, strict=True):
-            if any(a and not b for a, b in zip(found.rows[i], found.rows[j], strict=True)):
-                return None
-            with np.errstate(invalid="ignore"):
-                apart = np.where(np.isneginf(logs[i]), -np.inf, logs[i] - logs[j])
-            top = float(apart.max())
-            near = np.flatnonzero(apart >= top - _NEAR * (1 + abs(top))).tolist()
-            ratio *= max(Fraction(found.rows[i][o], found.rows[j][o]) for o in near)
-        return ratio
+        (a, b), (c, d) = (
+            steepest(zip(found.rows[i], found.rows[j], strict=True)) for found in self._scaled
+        )
+        return Fraction(a * c, b * d) if b and d else None
 
     @cached_property
     def worst(self) -> tuple[Hashable, Hashable]:
         """The ordered pair of secrets that both reports together tell apart best."""
-        i, j = self._worst
-        return self.first.secrets.labels[i], self.first.secrets.labels[j]
-
-    @cached_property
-    def _worst(self) -> tuple[int, int]:
         top = float(self.epsilons.max())
         with np.errstate(invalid="ignore"):
             near = self.epsilons >= (top if math.isinf(top) else top - _NEAR * (1 + top))
         pairs = [(int(i), int(j)) for i, j in np.argwhere(near)]
-        if math.isinf(top):
-            return pairs[0]
-        return max(pairs, key=lambda pair: self._ratio(*pair) or 0)
+        i, j = pairs[0]
+        if math.isfinite(top):
+            i, j = max(pairs, key=lambda pair: self._ratio(*pair) or 0)
+        return self.first.secrets.labels[i], self.first.secrets.labels[j]
 
     @property
     def epsilon(self) -> float:
         """The least ε of differential privacy for all pairs of secrets, exactly: an ``Exact``
         unless infinite. At most the sum of the two mechanisms' own: their worst pairs may be
         others."""
-        return self._log_ratio(*self._worst)
+        return self.epsilon_between(*self.worst)
 
     def epsilon_per(self, distance: DistanceLike) -> float:
         """The least ε with ε_st <= ε d(s,t) for all pairs: that of metric privacy. A float next to
@@ -336,18 +311,17 @@ class Parallel(_Reports):
     def _mechanism(self) -> Mechanism:
         return self.first
 
-    def _exactly(self, weighted: Gains, prior: Prior, gain: Gain) -> Fraction | None:
+    def _exactly(self, weighted: Scaled, prior: Prior, gain: Gain) -> Fraction | None:
         seen = len(self.first.observables) * len(self.second.observables)
-        if len(weighted) * len(self.first.secrets) * seen > _PAIR_PRODUCTS:
+        if len(weighted.rows) * len(self.first.secrets) * seen > _PAIR_PRODUCTS:
             return None
-        gains = Scaled.of(weighted)
         one, other = self._scaled
         total = 0
         for own in one.columns:
-            here = [[g * p for g, p in zip(row, own, strict=True)] for row in gains.rows]
+            here = [[g * p for g, p in zip(row, own, strict=True)] for row in weighted.rows]
             for column in other.columns:
                 total += max(dot(row, column) for row in here)
-        return Fraction(total, gains.total * one.total * other.total)
+        return Fraction(total, weighted.total * one.total * other.total)
 
     def _nearly(self, weighted: Floats) -> tuple[float, float]:
         one, other = self.first.matrix, self.second.matrix
@@ -389,8 +363,9 @@ def parallel(first: Mechanism, second: Mechanism) -> Parallel:
     return Parallel(reduced(first), reduced(second))
 
 
-def _largest(logs: Floats) -> Floats:
-    """max_o of logs[s,o] - logs[t,o] over what s reports, (S, S)."""
+def _largest(found: Scaled) -> Floats:
+    """max_o ln p(o|s) / p(o|t) over what s reports, (S, S)."""
+    logs = np.array([[math.log(v) if v else -math.inf for v in row] for row in found.rows])
     out = np.zeros((len(logs),) * 2)
     for s, row in enumerate(logs):
         seen = ~np.isneginf(row)

@@ -17,8 +17,9 @@ import numpy as np
 
 from optmech.errors import TooLargeError
 
+Matrix = Sequence[Sequence[Fraction]]
 _MOST_ENTRIES = 60_000
-"""Of a tableau in whole numbers: seconds, not minutes."""
+"""Entries of a tableau in whole numbers: seconds, not minutes."""
 _MOST_SUPPORT = 400
 """Unknowns of an exact elimination."""
 
@@ -32,7 +33,7 @@ class Decided:
 
 
 def nonnegative_solution(
-    matrix: Sequence[Sequence[Fraction]],
+    matrix: Matrix,
     wanted: Sequence[Fraction],
     likely: Sequence[int] = (),
     *,
@@ -47,8 +48,8 @@ def nonnegative_solution(
         When the support that is likely does not do it, and the program is too large for the rest.
     """
     if likely and len(likely) <= _MOST_SUPPORT:
-        found = _on_support(matrix, wanted, likely)
-        if found is not None:
+        found = solved(matrix, wanted, likely)
+        if found is not None and min(found) >= 0:
             return Decided(found, None)
     size = len(matrix) * (len(matrix[0]) + 1)
     if size > _MOST_ENTRIES:
@@ -65,7 +66,7 @@ def rational(value: Any) -> Fraction:
     return Fraction(int(value.p), int(value.q))
 
 
-def eliminated(rows: Sequence[Sequence[Fraction]]) -> tuple[Any, list[int]]:
+def eliminated(rows: Matrix) -> tuple[Any, list[int]]:
     """The reduced echelon form of rows of fractions, and where its rows that are not 0 begin."""
     import flint
 
@@ -75,24 +76,21 @@ def eliminated(rows: Sequence[Sequence[Fraction]]) -> tuple[Any, list[int]]:
     return found, [next(k for k in columns if found[i, k] != 0) for i in range(rank)]
 
 
-def _on_support(
-    matrix: Sequence[Sequence[Fraction]], wanted: Sequence[Fraction], support: Sequence[int]
+def solved(
+    matrix: Matrix, wanted: Sequence[Fraction], support: Sequence[int]
 ) -> list[Fraction] | None:
-    """A solution that is 0 off the support, if the elimination gives one that is not negative."""
+    """Some x with A x = b that is 0 off the support, of any signs; None where there is none."""
     rows = [[*(row[k] for k in support), b] for row, b in zip(matrix, wanted, strict=True)]
     reduced, pivots = eliminated([row for row in rows if any(row)] or [rows[0]])
+    if len(support) in pivots:
+        return None
     found = [Fraction(0)] * len(matrix[0])
     for i, pivot in enumerate(pivots):
-        value = rational(reduced[i, len(support)])
-        if pivot == len(support) or value < 0:
-            return None
-        found[support[pivot]] = value
+        found[support[pivot]] = rational(reduced[i, len(support)])
     return found
 
 
-def _simplex(
-    matrix: Sequence[Sequence[Fraction]], wanted: Sequence[Fraction], likely: Sequence[int]
-) -> Decided:
+def _simplex(matrix: Matrix, wanted: Sequence[Fraction], likely: Sequence[int]) -> Decided:
     """The least Σ of artificial variables t in A x + t = b; 0 where there is a solution."""
     scales = [
         math.lcm(b.denominator, *(v.denominator for v in row)) * (-1 if b < 0 else 1)

@@ -10,16 +10,17 @@ against it is a row of a left inverse. Otherwise the program min Σ|b - aR| prop
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.leakage.feasibility import eliminated, nonnegative_solution, rational
+from optmech.analysis.leakage.feasibility import eliminated, nonnegative_solution, rational, solved
 from optmech.analysis.leakage.vulnerability import (
     Gain,
+    Groups,
     drawn,
     fractions,
     posterior_vulnerability,
@@ -29,24 +30,21 @@ from optmech.analysis.leakage.vulnerability import (
     require_same_secrets,
     variation,
 )
-from optmech.base.arrays import Floats, normalised_rows
+from optmech.base.arrays import Floats, largest_entry, normalised_rows
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError, TooLargeError, VerificationError
 from optmech.exact.checked import one_of, probability
 from optmech.exact.number import Exact, Interval, Number, rounded_down, rounded_up
-from optmech.exact.numerators import Numerators, dot
+from optmech.exact.numerators import Numerators, dot, steepest
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
-from optmech.spaces.rationals import RationalRows
+from optmech.spaces.rationals import RationalRows, Shares
 
 Fractions = list[list[Fraction]]
 _GRID = 2.0**-40
 """Gains that floats propose are multiples of it."""
-_TIGHT: dict[str, str | float] = {
-    "solver": "simplex", "primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10
-}  # fmt: skip
 _DEPENDENT = 400
 """Columns beyond which independence is not looked for by elimination."""
 _PROGRAM = 300_000
@@ -117,28 +115,20 @@ def _distance(a: Mechanism, b: Mechanism, remap: Mechanism) -> Fraction:
 def _whole(a: Mechanism, b: Mechanism, remap: Mechanism) -> Mechanism:
     """A post-processing between reduced mechanisms as one between a and b themselves: proportional
     observables of a are treated alike, those of b drawn in proportion."""
-    assert remap.exact is not None
-    ours, theirs = _groups(a), _groups(b)
-    columns = list(zip(*fractions(b), strict=True))
-    split: Fractions = []
-    for group in theirs:
-        s = next(s for s, value in enumerate(columns[group[0]]) if value)
-        total = sum((columns[o][s] for o in group), Fraction(0))
-        split.append(
-            [columns[o][s] / total if o in group else Fraction(0) for o in range(len(columns))]
-        )
-    spread = rational_rows(
-        [[dot(line, column) for column in zip(*split, strict=True)] for line in remap.exact.rows]
-    ).rows
+    merged = np.zeros((len(a.observables), len(remap.secrets)))
     # a report that never occurs may be followed by anything
-    listed = [spread[0]] * len(a.observables)
-    for units, group in zip(spread, ours, strict=True):
-        for o in group:
-            listed[o] = units
-    return Mechanism.of(a.observables, b.observables, RationalRows(tuple(listed)))
+    merged[:, 0] = 1.0
+    for k, group in enumerate(_groups(a)):
+        merged[list(group)] = np.eye(merged.shape[1])[k]
+    split = []
+    for group in _groups(b):
+        row = next(row for row in b.rational.rows if row[group[0]])
+        split.append(Shares.reduced([v if o in group else 0 for o, v in enumerate(row)]).units)
+    spread = Mechanism.of(remap.observables, b.observables, RationalRows(tuple(split)))
+    return Mechanism(a.observables, remap.secrets, merged).then(remap).then(spread)
 
 
-def _groups(m: Mechanism) -> tuple[tuple[int, ...], ...]:
+def _groups(m: Mechanism) -> Groups:
     return proportional(list(zip(*m.rational.rows, strict=True)))
 
 
@@ -148,7 +138,12 @@ def _proposed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
     if count * mine * theirs <= _PROGRAM:
         remap, gain = _programmed(a, b)
     elif mine <= count:
-        remap, gain = _inverted(a, b)
+        # by least squares, and the row of the left inverse that the least entry comes from
+        inverse = np.linalg.pinv(a.matrix)
+        remap = inverse @ b.matrix
+        o, z = largest_entry(-remap)
+        gain = np.full((theirs, count), 0.5)
+        gain[z] -= inverse[o] / (2 * np.abs(inverse[o]).max()) + _MARGIN
     else:
         raise TooLargeError(
             f"a remap from {mine:,} to {theirs:,} observables for {count:,} secrets is too large "
@@ -158,39 +153,29 @@ def _proposed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
         )
     remap = np.maximum(remap, 0.0)
     remap[remap.sum(axis=1) == 0] = 1.0
-    gain = np.clip(np.round(gain / _GRID) * _GRID, 0.0, 1.0)
+    # no zero has a sign
+    gain = np.clip(np.round(gain / _GRID) * _GRID, 0.0, 1.0) + 0.0
     return normalised_rows(remap), gain
 
 
-def _inverted(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
-    """R by least squares, and the row of the left inverse that its least entry comes from."""
-    inverse = np.linalg.pinv(a.matrix)
-    remap = inverse @ b.matrix
-    o, z = np.unravel_index(remap.argmin(), remap.shape)
-    gain = np.full((len(b.observables), len(a.secrets)), 0.5)
-    gain[z] -= inverse[o] / (2 * np.abs(inverse[o]).max()) + _MARGIN
-    return remap, gain
-
-
 def _programmed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
-    """The least Σ_s ½|b - aR| in floats: R, and the gain from its dual."""
-    from optmech.lp.highs import highs_run
+    """The least Σ_s TV(b, aR) in floats: R, and the gain from its dual."""
+    from optmech.lp.highs import TIGHT, highs_run
 
     count, mine, theirs = len(a.secrets), len(a.observables), len(b.observables)
-    eye, cells = sp.eye_array(theirs), count * theirs
-    reached = sp.kron(sp.csr_array(a.matrix), eye)
-    both = [reached, sp.eye_array(cells), -sp.eye_array(cells)]
-    sums = sp.hstack(
-        [sp.kron(sp.eye_array(mine), np.ones((1, theirs))), sp.csr_array((mine, 2 * cells))]
-    )
-    rows = sp.csr_array(sp.vstack([sp.hstack(both), sums]))
+    cells = count * theirs
+    reached = sp.kron(sp.csr_array(a.matrix), sp.eye_array(theirs))
+    sums = sp.kron(sp.eye_array(mine), np.ones((1, theirs)))
+    # R, and what aR lacks of b
+    rows = sp.csr_array(sp.block_array([[reached, sp.eye_array(cells)], [sums, None]]))
     wanted = np.concatenate([b.matrix.ravel(), np.ones(mine)])
-    cost = np.concatenate([np.zeros(mine * theirs), np.full(2 * cells, 0.5)])
-    most = np.full(len(cost), np.inf)
-    solution = highs_run(cost, rows, wanted, wanted, most, **_TIGHT).getSolution()
+    most = np.concatenate([np.full(cells, np.inf), np.ones(mine)])
+    cost = np.concatenate([np.zeros(mine * theirs), np.ones(cells)])
+    options = {"solver": "simplex", **TIGHT}
+    solver = highs_run(cost, rows, wanted, most, np.full(len(cost), np.inf), **options)
+    solution = solver.getSolution()
     remap = np.array(solution.col_value)[: mine * theirs].reshape(mine, theirs)
-    prices = np.array(solution.row_dual)[:cells].reshape(count, theirs)
-    return remap, (prices + 0.5).T
+    return remap, np.array(solution.row_dual)[:cells].reshape(count, theirs).T
 
 
 def _decided(a: Fractions, b: Fractions, remap: Floats) -> tuple[Fractions | None, Fractions]:
@@ -209,18 +194,10 @@ def _decided(a: Fractions, b: Fractions, remap: Floats) -> tuple[Fractions | Non
             remedy="Give a tolerance above 0, or mechanisms with fewer observables",
         )
     # unknowns R[o, z] in the order (o, z); equations for every (s, z), then the sum of every row
-    rows, wanted = [], []
-    for s in range(count):
-        for z in range(theirs):
-            row = [Fraction(0)] * (mine * theirs)
-            row[z::theirs] = a[s]
-            rows.append(row)
-            wanted.append(b[s][z])
-    for o in range(mine):
-        row = [Fraction(0)] * (mine * theirs)
-        row[o * theirs : (o + 1) * theirs] = [Fraction(1)] * theirs
-        rows.append(row)
-        wanted.append(Fraction(1))
+    reached = np.kron(np.array(a, dtype=object), np.eye(theirs, dtype=int))
+    sums = np.kron(np.eye(mine, dtype=int), np.ones((1, theirs), dtype=int))
+    rows = np.vstack([reached, sums]).tolist()
+    wanted = [*(value for row in b for value in row), *[Fraction(1)] * mine]
     likely = np.flatnonzero(remap.ravel() > 1e-9).tolist()
     found = nonnegative_solution(rows, wanted, likely, where="refines")
     if found.solution is not None:
@@ -235,37 +212,27 @@ def _unique(a: Fractions, b: Fractions) -> tuple[Fractions | None, Fractions] | 
     found, pivots = eliminated([[*p, *q] for p, q in zip(a, b, strict=True)])
     if pivots[:mine] != list(range(mine)):
         return None
-    nothing = [Fraction(0)] * count
+    remap = [[rational(found[o, mine + z]) for z in range(theirs)] for o in range(mine)]
     if len(pivots) > mine:
         # some column of b is outside the span of a: y with yA = 0 and y·b_z = 1
         z = pivots[mine] - mine
-        column = [[*row, wanted[z]] for row, wanted in zip(a, b, strict=True)]
-        y = _dual(column, [Fraction(0)] * mine + [Fraction(1)])
-        return None, [y if k == z else nothing for k in range(theirs)]
-    remap = [[rational(found[o, mine + z]) for z in range(theirs)] for o in range(mine)]
-    for o, row in enumerate(remap):
-        if min(row) < 0:
-            # y with yA = -e_o earns nothing from a, and -R[o, z] > 0 from b
-            z = row.index(min(row))
-            y = _dual(a, [Fraction(-int(k == o)) for k in range(mine)])
-            return None, [y if k == z else nothing for k in range(theirs)]
-    return remap, []
+        columns = [*zip(*a, strict=True), [row[z] for row in b]]
+        asked = [Fraction(0)] * mine + [Fraction(1)]
+    else:
+        o, row = min(enumerate(remap), key=lambda at: min(at[1]))
+        if min(row) >= 0:
+            return remap, []
+        # y with yA = -e_o earns nothing from a, and -R[o, z] > 0 from b
+        z = row.index(min(row))
+        columns, asked = list(zip(*a, strict=True)), [Fraction(-int(k == o)) for k in range(mine)]
+    y = solved(columns, asked, range(count))
+    assert y is not None
+    return None, [y if k == z else [Fraction(0)] * count for k in range(theirs)]
 
 
-def _dual(a: Fractions, wanted: Sequence[Fraction]) -> list[Fraction]:
-    """Some y with yA = wanted, for independent columns of A."""
-    count = len(a)
-    lines = [[*column, w] for column, w in zip(zip(*a, strict=True), wanted, strict=True)]
-    found, pivots = eliminated(lines)
-    y = [Fraction(0)] * count
-    for i, pivot in enumerate(pivots):
-        y[pivot] = rational(found[i, count])
-    return y
-
-
-def _in_the_worst_case(a: Mechanism, b: Mechanism) -> tuple[int, tuple[Fraction, ...] | None]:
-    """An observable of b whose posterior is no mixture of posteriors of a, with y such that
-    Σ_s y(s) b(o|s) > 0 >= Σ_s y(s) a(o'|s) for all o'; (0, None) where there is none.
+def _in_the_worst_case(a: Mechanism, b: Mechanism) -> Refinement:
+    """Whether there is an observable of b whose posterior is no mixture of posteriors of a, with y
+    such that Σ_s y(s) b(o|s) > 0 >= Σ_s y(s) a(o'|s) for all o'.
 
     A column is a mixture of columns but for its scale: it lies in the cone that they span.
     """
@@ -286,34 +253,27 @@ def _in_the_worst_case(a: Mechanism, b: Mechanism) -> tuple[int, tuple[Fraction,
             earned = [dot(y, c) for c in zip(*columns, strict=True)]
             if max(earned) > 0 or dot(y, column) <= 0:
                 raise VerificationError("the separating row does not separate", where="refines")
-            return o, y
-    return 0, None
+            return Refinement(False, "max", gain=(y,), observable=b.observables.labels[o])
+    return Refinement(True, "max")
 
 
-def _in_privacy(a: Mechanism, b: Mechanism) -> tuple[int, int] | None:
-    """Two secrets that b tells apart better than a does, by the largest likelihood ratio."""
+def _in_privacy(a: Mechanism, b: Mechanism) -> Refinement:
+    """Whether b tells two secrets apart better than a does, by the largest likelihood ratio."""
     for s in range(len(a.secrets)):
         for t in range(s):
-            p, q = _largest_ratio(b, s, t)
-            mine, other = _largest_ratio(a, s, t)
+            (p, q), (mine, other) = (_largest_ratio(m, s, t) for m in (b, a))
             if p * other > q * mine:
-                return t, s
-    return None
+                labels = a.secrets.labels
+                return Refinement(False, "privacy", pair=(labels[t], labels[s]))
+    return Refinement(True, "privacy")
 
 
 def _largest_ratio(m: Mechanism, s: int, t: int) -> tuple[int, int]:
     """max_o max(p(o|s)/p(o|t), p(o|t)/p(o|s)) as a fraction, over 0 where it is infinite."""
-    top, bottom = 1, 1
-    rows = m.rational.rows
-    mine, other = sum(rows[s]), sum(rows[t])
-    for a, b in zip(rows[s], rows[t], strict=True):
-        one, two = a * other, b * mine
-        high, low = (one, two) if one > two else (two, one)
-        if high and low * top < high * bottom:
-            top, bottom = high, low
-            if not low:
-                return 1, 0
-    return top, bottom
+    one, other = m.rational.rows[s], m.rational.rows[t]
+    mine, theirs = sum(one), sum(other)
+    scaled = ((a * theirs, b * mine) for a, b in zip(one, other, strict=True))
+    return steepest((max(pair), min(pair)) for pair in scaled)
 
 
 Order = Literal["average", "max", "privacy"]
@@ -405,13 +365,4 @@ def refines(
         return _on_average(a, b, slack)
     if slack:
         raise ProblemError("is for the order 'average' only", where="tolerance")
-    if order == "max":
-        at, row = _in_the_worst_case(a, b)
-        if row is None:
-            return Refinement(True, order)
-        return Refinement(False, order, gain=(row,), observable=b.observables.labels[at])
-    pair = _in_privacy(a, b)
-    if pair is None:
-        return Refinement(True, order)
-    labels = a.secrets.labels
-    return Refinement(False, order, pair=(labels[pair[0]], labels[pair[1]]))
+    return _in_the_worst_case(a, b) if order == "max" else _in_privacy(a, b)

@@ -39,7 +39,7 @@ _WIDE = 20.0
 """Sums of k losses stay within this many times sqrt(k) of their mean, but for what is cut off."""
 
 _NUMBERS = 8_000_000
-"""Of an array of multisets."""
+"""Entries of an array of multisets."""
 _FORGOTTEN = 1e-20
 """A partial multiset that is less likely than this, for every secret, is left out."""
 _SMALL = 1e-280
@@ -159,10 +159,8 @@ def _cut(found: Weights, points: int, *, upward: bool) -> Weights:
     error = found.error + len(p) * UNIT
     if high <= low:
         # all of it is next to nothing, as where most reports tell the two apart for sure
-        low, high = 0, 0
-        parts = [np.zeros(1) for _ in found.parts]
-    else:
-        parts = [part[low:high].copy() for part in found.parts]
+        low = high = 0
+    parts = [np.append(part[low:high], 0.0) for part in found.parts]
     lost = 0.0
     if upward:
         parts[0][0] += rising[low - 1] if low else 0.0
@@ -209,22 +207,18 @@ def delta_of_curve(
     ``never`` of the first law's mass lies where the second has none."""
     step = 2.0 ** math.ceil(math.log2(max(2 * reach, 2.0**-30) / knots))
     half = math.ceil(reach / step)
-    places = range(-half, half + 1)
     # below e^(place · step), so that a loss rounds up to its place
-    ratios = [math.exp(place * step) * (1 - 8 * UNIT) for place in places]
-    found = [curve(t) for t in ratios]
+    ratios = [math.exp(place * step) * (1 - 8 * UNIT) for place in range(-half, half + 1)]
     one, zero, rest = Fraction(1), Fraction(0), Fraction(never)
-    dots = [(zero, one)]
-    for t, bounds in zip(ratios, found, strict=True):
-        dots.append((Fraction(t), min(dots[-1][1], Fraction(min(bounds.upper, 1.0)))))
-    below = [(zero, one)]
-    for t, bounds in zip(ratios, found, strict=True):
-        below.append((Fraction(t), max(rest, one - Fraction(t), Fraction(bounds.lower))))
+    dots, below = [(zero, one)], [(zero, one)]
+    for ratio in ratios:
+        bounds, t = curve(ratio), Fraction(ratio)
+        dots.append((t, min(dots[-1][1], Fraction(min(bounds.upper, 1.0)))))
+        below.append((t, max(rest, one - t, Fraction(bounds.lower))))
     above_it, below_it = _hull(dots), _hull(_minorant(below, dots, rest))
-    place = dict(zip(ratios, places, strict=True))
-    mass = np.zeros(2 * half + 1)
+    mass = np.zeros(len(ratios))
     for corner, q in atoms_of(above_it):
-        mass[place[float(corner)] + half] += rounded_up(corner * q)
+        mass[ratios.index(float(corner))] += rounded_up(corner * q)
     atoms = [(corner, q) for corner, q in atoms_of(below_it) if q]
     # wherever atoms are merged, it is a post-processing
     lower = _merged(
@@ -275,27 +269,22 @@ def _minorant(low: list[Dot], high: list[Dot], rest: Fraction) -> list[Dot]:
     return [*out, (last, max(rest, one - last)), (max(last, one) + 1, rest)]
 
 
-def exactly_earned(found: Scaled, weighted: Sequence[Sequence[Fraction]], k: int) -> Fraction:
+def exactly_earned(found: Scaled, weighted: Scaled, k: int) -> Fraction:
     """Σ_types max_w Σ_s weighted(w,s) p^k(type|s)."""
     columns = found.columns
-    gains = Scaled.of(weighted)
-    powers = [[[p**n for n in range(k + 1)] for p in column] for column in columns]
+    # how many reports are left to the observables that follow, and what the others weigh
+    partial = [(k, [1] * len(found.rows))]
+    for column in columns[:-1]:
+        partial = [
+            (left - n, [ways * mass * p**n for mass, p in zip(masses, column, strict=True)])
+            for left, masses in partial
+            for n, ways in ((n, math.comb(left, n)) for n in range(left + 1))
+        ]
     total = 0
-
-    def visit(o: int, left: int, masses: list[int]) -> None:
-        nonlocal total
-        if o == len(columns) - 1:
-            last = [mass * own[left] for mass, own in zip(masses, powers[o], strict=True)]
-            total += max(dot(row, last) for row in gains.rows)
-            return
-        for n in range(left + 1):
-            ways = math.comb(left, n)
-            here = [ways * mass * own[n] for mass, own in zip(masses, powers[o], strict=True)]
-            if any(here):
-                visit(o + 1, left - n, here)
-
-    visit(0, k, [1] * len(found.rows))
-    return Fraction(total, gains.total * found.total**k)
+    for left, masses in partial:
+        every = [mass * p**left for mass, p in zip(masses, columns[-1], strict=True)]
+        total += max(dot(row, every) for row in weighted.rows)
+    return Fraction(total, weighted.total * found.total**k)
 
 
 def nearly_earned(matrix: Floats, weighted: Floats, k: int) -> tuple[float, float]:
@@ -305,7 +294,12 @@ def nearly_earned(matrix: Floats, weighted: Floats, k: int) -> tuple[float, floa
     most = max(1000, _NUMBERS // secrets)
     tails = np.cumsum(matrix[:, ::-1], axis=1)[:, ::-1]
     left, masses = np.array([k]), np.ones((1, secrets))
-    ways, complete, count = _binomials(k), list[Floats](), 0
+    ways, row = np.zeros((k + 1, k + 1)), [1]
+    for r in range(k + 1):
+        # the floats next to the binomial coefficients
+        ways[r, : r + 1] = row
+        row = [1, *map(sum, pairwise(row)), 1]
+    complete, count = list[Floats](), 0
     for o in range(seen - 1):
         room = max(1000, most - count)
         kept = _likeliest(left, masses, tails[:, o], room)
@@ -333,15 +327,6 @@ def _likeliest(left: Ints, masses: Floats, tail: Floats, room: int) -> Ints:
     order = order[likely[order] > _FORGOTTEN]
     most = int(np.searchsorted(np.cumsum(left[order] + 1), room, side="right"))
     return np.asarray(order[:most])
-
-
-def _binomials(k: int) -> Floats:
-    """The floats next to the binomial coefficients, shape (k + 1, k + 1)."""
-    out, row = np.zeros((k + 1, k + 1)), [1]
-    for r in range(k + 1):
-        out[r, : r + 1] = row
-        row = [1, *map(sum, pairwise(row)), 1]
-    return out
 
 
 def _powers(column: Floats, k: int) -> Floats:

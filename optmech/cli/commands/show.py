@@ -19,7 +19,7 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """0; 1 where the file claims what does not hold."""
-    from optmech.show.described import described
+    from optmech.show.description import described
 
     found = described(args.file)
     facts = [

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from optmech.analysis import leakage, measures
+from optmech.analysis.leakage.vulnerability import require_same_secrets
 from optmech.analysis.measures import distortion
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import one_of
 from optmech.problem.attacked import choose_distance
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 Across = Literal["promised", "attack"]
 _LEAST_BANDED = 4
 _MOST_NAMED = 10
-_BAND = ("median", "middle half")
 
 
 @checked_arguments
@@ -84,38 +85,17 @@ def frontier(
             remedy="Give a group for each design, or none",
         )
     points = [_point(design, across, constraint) for design in chosen]
+    at = np.array([number for number, _ in points])
+    losses = np.array([design.loss for design in chosen])
+    below = np.maximum(0.0, losses - [design.lower_bound for design in chosen])
     figure = new_figure(6.4, 4.4)
     axes = figure.subplots()
-    belongs = list(groups) if groups is not None else [""] * len(chosen)
-    known = list(dict.fromkeys(belongs))
-    banded = len(known) >= _LEAST_BANDED
-    for k, group in enumerate(known):
-        order = sorted(
-            (j for j in range(len(chosen)) if belongs[j] == group), key=lambda j: points[j][0]
-        )
-        x = [points[j][0] for j in order]
-        y = [chosen[j].loss for j in order]
-        below = [max(0.0, chosen[j].loss - chosen[j].lower_bound) for j in order]
-        colour = series_colour(k, len(known))
-        axes.errorbar(x, y, yerr=[below, [0.0] * len(y)], color=colour,
-                      ecolor=SERIES[1] if len(known) == 1 else colour, marker="o", capsize=3,
-                      markersize=6 if len(known) == 1 else 3.5,
-                      alpha=0.4 if banded else 1.0, label=plain_text(group))  # fmt: skip
-    if banded:
-        _band(axes, [at for at, _ in points], [design.loss for design in chosen], len(known))
-    if 1 < len(known) <= _MOST_NAMED or banded:
-        lines, texts = axes.get_legend_handles_labels()
-        few = [
-            (line, text)
-            for line, text in zip(lines, texts, strict=True)
-            if len(known) <= _MOST_NAMED or text in _BAND
-        ]
-        axes.legend(*zip(*few, strict=True), fontsize=8)
-    for name, (at, _), design in zip(names or (), points, chosen, strict=False):
-        axes.annotate(plain_text(name), (at, design.loss), xytext=(6, 6),
+    _draw_groups(axes, at, losses, below, groups or [""] * len(chosen))
+    for name, place in zip(names or (), zip(at, losses, strict=True), strict=False):
+        axes.annotate(plain_text(name), place, xytext=(6, 6),
                       textcoords="offset points", fontsize=8)  # fmt: skip
     problem = chosen[0].problem
-    unit = words.unit_of(problem, loss_name(problem)).strip()
+    unit = problem.space.unit_of(loss_name(problem))
     which = "worst-case" if problem.objective == "worst_loss" else "expected"
     axes.set_xlabel(plain_text(points[0][1]))
     axes.set_ylabel(plain_text(f"{which} loss{words.in_brackets(unit)}"))
@@ -123,26 +103,42 @@ def frontier(
     return figure
 
 
-def _band(axes: Axes, x: list[float], y: list[float], groups: int) -> None:
+def _draw_groups(
+    axes: Axes, at: Floats, losses: Floats, below: Floats, groups: Sequence[str]
+) -> None:
+    """A line with whiskers for each group, and what most of many have in common."""
+    known = list(dict.fromkeys(groups))
+    alone, banded = len(known) == 1, len(known) >= _LEAST_BANDED
+    for k, group in enumerate(known):
+        own = [j for j in np.argsort(at, kind="stable").tolist() if groups[j] == group]
+        colour = series_colour(k, len(known))
+        axes.errorbar(at[own], losses[own], yerr=[below[own], np.zeros(len(own))], color=colour,
+                      ecolor=SERIES[1] if alone else colour, marker="o", capsize=3,
+                      markersize=6 if alone else 3.5, alpha=0.4 if banded else 1.0,
+                      label=plain_text(group) if len(known) <= _MOST_NAMED else None)  # fmt: skip
+    if banded:
+        _draw_band(axes, at, losses, len(known))
+    if not alone and axes.get_legend_handles_labels()[1]:
+        axes.legend(fontsize=8)
+
+
+def _draw_band(axes: Axes, at: Floats, losses: Floats, groups: int) -> None:
     """Median and quartiles where at least half of the groups, and four of them, have a point."""
-    columns: dict[float, list[float]] = {}
-    for at, value in zip(x, y, strict=True):
-        columns.setdefault(at, []).append(value)
+    columns = {place: losses[at == place] for place in np.unique(at).tolist()}
     least = max(_LEAST_BANDED, groups / 2)
-    shared = sorted(at for at, values in columns.items() if len(values) >= least)
+    shared = [place for place, values in columns.items() if len(values) >= least]
     if len(shared) > 1:
-        low, median, high = np.array(
-            [np.quantile(columns[at], (0.25, 0.5, 0.75)) for at in shared]
-        ).T
-        axes.fill_between(shared, low, high, color="#555555", alpha=0.2, label=_BAND[1])
-        axes.plot(shared, median, color="black", linewidth=2.5, label=_BAND[0])
+        quartiles = [np.quantile(columns[place], (0.25, 0.5, 0.75)) for place in shared]
+        low, median, high = np.transpose(quartiles)
+        axes.fill_between(shared, low, high, color="#555555", alpha=0.2, label="middle half")
+        axes.plot(shared, median, color="black", linewidth=2.5, label="median")
 
 
 def _point(design: Design, across: Across, constraint: int) -> tuple[float, str]:
     problem, m = design.problem, design.mechanism
     if across == "attack":
         name, distance = choose_distance(problem)
-        unit = words.unit_of(problem, name).strip()
+        unit = problem.space.unit_of(name)
         error = distortion(m, problem.prior, distance)
         return error, f"error of the best attack{words.in_brackets(unit)}"
     for row in measure_constraints(problem, m):
@@ -181,8 +177,7 @@ def compared(
     >>> len(figure.axes)
     2
     """
-    if a.secrets.labels != b.secrets.labels:
-        raise ProblemError("the two mechanisms have different secrets", where="b")
+    require_same_secrets(a, b)
     if len(names) != 2:
         raise ProblemError(f"{len(names)} names for two mechanisms", where="names")
     figure = new_figure(8.6, 3.8)

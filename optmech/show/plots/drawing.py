@@ -129,7 +129,15 @@ def draw_values(
         extra = f"; {label_name(domain.labels[-1])}: {values[-1]:.2%}"
         values = values[:-1]
     if type(shown) is Grid:
-        picture = _image(axes, shown, values, scale)
+        x, y, width, height = *shown.origin, *shown.cell
+        picture = axes.imshow(
+            values.reshape(shown.rows, shown.columns),
+            origin="lower",
+            extent=(x, x + shown.columns * width, y, y + shown.rows * height),
+            cmap=COLOURS,
+            norm=scale,
+            interpolation="nearest",
+        )
     elif shown.outlines is not None:
         picture = _zones(axes, shown, values, scale)
     elif shown.points is not None and shown.points.shape[1] == 2:
@@ -193,18 +201,6 @@ def _degree_ticks(axes: Axes, degrees: Box) -> None:
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
     _name_axes(axes, "longitude (°)", "latitude (°)")
-
-
-def _image(axes: Axes, grid: Grid, values: Floats, scale: Any) -> Any:
-    (x, y), (width, height) = grid.origin, grid.cell
-    return axes.imshow(
-        values.reshape(grid.rows, grid.columns),
-        origin="lower",
-        extent=(x, x + grid.columns * width, y, y + grid.rows * height),
-        cmap=COLOURS,
-        norm=scale,
-        interpolation="nearest",
-    )
 
 
 def _zones(axes: Axes, domain: Domain, values: Floats, scale: Any) -> Any:
@@ -292,11 +288,11 @@ def mark(axes: Axes, secrets: Domain, observables: Domain, secret: int) -> None:
                   markerfacecolor="none", color=MARK)  # fmt: skip
 
 
-def mark_guess(axes: Axes, secrets: Domain, guess: int) -> None:
-    """A cross at the adversary's estimate, where secrets have a place."""
-    points = in_plane(secrets)
+def mark_place(axes: Axes, domain: Domain, place: int) -> None:
+    """A cross at one of the elements, such as the adversary's estimate, where these have places."""
+    points = in_plane(domain)
     if points is not None:
-        axes.plot(*points[guess], "x", markersize=10, markeredgewidth=2.0, color=MARK)
+        axes.plot(*points[place], "x", markersize=10, markeredgewidth=2.0, color=MARK)
 
 
 def in_plane(domain: Domain) -> Floats | None:

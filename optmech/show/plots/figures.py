@@ -23,7 +23,7 @@ from optmech.show.plots.drawing import (
     indices_of,
     label_name,
     mark,
-    mark_guess,
+    mark_place,
     new_figure,
     new_panels,
     plain_text,
@@ -113,7 +113,7 @@ def posterior(
             f"error {attack.error[o]:.3g}{unit}"
         )
         draw_values(axes, m.secrets, belief[o], plain_text(title), top, backdrop=backdrop)
-        mark_guess(axes, m.secrets, int(attack.guess[o]))
+        mark_place(axes, m.secrets, int(attack.guess[o]))
     return figure
 
 
@@ -132,7 +132,7 @@ def attack_error(design: Design, *, backdrop: Source | None = None) -> Figure:
     """
     m, problem = design.mechanism, design.problem
     name, distance = choose_distance(problem)
-    unit = words.unit_of(problem, name).strip()
+    unit = problem.space.unit_of(name)
     attack = adversary(m, problem.prior, distance)
     figure = new_figure(10.5, 4.4)
     left, right = figure.subplots(1, 2)

@@ -10,12 +10,12 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.noise.additive.cells import CellNoise
-from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
+from optmech.noise.additive.certified import LatticeNoise, ProvedNoise
 from optmech.noise.additive.design import NoiseDesign, RealNoise
 from optmech.noise.additive.planar import PlanarNoise
 from optmech.noise.additive.renyi import DivergenceNoise
 from optmech.noise.known import gaussian_scale
-from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
+from optmech.show.plots.drawing import SERIES, new_figure, require_matplotlib, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,11 +43,9 @@ def noise_picture(design: ProvedNoise, file: str | Path) -> None:
     left, right = figure.subplots(1, 2)
     if isinstance(design, PlanarNoise):
         x, y = _draw_pairs(design, left, right)
-    elif isinstance(design, CellNoise):
-        x, y = _draw_real(design, left, right)
     else:
-        assert isinstance(design, CertifiedNoise)
-        x, y = _draw_whole(design, left, right)
+        assert isinstance(design, LatticeNoise)
+        x, y = _draw_line(design, left, right)
     for axes in (left, right):
         axes.set_xlabel(x)
         axes.set_ylabel(y)
@@ -59,75 +57,61 @@ def noise_picture(design: ProvedNoise, file: str | Path) -> None:
     save(figure, file)
 
 
-def _draw_whole(design: CertifiedNoise, left: Axes, right: Axes) -> tuple[str, str]:
-    """Probabilities of whole numbers, and what the axes show."""
-    law = design.law
-    far = min(law.n + 3 * len(law.tails), _MOST_BARS)
+def _draw_line(design: LatticeNoise, left: Axes, right: Axes) -> tuple[str, str]:
+    """Probabilities of whole numbers or a density, beside those of known noise; and what the axes
+    show."""
+    law, width = design.law, float(design.step) if isinstance(design, CellNoise) else 1.0
+    whole = not isinstance(design, CellNoise)
+    far = min(law.n + 3 * len(law.tails), _MOST_BARS if whole else _MOST_CELLS)
     places = np.arange(-far, far + 1)
-    values = np.array([float(law.at(abs(k))) for k in places.tolist()])
-    share = np.cumsum(values[far:] * np.where(np.arange(far + 1), 2, 1))
-    near = max(3, min(far, int(np.searchsorted(share, _SHOWN)) + 1))
-    inner = slice(far - near, far + near + 1)
-    left.bar(places[inner], values[inner], width=0.85, color=SERIES[0])
-    right.plot(places, np.where(values > 0, values, np.nan), ".", ms=3, color=SERIES[0],
-               label="this noise")  # fmt: skip
-    if isinstance(design, NoiseDesign) and design.epsilon > 0:
-        rate = math.exp(-float(design.epsilon) / design.sensitivity)
-        peer = (1 - rate) / (1 + rate) * rate ** np.abs(places)
-        right.plot(places, peer, lw=0.9, color=MARK, label="two-sided geometric")
-    elif isinstance(design, DivergenceNoise):
-        peer = np.exp(-((places / _gaussian_of(design)) ** 2) / 2)
-        right.plot(places, peer / peer.sum(), lw=0.9, color=MARK, label="discrete Gaussian")
-    right.legend(fontsize=8)
-    right.set_yscale("log")
-    return "noise", "probability"
-
-
-def _gaussian_of(design: DivergenceNoise) -> float:
-    """The standard deviation of Gaussian noise that keeps the promise."""
-    wide = max(float(order) / (2 * float(rate)) for order, rate in design.bounds)
-    return float(design.sensitivity) * math.sqrt(wide)
-
-
-def _gaussian(places: Floats, sigma: float) -> Floats:
-    """The density of Gaussian noise."""
-    return np.exp(-((places / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
-
-
-def _draw_real(design: CellNoise, left: Axes, right: Axes) -> tuple[str, str]:
-    """The density, and those of known noise for the same promise; and what the axes show."""
-    law, width, span = design.law, float(design.step), float(design.sensitivity)
-    rate, part = 0.0, 0.0
-    if isinstance(design, RealNoise):
-        rate, part = float(design.each), float(design.delta)
-    known: list[tuple[str, Floats]] = []
-    far = min(law.n + 3 * len(law.tails), _MOST_CELLS)
+    masses = np.array([float(law.at(abs(k))) for k in places.tolist()])
+    near = _near(np.cumsum(masses[far:] * np.where(np.arange(far + 1), 2, 1)))
+    values = np.where(masses > 0, masses / width, np.nan)
     ends = (np.arange(-far, far + 2) - 0.5) * width
-    middles = (ends[1:] + ends[:-1]) / 2
-    values = np.array([float(law.at(abs(k))) for k in range(-far, far + 1)]) / width
-    if rate > 0:
-        known.append(("Laplace", rate / (2 * span) * np.exp(-rate / span * np.abs(middles))))
-        step = 1 / (1 + math.exp(rate / 2))
-        level = np.floor(np.abs(middles) / span + 1 - step)
-        first = -math.expm1(-rate) / (2 * span * (step + math.exp(-rate) * (1 - step)))
-        known.append(("staircase", first * np.exp(-rate * level)))
-    if part > 0:
-        known.append(("analytic Gaussian", _gaussian(middles, gaussian_scale(rate, part, span))))
-    if isinstance(design, DivergenceNoise):
-        peer = _gaussian(middles, _gaussian_of(design))
-        known.append(("Gaussian of the same divergence", peer))
-    share = np.cumsum(values[far:] * width * np.where(np.arange(far + 1), 2, 1))
-    near = ends[min(2 * far + 1, far + 2 + int(np.searchsorted(share, _SHOWN)))]
+    at = np.asarray(places * width, dtype=np.float64)
+    known = _known(design, at, whole)
     for axes in (left, right):
-        axes.stairs(np.where(values > 0, values, np.nan), ends, color=SERIES[0],
-                    lw=1.4, label="this noise")  # fmt: skip
-        for k, (name, peer) in enumerate(known, 1):
-            axes.plot(middles, peer, lw=0.9, color=SERIES[k % len(SERIES)], label=name)
-    left.set_xlim(-near, near)
+        axes.stairs(values, ends, fill=whole and axes is left, color=SERIES[0], lw=1.4,
+                    label="this noise")  # fmt: skip
+        for (name, peer), colour in zip(known.items(), SERIES[1:], strict=False):
+            axes.plot(at, peer, lw=0.9, color=colour, label=name)
+    left.set_xlim(-(near + 0.5) * width, (near + 0.5) * width)
     right.set_yscale("log")
-    right.set_ylim(bottom=max(1e-9, 0.3 * float(values[values > 0].min())))
+    right.set_ylim(bottom=max(_FAINTEST, 0.3 * float(np.nanmin(values))))
     right.legend(fontsize=8)
-    return "noise", "density"
+    return "noise", "probability" if whole else "density"
+
+
+def _near(share: Floats) -> int:
+    """Within how many steps of 0 nearly all of the noise is, by its shares within each number."""
+    return max(3, min(len(share) - 1, int(np.searchsorted(share, _SHOWN)) + 1))
+
+
+def _known(design: LatticeNoise, at: Floats, whole: bool) -> dict[str, Floats]:
+    """Known noise that keeps the same promise, at whole numbers or as a density."""
+    from scipy.stats import dlaplace, laplace, norm
+
+    span, known = float(design.sensitivity), dict[str, Floats]()
+    if isinstance(design, DivergenceNoise):
+        wide = max(float(order) / (2 * float(rate)) for order, rate in design.bounds)
+        peer = norm.pdf(at, scale=span * math.sqrt(wide))
+        if whole:
+            known["discrete Gaussian"] = peer / peer.sum()
+        else:
+            known["Gaussian of the same divergence"] = peer
+    elif isinstance(design, NoiseDesign) and design.epsilon > 0:
+        known["two-sided geometric"] = dlaplace.pmf(at, float(design.epsilon) / span)
+    elif isinstance(design, RealNoise):
+        rate, part = float(design.each), float(design.delta)
+        if rate > 0:
+            known["Laplace"] = laplace.pdf(at, scale=span / rate)
+            step = 1 / (1 + math.exp(rate / 2))
+            level = np.floor(np.abs(at) / span + 1 - step)
+            first = -math.expm1(-rate) / (2 * span * (step + math.exp(-rate) * (1 - step)))
+            known["staircase"] = first * np.exp(-rate * level)
+        if part > 0:
+            known["analytic Gaussian"] = norm.pdf(at, scale=gaussian_scale(rate, part, span))
+    return known
 
 
 def _draw_pairs(design: PlanarNoise, left: Axes, right: Axes) -> tuple[str, str]:
@@ -138,8 +122,8 @@ def _draw_pairs(design: PlanarNoise, left: Axes, right: Axes) -> tuple[str, str]
     far = min(law.n + 2 * len(law.tails), _MOST_SIDE)
     ends = range(-far, far + 1)
     values = np.array([[float(law.at(x, y)) for x in ends] for y in ends])
-    share = [values[far - k : far + k + 1, far - k : far + k + 1].sum() for k in range(far + 1)]
-    near = max(3, min(far, int(np.searchsorted(share, _SHOWN)) + 1))
+    squares = (slice(far - k, far + k + 1) for k in range(far + 1))
+    near = _near(np.array([values[square, square].sum() for square in squares]))
     inner = slice(far - near, far + near + 1)
     size, most = near + 0.5, float(values.max())
     first = left.imshow(values[inner, inner], origin="lower", extent=(-size, size, -size, size))

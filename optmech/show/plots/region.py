@@ -13,11 +13,11 @@ from optmech.show.backdrop import Source
 from optmech.show.lattice import Lattice, border, lattice_of, plane_of_mesh
 from optmech.show.plots.drawing import (
     COLOURS,
-    SERIES,
     colour_bar,
     draw_backdrop,
     indices_of,
     label_name,
+    mark_place,
     new_panels,
     place_axes,
     plain_text,
@@ -142,9 +142,8 @@ def _draw(axes: Axes, design: Design, lattice: Lattice, o: int, top: float) -> N
         linewidths=0,
     )
     reports = problem.observables
-    points = reports.points
-    if points is not None and points.shape[1] == 2 and reports.coordinates == mesh.coordinates:
-        axes.plot(*points[o], "x", markersize=9, markeredgewidth=2.0, color=SERIES[1])
+    if reports.coordinates == mesh.coordinates:
+        mark_place(axes, reports, o)
     axes.set_xlim(x[0], x[-1])
     axes.set_ylim(y[0], y[-1])
     place_axes(axes, mesh.coordinates, mesh.vertices, mesh.unit)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from optmech.base.arrays import Floats
 from optmech.base.storage import write_atomically
 from optmech.designs.design import Design
 from optmech.designs.notes import about_bounds
@@ -22,12 +21,14 @@ from optmech.show.backdrop import Source, backdrop_of
 from optmech.show.figures import measure_constraints
 from optmech.show.lattice import border, lattice_of, plane_of_mesh
 from optmech.show.reports.payload import (
+    STEPS,
     Plain,
     Store,
     client_script,
     constraints,
     design_payload,
     domain_payload,
+    framed,
     heading,
     number,
     sampler,
@@ -57,10 +58,10 @@ _MOST_COMPARED = 1000
 _DOUBLE = 2**19
 """Up to this many probabilities in all are embedded as float64, more as float32 logarithms."""
 MARGIN = 0.06
-"""Of the larger side of a map: room around it, so that a backdrop is seen. Known to the script."""
+"""Share of the larger side of a map that is left around it, so that a backdrop is seen. The script
+knows it too."""
 _WIDEST = 0.72
 """Maps that are higher than wide are shown in a box of at least this share of their height."""
-_STEPS = 2**16 - 1
 
 
 @checked_arguments
@@ -128,8 +129,13 @@ def report(
         raise ProblemError(
             f"{len(chosen)} designs", where="designs", remedy=f"Give 1 to {_MOST_COMPARED} designs"
         )
-    if names is not None:
-        _require_fit(names, len(chosen), "names")
+    for where, texts in (("names", names), ("groups", groups)):
+        if texts is not None and len(texts) != len(chosen):
+            raise ProblemError(
+                f"{len(texts)} {where} for {len(chosen)} designs",
+                where=where,
+                remedy=f"Give one of the {where} for each design, or none",
+            )
     titles = names or [
         design.problem.title
         or (f"design {k}" if len(chosen) > 1 else domain(design.problem.secrets))
@@ -143,7 +149,6 @@ def report(
         for design, name in zip(chosen, titles, strict=True)
     ]
     if groups is not None:
-        _require_fit(groups, len(chosen), "groups")
         listed = [{**one, "group": group} for one, group in zip(listed, groups, strict=True)]
     if title is not None:
         listed = [{**one, "title": title} for one in listed]
@@ -159,15 +164,6 @@ def report(
     content = _page(title, script_json(data)).encode("utf-8", "backslashreplace")
     write_atomically(path, content)
     return len(content)
-
-
-def _require_fit(texts: Sequence[str], count: int, where: str) -> None:
-    if len(texts) != count:
-        raise ProblemError(
-            f"{len(texts)} {where} for {count} designs",
-            where=where,
-            remedy=f"Give one of the {where} for each design, or none",
-        )
 
 
 def _page(title: str, data: str) -> str:
@@ -215,7 +211,7 @@ def _packed(source: Source, listed: list[Plain], store: Store) -> Plain:
         )
     low, high = np.min(boxes, axis=0)[:2], np.max(boxes, axis=0)[2:]
     found = backdrop_of(source, (*low.tolist(), *high.tolist()))
-    points = (np.vstack(found.lines) - low) / (high - low) * _STEPS
+    points = (np.vstack(found.lines) - low) / (high - low) * STEPS
     return {
         "low": low.tolist(),
         "high": high.tolist(),
@@ -267,48 +263,35 @@ def _region(design: Design, store: Store) -> Plain:
     mesh, problem = design.region.mesh, design.problem
     plane = plane_of_mesh(mesh, problem.prior)
     lattice = lattice_of(design.region)
-    low, high = plane.into(np.array([(lattice.x[k], lattice.y[k]) for k in (0, -1)]))
-    size = float((high - low).max())
+    ends = np.array([(lattice.x[k], lattice.y[k]) for k in (0, -1)])
+    # places of the prior and reports may lie outside of the region, and are then left out
+    frame, placed = framed(plane.into(ends), plane, store)
     top = float(lattice.values.max())
-    coded = np.rint(np.sqrt(lattice.values / top) * _STEPS)
-
-    def placed(points: Floats) -> str:
-        # places of the prior and reports may lie outside of the region, and are then left out
-        return store.put(np.rint((plane.into(points) - low) / size * _STEPS), "u16")
-
+    coded = np.rint(np.sqrt(lattice.values / top) * STEPS)
     places = problem.secrets.require_points("draw them")
     weights = problem.prior.weights
     heaviest = np.argsort(-weights, kind="stable")[:_PLACES]
     drawn = np.sort(heaviest[weights[heaviest] > 0])
+    # the heaviest place; of equal ones that nearest to the middle
+    away = np.linalg.norm(places - weights @ places / weights.sum(), axis=1)
+    start = places[np.lexsort((away, -weights))[:1]]
     triangles = mesh.triangles if len(mesh.triangles) <= _TRIANGLES else mesh.triangles[:0]
-    return {
-        "origin": [float(low[0]), float(low[1])],
-        "width": float(high[0] - low[0]),
-        "height": float(high[1] - low[1]),
-        "size": size,
-        "unit": plane.unit,
-        "degrees": plane.degrees,
+    return frame | {
         "stretch": list(plane.stretch),
-        "border": placed(border(mesh)),
-        "vertices": placed(mesh.vertices) if len(triangles) else None,
+        "border": placed(plane.into(border(mesh))),
+        "vertices": placed(plane.into(mesh.vertices)) if len(triangles) else None,
         "triangles": store.put(triangles, "u32") if len(triangles) else None,
-        "places": placed(places[drawn]),
+        "places": placed(plane.into(places[drawn])),
         "weights": store.put(weights[drawn], "f32"),
         "placesLeftOut": int(np.count_nonzero(weights) - len(drawn)),
         "reports": domain_payload(problem.observables, store),
-        "start": plane.into(places[[_telling(places, weights)]])[0].tolist(),
+        "start": plane.into(start)[0].tolist(),
         "field": {
             # square roots of the shares of the largest probability, report by report
             "values": store.put(np.moveaxis(coded, 2, 0), "u16"),
             "columns": len(lattice.x),
             "rows": len(lattice.y),
             "top": top,
-            "error": replace(lattice, values=(coded / _STEPS) ** 2 * top).error(design.region),
+            "error": replace(lattice, values=(coded / STEPS) ** 2 * top).error(design.region),
         },
     }
-
-
-def _telling(places: Floats, weights: Floats) -> int:
-    """The heaviest place; of equal ones that nearest to the middle."""
-    away = np.linalg.norm(places - weights @ places / weights.sum(), axis=1)
-    return int(np.lexsort((away, -weights))[0])

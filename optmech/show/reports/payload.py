@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, ends_of
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
@@ -30,7 +30,7 @@ from optmech.show.figures import Measured, blind_error, measure_constraints
 from optmech.show.words import nearness
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
-from optmech.spaces.layout import layout
+from optmech.spaces.layout import Layout, Plane, layout
 from optmech.spaces.observables import Suppressible
 
 Plain = Any
@@ -140,28 +140,21 @@ def client_script() -> str:
 _PAIRS = 12
 _TELLING_GAP = 0.01
 """Multipliers that prove less say little of what a change is worth: no prices are shown."""
-_RINGS = 2**16 - 1
-
-
-def about_points(design: Design) -> Plain:
-    """What is promised about points: the sentence, in odds, the best guess, and what repeats do."""
-    if design.exact is None:
-        return None
-    promise = design.promise
-    guess = guess_words(design.mechanism, design.problem.prior)
-    return {
-        "sentence": promise.sentence,
-        "odds": [[length_words(metres), times(factor)] for metres, factor in promise.odds.items()],
-        # a figure and its sign stay on one line
-        "guess": guess.replace(" %", "\N{NO-BREAK SPACE}%"),
-        "repeats": promise.repeats,
-    }
+STEPS = 2**16 - 1
 
 
 def heading(design: Design, name: str, notes: Sequence[str]) -> Plain:
     """What the page says of either sort of design."""
     problem = design.problem
     loss = figures.loss_name(problem)
+    points = None
+    if design.exact is not None:
+        promise = design.promise
+        odds = [[length_words(metres), times(factor)] for metres, factor in promise.odds.items()]
+        # a figure and its sign stay on one line
+        guess = guess_words(design.mechanism, problem.prior).replace(" %", "\N{NO-BREAK SPACE}%")
+        repeats = promise.repeats
+        points = {"sentence": promise.sentence, "odds": odds, "guess": guess, "repeats": repeats}
     known = {key: number(getattr(design, key)) for key in ("loss", "lower_bound", "bound", "gap")}
     return known | {
         "name": name,
@@ -171,7 +164,7 @@ def heading(design: Design, name: str, notes: Sequence[str]) -> Plain:
         "verified": design.verified,
         "notes": [*design.notes, *notes],
         "lead": words.lead(design, loss),
-        "points": about_points(design),
+        "points": points,
         "words": [list(row) for row in words.describe(problem, loss)],
         "objective": problem.statement.objective,
         "value": number(design.objective),
@@ -179,7 +172,7 @@ def heading(design: Design, name: str, notes: Sequence[str]) -> Plain:
         "seconds": number(design.seconds),
         "bits": None if design.exact is None else design.exact.bits,
         "lossName": loss,
-        "lossUnit": words.unit_of(problem, loss).strip(),
+        "lossUnit": problem.space.unit_of(loss),
         "checks": [
             {"name": c.name, "constraint": c.constraint, "inequalities": c.inequalities,
              "passed": c.passed, "detail": c.detail}
@@ -198,28 +191,23 @@ def design_payload(design: Design, name: str, store: Store) -> Plain:
     if design.exact is None:
         return out | {"mechanism": None, "constraints": constraints(problem, [], [])}
     if store.light:
-        return out | _figures(design)
+        m = design.mechanism
+        name, distance = choose_distance(problem)
+        error = measures.distortion(m, problem.prior, distance)
+        return out | {
+            "mechanism": None,
+            "attack": _attack(design, name, distance, error),
+            "constraints": constraints(problem, measure_constraints(problem, m), []),
+        }
     out["sampler"] = sampler(design)
     return out | {"nearness": nearness(design)} | _mechanism(design, store)
-
-
-def _figures(design: Design) -> Plain:
-    """What is compared of a design whose mechanism is not on the page."""
-    problem, m = design.problem, design.mechanism
-    name, distance = choose_distance(problem)
-    error = measures.distortion(m, problem.prior, distance)
-    return {
-        "mechanism": None,
-        "attack": _attack(design, name, distance, error),
-        "constraints": constraints(problem, measure_constraints(problem, m), []),
-    }
 
 
 def _attack(design: Design, name: str, distance: Distance, error: float) -> Plain:
     problem = design.problem
     return {
         "distance": name,
-        "unit": words.unit_of(problem, name).strip(),
+        "unit": problem.space.unit_of(name),
         "error": number(error),
         "blind": number(blind_error(problem, distance)),
         "vulnerability": number(measures.bayes_vulnerability(design.mechanism, problem.prior)),
@@ -271,34 +259,30 @@ def constraints(
     problem: Problem, measured: list[Measured], priced: list[prices.Price]
 ) -> list[Plain]:
     """Every promise in words, what the mechanism keeps of it, and what it costs."""
-    found = {row.constraint: row for row in measured}
-    out = []
-    for k, constraint in enumerate(problem.constraints):
-        out.append(
-            {
-                "kind": constraint.title,
-                "promise": constraint.promise(problem.space),
-                **_kept(problem, k, found.get(k)),
-                "prices": [
-                    {"parameter": p.parameter, "value": number(p.value), "rate": number(p.rate)}
-                    for p in priced
-                    if p.constraint == k
-                ],
-            }
-        )
-    return out
-
-
-def _kept(problem: Problem, k: int, row: Measured | None) -> Plain:
-    if row is None:
-        return dict.fromkeys(("quantity", "unit", "sense", "promised", "measured"))
-    return {
-        "quantity": row.quantity,
-        "unit": words.unit_of_promise(problem, k, row.quantity),
-        "sense": row.sense,
-        "promised": number(row.promised),
-        "measured": number(row.measured),
+    kept = {
+        row.constraint: {
+            "quantity": row.quantity,
+            "unit": words.unit_of_promise(problem, row.constraint, row.quantity),
+            "sense": row.sense,
+            "promised": number(row.promised),
+            "measured": number(row.measured),
+        }
+        for row in measured
     }
+    unknown = dict.fromkeys(("quantity", "unit", "sense", "promised", "measured"))
+    return [
+        {
+            "kind": constraint.title,
+            "promise": constraint.promise(problem.space),
+            **kept.get(k, unknown),
+            "prices": [
+                {"parameter": p.parameter, "value": number(p.value), "rate": number(p.rate)}
+                for p in priced
+                if p.constraint == k
+            ],
+        }
+        for k, constraint in enumerate(problem.constraints)
+    ]
 
 
 def _rate(problem: Problem) -> Plain:
@@ -326,23 +310,30 @@ def domain_payload(domain: Domain, store: Store) -> Plain:
         out["line"] = store.put(domain.points[:, 0], "f64")
     drawn = layout(domain)
     if drawn is not None:
-        low, high = drawn.corners.min(axis=0), drawn.corners.max(axis=0)
-        size = float((high - low).max()) or 1.0
-
-        def placed(points: Floats) -> str:
-            return store.put(np.rint((points - low) / size * _RINGS), "u16")
-
-        out["map"] = {
+        frame, placed = framed(drawn.corners, drawn, store)
+        out["map"] = frame | {
             "centres": placed(drawn.centres),
             "corners": placed(drawn.corners),
             "ringEnds": store.put(drawn.ring_ends, "u32"),
             "shapeEnds": store.put(drawn.shape_ends, "u32"),
-            "width": float(high[0] - low[0]),
-            "height": float(high[1] - low[1]),
-            "unit": drawn.unit,
             "exact": drawn.exact,
-            "degrees": drawn.degrees,
-            "origin": [float(low[0]), float(low[1])],
-            "size": size,
         }
     return out
+
+
+def framed(
+    points: Floats, drawn: Plane | Layout, store: Store
+) -> tuple[dict[str, Plain], Callable[[Floats], str]]:
+    """Where the box of some points is drawn, and how points in it are kept: in sixteen bits."""
+    low, high = ends_of(points)
+    width, height = (high - low).tolist()
+    size = max(width, height) or 1.0
+    frame = {
+        "origin": low.tolist(),
+        "width": width,
+        "height": height,
+        "size": size,
+        "unit": drawn.unit,
+        "degrees": drawn.degrees,
+    }
+    return frame, lambda inner: store.put(np.rint((inner - low) / size * STEPS), "u16")

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 import numpy as np
 from attrs import field, frozen
 
-from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Exact
@@ -92,7 +91,12 @@ class ConditionalPrivacy:
         Pairs that every mechanism satisfies are left out: those whose rows are within the ratio
         themselves, and with ``distance`` those implied by shorter ones.
         """
-        scale = self._scale(belief)
+        # what ε is multiplied by for every pair of locations; inf for pairs that are not meant
+        scale = np.ones((len(belief), len(belief)))
+        if self.distance is not None:
+            scale = evaluate(self.distance, belief.domain, belief.domain, where="distance")
+        if self.radius is not None:
+            scale = np.where(scale <= self.radius, 1.0, np.inf)
         found = []
         for about in about_times(self, time, belief.horizon):
             rows = belief.conditional(time, about)
@@ -103,25 +107,17 @@ class ConditionalPrivacy:
                 apart[implied(apart)] = np.inf
             # either direction being needed keeps the pair, which stands for both
             apart = np.minimum(apart, apart.T)
-            needed = [
-                (i, j)
-                for i, j in np.argwhere(np.triu(np.isfinite(apart))).tolist()
-                if not _close(rows[i], rows[j], float(self.epsilon) * apart[i, j])
-            ]
-            if needed:
-                pairs = [(rows[i], rows[j]) for i, j in needed]
-                factors = [apart[pair] for pair in needed]
+            pairs, factors = [], []
+            for i, j in np.argwhere(np.triu(np.isfinite(apart))).tolist():
+                p, q = rows[i], rows[j]
+                # rows that are close by a margin stay so after every mechanism
+                told = max(log_ratio(p, q).max(), log_ratio(q, p).max())
+                if told > float(self.epsilon) * apart[i, j] * (1 - _ROUNDING) - _ROUNDING:
+                    pairs.append((p, q))
+                    factors.append(apart[i, j])
+            if pairs:
                 found.append(DistributionPrivacy(self.epsilon, pairs, self.delta, scale=factors))
         return found
-
-    def _scale(self, belief: MarkovPrior) -> Floats:
-        """What ε is multiplied by for every pair of locations; inf for pairs that are not meant."""
-        if self.distance is None:
-            return np.ones((len(belief), len(belief)))
-        apart = evaluate(self.distance, belief.domain, belief.domain, where="distance")
-        if self.radius is None:
-            return np.array(apart)
-        return np.where(apart <= self.radius, 1.0, np.inf)
 
 
 @frozen(field_transformer=fields.named)
@@ -160,12 +156,6 @@ class ConditionalDistortion:
             lagged = apart @ belief.conditional(about, time).T
             found.append(DistortionPrivacy(self.minimum, matrix(lagged)))
         return found
-
-
-def _close(p: Floats, q: Floats, epsilon: float) -> bool:
-    """Whether p <= e^ε q and back by a margin: then it holds after every mechanism."""
-    apart = max(log_ratio(p, q).max(), log_ratio(q, p).max())
-    return bool(apart <= epsilon * (1 - _ROUNDING) - _ROUNDING)
 
 
 About = ConditionalPrivacy | ConditionalDistortion

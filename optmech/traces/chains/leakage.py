@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, largest_entry
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
@@ -62,8 +62,7 @@ class Leakage(Shown):
     @property
     def pair(self) -> tuple[int, int]:
         """Indices of the locations that attain ``lower``."""
-        i, j = np.unravel_index(int(self.pair_lower.argmax()), self.pair_lower.shape)
-        return int(i), int(j)
+        return largest_entry(self.pair_lower)
 
 
 @checked_arguments

@@ -18,13 +18,13 @@ from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, moved
 from optmech.exact.checked import weights, whole
-from optmech.exact.number import parse_exact
+from optmech.exact.number import float_of
 from optmech.exact.ratios.wide import Wide, product, pushed, tilted
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, Prior
-from optmech.traces.chains.sequences import smoothed_chain, transition_counts, whole_indices
+from optmech.traces.chains.sequences import transition_counts, whole_indices
 
 _ROW_SUM_TOLERANCE = 1e-9
 LONGEST = 100_000
@@ -104,7 +104,10 @@ class MarkovPrior(Shown):
         *,
         repeat: int | None = None,
     ) -> None:
-        start = _start(domain, initial)
+        if isinstance(initial, Prior) and initial.domain.labels != domain.labels:
+            raise ProblemError("is over another domain", where="initial")
+        with moved("initial"):
+            start = (initial if isinstance(initial, Prior) else Prior(domain, initial)).weights
         stack = finite_array(transitions, where="transitions")
         single = stack.ndim == 2
         if single:
@@ -119,7 +122,19 @@ class MarkovPrior(Shown):
         cycle = int(single) if repeat is None else whole(repeat, "repeat")
         if cycle > len(stack):
             raise ProblemError(f"{cycle} of {len(stack)} matrices cannot repeat", where="repeat")
-        chain = _stochastic(stack, domain)
+        if not len(stack):
+            raise ProblemError("there is no matrix", where="transitions")
+        sums = stack.sum(axis=2)
+        wrong = np.argwhere((stack < 0).any(axis=2) | (np.abs(sums - 1) > _ROW_SUM_TOLERANCE))
+        if len(wrong):
+            k, x = wrong[0].tolist()
+            raise ProblemError(
+                f"the row of {domain.labels[x]!r} has least entry {stack[k, x].min():g} and sum "
+                f"{sums[k, x]:.12g}",
+                where=f"transitions[{k}]",
+                remedy="Rows must be distributions; MarkovPrior.from_sequences counts them",
+            )
+        chain = locked(stack / sums[:, :, None])
         vars(self).update(domain=domain, initial=start, transitions=chain, repeat=cycle)
 
     @classmethod
@@ -152,12 +167,29 @@ class MarkovPrior(Shown):
             On indices outside the domain, sequences without a visit, classes that do not fit, or
             a cell that is never left while ``smoothing`` is 0.
         """
-        start, stack = smoothed_chain(
-            *transition_counts(sequences, len(domain), classes),
-            float(parse_exact(smoothing, where="smoothing")),
-            None if base is None else (base.initial, base.transition(0)),
-            domain,
-        )
+        visits, steps = transition_counts(sequences, len(domain), classes)
+        weight, cells = float_of(smoothing, "smoothing"), len(domain)
+        first, next_ = np.full(cells, 1 / cells), np.full((cells, cells), 1 / cells)
+        if base is not None:
+            first, next_ = base.initial, base.transition(0)
+        if len(first) != cells:
+            raise ProblemError(f"is over {len(first)} cells, not {cells}", where="base")
+        if not visits.any():
+            raise ProblemError(
+                "no visit falls into the domain",
+                where="sequences",
+                remedy="Check how positions were turned into cells",
+            )
+        rows = steps.sum(axis=2) + weight
+        empty = np.argwhere(rows == 0)
+        if len(empty):
+            raise ProblemError(
+                f"{len(empty)} cell(s) are never left, the first {domain.labels[empty[0, 1]]!r}",
+                where="sequences",
+                remedy="Give smoothing > 0, or drop these cells from the domain",
+            )
+        start = visits + weight * cells * first
+        stack = (steps + weight * next_) / rows[:, :, None]
         if classes is None:
             if schedule is not None:
                 raise ProblemError("a schedule needs classes", where="schedule")
@@ -179,7 +211,7 @@ class MarkovPrior(Shown):
     ) -> MarkovPrior:
         """P(y|x) proportional to exp(-d(x, y) / ``scale``), the scale > 0 in the distance's unit;
         P(X_0) uniform unless given."""
-        width = float(parse_exact(scale, where="scale", positive=True))
+        width = float_of(scale, "scale", positive=True)
         apart = between(distance, domain)
         kernel = np.exp(-(apart - apart.min(axis=1, keepdims=True)) / width)
         start = np.ones(len(domain)) if initial is None else initial
@@ -281,7 +313,9 @@ class MarkovPrior(Shown):
                 where="likelihoods",
                 remedy="Smooth the prior, so that every cell can be reached",
             )
-        tail = self._from(last)
+        # what describes the trace from then on, with the same ``repeat``
+        ahead = range(last, last + max(len(self.transitions) - last, self.repeat))
+        tail = self.transitions[[self._position(step) for step in ahead]]
         stack = np.concatenate([np.array(head[::-1]).reshape(-1, *tail.shape[1:]), tail])
         return MarkovPrior(self.domain, start, stack, repeat=self.repeat)
 
@@ -293,6 +327,8 @@ class MarkovPrior(Shown):
         ProblemError
             Where the matrices differ between steps, or several distributions are stationary.
         """
+        from scipy.sparse.csgraph import connected_components
+
         if len(self.transitions) != 1 or self.repeat != 1:
             raise ProblemError(
                 "the steps have different matrices",
@@ -300,7 +336,11 @@ class MarkovPrior(Shown):
                 remedy="Use marginal(time), or a chain with one matrix",
             )
         matrix = self.transitions[0]
-        if _closed_classes(matrix) > 1:
+        parts, part = connected_components(matrix > 0, directed=True, connection="strong")
+        x, y = np.nonzero(matrix > 0)
+        # parts that the chain can leave
+        passed = np.unique(part[x[part[x] != part[y]]])
+        if parts - len(passed) > 1:
             raise ProblemError(
                 "several distributions are stationary: the chain falls into separate parts",
                 where="stationary",
@@ -358,45 +398,3 @@ class MarkovPrior(Shown):
         if step < count:
             return step
         return count - self.repeat + (step - count) % self.repeat
-
-    def _from(self, step: int) -> Floats:
-        """The matrices that describe the trace from ``step`` on, with the same ``repeat``."""
-        count = max(len(self.transitions) - step, self.repeat)
-        found = [self._position(step + k) for k in range(count)]
-        return self.transitions[np.array(found, dtype=np.int64)]
-
-
-def _start(domain: Domain, initial: Distribution) -> Floats:
-    if isinstance(initial, Prior):
-        if initial.domain.labels != domain.labels:
-            raise ProblemError("is over another domain", where="initial")
-        return initial.weights
-    with moved("initial"):
-        return Prior(domain, initial).weights
-
-
-def _stochastic(stack: Floats, domain: Domain) -> Floats:
-    if not len(stack):
-        raise ProblemError("there is no matrix", where="transitions")
-    sums = stack.sum(axis=2)
-    wrong = np.argwhere((stack < 0).any(axis=2) | (np.abs(sums - 1) > _ROW_SUM_TOLERANCE))
-    if len(wrong):
-        k, x = wrong[0].tolist()
-        raise ProblemError(
-            f"the row of {domain.labels[x]!r} has least entry {stack[k, x].min():g} and sum "
-            f"{sums[k, x]:.12g}",
-            where=f"transitions[{k}]",
-            remedy="Rows must be distributions; MarkovPrior.from_sequences counts them",
-        )
-    out: Floats = stack / sums[:, :, None]
-    return locked(out)
-
-
-def _closed_classes(matrix: Floats) -> int:
-    """Number of sets of cells that the chain cannot leave once inside."""
-    from scipy.sparse.csgraph import connected_components
-
-    count, label = connected_components(matrix > 0, directed=True, connection="strong")
-    x, y = np.nonzero(matrix > 0)
-    leaving = label[x] != label[y]
-    return int(count) - len(np.unique(label[x[leaving]]))

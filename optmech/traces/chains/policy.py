@@ -10,7 +10,7 @@ import numpy as np
 from optmech.base.read_only import record
 from optmech.base.shown import SameFields, Shown
 from optmech.errors import ProblemError
-from optmech.spaces.arguments import checked_arguments, taken
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.traces.chains.markov import MarkovPrior
@@ -191,8 +191,7 @@ def protect(policy: Policy, trace: Sequence[Hashable], seed: int | None = None) 
 
 
 def require_cells(domain: Domain, prior: MarkovPrior, where: str) -> None:
-    """Raise ProblemError unless the prior is one and ``domain`` is its own."""
-    taken(prior, "MarkovPrior", "prior")
+    """Raise ProblemError unless ``domain`` is that of the prior."""
     if domain.labels != prior.domain.labels:
         raise ProblemError(
             f"is over {len(domain)} cells that are not the prior's {len(prior)}",

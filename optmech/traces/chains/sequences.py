@@ -15,7 +15,7 @@ from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.number import parse_exact
+from optmech.exact.number import float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 
@@ -154,8 +154,8 @@ class Fixes(Shown):
         a longer gap ends the sequence. ``max_distance`` as in ``Domain.locate``. Sequences of a
         single time are left out.
         """
-        step = float(parse_exact(interval, where="interval", positive=True))
-        gap = float(parse_exact(max_gap, where="max_gap", positive=True))
+        step = float_of(interval, "interval", positive=True)
+        gap = float_of(max_gap, "max_gap", positive=True)
         out = []
         for user, times, xy in self.runs(gap):
             first, last = np.ceil(times[0] / step), np.floor(times[-1] / step)
@@ -172,7 +172,7 @@ class Fixes(Shown):
     ) -> list[CellSequence]:
         """One step per fix (a check-in, say), whatever the time between them; a gap of more than
         ``max_gap`` seconds ends the sequence. Single fixes are left out."""
-        gap = float(parse_exact(max_gap, where="max_gap", positive=True))
+        gap = float_of(max_gap, "max_gap", positive=True)
         return [
             CellSequence(user, times, domain.locate(xy, max_distance))
             for user, times, xy in self.runs(gap)
@@ -237,38 +237,6 @@ def transition_counts(
     steps = np.zeros((size, cells, cells))
     np.add.at(steps, tuple(every.T), 1.0)
     return visits, steps
-
-
-def smoothed_chain(
-    visits: Floats,
-    steps: Floats,
-    smoothing: float,
-    base: tuple[Floats, Floats] | None,
-    domain: Domain,
-) -> tuple[Floats, Floats]:
-    """Initial distribution and transition matrices, shape (classes, n, n): posterior means under
-    a Dirichlet prior of weight ``smoothing`` per row around ``base`` (uniform where None)."""
-    cells = len(domain)
-    if base is None:
-        base = (np.full(cells, 1 / cells), np.full((cells, cells), 1 / cells))
-    if base[0].shape != (cells,):
-        raise ProblemError(f"is over {len(base[0])} cells, not {cells}", where="base")
-    if not visits.any():
-        raise ProblemError(
-            "no visit falls into the domain",
-            where="sequences",
-            remedy="Check how positions were turned into cells",
-        )
-    rows = steps.sum(axis=2) + smoothing
-    empty = np.argwhere(rows == 0)
-    if len(empty):
-        raise ProblemError(
-            f"{len(empty)} cell(s) are never left, the first {domain.labels[empty[0, 1]]!r}",
-            where="sequences",
-            remedy="Give smoothing > 0, or drop these cells from the domain",
-        )
-    start = visits + smoothing * cells * base[0]
-    return start / start.sum(), (steps + smoothing * base[1]) / rows[:, :, None]
 
 
 def whole_indices(values: ArrayLike, least: int, beyond: int | None, where: str) -> Ints:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
@@ -21,7 +21,7 @@ from optmech.certificate.statement import Objective
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.checked import one_of
-from optmech.exact.number import Exact, Number, parse_exact
+from optmech.exact.number import Exact, Number, float_of, parse_exact
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
 from optmech.problem import (
@@ -32,7 +32,7 @@ from optmech.problem import (
     MinimizeLeakage,
     Problem,
 )
-from optmech.spaces.arguments import checked_arguments, taken
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance, DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss
@@ -49,39 +49,8 @@ Action = Literal["design", "relax", "skip", "stop"]
 Schedule = Callable[[int], Sequence[StepConstraint]]
 """The constraints of a time."""
 
-_FALLBACKS: tuple[Fallback, ...] = ("stop", "skip", "relax")
 
-
-def _chain(designer: object, attribute: object, prior: MarkovPrior) -> None:
-    taken(prior, "MarkovPrior", "prior")
-
-
-def _known(designer: object, attribute: object, on_infeasible: Fallback) -> None:
-    one_of(on_infeasible, _FALLBACKS, "on_infeasible")
-
-
-def _loss(value: DistanceLike) -> Distance | Floats:
-    return as_loss(value, "loss")
-
-
-def _listed(value: Iterable[StepConstraint] | Schedule) -> tuple[StepConstraint, ...] | Schedule:
-    return value if callable(value) else tuple(value)
-
-
-def _share(value: Number) -> float:
-    share = float(parse_exact(value, where="fraction", positive=True))
-    if share >= 1:
-        raise ProblemError(f"{share:g} is not below 1", where="fraction")
-    return share
-
-
-def _budget(value: Number | None) -> Exact | None:
-    if value is None:
-        return None
-    return parse_exact(value, where="total_epsilon", positive=True)
-
-
-@frozen(eq=False, repr=False)
+@record
 class SequentialDesigner(Shown):
     """Designs one mechanism per time on the prior that the earlier releases leave.
 
@@ -129,18 +98,50 @@ class SequentialDesigner(Shown):
     2
     """
 
-    prior: MarkovPrior = field(validator=_chain)
-    loss: Distance | Floats = field(converter=_loss)
-    constraints: tuple[StepConstraint, ...] | Schedule = field(default=(), converter=_listed)
-    observables: Domain | None = field(default=None, kw_only=True)
-    objective: Objective | MaximizeDistortion | MinimizeLeakage = field(
-        default="expected_loss", kw_only=True
-    )
-    on_infeasible: Fallback = field(default="stop", validator=_known, kw_only=True)
-    fraction: float = field(default=0.9, converter=_share, kw_only=True)
-    total_epsilon: Exact | None = field(default=None, converter=_budget, kw_only=True)
-    profile: str | Path | Profile = field(default="auto", kw_only=True)
-    gap: float | None = field(default=None, kw_only=True)
+    prior: MarkovPrior
+    loss: Distance | Floats
+    constraints: tuple[StepConstraint, ...] | Schedule
+    observables: Domain | None
+    objective: Objective | MaximizeDistortion | MinimizeLeakage
+    on_infeasible: Fallback
+    fraction: float
+    total_epsilon: Exact | None
+    profile: str | Path | Profile
+    gap: float | None
+
+    @checked_arguments
+    def __init__(
+        self,
+        prior: MarkovPrior,
+        loss: DistanceLike,
+        constraints: Iterable[StepConstraint] | Schedule = (),
+        *,
+        observables: Domain | None = None,
+        objective: Objective | MaximizeDistortion | MinimizeLeakage = "expected_loss",
+        on_infeasible: Fallback = "stop",
+        fraction: Number = 0.9,
+        total_epsilon: Number | None = None,
+        profile: str | Path | Profile = "auto",
+        gap: float | None = None,
+    ) -> None:
+        one_of(on_infeasible, get_args(Fallback), "on_infeasible")
+        share = float_of(fraction, "fraction", positive=True)
+        if share >= 1:
+            raise ProblemError(f"{share:g} is not below 1", where="fraction")
+        if total_epsilon is not None:
+            total_epsilon = parse_exact(total_epsilon, where="total_epsilon", positive=True)
+        vars(self).update(
+            prior=prior,
+            loss=as_loss(loss, "loss"),
+            constraints=constraints if callable(constraints) else tuple(constraints),
+            observables=observables,
+            objective=objective,
+            on_infeasible=on_infeasible,
+            fraction=share,
+            total_epsilon=total_epsilon,
+            profile=profile,
+            gap=gap,
+        )
 
     def start(self) -> Step:
         """The first step, designed on the prior itself."""

@@ -130,6 +130,14 @@ class ChainAnswer:
         loss = p.designer.loss
         if p.exact:
             return enumerate_releases(policy, p.distance, p.steps, loss=loss)
+        done = itertools.count(1)
+
+        def tell(text: str) -> None:
+            """Of every tenth of the traces."""
+            k = next(done)
+            if k * 10 // p.traces > (k - 1) * 10 // p.traces:
+                self.progress(f"  {text}")
+
         return simulate(
             policy,
             p.distance,
@@ -137,19 +145,8 @@ class ChainAnswer:
             count=p.traces,
             loss=loss,
             seed=self.seed,
-            progress=self._tenths(p.traces),
+            progress=tell,
         )
-
-    def _tenths(self, count: int) -> Callable[[str], None]:
-        """Tells of every tenth of the traces."""
-        done = itertools.count(1)
-
-        def tell(text: str) -> None:
-            k = next(done)
-            if k * 10 // count > (k - 1) * 10 // count:
-                self.progress(f"  {text}")
-
-        return tell
 
     def releases(self, released: ProtectedTrace) -> list[dict[str, Any]]:
         from optmech.spaces.labels import label_text

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import flint
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, largest_entry
 from optmech.base.read_only import record
 from optmech.errors import VerificationError
 from optmech.exact.rounding import UNIT
@@ -171,7 +171,13 @@ def over_box(matrix: Enclosure) -> Extreme:
         for group in components(matrix):
             places = np.ix_(group, group)
             inner = Enclosure(matrix.mid[places], matrix.rad[places])
-            point[group], bound = _exact(inner.mid) if len(group) <= EXACT_SIZE else _wide(inner)
+            if len(group) <= EXACT_SIZE:
+                point[group], value = best_vertex(inner.mid)
+                # sums of n² terms, in whatever order, err by less than n² units of their moduli
+                error = (inner.mid.size + 8) * flint.arb(UNIT) * _sum(np.abs(inner.mid))
+                bound = flint.arb(value) + error
+            else:
+                point[group], bound = _wide(inner)
             upper += bound + _sum(inner.rad)
         return Extreme(max(below(_form(matrix, point)), 0.0), above(upper), point)
 
@@ -194,7 +200,7 @@ def best_vertex(matrix: Floats) -> tuple[Floats, float]:
     total = 2 * (left @ c) @ right.T
     total += np.einsum("ij,ij->i", left @ a, left)[:, None]
     total += np.einsum("ij,ij->i", right @ b, right)[None, :]
-    i, j = np.unravel_index(int(total.argmax()), total.shape)
+    i, j = largest_entry(total)
     return np.concatenate([left[i], right[j]]), float(total[i, j])
 
 
@@ -206,14 +212,6 @@ def signs(count: int) -> Floats:
 
 def _sum(values: Floats) -> flint.arb:
     return sum(map(flint.arb, values.ravel().tolist()), flint.arb(0))
-
-
-def _exact(mid: Floats) -> tuple[Floats, flint.arb]:
-    point, value = best_vertex(mid)
-    size = len(mid)
-    # a sum of size² terms, in whatever order, errs by less than size² units of their moduli
-    error = (size * size + 8) * flint.arb(UNIT) * _sum(np.abs(mid))
-    return point, flint.arb(value) + error
 
 
 def _wide(matrix: Enclosure) -> tuple[Floats, flint.arb]:
@@ -307,7 +305,7 @@ def _climb(matrix: Floats, point: Floats) -> Floats:
         # flipping i and j gains both and gives back what they lose to each other twice
         pair = single[:, None] + single[None, :] + 8 * np.outer(point, point) * field
         np.fill_diagonal(pair, single)
-        i, j = np.unravel_index(int(pair.argmax()), pair.shape)
+        i, j = largest_entry(pair)
         if pair[i, j] <= slack:
             return point
         point = point.copy()

@@ -17,7 +17,7 @@ from optmech.exact.number import float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import flattened
 from optmech.traces.chains.sequences import Fixes
-from optmech.traces.gaussian.intervals import length_interval, require_family
+from optmech.traces.gaussian.intervals import length_interval
 from optmech.traces.gaussian.kernels import Kernel, rbf
 from optmech.traces.gaussian.prior import increasing
 
@@ -46,20 +46,15 @@ def paths(
     gap = positive(max_gap, "max_gap")
     out = []
     for user, seconds, xy in fixes.runs(gap):
-        kept = _thinned(seconds, spacing)
+        kept = [0]
+        for k, time in enumerate(seconds.tolist()):
+            if k and time - seconds[kept[-1]] >= spacing:
+                kept.append(k)
         if len(kept) >= least:
             places, centre = xy[kept], xy[kept].mean(axis=0)
             positions = flattened(places, centre) if lonlat else places - centre
             out.append(Path(user, (seconds[kept] - seconds[kept[0]]) / 60, positions))
     return out
-
-
-def _thinned(seconds: Floats, spacing: float) -> list[int]:
-    kept = [0]
-    for k, time in enumerate(seconds.tolist()):
-        if k and time - seconds[kept[-1]] >= spacing:
-            kept.append(k)
-    return kept
 
 
 Mean = Literal["fitted", "zero"]
@@ -136,7 +131,6 @@ def fit(
     """
     from scipy.optimize import minimize
 
-    require_family(family)
     try:
         listed = list(traces)
     except TypeError:
@@ -147,13 +141,19 @@ def fit(
     one_of(mean, get_args(Mean), "mean")
     if not data or max(len(times) for times, _ in data) < 2:
         raise ProblemError("there is no trace of two positions", where="traces")
-    low, high = _bounds(bounds, [times for times, _ in data])
+    if bounds is None:
+        low = min(float(np.diff(times).min()) for times, _ in data if len(times) > 1) / 2
+        high = 5 * max(float(times[-1] - times[0]) for times, _ in data)
+    else:
+        low, high = length_interval(bounds, "bounds")
     share = None if noise is None else float_of(noise, "noise")
 
     def score(point: Floats) -> float:
         return -_profile(data, family, *_read(point, share), mean)[0]
 
-    start = _grid((low, high), share)
+    ratios = [(np.log(ratio),) for ratio in (1e-6, 1e-3, 0.1)] if share is None else [()]
+    lengths = np.log(np.geomspace(low, high, _GRID))
+    start = [np.array([length, *ratio]) for length in lengths for ratio in ratios]
     values = [score(point) for point in start]
     if not np.isfinite(min(values)):
         raise SolverError(
@@ -219,11 +219,6 @@ def _read(point: Floats, share: float | None) -> tuple[float, float]:
     return length, float(np.exp(point[1])) if share is None else share
 
 
-def _grid(interval: tuple[float, float], share: float | None) -> list[Floats]:
-    ratios = [(np.log(ratio),) for ratio in (1e-6, 1e-3, 0.1)] if share is None else [()]
-    return [np.array([a, *b]) for a in np.log(np.geomspace(*interval, _GRID)) for b in ratios]
-
-
 def _trace(pair: tuple[ArrayLike, ArrayLike], k: int) -> tuple[Floats, Floats]:
     try:
         times, positions = pair
@@ -241,10 +236,3 @@ def _trace(pair: tuple[ArrayLike, ArrayLike], k: int) -> tuple[Floats, Floats]:
             where=f"traces[{k}].positions",
         )
     return moments, values
-
-
-def _bounds(bounds: tuple[float, float] | None, times: list[Floats]) -> tuple[float, float]:
-    if bounds is None:
-        steps = [np.diff(moments).min() for moments in times if len(moments) > 1]
-        return float(min(steps)) / 2, 5 * float(max(m[-1] - m[0] for m in times))
-    return length_interval(bounds, "bounds")

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
+from functools import cache, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -138,44 +138,40 @@ def covariance_model(
     if not whole > 0:
         # an interval too wide for these digits: no precision, or a narrower piece
         raise ZeroDivisionError
-    at_middle, over = _series(kernel, exact, degree), _series(kernel, whole, degree)
+
+    @cache
+    def coefficients(lag: Fraction) -> list[Ball]:
+        at_middle, over = (_series(kernel, length, degree, lag) for length in (exact, whole))
+        return [*at_middle[:degree], over[degree]]
+
     size = len(times)
     out = [flint.arb_mat(size, size) for _ in range(degree + 1)]
-    known: dict[Fraction, list[Ball]] = {}
     moments = [Fraction(t) for t in times.tolist()]
     for i in range(size):
         for j in range(i + 1):
-            lag = moments[i] - moments[j]
-            if lag not in known:
-                known[lag] = [*at_middle(lag)[:degree], over(lag)[degree]]
-            for matrix, value in zip(out, known[lag], strict=True):
+            for matrix, value in zip(out, coefficients(moments[i] - moments[j]), strict=True):
                 matrix[i, j] = matrix[j, i] = value
     return Model(tuple(out), width)
 
 
 def _series(
-    kernel: Callable[[Any], Kernel], length: Ball, degree: int
-) -> Callable[[Fraction], list[Ball]]:
-    """The Taylor coefficients of the kernel in its length scale, by lag."""
-
-    def at(lag: Fraction) -> list[Ball]:
-        exact = ball_of(lag)
-        before, flint.ctx.cap = flint.ctx.cap, degree + 1
-        try:
-            made = kernel(flint.arb_series([length, 1], degree + 1)).ball(exact)
-        except (AttributeError, TypeError, NotImplementedError) as error:
-            raise ProblemError(
-                "this kernel has no enclosure over an interval of length scales",
-                where="kernel",
-                remedy="Use rbf, periodic, or matern with smoothness 1/2, 3/2, 5/2, ...",
-            ) from error
-        finally:
-            flint.ctx.cap = before
-        if not isinstance(made, flint.arb_series):
-            return [made] + [flint.arb(0)] * degree
-        return [made[k] for k in range(degree + 1)]
-
-    return at
+    kernel: Callable[[Any], Kernel], length: Ball, degree: int, lag: Fraction
+) -> list[Ball]:
+    """The Taylor coefficients of the kernel in its length scale, at a lag."""
+    before, flint.ctx.cap = flint.ctx.cap, degree + 1
+    try:
+        made = kernel(flint.arb_series([length, 1], degree + 1)).ball(ball_of(lag))
+    except (AttributeError, TypeError, NotImplementedError) as error:
+        raise ProblemError(
+            "this kernel has no enclosure over an interval of length scales",
+            where="kernel",
+            remedy="Use rbf, periodic, or matern with smoothness 1/2, 3/2, 5/2, ...",
+        ) from error
+    finally:
+        flint.ctx.cap = before
+    if not isinstance(made, flint.arb_series):
+        return [made] + [flint.arb(0)] * degree
+    return [made[k] for k in range(degree + 1)]
 
 
 def _row_sums(matrix: BallMatrix) -> list[Ball]:
@@ -261,7 +257,6 @@ def worst_length_scale(
     2.0 1.6377
     """
     low, high = length_interval(interval)
-    require_family(kernel)
     first = GaussianPrior(times, kernel(low), dimensions)
     if not first.kernel.exact:
         raise ProblemError(
@@ -304,21 +299,20 @@ def _bisect(
     cuts = [interval[0], *np.geomspace(*interval, _GRID)[1:-1].tolist(), interval[1]]
     found = {length: at(length) for length in cuts}
     best = max(found, key=lambda length: found[length].lower)
-    loss = found[best]
     heap = [(-over(a, b), a - b, a, b) for a, b in pairwise(cuts)]
     heapq.heapify(heap)
-    unbounded = sum(math.isinf(bound) for bound, *_ in heap)
-    # a piece without a bound must be cut again: past this there is none for the interval
-    while len(heap) + max(unbounded, 1) <= pieces and -heap[0][0] > (1 + tolerance) * loss.lower:
+    while -heap[0][0] > (1 + tolerance) * found[best].lower:
+        # a piece without a bound must be cut again: past this there is none for the interval
+        if len(heap) + max(1, sum(math.isinf(bound) for bound, *_ in heap)) > pieces:
+            break
         bound, _, a, b = heapq.heappop(heap)
         middle = (a + b) / 2
-        unbounded -= math.isinf(bound)
-        if math.isfinite(bound) and (tried := at(middle)).lower > loss.lower:
-            best, loss = middle, tried
-        for left, right in ((a, middle), (middle, b)):
-            upper = over(left, right)
-            unbounded += math.isinf(upper)
-            heapq.heappush(heap, (-upper, left - right, left, right))
+        if math.isfinite(bound):
+            found[middle] = at(middle)
+            best = max(best, middle, key=lambda length: found[length].lower)
+        for left, right in pairwise((a, middle, b)):
+            heapq.heappush(heap, (-over(left, right), left - right, left, right))
+    loss = found[best]
     return IntervalLoss(best, loss, max(-heap[0][0], loss.upper), len(heap))
 
 
@@ -342,16 +336,6 @@ def _over(
     return enclose((mean.map(lambda a: a.transpose()) * (released.inverse() * mean)).range())
 
 
-def require_family(kernel: object) -> None:
-    """Refuse what is not a function of a length scale."""
-    if not callable(kernel):
-        raise ProblemError(
-            f"{type(kernel).__name__} is not a function of the length scale",
-            where="kernel",
-            remedy="Give om.traces.rbf itself, or lambda l: om.traces.matern(l, 2.5)",
-        )
-
-
 def length_interval(value: Sequence[float], where: str = "interval") -> tuple[float, float]:
     """Smallest and largest length scale; refuses what is no interval above 0."""
     ends = finite_array(value, where=where, ndim=1)
@@ -366,7 +350,7 @@ def length_interval(value: Sequence[float], where: str = "interval") -> tuple[fl
 
 _ROUNDS = 20
 _PIECES = 500
-"""Of the interval, enclosed in all rounds together: what a proof may take."""
+"""Pieces of the interval, enclosed in all rounds together: what a proof may take."""
 
 
 @record
@@ -425,7 +409,6 @@ def robust_noise(
     True True
     """
     low, high = length_interval(interval)
-    require_family(kernel)
     promised = promise(epsilon)
     if not 0 < margin <= 1:
         raise ProblemError(f"{margin!r} is not between 0 and 1", where="margin")

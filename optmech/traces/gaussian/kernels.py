@@ -19,7 +19,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, finite_array, largest_entry
 from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive
@@ -112,12 +112,13 @@ class _Matern(Stationary):
         plain = isinstance(lag, np.ndarray)
         nu: Any = self.smoothness if plain else flint.arb(self.smoothness)
         z = (2 * nu) ** 0.5 * lag / self.length_scale
-        p = self.smoothness - 0.5
-        if p == int(p) and p <= 20:
+        p, f = int(self.smoothness), math.factorial
+        if self.smoothness - p == 0.5 and p <= 20:
+            # a polynomial in 2 z, its highest power first
             total = 0
-            for c in _coefficients(int(p)):
-                exact = ball_of(c)
-                total = total * (2 * z) + (float(c) if plain else exact)
+            for i in range(p + 1):
+                c = Fraction(f(p) * f(p + i), f(2 * p) * f(i) * f(p - i))
+                total = total * (2 * z) + (float(c) if plain else ball_of(c))
             return self.variance * _exp(-z) * total
         if plain:
             from scipy.special import gamma, kv
@@ -322,7 +323,7 @@ def symmetric(values: Floats, *, where: str) -> Floats:
     rounding."""
     off = np.abs(values - values.T)
     if off.max() > 1e-10 * np.abs(values).max():
-        i, j = (int(k) for k in np.unravel_index(int(off.argmax()), off.shape))
+        i, j = largest_entry(off)
         raise ProblemError(
             f"is not symmetric: {values[i, j]:g} at [{i}, {j}] and {values[j, i]:g} at [{j}, {i}]",
             where=where,
@@ -345,9 +346,3 @@ def _positive(value: Parameter, where: str) -> Parameter:
 
 def _exp(value: Any) -> Any:
     return np.exp(value) if isinstance(value, np.ndarray) else value.exp()
-
-
-def _coefficients(p: int) -> list[Fraction]:
-    """Of the Matérn polynomial in 2√(2ν)·lag/ℓ, highest power first, for ν = p + 1/2."""
-    f = math.factorial
-    return [Fraction(f(p) * f(p + i), f(2 * p) * f(i) * f(p - i)) for i in range(p + 1)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable
+from functools import cache
 
 import flint
 import numpy as np
@@ -21,10 +22,17 @@ from optmech.exact.checked import positive
 from optmech.exact.exponentials import stated_down
 from optmech.exact.number import Number, float_of, parse_exact
 from optmech.spaces.arguments import checked_arguments
-from optmech.traces.gaussian.balls import Enclosure, above, below, over_ball, over_box
+from optmech.traces.gaussian.balls import (
+    Enclosure,
+    above,
+    at_first_precision,
+    below,
+    over_ball,
+    over_box,
+)
 from optmech.traces.gaussian.prior import GaussianPrior, information, noise_matrix, secret_steps
 
-_BITS = (192, 768, 3072)
+_BITS = 192
 _HALVINGS = 2000
 """More than there are powers of two among floats."""
 
@@ -41,7 +49,7 @@ def renyi_delta(loss: float, order: float, epsilon: Number) -> float:
     0.0338
     """
     value, power, spent = float_of(loss, "loss"), renyi_order(order, above=True), _epsilon(epsilon)
-    with flint.ctx.workprec(_BITS[0]):
+    with flint.ctx.workprec(_BITS):
         a = flint.arb(power)
         log_delta = (a - 1) * (flint.arb(value) - spent) + a * (1 - 1 / a).log() - (a - 1).log()
         return min(1.0, above(log_delta.exp())) if log_delta < 700 else 1.0
@@ -56,7 +64,7 @@ def renyi_epsilon(loss: float, order: float, delta: Number) -> float:
     1.0
     """
     value, power, mass = float_of(loss, "loss"), renyi_order(order, above=True), _delta(delta)
-    with flint.ctx.workprec(_BITS[0]):
+    with flint.ctx.workprec(_BITS):
         a = flint.arb(power)
         log_rest = a * (1 - 1 / a).log() - (a - 1).log() - flint.arb(mass).log()
         return max(0.0, above(flint.arb(value) + log_rest / (a - 1)))
@@ -71,28 +79,15 @@ def gaussian_delta(loss: float, order: float, epsilon: Number) -> float:
     value, rate = float_of(loss, "loss"), _epsilon(epsilon)
     if value == 0:
         return 0.0
-    found = 1.0
-    for bits in _BITS:
-        with flint.ctx.workprec(bits):
-            mu, spent = (2 * flint.arb(value) / flint.arb(order)).sqrt(), flint.arb(rate)
-            tail = _below(-mu / 2 - spent / mu)
-            delta = _below(mu / 2 - spent / mu) - spent.exp() * tail
-            found = min(found, above(delta))
-            if delta.rel_accuracy_bits() > 60:
-                break
-    return max(found, 0.0)
 
+    def attempt() -> float | None:
+        mu, spent = (2 * flint.arb(value) / flint.arb(order)).sqrt(), flint.arb(rate)
+        tail = _below(-mu / 2 - spent / mu)
+        delta = _below(mu / 2 - spent / mu) - spent.exp() * tail
+        return above(delta) if delta.rel_accuracy_bits() > 60 else None
 
-def gaussian_epsilon(loss: float, order: float, delta: Number) -> float:
-    """The least ε ≥ 0 at which ``gaussian_delta`` is at most δ, rounded up."""
-    mass = _delta(delta)
-
-    def suffices(epsilon: float) -> bool:
-        return gaussian_delta(loss, order, epsilon) <= mass
-
-    if suffices(0.0):
-        return 0.0
-    return reached(suffices, 0.0, 1.0, _HALVINGS, 1e-12, sys.float_info.max)[1]
+    found = at_first_precision(attempt)
+    return 1.0 if found is None else min(max(found, 0.0), 1.0)
 
 
 def _below(x: flint.arb) -> flint.arb:
@@ -159,7 +154,14 @@ class TraceLoss(Shown):
 
     def epsilon(self, delta: Number) -> float:
         """The least ε, rounded up, for which the release keeps (ε, δ) for every hypothesis."""
-        return gaussian_epsilon(self.upper, self.order, delta)
+        mass = _delta(delta)
+
+        def suffices(epsilon: float) -> bool:
+            return self.delta(epsilon) <= mass
+
+        if suffices(0.0):
+            return 0.0
+        return reached(suffices, 0.0, 1.0, _HALVINGS, 1e-12, sys.float_info.max)[1]
 
 
 @checked_arguments
@@ -250,7 +252,6 @@ def renyi_order(value: float, *, above: bool = False) -> float:
 
 
 _TOLERANCE = 1e-9
-_STEPS = 200
 
 
 @checked_arguments
@@ -294,52 +295,38 @@ def calibrate(
 def least(loss: Callable[[float], float], promised: float, start: float) -> float:
     """The least argument, within 10⁻⁹ of itself, at which a decreasing positive function is at
     most ``promised``; never one at which it is more. ``start`` is a guess from below."""
+    from scipy.optimize import brentq
+
     if not 0 < start < math.inf:
         raise ProblemError(
             f"the noise that is needed is about {start:g}, which is no float that can be used",
             where="radius",
             remedy="Choose a unit of length in which it can",
         )
-    low, high = math.log(start), math.log(start)
-    at_low = at_high = _excess(loss, promised, start)
+
+    @cache
+    def excess(at: float) -> float:
+        """log(loss/ε), with a sign that does not depend on rounding."""
+        value = loss(math.exp(at))
+        over = math.log(max(value, 5e-324)) - math.log(promised)
+        return min(over, 0.0) if value <= promised else max(over, 5e-324)
+
+    low = high = math.log(start)
     step = 1e-7
-    while at_high > 0:
-        low, at_low = high, at_high
-        high += max(step, at_high / 2)
+    while excess(high) > 0:
+        low, high = high, high + max(step, excess(high) / 2)
         step *= 4
         if high > 700:
             raise ProblemError("no noise suffices", where="epsilon", remedy="Promise less")
-        at_high = _excess(loss, promised, math.exp(high))
-    if low == high:
-        low, at_low = high - 1e-7, _excess(loss, promised, math.exp(high - 1e-7))
-        while at_low <= 0:
-            high, at_high = low, at_low
-            low -= max(step, -at_low)
-            step *= 4
-            at_low = _excess(loss, promised, math.exp(low))
-    for k in range(_STEPS):
-        if high - low <= _TOLERANCE:
-            break
-        # a secant between the ends, kept off them; every third step a bisection
-        share = at_low / (at_low - at_high) if k % 3 < 2 else 0.5
-        rim = _TOLERANCE / 4 / (high - low)
-        middle = low + (high - low) * min(max(share + rim, rim), 1 - rim)
-        value = _excess(loss, promised, math.exp(middle))
-        if value > 0:
-            low, at_low = middle, value
-        else:
-            high, at_high = middle, value
+    while excess(low) <= 0:
+        low -= max(step, -excess(low))
+        step *= 4
+    high = brentq(excess, low, high, xtol=_TOLERANCE / 8) + _TOLERANCE / 4
+    while excess(high) > 0:
+        high += _TOLERANCE / 4
     return math.exp(high)
 
 
 def promise(epsilon: Number) -> float:
     """ε > 0 as a float that does not exceed it."""
     return stated_down(parse_exact(epsilon, where="epsilon", positive=True))
-
-
-def _excess(loss: Callable[[float], float], promised: float, at: float) -> float:
-    """log(loss/ε), with a sign that does not depend on rounding."""
-    value = loss(at)
-    if value <= promised:
-        return min(math.log(max(value, 5e-324)) - math.log(promised), 0.0)
-    return max(math.log(value) - math.log(promised), 5e-324)

@@ -14,12 +14,12 @@ from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import one_of, positive
-from optmech.exact.exponentials import bracket
-from optmech.exact.number import Number, float_of, parse_exact, rounded_up
+from optmech.exact.exponentials import bracket, stated_down
+from optmech.exact.number import Exact, Number, float_of, parse_exact, rounded_up
 from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian import sdp
-from optmech.traces.gaussian.balls import over_ball
-from optmech.traces.gaussian.loss import TraceLoss, calibrate, privacy_loss, promise, renyi_order
+from optmech.traces.gaussian.balls import Enclosure, over_ball
+from optmech.traces.gaussian.loss import TraceLoss, calibrate, privacy_loss, renyi_order
 from optmech.traces.gaussian.prior import Axes, GaussianPrior, read_priors, read_query, read_sets
 
 Structure = Literal["full", "diagonal", "isotropic"]
@@ -27,7 +27,7 @@ Region = Literal["ball", "box"]
 _FLOOR = 1e-6
 _LEAST = 2.0**-1022
 _TOLERANCE = 1e-9
-_ROUNDS = 60
+_BROKEN = 1e-8
 _LARGEST_CONE = 24
 """Coordinates beyond which a conic solver takes minutes for a few sets."""
 
@@ -138,12 +138,12 @@ def optimal_noise(
     True (2, 2)
     """
     sets, priors = read_sets(trace, secret_sets), read_priors(trace, also)
-    promised = promise(epsilon)
+    rate = parse_exact(epsilon, where="epsilon", positive=True)
     r, power = positive(radius, "radius"), renyi_order(order)
     one_of(structure, get_args(Structure), "structure")
     one_of(region, get_args(Region), "region")
     asked = _Asked(
-        priors, sets, epsilon, promised, r, power,
+        priors, sets, rate, r, power,
         read_query(trace, query), query is None, floor, structure, solver,
     )  # fmt: skip
     ball = region == "ball"
@@ -166,8 +166,7 @@ class _Asked:
 
     priors: list[GaussianPrior]
     sets: list[Ints]
-    epsilon: Number
-    promised: float
+    epsilon: Exact
     radius: float
     order: float
     query: Floats
@@ -193,7 +192,7 @@ class _Asked:
     def kappa(self, size: int) -> float:
         """2ε/(λ r² m), rounded up: what holds for every noise with M ≼ κI holds for those that keep
         the promise."""
-        _, most = bracket(parse_exact(self.epsilon, where="epsilon"))
+        most = bracket(self.epsilon)[1]
         kappa = rounded_up(2 * most / (Fraction(self.order) * Fraction(self.radius) ** 2 * size))
         if not _LEAST <= kappa < np.inf:
             raise ProblemError(
@@ -218,94 +217,78 @@ def _in_ball(asked: _Asked) -> tuple[Floats, float, float]:
     apart = asked.plain and all(prior.independent_axes for prior in asked.priors)
     every = tuple(range(dimensions))
     kappas = [asked.kappa(len(s) * dimensions) for s in asked.sets]
-    searches = [
-        _Search([Axes(prior, own) for prior in asked.priors], asked, kappas)
-        for own in ([(a,) for a in every] if apart else [every])
+    groups = [(a,) for a in every] if apart else [every]
+    cuts = [
+        [
+            sdp.Hypotheses(Axes(prior, axes), s, kappa).cut()
+            for prior in asked.priors
+            for s, kappa in zip(asked.sets, kappas, strict=True)
+        ]
+        for axes in groups
     ]
-    base = max(search.isotropic for search in searches)
+    tops = [[over_ball(cut) for cut in own] for own in cuts]
+    base = max(top.upper for own in tops for top in own)
     covariance = base * np.eye(len(asked.priors[0].covariance))
     if asked.structure == "isotropic":
         # the sum of squares was rounded
-        lowest = max(search.isotropic_bound for search in searches)
+        lowest = max(top.lower for own in tops for top in own)
         return covariance, asked.square * lowest * (1 - 1e-12), base
     bound = 0.0
-    for search in searches:
-        own = search.coordinates
-        part = np.eye(len(own)) if asked.plain else asked.query
-        covariance[np.ix_(own, own)], found = search.solve(part, asked.least(base))
-        bound += found
+    for axes, own, most in zip(groups, cuts, tops, strict=True):
+        places = Axes(asked.priors[0], axes).coordinates
+        query = np.eye(len(places)) if asked.plain else asked.query
+        found, proved = _above(asked, own, [top.upper for top in most], query, asked.least(base))
+        covariance[np.ix_(places, places)] = found
+        bound += proved
     return covariance, bound, base
 
 
-class _Search:
-    """The matrices A_j = B_j B_jᵀ/κ_j − C_j on a group of axes, and the search for N above them."""
-
-    def __init__(self, groups: Sequence[Axes], asked: _Asked, kappas: Sequence[float]) -> None:
-        self.coordinates = groups[0].coordinates
-        self.diagonal = asked.structure != "full"
-        self.solver = asked.solver
-        self.bounds = [
-            sdp.Hypotheses(group, s, kappa).cut()
-            for group in groups
-            for s, kappa in zip(asked.sets, kappas, strict=True)
-        ]
-        self.matrices = [bound.mid for bound in self.bounds]
-        tops = [over_ball(bound) for bound in self.bounds]
-        self.worst = int(np.argmax([top.upper for top in tops]))
-        self.isotropic = tops[self.worst].upper
-        self.isotropic_bound = max(top.lower for top in tops)
-
-    def solve(self, query: Floats, floor: float) -> tuple[Floats, float]:
-        """The best candidate and the best lower bound."""
-        size = len(self.matrices[0])
-        candidates, bounds = [np.eye(size) * max(self.isotropic, floor)], [0.0]
-        closed = not self.diagonal and np.linalg.matrix_rank(query) == size
-        for j, matrix in enumerate(self.matrices if closed else []):
-            found = sdp.single(matrix, query, floor)
-            bounds.append(self._bound(query, {j: found.multipliers[0]}))
-            if len(self.matrices) == 1:
-                candidates.append(found.matrix)
-        if not closed or len(self.matrices) > 1:
-            large = closed and size > _LARGEST_CONE
-            solved, multipliers = (None, {}) if large else self._lazily(query, floor)
-            if solved is None and closed:
-                # all sets at once, by eigenvalues of the matrices only
-                found = sdp.consensus(self.matrices, query, floor)
-                solved, multipliers = self._lifted(found.matrix, floor), found.multipliers
-            candidates += [] if solved is None else [solved]
-            bounds.append(self._bound(query, multipliers))
+def _above(
+    asked: _Asked, cuts: list[Enclosure], tops: list[float], query: Floats, floor: float
+) -> tuple[Floats, float]:
+    """The best N found above all matrices A_j = B_j B_jᵀ/κ_j − C_j, whose eigenvalues are at most
+    ``tops``, and the best lower bound."""
+    diagonal, solver = asked.structure != "full", asked.solver
+    matrices, size = [cut.mid for cut in cuts], len(cuts[0].mid)
+    candidates, bounds = [np.eye(size) * max(*tops, floor)], [0.0]
+    closed = not diagonal and np.linalg.matrix_rank(query) == size
+    for j, matrix in enumerate(matrices if closed else []):
+        single = sdp.single(matrix, query, floor)
+        bounds.append(sdp.lower_bound(cuts, query, {j: single.multipliers[0]}, diagonal))
+        if len(matrices) == 1:
+            candidates.append(single.matrix)
+    if closed and len(matrices) == 1:
         return min(candidates, key=lambda n: _variance(n, query)), max(bounds)
+    solved, active = None, {int(np.argmax(tops))}
 
-    def _lazily(self, query: Floats, floor: float) -> tuple[Floats | None, dict[int, Floats]]:
-        """Solve for the sets that matter only: add the most violated one until none is; None where
-        the solver fails."""
-        active = [self.worst]
-        multipliers: dict[int, Floats] = {}
-        for _ in range(_ROUNDS):
-            chosen = [self.matrices[j] for j in active]
-            found = sdp.several(chosen, query, floor, self.diagonal, self.solver)
-            if found is None:
-                break
-            multipliers = {active[j]: z for j, z in found.multipliers.items()}
-            worst, excess = self._excess(found.matrix)
-            if worst in active or excess <= _TOLERANCE * np.abs(found.matrix).max():
-                return self._lifted(found.matrix, floor), multipliers
-            active.append(worst)
-        return None, multipliers
+    def excess(noise: Floats) -> list[float]:
+        """By how much each N ≽ A_j is violated."""
+        return [float(np.linalg.eigvalsh(a - noise)[-1]) for a in matrices]
 
-    def _excess(self, noise: Floats) -> tuple[int, float]:
-        """The constraint N ≽ A_j that is violated most, and by how much."""
-        excess = [float(np.linalg.eigvalsh(a - noise)[-1]) for a in self.matrices]
-        worst = int(np.argmax(excess))
-        return worst, excess[worst]
+    def violated(noise: Floats) -> list[Enclosure]:
+        """The most violated one, as only those are added that matter."""
+        over = excess(noise)
+        worst = int(np.argmax(over))
+        if worst in active or over[worst] <= _TOLERANCE * np.abs(noise).max():
+            return []
+        active.add(worst)
+        return [cuts[worst]]
 
-    def _lifted(self, noise: Floats, floor: float) -> Floats:
-        """The solver's matrix, moved inside its constraints."""
-        out = noise + max(self._excess(noise)[1], 0.0) * np.eye(len(noise))
-        return np.diag(np.maximum(np.diag(out), floor)) if self.diagonal else sdp.raised(out, floor)
-
-    def _bound(self, query: Floats, multipliers: dict[int, Floats]) -> float:
-        return sdp.lower_bound(self.bounds, query, multipliers, self.diagonal)
+    if not closed or size <= _LARGEST_CONE:
+        first = [cuts[k] for k in active]
+        solved, bound = sdp.search(first, violated, query, floor, diagonal=diagonal, solver=solver)
+        bounds.append(bound)
+    if solved is None and closed:
+        # all sets at once, by eigenvalues of the matrices only
+        found = sdp.consensus(matrices, query, floor)
+        solved = found.matrix
+        bounds.append(sdp.lower_bound(cuts, query, found.multipliers, diagonal))
+    if solved is not None:
+        # moved inside its constraints
+        out = solved + max(*excess(solved), 0.0) * np.eye(size)
+        raised = np.diag(np.maximum(np.diag(out), floor)) if diagonal else sdp.raised(out, floor)
+        candidates.append(raised)
+    return min(candidates, key=lambda n: _variance(n, query)), max(bounds)
 
 
 def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
@@ -313,7 +296,8 @@ def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
     priors, sets = asked.priors, asked.sets
     axes = priors[0].dimensions
     # axes that are independent and alike share the loss, and the best noise, equally
-    copies = axes if asked.plain and all(map(_alike, priors)) else 1
+    alike = (p.independent_axes and np.ptp(np.diag(p.cross)) == 0 for p in priors)
+    copies = axes if asked.plain and all(alike) else 1
     groups = [Axes(prior, (0,) if copies > 1 else tuple(range(axes))) for prior in priors]
     size = len(groups[0].coordinates)
     if size > sdp.LARGEST:
@@ -329,32 +313,33 @@ def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
     )
     base = float(np.nextafter(sigma * sigma, np.inf))
     if asked.structure == "isotropic":
-        equal = base * np.eye(len(priors[0].covariance))
-        return equal, asked.square * _least_equal(asked, base), base
-    kappa = asked.kappa(copies)
+        # a variance just below, at which equal noise is proved to break the promise
+        tried = base * (1 - 1e-8)
+        broken = any(loss.lower > bracket(asked.epsilon)[1] for loss in asked.losses(tried))
+        bound = asked.square * tried * (1 - 1e-12) if broken else 0.0
+        return base * np.eye(len(priors[0].covariance)), bound, base
+    kappa, equal = asked.kappa(copies), base * np.eye(size)
+    hypotheses = [sdp.Hypotheses(group, s, kappa) for group in groups for s in sets]
+    known: set[tuple[int, bytes]] = set()
+
+    def violated(noise: Floats) -> list[Enclosure]:
+        """New cuts, at the worst vertices where the noise breaks the limit."""
+        out = []
+        for k, one in enumerate(hypotheses):
+            vertex, excess = one.worst(noise)
+            key = (k, (vertex * vertex[0]).astype(np.int8).tobytes())
+            if key not in known and excess > 1 + _BROKEN:
+                known.add(key)
+                out.append(one.cut(vertex))
+        return out
+
     found, bound = sdp.search(
-        [sdp.Hypotheses(group, s, kappa) for group in groups for s in sets],
-        base * np.eye(size),
-        np.eye(size) if asked.plain else asked.query,
-        asked.least(base),
-        diagonal=asked.structure == "diagonal",
-        solver=asked.solver,
-    )
-    covariance = np.asarray(np.kron(found, np.eye(copies)), dtype=np.float64)
+        [hypotheses[0].cut(hypotheses[0].worst(equal)[0])], violated,
+        np.eye(size) if asked.plain else asked.query, asked.least(base),
+        diagonal=asked.structure == "diagonal", solver=asked.solver,
+    )  # fmt: skip
+    covariance = np.kron(equal if found is None else found, np.eye(copies)).astype(np.float64)
     return covariance, copies * bound * (1 - 2.0**-50), base
-
-
-def _alike(prior: GaussianPrior) -> bool:
-    """Whether no axis says anything of another, and all have one covariance over time."""
-    return prior.independent_axes and len(set(np.diag(prior.cross).tolist())) == 1
-
-
-def _least_equal(asked: _Asked, base: float) -> float:
-    """A variance, just below ``base``, at which equal noise is proved to break the promise."""
-    tried = base * (1 - 1e-8)
-    _, most = bracket(parse_exact(asked.epsilon, where="epsilon"))
-    broken = any(loss.lower > most for loss in asked.losses(tried))
-    return tried * (1 - 1e-12) if broken else 0.0
 
 
 def _variance(matrix: Floats, query: Floats) -> float:
@@ -369,19 +354,20 @@ def _verified(
     what would grow beyond equal noise of variance ``otherwise`` is replaced by that."""
     covariance = (covariance + covariance.T) / 2
     unit = float(np.linalg.eigvalsh(covariance)[-1])
-    margins = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7)
+    margins = [0.0, *(10.0**k for k in range(-15, -6))]
     grown = [covariance + margin * unit * np.eye(len(covariance)) for margin in margins]
     if otherwise is not None:
         # cuts are met to 10⁻⁸, and a noise with tiny eigenvalues may be worth far more of it
         grown += [covariance + 10.0**k * unit * np.eye(len(covariance)) for k in range(-6, 0)]
         grown = [n for n in grown if np.trace(n) <= otherwise * len(n)]
         grown.append(otherwise * np.eye(len(covariance)))
+    promised = stated_down(asked.epsilon)
     for tried in grown:
         try:
             losses = asked.losses(tried, ball=otherwise is None)
         except ProblemError:
             continue
-        if all(loss.upper <= asked.promised for loss in losses):
+        if all(loss.upper <= promised for loss in losses):
             return locked(tried), losses
     raise VerificationError(
         "no covariance found could be proved to keep the promise",

@@ -19,7 +19,6 @@ from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.spaces.arguments import taken
 from optmech.traces.gaussian.balls import (
     BallMatrix,
     Enclosure,
@@ -72,7 +71,7 @@ class GaussianPrior(Shown):
     kernel: Kernel
     cross: Floats
     covariance: Floats
-    """Of all coordinates, shape (d·k, d·k), rounded to float64."""
+    """The covariance of all coordinates, shape (d·k, d·k), rounded to float64."""
 
     def __init__(
         self,
@@ -84,7 +83,17 @@ class GaussianPrior(Shown):
     ) -> None:
         moments = increasing(times)
         own = as_kernel(kernel)
-        axes = _cross(dimensions, cross)
+        axes = locked(np.eye(whole(dimensions, "dimensions", least=1)))
+        if cross is not None:
+            axes = finite_array(cross, where="cross", ndim=2)
+            if axes.shape[0] != axes.shape[1] or dimensions not in (1, len(axes)):
+                raise ProblemError(
+                    f"shape {axes.shape} does not fit {dimensions} axes",
+                    where="cross",
+                    remedy="Give a covariance between the axes, shape (k, k)",
+                )
+            axes = symmetric(axes, where="cross")
+            _require_definite(axes, "cross")
         values = own.covariance(moments)
         if not np.isfinite(values).all():
             raise ProblemError("overflows", where="kernel", remedy="Use a smaller variance")
@@ -151,7 +160,6 @@ def increasing(times: ArrayLike) -> Floats:
 
 def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "secrets") -> Ints:
     """Indices of the secret times, in the order given; refuses what is not among the times."""
-    taken(trace, "GaussianPrior", "trace")
     try:
         listed = list(secrets)
     except TypeError:
@@ -170,22 +178,6 @@ def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "
         if index in listed[:k]:
             raise ProblemError(f"{index} occurs twice", where=f"{where}[{k}]")
     return np.array(listed, dtype=np.int64)
-
-
-def _cross(dimensions: int, cross: ArrayLike | None) -> Floats:
-    whole(dimensions, "dimensions", least=1)
-    if cross is None:
-        return locked(np.eye(dimensions))
-    values = finite_array(cross, where="cross", ndim=2)
-    if values.shape[0] != values.shape[1] or dimensions not in (1, len(values)):
-        raise ProblemError(
-            f"shape {values.shape} does not fit {dimensions} axes",
-            where="cross",
-            remedy="Give a covariance between the axes, shape (k, k)",
-        )
-    values = symmetric(values, where="cross")
-    _require_definite(values, "cross")
-    return values
 
 
 def _require_definite(values: Floats, where: str) -> None:
@@ -285,10 +277,8 @@ def noise_matrix(trace: GaussianPrior, noise_covariance: ArrayLike) -> Floats:
     """
     values = finite_array(noise_covariance, where="noise_covariance")
     d, k = len(trace), trace.dimensions
-    if values.ndim == 0:
-        values = np.diag(np.full(d * k, float(values)))
-    elif values.shape == (d,):
-        values = np.diag(np.repeat(values, k))
+    if values.shape in ((), (d,)):
+        values = np.diag(np.repeat(np.broadcast_to(values, d), k))
     elif values.shape == (d, d):
         values = np.kron(values, np.eye(k)).astype(np.float64)
     if values.shape != (d * k, d * k):

@@ -61,8 +61,6 @@ def single(matrix: Floats, query: Floats, floor: float) -> Candidate:
     inner = query @ matrix @ query.T
     values, vectors = np.linalg.eigh((inner + inner.T) / 2)
     positive = vectors[:, values > 0]
-    if np.array_equal(query, np.eye(len(matrix))):
-        return Candidate(raised(matrix, floor), {0: positive @ positive.T})
     above = inverse @ raised((inner + inner.T) / 2, 0.0) @ inverse.T
     return Candidate(raised((above + above.T) / 2, floor), {0: positive @ positive.T})
 
@@ -75,26 +73,26 @@ def several(
 
     unit = max(float(np.abs(a).max()) for a in matrices) or 1.0
     size = len(matrices[0])
-    variable = cp.Variable(size) if diagonal else cp.Variable((size, size), symmetric=True)
-    noise = cp.diag(variable) if diagonal else variable
+    square = (size, size)
+    noise = cp.diag(cp.Variable(size)) if diagonal else cp.Variable(square, symmetric=True)
     bounds = [noise - a / unit >> 0 for a in matrices]
-    bottom = variable >= floor / unit if diagonal else noise - floor / unit * np.eye(size) >> 0
+    least = floor / unit
+    bottom = cp.diag(noise) >= least if diagonal else noise - least * np.eye(size) >> 0
     weight = query.T @ query
     weight = weight + _REGULAR * np.trace(weight) / size * np.eye(size)
-    objective = np.diag(weight) @ variable if diagonal else cp.trace(weight @ noise)
-    program = cp.Problem(cp.Minimize(objective), [*bounds, bottom])
+    program = cp.Problem(cp.Minimize(cp.trace(weight @ noise)), [*bounds, bottom])
     try:
         program.solve(solver=solver)
     except (cp.error.SolverError, ValueError, ArithmeticError):
         return None
-    if variable.value is None or not np.isfinite(variable.value).all():
+    found = None if noise.value is None else np.asarray(noise.value)
+    if found is None or not np.isfinite(found).all():
         return None
-    found = np.diag(variable.value) if diagonal else (variable.value + variable.value.T) / 2
     inverse = np.linalg.pinv(query)
     multipliers = {
         j: inverse.T @ np.asarray(bound.dual_value) @ inverse for j, bound in enumerate(bounds)
     }
-    return Candidate(unit * found, multipliers)
+    return Candidate(unit * (found + found.T) / 2, multipliers)
 
 
 def consensus(matrices: Sequence[Floats], query: Floats, floor: float) -> Candidate:
@@ -191,7 +189,6 @@ def _root(matrix: Floats) -> Floats:
 LARGEST = 24
 """Coordinates beyond which a conic solver takes minutes for a few cuts."""
 _CUTS = 100
-_TOLERANCE = 1e-8
 
 Made = TypeVar("Made")
 
@@ -215,12 +212,6 @@ def given_secrets(
     return found
 
 
-def narrow(matrix: BallMatrix) -> Enclosure | None:
-    """Its enclosure, where that is as narrow as floats allow."""
-    found = enclose(matrix)
-    return found if found is not None and found.narrow else None
-
-
 @record
 class Hypotheses(ReadOnly):
     """Hypotheses about one secret set under one prior: ΔᵀMΔ <= κ for all |Δ_i| <= 1."""
@@ -242,7 +233,8 @@ class Hypotheses(ReadOnly):
 
         def made(mean: BallMatrix, rest: BallMatrix) -> Enclosure | None:
             pushed = mean if vertex is None else mean * of_floats(vertex[:, None])
-            return narrow(pushed * pushed.transpose() * (1 / flint.arb(self.kappa)) - rest)
+            found = enclose(pushed * pushed.transpose() * (1 / flint.arb(self.kappa)) - rest)
+            return found if found is not None and found.narrow else None
 
         return given_secrets(self.group, self.steps, made)
 
@@ -261,27 +253,20 @@ def _floats(matrix: BallMatrix) -> Floats:
 
 
 def search(
-    asked: list[Hypotheses], start: Floats, query: Floats, floor: float, *,
-    diagonal: bool, solver: str,
-) -> tuple[Floats, float]:  # fmt: skip
-    """A noise that keeps all of them but for the solver's errors, and a proved bound of the
-    variance of every noise that does. ``start`` is a noise to look for the first cuts with."""
-    noise, cuts = start, list[Enclosure]()
-    known: set[tuple[int, bytes]] = set()
-    multipliers: dict[int, Floats] = {}
+    cuts: list[Enclosure], violated: Callable[[Floats], list[Enclosure]], query: Floats,
+    floor: float, *, diagonal: bool, solver: str,
+) -> tuple[Floats | None, float]:  # fmt: skip
+    """The noise of least variance above some cuts and those that it violates, until it violates
+    none but for the solver's errors; None where the solver has no answer. And a proved bound of
+    the variance of every noise above them."""
+    noise, multipliers = None, dict[int, Floats]()
     for _ in range(_CUTS):
-        fresh = False
-        for k, one in enumerate(asked):
-            vertex, excess = one.worst(noise)
-            key = (k, (vertex * vertex[0]).astype(np.int8).tobytes())
-            if key not in known and (not cuts or excess > 1 + _TOLERANCE):
-                known.add(key)
-                cuts.append(one.cut(vertex))
-                fresh = True
-        if not fresh:
-            break
         found = several([cut.mid for cut in cuts], query, floor, diagonal, solver)
         if found is None:
             break
         noise, multipliers = found.matrix, found.multipliers
+        more = violated(noise)
+        if not more:
+            break
+        cuts = cuts + more
     return noise, lower_bound(cuts, query, multipliers, diagonal)

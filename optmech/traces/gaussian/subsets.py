@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Ints
+from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
@@ -49,7 +50,7 @@ class WorstSubset(Shown):
 
     secrets: tuple[int, ...]
     loss: TraceLoss
-    """Of that set."""
+    """The loss of that set."""
     upper: float
     """No set loses more."""
     by_size: tuple[tuple[int, TraceLoss], ...]
@@ -102,12 +103,12 @@ def worst_subset(
             where="size",
             remedy="Use a smaller size, or name fewer positions in among",
         )
-    posterior = _Posterior(trace, noise_matrix(trace, noise_covariance))
+    informed = _informed(trace, noise_matrix(trace, noise_covariance))
     champions: list[tuple[int, TraceLoss]] = []
     upper = 0.0
     for k in range(1, most + 1):
         losses = [
-            worst(trace, posterior.information(np.array(chosen)), chosen, r, power, ball)
+            worst(trace, informed(np.array(chosen)), chosen, r, power, ball)
             for chosen in combinations(sorted(pool.tolist()), k)
         ]
         champions.append((k, max(losses, key=lambda loss: loss.lower)))
@@ -116,30 +117,32 @@ def worst_subset(
     return WorstSubset(top.secrets, top, upper, tuple(champions), count)
 
 
-class _Posterior:
-    """Prior and posterior covariances on every group of axes, at a precision that suffices."""
+def _informed(trace: GaussianPrior, noise: Floats) -> Callable[[Ints], Enclosure]:
+    """M of any set of secrets, from prior and posterior covariances on every group of axes at a
+    precision that suffices. It raises ProblemError where M has no bound."""
+    groups = axis_groups(trace, noise)
+    pairs: list[tuple[BallMatrix, BallMatrix]] = []
 
-    def __init__(self, trace: GaussianPrior, noise: np.ndarray) -> None:
-        self.trace = trace
-        self.noise = noise
-        self.groups = axis_groups(trace, noise)
-        self.pairs: list[tuple[BallMatrix, BallMatrix]] = []
+    def differences(steps: Ints) -> Iterator[BallMatrix]:
+        for group, (prior, left) in zip(groups, pairs, strict=True):
+            own = np.searchsorted(group.coordinates, group.of_steps(steps)).tolist()
+            yield part(left, own, own).inv() - part(prior, own, own).inv()
 
-    def information(self, steps: Ints) -> Enclosure:
-        """M of one set; raises ProblemError where it has no bound."""
-        found = self._narrow(steps) if self.pairs else None
-
+    def informed(steps: Ints) -> Enclosure:
         def attempt() -> Enclosure | None:
-            over_time = self.trace.balls()
-            pairs = []
-            for group in self.groups:
+            over_time, made = trace.balls(), []
+            for group in groups:
                 own = group.coordinates
                 prior = group.covariance(over_time)
-                released = prior + of_floats(self.noise[np.ix_(own, own)])
-                pairs.append((prior, prior - prior * released.solve(prior)))
-            self.pairs = pairs
-            return self._narrow(steps)
+                released = prior + of_floats(noise[np.ix_(own, own)])
+                made.append((prior, prior - prior * released.solve(prior)))
+            pairs[:] = made
+            return assembled(groups, differences(steps), len(steps))
 
+        found = None
+        if pairs:
+            with contextlib.suppress(ZeroDivisionError):
+                found = assembled(groups, differences(steps), len(steps))
         found = found or at_first_precision(attempt)
         if found is None:
             raise ProblemError(
@@ -149,13 +152,4 @@ class _Posterior:
             )
         return found
 
-    def _narrow(self, steps: Ints) -> Enclosure | None:
-        def differences() -> Iterator[BallMatrix]:
-            for group, (prior, left) in zip(self.groups, self.pairs, strict=True):
-                own = np.searchsorted(group.coordinates, group.of_steps(steps)).tolist()
-                yield part(left, own, own).inv() - part(prior, own, own).inv()
-
-        try:
-            return assembled(self.groups, differences(), len(steps))
-        except ZeroDivisionError:
-            return None
+    return informed

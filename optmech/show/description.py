@@ -39,7 +39,7 @@ class Described:
     kind: str
     """ "design", "coupling", "noise", "packed", "ledger", "sweep", "problem", or another word."""
     what: str
-    """The same as people say it."""
+    """The kind as people say it."""
     promise: Promise
     digest: str
     bytes: int
@@ -139,20 +139,17 @@ def _within(found: PackedMechanism | Earth) -> list[tuple[str, str]]:
     if isinstance(found, Earth):
         near = f"{100 * stated.quantile:g} % of reports lie within {stated.radius[0]:.4g} m"
         return [("best guess", f"The report itself, as no prior is known: {near} of the place.")]
-    low, high = (_length(found, radius) for radius in (min(stated.radius), max(stated.radius)))
+    places, ends = found.observables, (min(stated.radius), max(stated.radius))
+    if places.coordinates == "lonlat" or getattr(places, "bounds", None) is not None:
+        # metres, as reports are degrees
+        low, high = (f"{r / 1000:.3g} km" if r >= 1000 else f"{r:.3g} m" for r in ends)
+    else:
+        low, high = (f"{r:.4g} {places.unit or ''}".strip() for r in ends)
     told = (
         f"{guess} Who knows the prior expects the place with {100 * stated.quantile:g} % within "
         f"{low} of the most telling report, and within {high} of the vaguest."
     )
     return [("best guess", told.strip())]
-
-
-def _length(found: PackedMechanism, radius: float) -> str:
-    """A radius of a packed file: metres where its reports are degrees, else in their unit."""
-    places = found.observables
-    if places.coordinates == "lonlat" or getattr(places, "bounds", None) is not None:
-        return f"{radius / 1000:.3g} km" if radius >= 1000 else f"{radius:.3g} m"
-    return f"{radius:.4g} {places.unit or ''}".strip()
 
 
 def _of_document(path: str | Path) -> Described:
