@@ -21,11 +21,11 @@ from optmech.noise.power import (
     PowerSolution,
     PowerWindow,
     first_window,
+    floats_of,
     next_window,
     power_law,
     solve_power,
     tangents_of,
-    with_bounds,
 )
 from optmech.noise.search import too_wide
 from optmech.noise.session import Note, Session
@@ -200,8 +200,7 @@ class DivergenceSearch(Session[D]):
     def best(self) -> D:
         """The best law with the best tangents that were found."""
         told = self.stated
-        shifts = tuple(range(1, told.steps + 1))
-        window = first_window(told.charged, told.kept, told.steps, shifts, _GAPS[0])
+        window = first_window(told.charged, told.kept, told.steps)
         with self._stopping():
             for attempt, aim in enumerate(_GAPS):
                 solution = self._window(window, aim)
@@ -226,13 +225,13 @@ class DivergenceSearch(Session[D]):
             most = f"{_MOST_PAIRS:,} pairs of places are searched at most"
             raise too_wide(window.n, "ε", most, "renyi")
         with np.errstate(all="ignore"):
-            solution = solve_power(replace(window, gap=aim))
+            solution = solve_power(window, aim)
             law = power_law(solution, window)
             proof = replace(window, loss=stated.minorant)
             if stated.rho is not None:
                 # of all noise no more is known than of every order that is looked at
-                proof = with_bounds(proof, stated.bounds)
-                solution = solve_power(replace(proof, gap=aim))
+                proof = replace(proof, bounds=floats_of(stated.bounds))
+                solution = solve_power(proof, aim)
             tangents = tangents_of(solution, proof)
         made = self._with(law=law)
         if self.law is None or made.exact_loss < self.law.exact_loss:
