@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -38,15 +39,11 @@ from optmech.noise.additive.planar_law import (
     shifts_within,
     wedge,
 )
-from optmech.noise.planar_program import (
-    PlanarRows,
-    PlanarSolution,
-    PlanarWindow,
-    first_shifts,
-    solve_planar,
-)
+from optmech.noise.planar_program import PlanarRows, PlanarWindow, first_shifts
+from optmech.noise.program import Solution
 from optmech.noise.proposals import SLACK, tail_ratio, whole_numbers
 from optmech.noise.releases import require_delta
+from optmech.noise.search import truncated_end
 from optmech.noise.session import Note, Promise, Session
 
 _ROUNDS = 5
@@ -54,7 +51,6 @@ _PASSES = 6
 _MIXES = 8
 _MOST_ENTRIES = 600_000
 """Classes times shifts in a program."""
-_SECONDS = 300.0
 _KEPT = 1e-9
 _SHARE = 1e-12
 """Probability that is as good as none."""
@@ -112,11 +108,18 @@ class _Search(Session[PlanarNoise]):
     def __init__(self, stated: PlanarNoise, gap: float, note: Note) -> None:
         super().__init__(stated, gap, note)
         self.ratio, self.ratio_bits = tail_ratio(stated.epsilon)
-        part = float(stated.delta) * (1 - _KEPT)
         self.window = PlanarWindow(
-            stated.measure, float(stated.epsilon), part, stated.sensitivity, stated.norm, 1, 0.0
+            stated.measure.loss,
+            float(stated.epsilon),
+            float(stated.delta) * (1 - _KEPT),
+            stated.sensitivity,
+            1,
+            0.0,
+            measure=stated.measure,
+            norm=stated.norm,
         )
-        self.shifts = first_shifts(self.window)
+        self.every = shifts_within(stated.norm, stated.sensitivity)
+        self.shifts = dict.fromkeys(first_shifts(stated.norm, stated.sensitivity), False)
 
     def best(self) -> PlanarNoise:
         """The design: the best law with the best multipliers that were found."""
@@ -131,11 +134,11 @@ class _Search(Session[PlanarNoise]):
         return self._joined()
 
     def _first(self) -> int:
-        w, table = self.window, 2 * self.stated.measure.loss.last + 2
+        w, table = self.window, 2 * self.window.loss.last + 2
         rate, steps = w.epsilon, w.sensitivity
-        wide = 16 * steps / rate if w.delta == 0 else (
-            1.2 * steps / rate * math.log1p(math.expm1(rate) / (2 * w.delta)) + steps
-        )  # fmt: skip
+        wide = 16 * steps / rate
+        if w.delta > 0:
+            wide = 1.2 * truncated_end(rate, w.delta, steps) + steps
         n = math.ceil(wide) + table
         while n > 8 * steps / rate + table and w.delta == 0 and not self._affordable(n):
             n = n * 3 // 4
@@ -151,135 +154,117 @@ class _Search(Session[PlanarNoise]):
         w = self.window
         wide = n + w.sensitivity
         places = wide * wide / (4 if w.shape == "l1" else 2)
-        every = len(shifts_within(w.norm, w.sensitivity))
         return (
             n <= MOST_WIDTH
             and places <= 36_000
             and 8 * places * len(self.shifts) <= _MOST_ENTRIES * (1 if w.delta == 0 else 0.25)
-            and (2 * wide + 1) ** 2 * every <= MOST_PAIRS
+            and (2 * wide + 1) ** 2 * len(self.every) <= MOST_PAIRS
         )
 
     def _window(self, n: int) -> None:
         """Everything that a window yields."""
-        tailed = replace(self.window, n=n, ratio=self.ratio / 2**self.ratio_bits)
-        rows = PlanarRows(tailed)
-        solution = self._solved(tailed, rows)
-        pure = tailed.delta == 0
-        if pure:
-            closed = self._closed(tailed, rows, solution.columns)
-            self._take(self._law(tailed, closed / float(rows.weights()[0] @ closed)))
+        rows = PlanarRows(replace(self.window, n=n, ratio=self.ratio / 2**self.ratio_bits))
+        solution = self._solved(rows)
+        if self.window.delta == 0:
+            self._take(self._law(rows, self._closed(rows, solution.columns)))
         else:
-            self._mixed(tailed, rows, solution)
-        relaxed = replace(tailed, ratio=0.0)
-        self._keep(self._multipliers(relaxed, self._solved(relaxed, PlanarRows(relaxed))))
+            self._mixed(rows, solution)
+        relaxed = PlanarRows(replace(self.window, n=n))
+        self._keep(self._multipliers(relaxed.window, self._solved(relaxed)))
 
-    def _solved(self, window: PlanarWindow, rows: PlanarRows) -> PlanarSolution:
+    def _solved(self, rows: PlanarRows) -> Solution[Place]:
         """A solution that no shift breaks by more than rounding."""
-        every = shifts_within(window.norm, window.sensitivity)
+        w = rows.window
         while True:
-            solution = solve_planar(window, self.shifts, _SECONDS)
-            missing = set(every) - set(self.shifts) if self._affordable(window.n) else ()
-            worst = (
-                (self._excess(window, rows, solution.columns, shift), shift) for shift in missing
+            solution = rows.solved(self.shifts)
+            columns = solution.columns
+            missing = set(self.every) - set(self.shifts) if self._affordable(w.n) else ()
+            excess, shift = max(
+                ((rows.excess(columns, shift), shift) for shift in missing), default=(0.0, (0, 0))
             )
-            excess, shift = max(worst, default=(0.0, (0, 0)))
-            if excess <= window.delta * (1 + 1e-7) + 1e-9:
+            if excess <= w.delta * (1 + 1e-7) + 1e-9:
                 return solution
-            self.shifts = sorted({*self.shifts, shift})
+            self.shifts = dict.fromkeys(sorted({*self.shifts, shift}), False)
 
-    def _excess(
-        self, window: PlanarWindow, rows: PlanarRows, columns: Floats, shift: Place
-    ) -> float:
-        first, a, second, b, counts = rows.pairs(shift)
-        found = columns[first] * a - math.exp(window.epsilon) * columns[second] * b
-        return float(counts @ np.maximum(found, 0))
-
-    def _closed(self, window: PlanarWindow, rows: PlanarRows, columns: Floats) -> Floats:
-        """The least columns at or above the given ones that no shift nor shell breaks."""
-        parts = [rows.pairs(s)[:4] for s in shifts_within(window.norm, window.sensitivity)]
-        if window.sensitivity > 1:
+    def _closed(self, rows: PlanarRows, columns: Floats) -> Floats:
+        """The least columns at or above the given ones that no shift nor shell breaks, of sum
+        one."""
+        parts = [rows.pairs(s)[:4] for s in self.every]
+        if self.window.sensitivity > 1:
             parts.append(rows.shells())
         first, a, second, b = (np.concatenate(part) for part in zip(*parts, strict=True))
-        share = a / b * math.exp(-window.epsilon) * (1 + SLACK)
-        out = np.maximum(columns, 0.0)
+        share = a / b * math.exp(-self.window.epsilon) * (1 + SLACK)
+        new = np.maximum(columns, 0.0)
         while True:
-            new = out.copy()
+            out, new = new, new.copy()
             np.maximum.at(new, second, out[first] * share)
             if (new <= out * (1 + 1e-13)).all():
-                return new
-            out = new
+                return np.asarray(new / float(rows.weights()[0] @ new))
 
     def _ring(
-        self, window: PlanarWindow, rows: PlanarRows, columns: Floats, far: float
-    ) -> tuple[PlanarWindow, Floats, Floats]:
+        self, rows: PlanarRows, columns: Floats, far: float
+    ) -> tuple[PlanarRows, Floats, Floats]:
         """A wider window, its columns with the probability ``far`` on a ring as far out as is
         affordable, and those of the ring alone, which is private without δ."""
-        d, n = window.sensitivity, window.n
-        wide = n + math.ceil(d * _FALLS / window.epsilon)
-        while wide > n and not self._affordable(wide):
-            wide -= -(-(wide - n) // 4)
-        wider = replace(window, n=wide)
-        made = PlanarRows(wider)
-        places = [*made.places, *((wide + c, 0) for c in range(1, d + 1))]
-        radii = np.array([radius(window.shape, *place) for place in places])
+        w, d = rows.window, rows.window.sensitivity
+        wide = w.n + math.ceil(d * _FALLS / w.epsilon)
+        while wide > w.n and not self._affordable(wide):
+            wide -= -(-(wide - w.n) // 4)
+        made = PlanarRows(replace(w, n=wide))
+        places = [*made.core, *((wide + c, 0) for c in range(1, d + 1))]
+        radii = np.array([radius(w.shape, *place) for place in places])
         steps = np.where(radii > wide, 1, (wide - radii) // d)
-        ring = np.exp(-window.epsilon * (1 - SLACK) * steps)
-        ring[len(made.places) :] = self.ratio / 2**self.ratio_bits
+        ring = np.exp(-w.epsilon * (1 - SLACK) * steps)
+        ring[made.places :] = w.ratio
         mass, _ = made.weights()
         ring /= float(mass @ ring)
-        found = [rows.column(place) for place in places]
-        near = np.array([columns[at] * factor for at, factor in found])
-        return wider, near / max(float(mass @ near), 1e-300) * (1 - far) + far * ring, ring
+        near = np.array([columns[at] * factor for at, factor in map(rows.column, places)])
+        return made, near / max(float(mass @ near), 1e-300) * (1 - far) + far * ring, ring
 
-    def _mixed(self, window: PlanarWindow, rows: PlanarRows, solution: PlanarSolution) -> None:
+    def _mixed(self, rows: PlanarRows, solution: Solution[Place]) -> None:
         """Take a law for δ > 0, mixed with one for δ = 0 as far as it exceeds δ."""
-        mass, _ = rows.weights()
         raw = np.maximum(solution.columns, 0.0)
-        start = len(rows.places)
-        tails = raw[start:]
+        tails = raw[rows.places :]
         # shells keep ε among themselves, or there are none
         tails[:] = np.maximum.accumulate(tails[::-1])[::-1] if tails.max() > 1e-13 else 0.0
-        tails[:] = np.maximum(tails, tails.max() * math.exp(-window.epsilon) * (1 + SLACK))
-        raw /= max(float(mass @ raw), 1e-300)
+        tails[:] = np.maximum(tails, tails.max() * math.exp(-self.window.epsilon) * (1 + SLACK))
+        raw /= max(float(rows.weights()[0] @ raw), 1e-300)
         anchor: Floats | None = None
         if solution.far > _SHARE:
-            window, raw, anchor = self._ring(window, rows, raw, solution.far)
+            rows, raw, anchor = self._ring(rows, raw, solution.far)
         share, limit = 0.0, float(self.stated.delta)
         for _ in range(_MIXES):
             mixed = raw if not share or anchor is None else (1 - share) * raw + share * anchor
-            made = replace(self.stated, law=self._law(window, mixed))
+            made = replace(self.stated, law=self._law(rows, mixed))
             if self._adopt(made):
                 return
             if anchor is None:
-                pure = replace(window, delta=0.0)
-                solution = solve_planar(pure, self.shifts, _SECONDS)
-                anchor = self._closed(pure, rows, solution.columns)
-                anchor /= float(mass @ anchor)
+                pure = PlanarRows(replace(rows.window, delta=0.0))
+                anchor = self._closed(rows, pure.solved(self.shifts).columns)
             worst = made.largest_delta[0]
             excess = 1.0 if worst is None else 1 - limit / float(worst)
             share = min(1.0, max(2 * share, 2 * excess + 1e-12))
 
-    def _law(self, window: PlanarWindow, columns: Floats) -> PlanarLaw:
+    def _law(self, rows: PlanarRows, columns: Floats) -> PlanarLaw:
         """Whole numbers of sum one; rounding goes to the centre."""
-        count = len(wedge(window.shape, window.n))
-        core, tails = columns[:count], columns[count:]
+        w = rows.window
         rest = 1 - self.ratio / 2**self.ratio_bits
-        kept = tails / rest**2 if tails.any() else np.zeros(0)
-        fall = (self.ratio, self.ratio_bits) if len(kept) else (0, 0)
-        least = min(v for v in (*core.tolist(), *kept.tolist()) if v > 0)
-        bits = 64 + fall[1] + max(0, -math.frexp(least)[1])
+        core, tails = columns[: rows.places], columns[rows.places :] / rest**2
+        fall = (self.ratio, self.ratio_bits) if tails.any() else (0, 0)
+        kept = np.append(core, tails)
+        bits = 64 + fall[1] + max(0, -math.frexp(kept[kept > 0].min())[1])
         unit = 1 << bits
         inner = whole_numbers(core, bits)
-        outer = [value >> fall[1] << fall[1] for value in whole_numbers(kept, bits)]
-        made = sum(shares(window.shape, window.n, inner, outer, fall)) >> fall[1]
+        outer = [v >> fall[1] << fall[1] for v in whole_numbers(tails, bits) if fall[1]]
+        made = sum(shares(w.shape, w.n, inner, outer, fall)) >> fall[1]
         if made > unit:
             # floats sum to one but for roundings
             share = Fraction(unit, made) * (1 - Fraction(1, 1 << 50))
-            return self._law(window, columns * float(share))
+            return self._law(rows, columns * float(share))
         inner[0] += unit - made
-        return PlanarLaw(window.shape, window.n, bits, tuple(inner), tuple(outer), *fall)
+        return PlanarLaw(w.shape, w.n, bits, tuple(inner), tuple(outer), *fall)
 
-    def _multipliers(self, window: PlanarWindow, solution: PlanarSolution) -> PlanarMultipliers:
+    def _multipliers(self, window: PlanarWindow, solution: Solution[Place]) -> PlanarMultipliers:
         """Multipliers of the relaxation as whole numbers."""
         known = {s: list(classes(window.shape, window.n, s)) for s in self.shifts}
         values = iter(self._lowered(window, solution, [c for made in known.values() for c in made]))
@@ -294,25 +279,25 @@ class _Search(Session[PlanarNoise]):
                 numbers = [min(v, limit) for v in numbers]
             if any(numbers):
                 parts.append(PlanarShift(s, tuple(numbers), limit))
-        s = self.shifts[0]
+        s = next(iter(known))
         nothing = PlanarShift(s, (0,) * len(known[s]), 0)
         return PlanarMultipliers(bits, window.n, tuple(parts) or (nothing,))
 
     def _lowered(
-        self, window: PlanarWindow, solution: PlanarSolution, known: list[Class]
+        self, window: PlanarWindow, solution: Solution[Place], known: list[Class]
     ) -> list[float]:
         """The multipliers of the classes of all shifts, lowered from the outside inwards where they
         hurt a place more than it can bear."""
-        power, w = math.exp(window.epsilon) * (1 + 1e-14), window
+        power, w = window.power * (1 + 1e-14), window
         limits = solution.limits
         found = [np.minimum(solution.multipliers[s], limits.get(s, math.inf)) for s in self.shifts]
         values: list[float] = np.concatenate(found).tolist()
         level = (solution.value + w.delta * sum(limits.values())) * (1 - 1e-13)
-        hurt: dict[Place, list[int]] = {}
-        gain: dict[Place, list[int]] = {}
+        hurt: defaultdict[Place, list[int]] = defaultdict(list)
+        gain: defaultdict[Place, list[int]] = defaultdict(list)
         for i, (one, other, _) in enumerate(known):
-            gain.setdefault(one, []).append(i)
-            hurt.setdefault(other, []).append(i)
+            gain[one].append(i)
+            hurt[other].append(i)
         losses = {p: float(w.measure.bounds(p)[0]) for p in wedge(w.shape, w.n + w.sensitivity)}
 
         def total(parts: Iterable[int]) -> float:
@@ -320,11 +305,11 @@ class _Search(Session[PlanarNoise]):
 
         ordered = sorted(losses, key=lambda p: (losses[p], p), reverse=True)
         for _ in range(_PASSES):
-            lowered = False
+            before = values.copy()
             for place in ordered:
-                parts = hurt.get(place, ())
+                parts = hurt[place]
                 value = (losses[place] - level) * len(orbit(place))
-                value = value + total(gain.get(place, ())) - power * total(parts)
+                value += total(gain[place]) - power * total(parts)
                 # what hurts from nearer to the centre first
                 for nearer in (True, False):
                     some = [
@@ -336,7 +321,6 @@ class _Search(Session[PlanarNoise]):
                         for i in some:
                             values[i] *= kept
                         value += (1 - kept) * pain
-                        lowered = True
-            if not lowered:
+            if values == before:
                 break
         return values

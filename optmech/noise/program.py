@@ -1,16 +1,17 @@
-"""The linear program of noise on a window with geometric tails, in floats; proofs are elsewhere.
+"""The linear programs of noise on a window with geometric tails, in floats; proofs are elsewhere.
 
-Columns are z(0), …, z(n), the masses of Δ tails, and what each inequality may exceed. Rows are
-z(i) <= e^ε z(i + s) + excess where i + s is farther out than i, for some of the shifts s <= Δ: few
-of them matter, and those are added that the solution breaks.
+Columns of noise on whole numbers are z(0), …, z(n), the masses of Δ tails, and what each inequality
+may exceed. Rows are z(i) <= e^ε z(i + s) + excess where i + s is farther out than i, for some of the
+shifts s <= Δ: few of them matter, and those are added that the solution breaks.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,8 +21,8 @@ from optmech.errors import SolverError
 from optmech.lp.highs import highs_run
 from optmech.noise.additive.loss import NoiseLoss, mean_beyond
 
-_SECONDS = 45.0
-"""Of one attempt at a program."""
+S = TypeVar("S", int, tuple[int, int])
+
 _LEAST_SCALE = 1e-13
 _DEEPEST = -600.0
 _STEEP = 8.0
@@ -66,25 +67,105 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Solution:
-    """z(0), …, z(n), the masses of the tails, the value, and multipliers in floats: for every shift
-    y_s(-n), …, y_s(n) and its limit λ_s, both for s and -s."""
+class Solution(Generic[S]):
+    """z of the window's places, the masses of the tails, the value, and multipliers in floats: of
+    every shift y_s, for s and -s alike, and its limit λ_s."""
 
     window: Floats
     tails: Floats
     value: float
-    multipliers: dict[int, Floats]
-    limits: dict[int, float]
-    far: float = 0.0
+    multipliers: dict[S, Floats]
+    limits: dict[S, float]
+    far: float
     """The probability infinitely far out."""
 
+    @property
+    def columns(self) -> Floats:
+        """Places, and then tails."""
+        return np.append(self.window, self.tails)
 
-class _Rows:
-    """Rows and excesses of the shifts that are in the program."""
+
+class Compared(NamedTuple):
+    """Rows a z(first) <= e^ε b z(second) + excess, for so many places each: columns, coefficients,
+    and which of ``size`` multipliers they have; -1 of none, and then no excess."""
+
+    first: Ints
+    a: Floats
+    second: Ints
+    b: Floats
+    counts: Floats
+    at: Ints
+    size: int
+
+
+class Rows(ABC, Generic[S]):
+    """Columns of places and tails, each in units of about its size, and what rows say of them."""
+
+    seconds: ClassVar[float]
+    """Of one attempt at a program."""
+    sides: ClassVar[int]
+    """How many shifts a row is for: s, and -s where that is another."""
+    window: Window
+    places: int
+    """So many columns are places, the others tails."""
+    scales: Floats
+
+    @abstractmethod
+    def of(self, shift: S, inward: bool) -> Compared:
+        """The rows of a shift, of those to places that are farther in only where ``inward``."""
+
+    @abstractmethod
+    def more(self, program: Program) -> None:
+        """Add the rows that hold whatever the shifts are."""
+
+    @abstractmethod
+    def weights(self) -> tuple[Floats, Floats]:
+        """Probability and expected loss of a unit of every column."""
+
+    def solved(self, shifts: Mapping[S, bool]) -> Solution[S]:
+        """The best noise of the window against the rows of ``shifts``, of those that are true also
+        where i + s is farther in than i; raises SolverError where HiGHS finds none."""
+        w, scales = self.window, self.scales
+        program = Program(len(scales))
+        found: dict[S, tuple[Compared, Ints]] = {}
+        budgets: dict[S, int] = {}
+        for shift, inward in shifts.items():
+            part = self.of(shift, inward)
+            index = program.compare(1.0, part.first, -w.power * part.b / part.a, part.second)
+            found[shift] = part, index
+            if w.delta > 0:
+                share = w.delta / part.a
+                used = (share > _NEGLIGIBLE) & (part.at >= 0)
+                share = share[used]
+                # in units between δ and the size of the place, so that few are extreme
+                unit = np.maximum(np.sqrt(np.maximum(share, 1.0)), share / _LARGEST_EXCESS)
+                counts = part.counts[used] / unit
+                budgets[shift] = program.exceed(index[used], share / unit, counts)
+        self.more(program)
+        mass, cost = (each * scales for each in self.weights())
+        made = program.solved(mass, cost, w.far, _typical(mass, cost), self.seconds)
+        multipliers: dict[S, Floats] = {}
+        for shift, (part, index) in found.items():
+            known = part.at >= 0
+            y = np.maximum(made.prices[index] / part.a / part.counts / self.sides, 0.0)
+            multipliers[shift] = np.zeros(part.size)
+            multipliers[shift][part.at[known]] = y[known]
+        prices = {s: made.prices[row] / w.delta / self.sides for s, row in budgets.items()}
+        limits = {s: max(0.0, price) for s, price in prices.items()}
+        z = made.x[: len(scales)] * scales
+        window, tails = z[: self.places], z[self.places :]
+        return Solution(window, tails, made.value, multipliers, limits, made.far)
+
+
+class LineRows(Rows[int]):
+    """Of whole numbers: y_s(-n), …, y_s(n) are the multipliers of a shift."""
+
+    seconds, sides = 45.0, 2
 
     def __init__(self, window: Window) -> None:
         self.window = window
         w = window
+        self.places = w.n + 1
         steps = np.arange(w.n + 1)
         costs = w.loss.floats(steps.astype(np.float64))
         if w.delta > 0 and w.epsilon <= _STEEP:
@@ -107,9 +188,7 @@ class _Rows:
             self.columns = np.concatenate([steps, np.zeros(w.sensitivity, dtype=int)])
             self.values = np.concatenate([scale, np.zeros(w.sensitivity)])
 
-    def of(self, shift: int, inward: bool) -> tuple[Ints, Ints, Ints]:
-        """The places i of the rows z(i) <= e^ε z(i + shift), and |i|, |i + shift|; those with
-        |i + shift| < |i| only where ``inward``."""
+    def of(self, shift: int, inward: bool) -> Compared:
         last = self.window.n
         if self.tails and shift < self.window.sensitivity and self.window.joined:
             last += self.window.sensitivity
@@ -118,26 +197,35 @@ class _Rows:
         known = (far < len(self.columns)) & (near != far)
         if self.window.near is not None and shift < self.window.sensitivity:
             known &= near <= self.window.near
-        return inner[known], near[known], far[known]
+        inner, near, far = inner[known], near[known], far[known]
+        held = self.window.power * self.values[far] < _LARGEST * self.values[near]
+        inner, near, far = inner[held], near[held], far[held]
+        return Compared(
+            self.columns[near],
+            self.values[near],
+            self.columns[far],
+            self.values[far],
+            np.ones(len(inner)),
+            np.where(inner <= self.window.n, inner + self.window.n, -1),
+            2 * self.window.n + 1,
+        )
 
-    def cost(self) -> Floats:
-        """Of every column: the expected loss of a unit of it, both sides."""
+    def more(self, program: Program) -> None:
+        if self.window.falling:
+            inner = np.arange(self.window.n)
+            falls = self.scales[1 : self.window.n + 1] / self.scales[: self.window.n]
+            program.compare(-1.0, inner, falls, inner + 1)
+
+    def weights(self) -> tuple[Floats, Floats]:
         w = self.window
-        loss = w.loss.floats(np.arange(w.n + 1.0))
-        loss[1:] *= 2
-        out = self.scales.copy()
-        out[: w.n + 1] *= loss
-        if self.tails:
-            for k in range(w.n + 1, w.n + 1 + w.sensitivity):
-                a, b, g = map(float, w.loss.polynomial(k))
-                out[k] *= 2 * mean_beyond((a, b, g), w.sensitivity, w.ratio)
-        return out
-
-    def mass(self) -> Floats:
-        """Of every column: its probability, both sides."""
-        out = 2 * self.scales
-        out[0] = self.scales[0]
-        return out
+        mass = np.full(len(self.scales), 2.0)
+        mass[0] = 1.0
+        cost = mass.copy()
+        cost[: self.places] *= w.loss.floats(np.arange(w.n + 1.0))
+        for k in range(self.places, len(mass)):
+            a, b, g = map(float, w.loss.polynomial(k))
+            cost[k] *= mean_beyond((a, b, g), w.sensitivity, w.ratio)
+        return mass, cost
 
 
 def from_cheapest(costs: Floats) -> Ints:
@@ -157,54 +245,9 @@ def _apart(places: Ints, others: Ints) -> Ints:
     return np.asarray(np.minimum(np.abs(places - near), np.abs(places - far)))
 
 
-def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
-    """The best noise of the window against the rows of ``shifts``, of those that are true also
-    where i + s is farther in than i; raises SolverError where HiGHS finds none."""
-    rows = _Rows(window)
-    program = Program(len(rows.scales))
-    places: dict[int, tuple[Ints, Ints, Floats]] = {}
-    budgets: dict[int, int] = {}
-    for shift, inward in shifts.items():
-        inner, near, far = rows.of(shift, inward)
-        held = window.power * rows.values[far] < _LARGEST * rows.values[near]
-        inner, near, far = inner[held], near[held], far[held]
-        size = rows.values[near]
-        factor = -window.power * rows.values[far] / size
-        index = program.compare(1.0, rows.columns[near], factor, rows.columns[far])
-        places[shift] = inner, index, size
-        if window.delta > 0:
-            share = window.delta / size
-            used = (share > _NEGLIGIBLE) & (inner <= window.n)
-            share = share[used]
-            # in units between δ and the size of the place, so that few coefficients are extreme
-            unit = np.maximum(np.sqrt(np.maximum(share, 1.0)), share / _LARGEST_EXCESS)
-            budgets[shift] = program.exceed(index[used], share / unit, 1 / unit)
-    if window.falling:
-        inner = np.arange(window.n)
-        falls = rows.scales[1 : window.n + 1] / rows.scales[: window.n]
-        program.compare(-1.0, inner, falls, inner + 1)
-    found = program.solved(rows.mass(), rows.cost(), window.far, _typical(window), _SECONDS)
-    z = found.x[: len(rows.scales)] * rows.scales
-    multipliers = {}
-    for shift, (inner, index, size) in places.items():
-        y = np.zeros(2 * window.n + 1)
-        inside = inner <= window.n
-        y[inner[inside] + window.n] = np.maximum(found.prices[index] / size / 2, 0)[inside]
-        multipliers[shift] = y
-    limits = {s: max(0.0, found.prices[row] / window.delta / 2) for s, row in budgets.items()}
-    return Solution(
-        z[: window.n + 1], z[window.n + 1 :], found.value, multipliers, limits, found.far
-    )
-
-
-def _typical(window: Window) -> float:
-    """The size of losses to expect: those of a two-sided geometric law."""
-    rate = max(window.epsilon, window.delta / 2, 1e-9)
-    places = np.arange(window.n + 1.0)
-    steps = places / window.sensitivity
-    weights = np.exp(-rate * (steps if window.delta > 0 else np.ceil(steps)))
-    found = float(window.loss.floats(places) @ weights / weights.sum())
-    return max(found, 1e-250)
+def _typical(mass: Floats, cost: Floats) -> float:
+    """The size of losses to expect: those where every column has its size."""
+    return max(float(cost.sum() / mass.sum()), 1e-250)
 
 
 class Solved(NamedTuple):

@@ -53,7 +53,7 @@ class Dual:
     lowered, and what a place can spare is given to that of the largest shift.
     """
 
-    def __init__(self, window: Window, solution: Solution, power: Fraction) -> None:
+    def __init__(self, window: Window, solution: Solution[int], power: Fraction) -> None:
         self.window = window
         self.exact_power = power
         self.found = solution
@@ -256,14 +256,14 @@ def tail_ratio(epsilon: Exact) -> tuple[int, int]:
     return math.ceil(exact * (1 << bits) * (1 + Fraction(SLACK))), bits
 
 
-def lifted(solution: Solution, window: Window) -> Solution:
+def lifted(solution: Solution[int], window: Window) -> Solution[int]:
     """The best places for the window's ε, from those for a smaller one.
 
     z(k) = x(k) e^{-ε h(k)} with whole numbers h, and from some ε on h and x stay: with δ = 0 all x
     are 1, with δ > 0 h counts sensitivities from the cheapest place. Multipliers fall as z does.
     """
     n = window.n
-    places = np.concatenate([solution.window, solution.tails * -math.expm1(-LIFTED)])
+    places = np.append(solution.window, solution.tails * -math.expm1(-LIFTED))
     costs = window.loss.floats(np.arange(len(places) + 0.0))
     more = window.epsilon - LIFTED
     levels = np.ceil(from_cheapest(costs) / window.sensitivity)
@@ -291,7 +291,7 @@ def lifted(solution: Solution, window: Window) -> Solution:
     )
 
 
-def thinned(solution: Solution, window: Window, ample: float) -> Solution:
+def thinned(solution: Solution[int], window: Window, ample: float) -> Solution[int]:
     """The best places for ε = 0 and the window's δ, from those for a larger one of which most is
     infinitely far out: what is near is in proportion to δ, and the multipliers are the same."""
     share = window.delta / ample
@@ -304,7 +304,7 @@ def thinned(solution: Solution, window: Window, ample: float) -> Solution:
     )
 
 
-def pure_places(solution: Solution, ratio: float, sensitivity: int) -> Floats:
+def pure_places(solution: Solution[int], ratio: float, sensitivity: int) -> Floats:
     """z(0), …, z(n + Δ) near a solution for δ = 0, of which no two break the ratio, and neither
     does their continuation with it."""
     places = np.concatenate([solution.window, solution.tails * (1 - ratio)])
@@ -334,7 +334,7 @@ def with_tails(places: Floats, period: int, ratio: int, bits: int) -> Law:
     return apportioned(masses, period, ratio, bits)
 
 
-def tidied(solution: Solution, window: Window) -> Floats:
+def tidied(solution: Solution[int], window: Window) -> Floats:
     """z(0), …, z(n + Δ) of a solution for δ > 0: where an inequality outwards is exceeded by
     rounding only, the outer place is raised until it is not."""
     rest = 1 - window.ratio

@@ -17,7 +17,7 @@ from optmech.exact.number import Exact, rounded_up
 from optmech.noise.additive.bound import BITS, NoiseMultipliers, largest_delta, nothing
 from optmech.noise.additive.design import ApproximateNoise
 from optmech.noise.additive.law import MOST_ENTRIES, Law
-from optmech.noise.program import Solution, Window, solve_window
+from optmech.noise.program import LineRows, Solution, Window
 from optmech.noise.proposals import (
     KEPT,
     LIFTED,
@@ -162,7 +162,7 @@ class Search(Session[D]):
         beyond = self.sensitivity * self.ratio / (1 - self.ratio)
         return np.asarray(places / (_mass(places) + 2 * beyond))
 
-    def _spread(self, places: Floats, solution: Solution) -> Floats:
+    def _spread(self, places: Floats, solution: Solution[int]) -> Floats:
         """The places, and far out what the solution has infinitely far out."""
         if not self.epsilon > 0:
             self.tails = (self.sensitivity, 0, 0)
@@ -176,7 +176,7 @@ class Search(Session[D]):
         near, far = both
         return np.asarray(near + solution.far * far)
 
-    def _flat(self, places: Floats, solution: Solution) -> Floats:
+    def _flat(self, places: Floats, solution: Solution[int]) -> Floats:
         """The same without ε: nowhere less than flat noise, so wide that its height is next to
         nothing, but where the loss is above that far out; places give way to what it takes of δ."""
         end, part = self.loss.end, self.part
@@ -312,22 +312,24 @@ class Search(Session[D]):
         """A window of the promise and the loss."""
         return Window(self.loss, float(self.epsilon), self.part, self.sensitivity, n, self.ratio)
 
-    def _solved(self, window: Window) -> Solution:
+    def _solved(self, window: Window) -> Solution[int]:
         """The best places of a window against the shifts that there are."""
         ample = 1 / (4 * window.n + 2)
         if window.far is not None and not window.epsilon and window.delta < ample:
-            return thinned(solve_window(replace(window, delta=ample), self.shifts), window, ample)
+            return thinned(
+                LineRows(replace(window, delta=ample)).solved(self.shifts), window, ample
+            )
         if window.epsilon <= LIFTED:
-            return solve_window(window, self.shifts)
+            return LineRows(window).solved(self.shifts)
         part = window.delta
         if part > 0:
             # as large beside what the next places have as it is at the window's ε, or ample
             most = math.log(5 * window.sensitivity) - LIFTED
             part = max(part, math.exp(min(math.log(part) + window.epsilon - LIFTED, most)))
         smaller = replace(window, epsilon=LIFTED, ratio=math.exp(-LIFTED), delta=part)
-        return lifted(solve_window(smaller, self.shifts), window)
+        return lifted(LineRows(smaller).solved(self.shifts), window)
 
-    def _judge(self, window: Window, solution: Solution) -> None:
+    def _judge(self, window: Window, solution: Solution[int]) -> None:
         """What a solution yields: a law once it is private, and multipliers."""
         if window.delta == 0:
             self.places = pure_places(solution, self.ratio, self.sensitivity)
@@ -342,7 +344,7 @@ class Search(Session[D]):
             self._repaired(places)
         self._prove(window, solution)
 
-    def _broken(self, window: Window, solution: Solution) -> tuple[dict[int, bool], float]:
+    def _broken(self, window: Window, solution: Solution[int]) -> tuple[dict[int, bool], float]:
         """The shifts that are broken more than their neighbours, unless all their rows are in the
         program; whether any of these rows points inwards. The largest δ of them."""
         w = window
@@ -367,7 +369,7 @@ class Search(Session[D]):
         made = {int(s): int(s) in self.shifts or bool(inwards[s]) for s in sorted(worst)}
         return made, float(sums.max())
 
-    def _prove(self, window: Window, solution: Solution) -> None:
+    def _prove(self, window: Window, solution: Solution[int]) -> None:
         below = replace(window, loss=self.stated.minorant)
         least = solution.value
         if self.law is not None:
