@@ -21,8 +21,8 @@ from optmech.noise.additive.planar_law import (
     around,
     orbit,
     radius,
+    shell_mean,
     shifts_within,
-    sum_beyond,
     wedge,
 )
 from optmech.noise.program import Compared, Program, Rows, Window
@@ -123,12 +123,12 @@ class PlanarRows(Rows[Place]):
         for i, place in enumerate(self.core):
             mass[i] = len(orbit(place))
             cost[i] = mass[i] * float(w.measure.bounds(place)[0])
-        r, p, each = w.ratio, w.sensitivity, around(w.shape)
+        r, p, each = w.ratio, w.sensitivity, around(w.shape) / (1 - w.ratio)
         for i in range(self.places, len(mass)):
             start = w.n + 1 + i - self.places
             a, b, g = map(float, w.measure.beyond(w.shape, start))
-            mass[i] = each * sum_beyond((1.0, 0.0, 0.0), start, p, r)
-            cost[i] = each * sum_beyond((a, b, g), start, p, r)
+            mass[i] = each * shell_mean((1.0, 0.0, 0.0), start, p, r)
+            cost[i] = each * shell_mean((a, b, g), start, p, r)
         return mass, cost
 
     def _scales(self) -> Floats:

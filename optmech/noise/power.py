@@ -25,7 +25,7 @@ from scipy.sparse.linalg import splu
 from optmech.base.arrays import Floats, Ints
 from optmech.base.bisection import reached
 from optmech.errors import SolverError
-from optmech.noise.additive.bound import Bounds, ShiftTangents, Tangents
+from optmech.noise.additive.bound import Bounds, ShiftWindow, Tangents
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss, mean_beyond
 from optmech.noise.proposals import mirrored, with_tails
@@ -361,8 +361,8 @@ def tangents_of(solution: PowerSolution, window: PowerWindow) -> Tangents | None
         low, *inner, high = map(_positive, [growth**-part.shift, *x[widest:-widest].tolist(),
                                             growth**part.shift])  # fmt: skip
         price = int(Fraction(part.price) * (1 << price_bits))
-        parts.append(ShiftTangents(part.shift, tuple(inner), (high, low), price, part.bound))
-    return Tangents(_BITS, price_bits, tuple(parts))
+        parts.append(ShiftWindow(part.shift, tuple(inner), (high, low), price, part.bound))
+    return Tangents(_BITS, tuple(parts), price_bits)
 
 
 def _positive(value: float) -> int:

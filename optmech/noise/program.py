@@ -1,8 +1,8 @@
 """The linear programs of noise on a window with geometric tails, in floats; proofs are elsewhere.
 
 Columns of noise on whole numbers are z(0), …, z(n), the masses of Δ tails, and what each inequality
-may exceed. Rows are z(i) <= e^ε z(i + s) + excess where i + s is farther out than i, for some of the
-shifts s <= Δ: few of them matter, and those are added that the solution breaks.
+may exceed. Rows are z(i) <= e^ε z(i + s) + excess where i + s is farther out than i, for some of
+the shifts s <= Δ: few of them matter, and those are added that the solution breaks.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from optmech.base.arrays import Floats
 from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact
 from optmech.exact.numerators import integers
-from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers, nothing
+from optmech.noise.additive.bound import NoiseMultipliers, ShiftWindow, nothing
 from optmech.noise.additive.law import Law
 from optmech.noise.program import Solution, Window, from_cheapest
 
@@ -215,7 +215,7 @@ class Dual:
             if self.window.delta > 0:
                 inner, tail[0] = [min(value, limit) for value in inner], min(tail[0], limit)
             if any(inner) or any(tail):
-                parts.append(ShiftMultipliers(s, tuple(inner), (tail[0], tail[1], tail[2]), limit))
+                parts.append(ShiftWindow(s, tuple(inner), tuple(tail), limit))
         none = nothing(self.window.sensitivity, self.window.n).shifts
         return NoiseMultipliers(bits, tuple(parts) or none)
 

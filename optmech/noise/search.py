@@ -14,7 +14,7 @@ from optmech.base.arrays import Floats
 from optmech.errors import TooLargeError
 from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact, rounded_up
-from optmech.noise.additive.bound import BITS, NoiseMultipliers, largest_delta, nothing
+from optmech.noise.additive.bound import BITS, largest_delta, nothing
 from optmech.noise.additive.design import ApproximateNoise
 from optmech.noise.additive.law import MOST_ENTRIES, Law
 from optmech.noise.program import LineRows, Solution, Window
@@ -121,8 +121,8 @@ class Search(Session[D]):
         self._take(pure.law.law)
         known = pure.proof.multipliers
         if not any(part.tail[1] or part.tail[2] for part in known.shifts):
-            limited = [evolve(s, limit=max(*s.inner, s.tail[0])) for s in known.shifts]
-            self._keep(NoiseMultipliers(known.bits, tuple(limited)))
+            limited = [evolve(s, price=max(*s.inner, s.tail[0])) for s in known.shifts]
+            self._keep(evolve(known, shifts=tuple(limited)))
 
     def _pure(self) -> Search[D]:
         """The same search for δ = 0."""
@@ -316,9 +316,8 @@ class Search(Session[D]):
         """The best places of a window against the shifts that there are."""
         ample = 1 / (4 * window.n + 2)
         if window.far is not None and not window.epsilon and window.delta < ample:
-            return thinned(
-                LineRows(replace(window, delta=ample)).solved(self.shifts), window, ample
-            )
+            more = replace(window, delta=ample)
+            return thinned(LineRows(more).solved(self.shifts), window, ample)
         if window.epsilon <= LIFTED:
             return LineRows(window).solved(self.shifts)
         part = window.delta

@@ -19,8 +19,7 @@ from optmech.exact.number import Exact
 from optmech.noise.additive.bound import (
     MOST_ORDERS,
     NoiseMultipliers,
-    ShiftMultipliers,
-    ShiftTangents,
+    ShiftWindow,
     Tangents,
     at_every_order,
     order_of,
@@ -301,12 +300,12 @@ _LINE: dict[str, Any] = {
     "law": record(Law, "law", bits=within("bits"), window=_NUMBERS, **_TAILS),
 }
 _SHIFT_MULTIPLIERS = record(
-    ShiftMultipliers,
+    ShiftWindow,
     "multipliers",
     **_SHIFT,
     inner=_NUMBERS,
     tail=listing(_NUMBER, 3),
-    limit=_NUMBER,
+    limit=("price", _NUMBER),
 )
 _MULTIPLIERS = optional(
     record(NoiseMultipliers, "multipliers", bits=_FEW_BITS, shifts=listing(_SHIFT_MULTIPLIERS))
@@ -342,7 +341,7 @@ _BOUND = record(_Bound, "renyi", order=_ORDER, epsilon=exact("epsilon"))
 _BOUNDS = listing(_BOUND, most=MOST_ORDERS)
 _CONCENTRATED = record(dict, "zcdp", rho=exact("rho"), orders=listing(_ORDER, most=MOST_ORDERS))
 _SHIFT_TANGENTS = record(
-    ShiftTangents,
+    ShiftWindow,
     "tangents",
     "bound",
     **_SHIFT,

@@ -271,12 +271,12 @@ class NoiseLoss(ReadOnly):
         return self.values.index(self.floor)
 
 
-def mean_beyond(polynomial: tuple[N, N, N], period: int, ratio: N) -> N:
-    """The mean of α + βj + γj² over j = 0, p, 2p, …, of which each is ``ratio`` times as likely as
-    the one before."""
-    a, b, g = polynomial
-    r, p = ratio, period
-    return a + b * p * r / (1 - r) + g * p * p * r * (1 + r) / (1 - r) ** 2
+def mean_beyond(powers: Sequence[N], period: int, ratio: N) -> N:
+    """The mean of α + βj + γj² + δj³ over j = 0, p, 2p, …, of which each is ``ratio`` times as
+    likely as the one before."""
+    r, rest = ratio, 1 - ratio
+    means = 1, r / rest, r * (1 + r) / rest**2, r * (1 + r * (4 + r)) / rest**3
+    return sum((a * period**d * means[d] for d, a in enumerate(powers)), 0 * r)
 
 
 LossLike = str | Callable[[int], float] | Sequence[float] | NoiseLoss

@@ -28,8 +28,8 @@ from optmech.noise.additive.planar_law import (
     radius,
     representative,
     require_norm,
+    shell_mean,
     shifts_within,
-    sum_beyond,
     wedge,
 )
 
@@ -127,8 +127,8 @@ class PlanarNoise(ProvedNoise):
             total += self.measure.bounds(place)[1] * len(orbit(place)) * value
         for start, mass in enumerate(law.tails, law.n + 1):
             found = self.measure.beyond(law.shape, start)
-            each = sum_beyond(found, start, len(law.tails), law.r)
-            total += around(law.shape) * mass * (1 - law.r) ** 2 * each
+            mean = shell_mean(found, start, len(law.tails), law.r)
+            total += around(law.shape) * mass * (1 - law.r) * mean
         return total / (1 << law.bits)
 
     def _proved(self, found: PlanarMultipliers) -> Fraction:

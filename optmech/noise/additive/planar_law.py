@@ -16,7 +16,7 @@ from optmech.base.arrays import Ints
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes
 from optmech.noise.additive.law import MOST_BITS, Tailed, require_falling
-from optmech.noise.additive.loss import NAMES, N, NoiseLoss
+from optmech.noise.additive.loss import NAMES, N, NoiseLoss, mean_beyond
 
 Place = tuple[int, int]
 NORMS = {"l1": "l₁", "l2": "l₂", "linf": "l∞"}
@@ -214,14 +214,10 @@ def shifts_within(norm: str, sensitivity: int) -> list[Place]:
 _ROOT_BITS = 80
 
 
-def sum_beyond(polynomial: tuple[N, N, N], start: int, period: int, ratio: N) -> N:
-    """Σ_j r^j m (α + βt + γt²) at radii m = start + t, t = pj, for j = 0, 1, …"""
+def shell_mean(polynomial: tuple[N, N, N], start: int, period: int, ratio: N) -> N:
+    """The mean of m (α + βj + γj²) at radii m = ``start`` + j, as ``mean_beyond``."""
     a, b, g = polynomial
-    r, p = ratio, period
-    sums = (1 / (1 - r), r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3,
-            r * (1 + 4 * r + r * r) / (1 - r) ** 4)  # fmt: skip
-    powers = (a * start, a + b * start, b + g * start, g)
-    return sum((w * p**d * s for d, (w, s) in enumerate(zip(powers, sums, strict=True))), 0 * r)
+    return mean_beyond((a * start, a + b * start, b + g * start, g), period, ratio)
 
 
 @frozen
