@@ -41,7 +41,7 @@ from optmech.noise.additive.planar_law import (
 )
 from optmech.noise.planar_program import PlanarRows, PlanarWindow, first_shifts
 from optmech.noise.program import Solution
-from optmech.noise.proposals import SLACK, tail_ratio, whole_numbers
+from optmech.noise.proposals import SLACK, bits_for, tail_ratio, whole_numbers
 from optmech.noise.releases import require_delta
 from optmech.noise.search import truncated_end
 from optmech.noise.session import Note, Promise, Session
@@ -252,9 +252,9 @@ class _Search(Session[PlanarNoise]):
         core, tails = columns[: rows.places], columns[rows.places :] / rest**2
         fall = (self.ratio, self.ratio_bits) if tails.any() else (0, 0)
         kept = np.append(core, tails)
-        bits = 64 + fall[1] + max(0, -math.frexp(kept[kept > 0].min())[1])
+        bits = 64 + fall[1] + bits_for(kept[kept > 0].min(), 0)
         unit = 1 << bits
-        inner = whole_numbers(core, bits)
+        inner = list(whole_numbers(core, bits))
         outer = [v >> fall[1] << fall[1] for v in whole_numbers(tails, bits) if fall[1]]
         made = sum(shares(w.shape, w.n, inner, outer, fall)) >> fall[1]
         if made > unit:
@@ -269,16 +269,14 @@ class _Search(Session[PlanarNoise]):
         known = {s: list(classes(window.shape, window.n, s)) for s in self.shifts}
         values = iter(self._lowered(window, solution, [c for made in known.values() for c in made]))
         lowered = {s: list(islice(values, len(made))) for s, made in known.items()}
-        largest = max(1e-300, *map(max, lowered.values()))
-        bits = max(0, _BITS - math.frexp(largest)[1])
+        bits = bits_for(max(1e-300, *map(max, lowered.values())), _BITS)
         parts = []
         for s, found in lowered.items():
-            limit = int(Fraction(solution.limits.get(s, 0.0)) * (1 << bits))
-            numbers = whole_numbers(found, bits)
-            if self.stated.delta > 0:
-                numbers = [min(v, limit) for v in numbers]
+            most = solution.limits.get(s, 0.0) if window.delta > 0 else math.inf
+            numbers = whole_numbers(found, bits, most)
             if any(numbers):
-                parts.append(PlanarShift(s, tuple(numbers), limit))
+                limit = whole_numbers([solution.limits.get(s, 0.0)], bits)
+                parts.append(PlanarShift(s, numbers, *limit))
         s = next(iter(known))
         nothing = PlanarShift(s, (0,) * len(known[s]), 0)
         return PlanarMultipliers(bits, window.n, tuple(parts) or (nothing,))

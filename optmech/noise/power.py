@@ -28,7 +28,7 @@ from optmech.errors import SolverError
 from optmech.noise.additive.bound import Bounds, ShiftWindow, Tangents
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss, mean_beyond
-from optmech.noise.proposals import mirrored, with_tails
+from optmech.noise.proposals import bits_for, mirrored, whole_numbers, with_tails
 
 _STAGES = 40
 _STEPS = 60
@@ -355,13 +355,13 @@ def tangents_of(solution: PowerSolution, window: PowerWindow) -> Tangents | None
                 x[at + k - s] *= kept ** (1 / order)
     if not all(np.isfinite(x).all() and x.max() < _LARGEST for x in rows):
         return None
-    price_bits = max(0, _BITS - math.frexp(float(prices.sum()))[1])
+    price_bits = bits_for(float(prices.sum()), _BITS)
     parts = []
     for part, x in zip(used, rows, strict=True):
         low, *inner, high = map(_positive, [growth**-part.shift, *x[widest:-widest].tolist(),
                                             growth**part.shift])  # fmt: skip
-        price = int(Fraction(part.price) * (1 << price_bits))
-        parts.append(ShiftWindow(part.shift, tuple(inner), (high, low), price, part.bound))
+        price = whole_numbers([part.price], price_bits)
+        parts.append(ShiftWindow(part.shift, tuple(inner), (high, low), *price, part.bound))
     return Tangents(_BITS, tuple(parts), price_bits)
 
 

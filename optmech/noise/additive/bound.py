@@ -273,8 +273,8 @@ def power_sum(law: Law, shift: int, order: Fraction) -> Fraction | None:
 
 @frozen(eq=False)
 class Tangents(NoiseMultipliers):
-    """Ratios of several shifts and orders for i in [-n, n], over 2^bits, with ``tail`` = (x_s beyond
-    n, x_s below -n); prices are over 2^price_bits."""
+    """Ratios of several shifts and orders for i in [-n, n], over 2^bits; with ``tail`` = (x_s
+    beyond n, x_s below -n); prices are over 2^price_bits."""
 
     where = "tangents"
     price_bits: int
