@@ -125,10 +125,7 @@ class ShiftSearch(Search[D]):
         above = self.stated.majorant
         window = self._windowed(_searched(n + above.last + 2))
         window = replace(window, loss=above, ratio=0.0, falling=True)
-        kept, self.shifts = self.shifts, {self.sensitivity: False}
-        solution = self._solved(window)
-        self.shifts = kept
-        self._repaired(tidied(solution, window))
+        self._repaired(tidied(self._solved(window, [self.sensitivity]), window))
 
     def _few(self) -> None:
         """A bound from few shifts, and of them but for the largest only near the centre, where
@@ -139,9 +136,7 @@ class ShiftSearch(Search[D]):
         n = int(truncated_end(rate, float(self.delta), cells)) + 2 + self.loss.last
         near = math.ceil(cells * min(0.75, 3 / (1 + math.exp(rate / 3))))
         window = replace(self._windowed(_searched(n)), near=near)
-        kept, self.shifts = self.shifts, dict.fromkeys(sorted({1, cells, *spread}), False)
-        self._prove(window, self._solved(window))
-        self.shifts = kept
+        self._prove(window, self._solved(window, sorted({1, cells, *spread})))
 
 
 def _searched(count: int) -> int:

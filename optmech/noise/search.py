@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import TypeVar
@@ -114,13 +115,11 @@ class Search(Session[D]):
         """The best noise for δ = 0, and its multipliers where they are bounded: for a tiny δ, with
         which programs are ill-scaled, nothing more is needed."""
         pure = self._pure()
-        pure.best()
-        if pure.law is None or pure.proof is None or pure.proof.multipliers is None:
-            return
+        found = pure.best()
         self.places = pure.places
-        self._take(pure.law.law)
-        known = pure.proof.multipliers
-        if not any(part.tail[1] or part.tail[2] for part in known.shifts):
+        self._take(found.law)
+        known = found.multipliers
+        if known is not None and not any(any(part.tail[1:]) for part in known.shifts):
             limited = [evolve(s, price=max(*s.inner, s.tail[0])) for s in known.shifts]
             self._keep(evolve(known, shifts=tuple(limited)))
 
@@ -157,8 +156,14 @@ class Search(Session[D]):
         self._keep(nothing(self.sensitivity))
 
     def _humps(self) -> Floats:
-        """Places of probability one in all, tails included, most of it as far out as need be."""
-        places = self._fallen(np.arange(self._hump(), -1.0, -1.0) // self.sensitivity)
+        """Places of probability one in all, tails included, most of it as far out as need be: next
+        to nothing is where the loss is not yet constant."""
+        share = max(self.gap / 4 * float(self.loss.floor / max(self.loss.values)), _SHARE)
+        falls = math.log((2 * self.loss.last + 1) / share) / float(self.epsilon)
+        most = min(MOST_ENTRIES // 2, MOST_ROWS // self.sensitivity)
+        far = int(min(self.loss.last + self.sensitivity * (falls + 2), most))
+        steps = np.arange(max(self._least(), far), -1.0, -1.0) // self.sensitivity
+        places = self._fallen(steps)
         beyond = self.sensitivity * self.ratio / (1 - self.ratio)
         return np.asarray(places / (_mass(places) + 2 * beyond))
 
@@ -198,13 +203,6 @@ class Search(Session[D]):
             near *= min(1.0, (1 - KEPT) * (2 - _falls(both, self.sensitivity) / part))
         return np.asarray(np.maximum(near, share * flat))
 
-    def _hump(self) -> int:
-        """So far out is a hump of which next to nothing is where the loss is not yet constant."""
-        share = max(self.gap / 4 * float(self.loss.floor / max(self.loss.values)), _SHARE)
-        falls = math.log((2 * self.loss.last + 1) / share) / float(self.epsilon)
-        most = min(MOST_ENTRIES // 2, MOST_ROWS // self.sensitivity)
-        return max(self._least(), int(min(self.loss.last + self.sensitivity * (falls + 2), most)))
-
     def _joined(self) -> D:
         if self.law is None and self.epsilon > 0:
             self._plain()
@@ -217,11 +215,17 @@ class Search(Session[D]):
         return super()._joined()
 
     def _first_window(self) -> int:
-        least = self._least()
-        if self.delta > 0 and not (self.epsilon > 0 and self.loss.is_bounded):
-            return self._affordable(self._end())
+        """The width of the first; raises TooLargeError where a search would take hours."""
+        ends = self.delta > 0 and not (self.epsilon > 0 and self.loss.is_bounded)
         # something verified first, where noise far out costs no more than a constant
-        return self._affordable(least + self.sensitivity)
+        width = self._end() if ends else self._least() + self.sensitivity
+        if width > self.widest:
+            raise too_wide(
+                width,
+                "ε or δ",
+                f"at most {MOST_PLACES:,} are searched, and {MOST_ROWS:,} over the sensitivity",
+            )
+        return width
 
     def _least(self) -> int:
         return self.loss.last + 3 * self.sensitivity + 2
@@ -248,16 +252,6 @@ class Search(Session[D]):
         tailed = self.loss.is_bounded and self.delta > 0 and self.epsilon > 0
         falls = _FALLS * self.sensitivity / float(self.epsilon) if tailed else 0
         return max(self._end(), min(falls, self.widest))
-
-    def _affordable(self, width: int) -> int:
-        """The width of a window; raises TooLargeError where a search would take hours."""
-        if width > self.widest:
-            raise too_wide(
-                width,
-                "ε or δ",
-                f"at most {MOST_PLACES:,} are searched, and {MOST_ROWS:,} over the sensitivity",
-            )
-        return width
 
     def _law(self, places: Floats) -> Law:
         return with_tails(places, *self.tails)
@@ -312,21 +306,22 @@ class Search(Session[D]):
         """A window of the promise and the loss."""
         return Window(self.loss, float(self.epsilon), self.part, self.sensitivity, n, self.ratio)
 
-    def _solved(self, window: Window) -> Solution[int]:
-        """The best places of a window against the shifts that there are."""
+    def _solved(self, window: Window, shifts: Iterable[int] | None = None) -> Solution[int]:
+        """The best places of a window against some shifts, or those that there are."""
+        against = self.shifts if shifts is None else dict.fromkeys(shifts, False)
         ample = 1 / (4 * window.n + 2)
         if window.far is not None and not window.epsilon and window.delta < ample:
             more = replace(window, delta=ample)
-            return thinned(LineRows(more).solved(self.shifts), window, ample)
+            return thinned(LineRows(more).solved(against), window, ample)
         if window.epsilon <= LIFTED:
-            return LineRows(window).solved(self.shifts)
+            return LineRows(window).solved(against)
         part = window.delta
         if part > 0:
             # as large beside what the next places have as it is at the window's ε, or ample
             most = math.log(5 * window.sensitivity) - LIFTED
             part = max(part, math.exp(min(math.log(part) + window.epsilon - LIFTED, most)))
         smaller = replace(window, epsilon=LIFTED, ratio=math.exp(-LIFTED), delta=part)
-        return lifted(LineRows(smaller).solved(self.shifts), window)
+        return lifted(LineRows(smaller).solved(against), window)
 
     def _judge(self, window: Window, solution: Solution[int]) -> None:
         """What a solution yields: a law once it is private, and multipliers."""
@@ -347,10 +342,8 @@ class Search(Session[D]):
         """The shifts that are broken more than their neighbours, unless all their rows are in the
         program; whether any of these rows points inwards. The largest δ of them."""
         w = window
-        tails = solution.tails * (1 - w.ratio)
+        tails = solution.tails * (1 - w.ratio) if len(solution.tails) else np.zeros(w.sensitivity)
         places = np.concatenate([solution.window, tails, tails * w.ratio])
-        if not len(tails):
-            places = np.concatenate([places, np.zeros(w.sensitivity)])
         both = mirrored(places)
         centre = len(places) - 1
         kept = np.arange(w.sensitivity, len(both) - w.sensitivity)
