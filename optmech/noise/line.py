@@ -20,17 +20,17 @@ from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number
 from optmech.noise.additive.bound import BITS, nothing
 from optmech.noise.additive.cells import MOST_CELLS
-from optmech.noise.additive.certified import LatticeNoise
 from optmech.noise.additive.design import RealNoise, staircase_bound, staircase_loss
 from optmech.noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
 from optmech.noise.additive.law import Law, certain
 from optmech.noise.additive.real_loss import RealLoss, Spread, is_function, rational, valued
 from optmech.noise.additive.renyi import RealRenyiNoise
+from optmech.noise.additive.result import LatticeNoise
 from optmech.noise.proposals import excess, mirrored
 from optmech.noise.releases import ShiftSearch, for_releases as families, stated_promise
 from optmech.noise.renyi import Divergences, Renyi, best_divergence, stated_divergences
 from optmech.noise.search import truncated_end
-from optmech.noise.session import Note, require_alone, require_gap, silent
+from optmech.noise.session import Note, require_gap, silent
 from optmech.spaces.arguments import checked_arguments
 
 D = TypeVar("D", bound=LatticeNoise)
@@ -159,11 +159,15 @@ def real(
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
     say = note or silent
     if renyi is not None or zcdp is not None or budget is not None:
-        where = "budget" if renyi is zcdp else "zcdp" if renyi is None else "renyi"
-        several, spent = None if count == 1 else count, None if delta == 0 else delta
-        message = "is a promise of its own"
-        require_alone(where, message, epsilon=epsilon, delta=spent, for_releases=several)
-        asked = stated_divergences(renyi, zcdp, budget)
+        several = None if count == 1 else count
+        asked = stated_divergences(
+            renyi=renyi,
+            zcdp=zcdp,
+            budget=budget,
+            epsilon=epsilon,
+            delta=delta,
+            for_releases=several,
+        )
         return _of_divergence(asked, (loss, width), span, cells, gap, say)
     rate, part = stated_promise(epsilon, delta)
     measure = RealLoss.of(loss, width, _spread(float(rate) / count, float(part), span, count))

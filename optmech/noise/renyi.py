@@ -28,7 +28,7 @@ from optmech.noise.power import (
     tangents_of,
 )
 from optmech.noise.search import too_wide
-from optmech.noise.session import Note, Session
+from optmech.noise.session import Note, Session, require_alone
 
 D = TypeVar("D", bound=DivergenceNoise)
 Order = int | float | str | Fraction
@@ -72,13 +72,20 @@ class Divergences(NamedTuple):
         return int(max(_LEAST_REACH, far))
 
 
-def stated_divergences(renyi: object, zcdp: Number | None, budget: Number | None) -> Divergences:
+def stated_divergences(
+    *, renyi: object, zcdp: Any, budget: Any, epsilon: object, delta: Number, **apart: object
+) -> Divergences:
     """Orders and what divergences are at most, from (α, ε), pairs of these, or ρ; or from an order
-    and a budget.
+    and a budget. Neither δ nor what is ``apart`` goes with them.
 
     Raises ProblemError for what is none of these or out of range, InfeasibleError for an ε or ρ of
     0.
     """
+    if renyi is zcdp is None:
+        raise ProblemError("goes with an order", where="budget", remedy="Give renyi=order as well")
+    where = "zcdp" if renyi is None else "renyi"
+    spent = None if delta == 0 else delta
+    require_alone(where, "is a promise of its own", epsilon=epsilon, delta=spent, **apart)
     if budget is not None:
         if zcdp is not None or isinstance(renyi, tuple | list):
             raise ProblemError(

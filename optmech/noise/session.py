@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 from optmech.certificate.objective import relative_gap
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.number import Exact
-from optmech.noise.additive.certified import ProvedNoise
+from optmech.noise.additive.result import ProvedNoise
 
 D = TypeVar("D", bound=ProvedNoise)
 Note = Callable[[str], None]

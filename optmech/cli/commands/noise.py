@@ -10,7 +10,7 @@ from optmech.cli.output import Answer, Facts, claim_outputs, note, number
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from optmech.noise.additive.certified import ProvedNoise
+    from optmech.noise.additive.result import ProvedNoise
 
 SUMMARY = "find the best noise for a count or a sum"
 EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"

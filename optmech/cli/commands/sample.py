@@ -137,7 +137,7 @@ def _place_at(mechanism: Mechanism, text: str) -> Hashable:
 def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashable]:
     """A whole number, or a pair of them, with noise, ``count`` times."""
     from optmech.noise.additive.cells import CellNoise
-    from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
+    from optmech.noise.additive.result import CertifiedNoise, ProvedNoise
 
     design = ProvedNoise.load(path)
     if isinstance(design, CellNoise):

@@ -20,9 +20,9 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
 from optmech.exact.sampler import Bytes, system_bytes
-from optmech.noise.additive.certified import LatticeNoise
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.real_loss import Cells, RealLoss, signed
+from optmech.noise.additive.result import LatticeNoise
 
 MOST_CELLS = 50_000
 """Of one sensitivity."""

@@ -24,8 +24,8 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability
 from optmech.exact.number import Interval, Number, parse_exact, rounded_down, rounded_up
-from optmech.exact.rounding import depth, total
-from optmech.mechanisms.hockey_sum import UNIT, CyclicSums, spread_reach
+from optmech.exact.rounding import UNIT, depth, total
+from optmech.mechanisms.hockey_sum import CyclicSums, spread_reach
 from optmech.noise.additive.bound import largest_delta
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.pairs import Pair, dominating, single

@@ -21,10 +21,10 @@ from optmech.noise.additive.bound import (
     proved_bound,
 )
 from optmech.noise.additive.cells import CellNoise
-from optmech.noise.additive.certified import CertifiedNoise, LatticeNoise
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.real_loss import RealLoss, rational
+from optmech.noise.additive.result import CertifiedNoise, LatticeNoise
 
 
 @record

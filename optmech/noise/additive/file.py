@@ -26,7 +26,6 @@ from optmech.noise.additive.bound import (
     require_bounds,
 )
 from optmech.noise.additive.cells import MOST_CELLS, CellNoise
-from optmech.noise.additive.certified import ProvedNoise
 from optmech.noise.additive.design import ApproximateNoise, NoiseDesign, RealNoise
 from optmech.noise.additive.law import MOST_ENTRIES, Law
 from optmech.noise.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
@@ -35,6 +34,7 @@ from optmech.noise.additive.planar import PlanarMultipliers, PlanarNoise, Planar
 from optmech.noise.additive.planar_law import PlanarLaw, PlanarLoss, shifts_within
 from optmech.noise.additive.real_loss import MOST_CORNERS, RealLoss, rational
 from optmech.noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
+from optmech.noise.additive.result import ProvedNoise
 
 Plain = Any
 LARGEST_EPSILON = 64

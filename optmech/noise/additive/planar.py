@@ -17,7 +17,6 @@ from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
 from optmech.noise.additive.bound import BITS
-from optmech.noise.additive.certified import MOST_DRAWS, ProvedNoise
 from optmech.noise.additive.planar_law import (
     NORMS,
     Place,
@@ -32,6 +31,7 @@ from optmech.noise.additive.planar_law import (
     shifts_within,
     wedge,
 )
+from optmech.noise.additive.result import MOST_DRAWS, ProvedNoise
 
 MOST_FAR = 10**6
 Class = tuple[Place, Place, int]

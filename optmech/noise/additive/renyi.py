@@ -22,10 +22,10 @@ from optmech.noise.additive.bound import (
     power_sum,
 )
 from optmech.noise.additive.cells import CellNoise
-from optmech.noise.additive.certified import CertifiedNoise, LatticeNoise
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.real_loss import RealLoss, rational
+from optmech.noise.additive.result import CertifiedNoise, LatticeNoise
 
 _ROUNDED = Fraction(1, 1 << 40)
 
