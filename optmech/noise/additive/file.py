@@ -6,6 +6,7 @@ Reading computes every claim anew, in exact arithmetic.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
@@ -37,6 +38,14 @@ from optmech.noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiN
 from optmech.noise.additive.result import ProvedNoise
 
 Plain = Any
+_PARTS: dict[str, tuple[str, ...]] = {
+    "absolute": (),
+    "square": (),
+    "threshold": ("width",),
+    "table": ("values",),
+    "function": ("values", "most", "least"),
+}
+"""What files say of losses on whole numbers, by their names."""
 LARGEST_EPSILON = 64
 MOST_SENSITIVITY = 1000
 MOST_RELEASES = 10_000
@@ -85,13 +94,13 @@ def _codec(norm: str | None, renyi: bool, real: bool) -> Codec[Any]:
         return _planar(norm)
     lattice = _ON_CELLS if real else _LINE
     if renyi:
-        kind = RealRenyiNoise if real else RenyiNoise
         entries = record(dict, "the file", **lattice, tangents=("multipliers", _TANGENTS))
+        kind = RealRenyiNoise if real else RenyiNoise
         return Codec(partial(_encode_renyi, entries), partial(_decode_renyi, kind, entries))
-    made = RealNoise if real else NoiseDesign
     grid = {"grid": within("grid", 1, MOST_SENSITIVITY)} if real else {}
     stated = {**_PROMISE, **lattice, "multipliers": _MULTIPLIERS, **grid}
-    parts = record(dict, "the file", "grid" if real else None, **stated)
+    parts = record(dict, "the file", *grid, **stated)
+    made = RealNoise if real else NoiseDesign
     return Codec(partial(_encode_noise, parts), partial(_decode_noise, made, parts))
 
 
@@ -102,36 +111,31 @@ def _require(condition: bool, message: str, where: str) -> None:
 
 def _encode_loss(loss: NoiseLoss) -> Plain:
     """A loss by its name, or its values."""
-    if loss.name == "threshold":
-        return {"name": loss.name, "width": loss.last - 1}
-    if loss.name in NAMES:
-        return {"name": loss.name}
-    plain = {"name": loss.name, "values": [float(value) for value in loss.values]}
-    if loss.name == "function":
-        for name, ends in (("most", loss), ("least", loss.minorant)):
-            plain[name] = [float(ends.slope), float(ends.curvature)]
-    return plain
+    known = {
+        "width": loss.last - 1,
+        "values": _floats(loss.values),
+        "most": _floats((loss.slope, loss.curvature)),
+        "least": _floats((loss.minorant.slope, loss.minorant.curvature)),
+    }
+    return {"name": loss.name, **{part: known[part] for part in _PARTS[loss.name]}}
+
+
+def _floats(values: Sequence[Fraction]) -> list[float]:
+    return [float(value) for value in values]
 
 
 def _decode_loss(plain: Plain) -> NoiseLoss:
+    """Also from values and the two polynomials between which a function goes on."""
     name = plain["name"]
-    if name == "threshold":
-        require_keys(plain, {"name", "width"}, "loss")
-        return NoiseLoss.of(name, width=plain["width"])
+    _require(name in tuple(_PARTS), "is no loss of noise", "loss")
+    require_keys(plain, {"name", *_PARTS[name]}, "loss")
     if name in NAMES:
-        require_keys(plain, {"name"}, "loss")
-        return NoiseLoss.of(name)
-    if name == "function":
-        return _decode_function(plain)
-    require_keys(plain, {"name", "values"}, "loss")
-    _require(name == "table", "is no loss of noise", "loss")
-    return NoiseLoss.of([float(value) for value in _losses(plain["values"])])
-
-
-def _decode_function(plain: Plain) -> NoiseLoss:
-    """Values, and the two polynomials between which the function goes on."""
-    require_keys(plain, {"name", "values", "most", "least"}, "loss")
-    values, most, least = (_losses(plain[key]) for key in ("values", "most", "least"))
+        return NoiseLoss.of(name, width=plain.get("width"))
+    parts = {part: _losses(plain[part]) for part in _PARTS[name]}
+    values = parts["values"]
+    if name == "table":
+        return NoiseLoss.of(_floats(values))
+    most, least = parts["most"], parts["least"]
     ends = len(most) == len(least) == 2 and all(a <= b for a, b in zip(least, most, strict=True))
     _require(ends and 1 <= len(values) <= MOST_VALUES, "is no function that goes on", "loss")
     require_losses(values)
@@ -273,8 +277,8 @@ def _planar_noise(**given: Any) -> PlanarNoise:
 
 
 def _decode_planar_loss(plain: Plain) -> PlanarLoss:
-    stated = {name: value for name, value in plain.items() if name != "norm"}
-    return PlanarLoss(_decode_loss(stated), plain["norm"])
+    norm = plain.pop("norm")
+    return PlanarLoss(_decode_loss(plain), norm)
 
 
 _NUMBER = digits(1201)

@@ -20,7 +20,7 @@ from attrs import field, frozen
 
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError, TooLargeError
-from optmech.exact.number import Number, parse_exact, parse_signed
+from optmech.exact.number import Exact, Number, parse_exact, parse_signed
 from optmech.noise.additive.loss import (
     LARGEST,
     NAMED,
@@ -130,10 +130,10 @@ class RealLoss(ReadOnly):
         if is_function(loss):
             return _asked(loss, spread or Spread())
         if not isinstance(loss, str):
-            return cls("corners", corners=_corners(loss))
+            return cls("corners", corners=loss)
         if loss not in NAMES:
             raise ProblemError(f"{loss[:60]!r} is no loss of noise", where="loss", remedy=_REMEDY)
-        return cls(loss) if width is None else cls(loss, rational(width, "width", positive=False))
+        return cls(loss, 0 if width is None else width)
 
     @classmethod
     def convex(cls, points: object, most: tuple[Number, Number] | None = None) -> RealLoss:
@@ -144,10 +144,9 @@ class RealLoss(ReadOnly):
         b j² at j from there, with ``most`` = (a, b). Raises ProblemError for points that are not in
         order or not of a convex function.
         """
-        made = _corners(points)
         if most is None:
-            return cls("convex", corners=made, most=(_slopes(made)[-1], Fraction(0)))
-        return cls("convex", corners=made, most=_as_most(most))
+            most = _slopes(_corners(points))[-1], Fraction(0)
+        return cls("convex", corners=points, most=most)
 
     def __call__(self, x: Fraction | int | str) -> Fraction:
         """c(x), exactly; of a convex loss the most that it may be. Raises ProblemError for what is
@@ -211,14 +210,12 @@ class RealLoss(ReadOnly):
                 remedy="Give fewer cells, or a loss that ends nearer to 0",
             )  # fmt: skip
         if self.name == "threshold":
-            means = [self._beyond(k, self.width / step) for k in range(last + 1)]
-            below = (zero,) * last + (one,)
-            return Cells(
-                NoiseLoss("table", below, zero, zero),
-                NoiseLoss("table", tuple(means), zero, zero),
-                one,
-                zero,
-            )
+            # how much of a cell lies beyond the width
+            part = Fraction(1, 2) - end / step
+            inner = max(zero, 2 * part)
+            means = [inner, *(min(one, max(zero, k + part)) for k in range(1, last + 1))]
+            below = NoiseLoss("table", (zero,) * last + (one,), zero, zero)
+            return Cells(below, NoiseLoss("table", tuple(means), zero, zero), one, zero)
         if (step, last) not in self._made:
             self._made[step, last] = self._straight(step, last)
         return self._made[step, last]
@@ -228,8 +225,9 @@ class RealLoss(ReadOnly):
         return {}
 
     def _straight(self, step: Fraction, last: int) -> Cells:
-        """Of what is straight between corners: of every point and its neighbours the largest excess
-        of a chord is taken off, and bounds are charged what makes up for values below 0."""
+        """The lattice of what is straight between corners: of every point and its neighbours the
+        largest excess of a chord is taken off, and bounds are charged what makes up for values
+        below 0."""
         least, most = self._least, self._most
         excess = [least.excess(k * step, (k + 1) * step) for k in range(last)]
         lows = [
@@ -250,13 +248,6 @@ class RealLoss(ReadOnly):
             Fraction(1),
             charge,
         )
-
-    @staticmethod
-    def _beyond(k: int, end: Fraction) -> Fraction:
-        """How much of the cell k lies beyond ±end, both in steps."""
-        if k == 0:
-            return max(Fraction(0), 1 - 2 * end)
-        return min(Fraction(1), max(Fraction(0), k + Fraction(1, 2) - end))
 
 
 @frozen
@@ -453,8 +444,7 @@ def _beyond(
                 where="loss",
                 remedy="Allow a δ > 0, with which noise ends, or give a function that grows less",
             )
-        far = far * 9 / 8
-        far = Fraction(float(far))
+        far = Fraction(float(far * 9 / 8))
     return most
 
 
@@ -475,20 +465,21 @@ def valued(function: Function, x: Fraction) -> Fraction:
 def rational(value: Number, where: str, *, positive: bool = True) -> Fraction:
     """A number >= 0 as a fraction; raises ProblemError for one below, for 0 where it must be
     positive, and for logarithms, which are none."""
-    number = parse_exact(value, where=where, positive=positive)
-    if number.log_of is not None:
-        raise ProblemError("is no fraction", where=where, remedy="Give a number such as 5/2")
-    if not number.factor < LARGEST:
+    number = _fraction(parse_exact(value, where=where, positive=positive), where)
+    if not number < LARGEST:
         raise ProblemError("is above 2^60", where=where, remedy="Count in larger units")
-    return number.factor
+    return number
 
 
 def signed(value: object, where: str) -> Fraction:
     """A finite number of any sign, exactly; raises ProblemError for anything else."""
     try:
-        number = parse_signed(value, where=where)
+        return _fraction(parse_signed(value, where=where), where)
     except ArithmeticError as error:  # a Decimal that is no number
         raise ProblemError(f"{value!r} is not finite", where=where) from error
+
+
+def _fraction(number: Exact, where: str) -> Fraction:
     if number.log_of is not None:
         raise ProblemError("is no fraction", where=where, remedy="Give a number such as 5/2")
     return number.factor
