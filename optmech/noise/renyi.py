@@ -153,31 +153,27 @@ def best_divergence(stated: D, cost: Fraction | None, gap: float, note: Note) ->
 def _least(stated: D, budget: Fraction, gap: float, note: Note) -> D:
     """Noise of the least divergence among all whose loss is at most ``budget``, nearly: Newton's
     method on ε, along which the least loss is convex in T, and falls."""
-    order, rate = stated.bounds[0]
-    log = math.log(float(rate))
+    order = stated.order
     best: D | None = None
-    low, high = math.log(_LEAST_EPSILON), math.log(LARGEST_EPSILON)
+    low, log, high = math.log(_LEAST_EPSILON), 0.0, math.log(LARGEST_EPSILON)
     if order > 1:
         high = min(high, math.log(_MOST_GROWTH / float(order - 1)))
     goal = float(budget)
     for _ in range(_ROUNDS):
         epsilon = Exact(Fraction(math.exp(log)))
         made = DivergenceSearch(replace(stated, bounds=((order, epsilon),)), gap, note).best()
-        ratio = made.loss / goal
         note(f"divergence {float(epsilon):.6g}: loss {made.loss:.6g}")
         if made.exact_loss <= budget:
-            high = min(high, log)
-            if best is None or made.epsilon < best.epsilon:
-                best = made
-            if ratio > 1 - _CLOSE:
+            high, best = log, made
+            if made.loss > goal * (1 - _CLOSE):
                 break
         else:
-            low = max(low, log)
-        aim = goal * (1 - _CLOSE / 2)
-        new = _along(made, aim)
-        log = min(max(new, low), high) if low < new < high else (low + high) / 2
+            low = log
         if high - low < _BEYOND and best is not None:
             break
+        log = _along(made, goal * (1 - _CLOSE / 2))
+        if not low < log < high:
+            log = (low + high) / 2
     if best is None:
         raise SolverError(
             "no noise of so small a loss was found", where="budget", remedy="Allow a larger loss"
@@ -192,7 +188,7 @@ def _along(made: DivergenceNoise, loss: float) -> float:
     rate = float(made.epsilon)
     if tangents is None:
         return math.log(rate) + math.log(max(made.loss / loss, 1e-3))
-    prices = float(tangents.price) * float(made.units[0])
+    prices = float(tangents.price * made.units[0])
     limit = rate if order == 1 else math.exp((order - 1) * rate)
     # of a convex curve that falls steeply the logarithm is nearer to straight
     slope = prices * limit / made.loss
@@ -207,22 +203,18 @@ class DivergenceSearch(Session[D]):
     def best(self) -> D:
         """The best law with the best tangents that were found."""
         told = self.stated
+        # of real noise the rest of the gap is what cells leave
+        cells = told.charged is not told.majorant
         window = first_window(told.charged, told.kept, told.steps)
         with self._stopping():
             for attempt, aim in enumerate(_GAPS):
                 solution = self._window(window, aim)
                 self.note(f"window {window.n}: gap {self._gap():.2g}")
-                if self._is_enough(attempt):
+                if self._gap() <= self.gap or (cells and attempt > 0):
                     break
                 if attempt == 0:
                     window = next_window(window, solution)
         return self._joined()
-
-    def _is_enough(self, attempt: int) -> bool:
-        """Whether the gap is met, or cells are what it is left by."""
-        if self._gap() <= self.gap:
-            return True
-        return self.stated.charged is not self.stated.majorant and attempt > 0
 
     def _window(self, window: PowerWindow, aim: float) -> PowerSolution:
         """Everything that a window yields."""

@@ -277,8 +277,8 @@ def _planar_noise(**given: Any) -> PlanarNoise:
 
 
 def _decode_planar_loss(plain: Plain) -> PlanarLoss:
-    norm = plain.pop("norm")
-    return PlanarLoss(_decode_loss(plain), norm)
+    stated = {name: value for name, value in plain.items() if name != "norm"}
+    return PlanarLoss(_decode_loss(stated), plain["norm"])
 
 
 _NUMBER = digits(1201)

@@ -36,6 +36,8 @@ from optmech.exact.rounding import UNIT
 from optmech.noise.additive.law import Law, Places
 
 MOST_RATIOS = 400_000
+_FINE = 200
+"""Masses of the second of two laws are whole numbers over 2^200."""
 
 
 @dataclass(frozen=True)
@@ -121,17 +123,15 @@ class _Curve:
                 found[_quotient_up(p, q)] += p
         self.lost = found.pop(math.inf, 0)
         self.ratios = sorted(found)
-        self.above = [0] * (len(self.ratios) + 1)
-        self.under: list[Fraction] = [Fraction(0)] * (len(self.ratios) + 1)
-        self.scale = 1 << 200
+        falling = self.ratios[::-1]
+        masses = [found[ratio] for ratio in falling]
+        self.above = [*accumulate(masses, initial=0)][::-1]
         # of the second law, rounded down: easier to tell apart
-        under = 0
-        for k in range(len(self.ratios) - 1, -1, -1):
-            exact = Fraction(self.ratios[k])
-            mass = found[self.ratios[k]]
-            self.above[k] = self.above[k + 1] + mass
-            under += mass * exact.denominator * self.scale // (exact.numerator * self.unit)
-            self.under[k] = Fraction(under, self.scale)
+        unders = (
+            (mass << _FINE) * ratio[1] // (ratio[0] * unit)
+            for mass, ratio in zip(masses, map(float.as_integer_ratio, falling), strict=True)
+        )
+        self.under = [Fraction(under, 1 << _FINE) for under in accumulate(unders, initial=0)][::-1]
 
     def at(self, alpha: float) -> Fraction:
         """The curve at α."""

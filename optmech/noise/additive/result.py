@@ -292,10 +292,7 @@ class CertifiedNoise(LatticeNoise):
         middle = sorted(values)[len(values) // 2]
 
         def likelihood(x: int) -> Fraction:
-            product = Fraction(1)
-            for value in values:
-                product *= self.law.at(value - x)
-            return product
+            return math.prod((self.law.at(value - x) for value in values), start=Fraction(1))
 
         possible = range(int(start), int(end) + 1)
         best = max(possible, key=lambda x: (likelihood(x), -abs(x - middle), -x))
