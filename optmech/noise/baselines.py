@@ -18,9 +18,9 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
-from optmech.noise.additive.file import LARGEST_EPSILON
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.proposals import excess, mirrored
+from optmech.noise.session import require_range
 
 _TAIL = 1e-16
 _MOST = 4_000_000
@@ -98,11 +98,9 @@ def peers(epsilon: Number, delta: Number = 0, *, sensitivity: int = 1) -> dict[s
 
 def _stated(epsilon: Number) -> float:
     """ε, as floats can deal with it; raises ProblemError for another."""
-    rate = float(parse_exact(epsilon, where="epsilon"))
-    if rate > LARGEST_EPSILON or 0 < rate < _LEAST:
-        remedy = f"Give 0, or {_LEAST:g} to {LARGEST_EPSILON}"
-        raise ProblemError(f"{rate:g} is out of range", where="epsilon", remedy=remedy)
-    return rate
+    rate = parse_exact(epsilon, where="epsilon")
+    require_range(rate, _LEAST, zero=True)
+    return float(rate)
 
 
 def _laplace(rate: float, steps: int) -> NoisePeer:

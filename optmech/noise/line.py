@@ -186,7 +186,13 @@ def real(
         found, deep = search.best(), search.deep
         return found
 
-    return _within(_refined(searched, cells, gap, say), loss)
+    found = _refined(searched, cells, gap, say)
+    if is_function(loss):
+        # beyond its points it is not known to be as dear as stated
+        end = measure.corners[-1][0]
+        if found.law.tails or (found.law.n + Fraction(1, 2)) * found.step > end:
+            RealLoss.of(loss, None, Spread(float(end), float(span)))
+    return found
 
 
 def _spread(rate: float, part: float, span: Fraction, count: int) -> Spread:
@@ -197,15 +203,6 @@ def _spread(rate: float, part: float, span: Fraction, count: int) -> Spread:
     if part > 0:
         reach = min(reach, 1.1 * truncated_end(rate, part, 1) * size)
     return Spread(reach + 2 * size, scale, ends=part > 0 and count == 1)
-
-
-def _within(found: RealNoise, loss: object) -> RealNoise:
-    """Noise for a function, which is not known to be as dear as stated beyond its points."""
-    if is_function(loss):
-        end = found.measure.corners[-1][0]
-        if found.law.tails or (found.law.n + Fraction(1, 2)) * found.step > end:
-            RealLoss.of(loss, None, Spread(float(end), float(found.sensitivity)))
-    return found
 
 
 def _refined(
@@ -279,7 +276,9 @@ class LineSearch(ShiftSearch[RealNoise]):
             self._staircase(degree)
             return self._joined()
         if self.delta >= 1:
-            self._nothing()
+            # all noise is private: even on the cheapest cell
+            self._take(certain(self.stated.majorant.cheapest))
+            self._keep(nothing(self.sensitivity))
             return self._joined()
         known = self._known(degree) if degree is not None and self.epsilon > 0 else math.inf
         if known < math.inf:
@@ -300,7 +299,8 @@ class LineSearch(ShiftSearch[RealNoise]):
         return float((1 - bracket(self.delta)[0]) * low * self.stated.sensitivity**degree)
 
     def _mixed(self, found: RealNoise) -> RealNoise:
-        """The same bound, and the best noise without δ with probability 1 - δ, else hardly any."""
+        """The best noise without δ with probability 1 - δ and else hardly any, with the bound of
+        what was found."""
         pure = LineSearch(
             replace(found, delta=Exact(Fraction(0)), grid=0, multipliers=None),
             self.gap,
@@ -323,11 +323,6 @@ class LineSearch(ShiftSearch[RealNoise]):
             self._window(self._first_window())
         self.gap, self.deep = wanted, self._gap() < _HELPED * before
         return True
-
-    def _nothing(self) -> None:
-        """Where all noise is private: even on the cheapest cell."""
-        self._take(certain(self.stated.majorant.cheapest))
-        self._keep(nothing(self.sensitivity))
 
     def _staircase(self, degree: int) -> None:
         """The staircase, on cells between two of which its step lies nearly."""
@@ -352,11 +347,12 @@ def _stairs(inner: int, cells: int, ratio: Fraction) -> Law:
     fall = math.ceil(ratio * (1 << bits))
     r = Fraction(fall, 1 << bits)
     wide = 2 * bits
-    level = math.floor((1 << wide) * (1 - r) / ((2 * inner + 1) * (1 - r) + 2 * cells * r))
-    tail = math.ceil(level * r / (1 - r))
-    while (rest := (1 << wide) - (2 * inner + 1) * level - 2 * cells * tail) < 0:
+    level = math.floor((1 << wide) * (1 - r) / ((2 * inner + 1) * (1 - r) + 2 * cells * r)) + 1
+    rest = -1
+    while rest < 0:
         level -= 1
         tail = math.ceil(level * r / (1 - r))
+        rest = (1 << wide) - (2 * inner + 1) * level - 2 * cells * tail
     return Law(wide, (level + rest, *(level,) * inner), (tail,) * cells, fall, bits)
 
 
@@ -379,8 +375,9 @@ def mixed(law: Law, delta: Fraction) -> Law:
 
 
 def divided(design: RealNoise) -> RealNoise:
-    """The same noise on an odd number of cells for every one, with as much as δ allows of what the
-    middle one has in the middle one of these; the design where it has tails or too many cells."""
+    """The noise of a design on an odd number of cells for every one, with as much as δ allows of
+    what the middle one has in the middle one of these; the design where it has tails or too many
+    cells."""
     law, cells = design.law, design.cells
     parts = math.isqrt(_MOST_TERMS // (cells * (law.n + cells)))
     parts = min(_MOST_PARTS, parts - 1 + parts % 2)

@@ -251,6 +251,10 @@ def _in_range(
     else:
         costs = NoiseLoss.of(loss, width).floats(apart.astype(np.float64))
     weights = np.ones(len(labels)) if prior is None else prior
-    objective = "worst_loss" if prior is None else "expected_loss"
-    problem = Problem(Prior(numbers, weights), costs, objective=objective, constraints=[stated])
+    problem = Problem(
+        Prior(numbers, weights),
+        costs,
+        objective="worst_loss" if prior is None else "expected_loss",
+        constraints=[stated],
+    )
     return solve(problem, gap=gap)

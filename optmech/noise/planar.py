@@ -14,12 +14,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.checked import whole
-from optmech.noise.additive.file import (
-    LARGEST_EPSILON,
-    MOST_PAIRS,
-    MOST_PLANAR_SENSITIVITY,
-    MOST_WIDTH,
-)
+from optmech.noise.additive.file import MOST_PAIRS, MOST_PLANAR_SENSITIVITY, MOST_WIDTH
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.planar import (
     Class,
@@ -44,7 +39,7 @@ from optmech.noise.program import Solution
 from optmech.noise.proposals import SLACK, bits_for, tail_ratio, whole_numbers
 from optmech.noise.releases import require_delta
 from optmech.noise.search import truncated_end
-from optmech.noise.session import Note, Promise, Session
+from optmech.noise.session import Note, Promise, Session, require_range
 
 _ROUNDS = 5
 _PASSES = 6
@@ -82,12 +77,7 @@ def best_planar(
     rate, part = promise
     if not rate > 0:
         raise ProblemError("is 0", where="epsilon", remedy="Give a positive ε for pairs")
-    if not _LEAST_EPSILON <= rate <= LARGEST_EPSILON:
-        raise ProblemError(
-            f"{float(rate):g} is out of range for pairs",
-            where="epsilon",
-            remedy=f"Give {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
-        )
+    require_range(rate, _LEAST_EPSILON, of=" for pairs")
     require_delta(part, _LEAST_DELTA)
     stated = PlanarNoise(PlanarLaw(shape, 0, 1, (2,)), measure, rate, part, steps, norm)
     return _anything(stated) if part >= 1 else _Search(stated, gap, note).best()

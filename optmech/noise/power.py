@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -93,7 +93,7 @@ class _Program:
         self.is_log = self.order == 1
         self.limits = np.repeat(w.limits, w.sensitivity)
 
-    def _pairs(self, order: float, s: int) -> tuple[Ints, Ints, Floats, Floats, Floats]:
+    def _pairs(self, order: float, s: int) -> tuple[Any, ...]:
         """Columns of z(i) and z(i + s), the order, what the term of the columns counts, and what
         is added to the logarithm of their ratio: of the window, and of a period beyond it to either
         side, with all that follow."""
@@ -358,10 +358,10 @@ def tangents_of(solution: PowerSolution, window: PowerWindow) -> Tangents | None
     price_bits = bits_for(float(prices.sum()), _BITS)
     parts = []
     for part, x in zip(used, rows, strict=True):
-        low, *inner, high = map(_positive, [growth**-part.shift, *x[widest:-widest].tolist(),
+        low, *held, high = map(_positive, [growth**-part.shift, *x[widest:-widest].tolist(),
                                             growth**part.shift])  # fmt: skip
-        price = whole_numbers([part.price], price_bits)
-        parts.append(ShiftWindow(part.shift, tuple(inner), (high, low), *price, part.bound))
+        price = whole_numbers([part.price], price_bits)[0]
+        parts.append(ShiftWindow(part.shift, tuple(held), (high, low), price, part.bound))
     return Tangents(_BITS, tuple(parts), price_bits)
 
 

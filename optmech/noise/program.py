@@ -163,8 +163,7 @@ class LineRows(Rows[int]):
     seconds, sides = 45.0, 2
 
     def __init__(self, window: Window) -> None:
-        self.window = window
-        w = window
+        w = self.window = window
         self.places = w.n + 1
         steps = np.arange(w.n + 1)
         costs = w.loss.floats(steps.astype(np.float64))
@@ -175,30 +174,25 @@ class LineRows(Rows[int]):
             # no place has less, beside what costs least
             away = from_cheapest(costs)
             scale = np.exp(np.maximum(-w.epsilon * np.ceil(away / w.sensitivity), _DEEPEST))
+        # place -> column and coefficient, for as many places as rows reach; without tails there is
+        # nothing beyond the window, and rows of its last places have one side
         self.tails = w.sensitivity if w.ratio > 0 else 0
-        rest = 1 - w.ratio
-        # place -> column and coefficient, for as many places as rows reach
-        self.columns = np.concatenate([steps, w.n + 1 + np.tile(np.arange(self.tails), 3)])
-        tail_scale = scale[-1] if self.tails else 1.0
-        self.scales = np.concatenate([scale, np.full(self.tails, tail_scale / rest)])
-        powers = np.repeat(w.ratio ** np.arange(3.0), self.tails)
-        self.values = np.concatenate([scale, tail_scale * powers])
-        if not self.tails:
-            # beyond the window there is nothing: rows of its last places have one side
-            self.columns = np.concatenate([steps, np.zeros(w.sensitivity, dtype=int)])
-            self.values = np.concatenate([scale, np.zeros(w.sensitivity)])
+        block, c = np.divmod(np.arange(3 * w.sensitivity), w.sensitivity)
+        self.columns = np.append(steps, np.minimum(w.n + 1 + c, w.n + self.tails))
+        self.values = np.append(scale, bool(self.tails) * scale[-1] * w.ratio**block)
+        self.scales = np.append(scale, np.full(self.tails, scale[-1] / (1 - w.ratio)))
 
     def of(self, shift: int, inward: bool) -> Compared:
-        last = self.window.n
-        if self.tails and shift < self.window.sensitivity and self.window.joined:
-            last += self.window.sensitivity
-        inner = np.arange(-self.window.n if inward else -((shift - 1) // 2), last + 1)
+        w, last = self.window, self.window.n
+        if self.tails and shift < w.sensitivity and w.joined:
+            last += w.sensitivity
+        inner = np.arange(-w.n if inward else -((shift - 1) // 2), last + 1)
         near, far = np.abs(inner), np.abs(inner + shift)
         known = (far < len(self.columns)) & (near != far)
-        if self.window.near is not None and shift < self.window.sensitivity:
-            known &= near <= self.window.near
+        if w.near is not None and shift < w.sensitivity:
+            known &= near <= w.near
         inner, near, far = inner[known], near[known], far[known]
-        held = self.window.power * self.values[far] < _LARGEST * self.values[near]
+        held = w.power * self.values[far] < _LARGEST * self.values[near]
         inner, near, far = inner[held], near[held], far[held]
         return Compared(
             self.columns[near],
@@ -206,15 +200,15 @@ class LineRows(Rows[int]):
             self.columns[far],
             self.values[far],
             np.ones(len(inner)),
-            np.where(inner <= self.window.n, inner + self.window.n, -1),
-            2 * self.window.n + 1,
+            np.where(inner <= w.n, inner + w.n, -1),
+            2 * w.n + 1,
         )
 
     def more(self, program: Program) -> None:
-        if self.window.falling:
-            inner = np.arange(self.window.n)
-            falls = self.scales[1 : self.window.n + 1] / self.scales[: self.window.n]
-            program.compare(-1.0, inner, falls, inner + 1)
+        w, scales = self.window, self.scales
+        if w.falling:
+            inner = np.arange(w.n)
+            program.compare(-1.0, inner, scales[1 : w.n + 1] / scales[: w.n], inner + 1)
 
     def weights(self) -> tuple[Floats, Floats]:
         w = self.window

@@ -264,8 +264,7 @@ def lifted(solution: Solution[int], window: Window) -> Solution[int]:
         (float(both * costs @ z) + far) / (float(both @ z) + solution.far) for z in (places, made)
     ]
     share = values[1] / values[0] if values[0] > 0 else 1.0
-    inner = levels[np.abs(np.arange(-n, n + 1))]
-    rise = share * np.exp(np.minimum(inner * more, -_DEEPEST))
+    rise = share * np.exp(np.minimum(mirrored(levels[: n + 1]) * more, -_DEEPEST))
     return replace(
         solution,
         window=made[: n + 1],

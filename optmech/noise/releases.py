@@ -26,13 +26,13 @@ from optmech.exact.number import Exact, Number, parse_exact, rounded_down, round
 from optmech.noise.additive.bound import largest_delta, nothing
 from optmech.noise.additive.composition import ComposedPrivacy
 from optmech.noise.additive.design import NoiseDesign
-from optmech.noise.additive.file import LARGEST_EPSILON, MOST_RELEASES
+from optmech.noise.additive.file import MOST_RELEASES
 from optmech.noise.additive.law import Law, certain
 from optmech.noise.additive.loss import LossLike, NoiseLoss
 from optmech.noise.additive.pairs import MOST_EXPONENT
 from optmech.noise.proposals import tail_ratio, tidied, with_tails
 from optmech.noise.search import MOST_PLACES, MOST_ROWS, D, Search, too_wide, truncated_end
-from optmech.noise.session import Note, Promise, silent
+from optmech.noise.session import Note, Promise, require_range, silent
 from optmech.spaces.arguments import checked_arguments
 
 _LEAST_EPSILON = 1e-4
@@ -54,12 +54,7 @@ def stated_promise(epsilon: Number | None, delta: Number) -> Promise:
     if epsilon is None:
         raise ProblemError("is missing", where="epsilon", remedy="Give ε, or renyi=(order, ε)")
     rate, part = parse_exact(epsilon, where="epsilon"), probability(delta)
-    if rate > LARGEST_EPSILON or 0 < rate < _LEAST_EPSILON:
-        raise ProblemError(
-            f"{float(rate):g} is out of range",
-            where="epsilon",
-            remedy=f"Give 0, or {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
-        )
+    require_range(rate, _LEAST_EPSILON, zero=True)
     require_delta(part, _LEAST_DELTA)
     if not rate > 0 and not part > 0:
         raise InfeasibleError(

@@ -28,7 +28,7 @@ from optmech.noise.power import (
     tangents_of,
 )
 from optmech.noise.search import too_wide
-from optmech.noise.session import Note, Session, require_alone
+from optmech.noise.session import Note, Session, require_alone, require_range
 
 D = TypeVar("D", bound=DivergenceNoise)
 Order = int | float | str | Fraction
@@ -98,12 +98,7 @@ def stated_divergences(
             raise ProblemError("is a promise of its own", where="zcdp", remedy="Leave out renyi")
         rho = parse_exact(zcdp, where="zcdp")
         _require_some(rho, "zcdp")
-        if not _LEAST_RHO <= rho <= LARGEST_EPSILON:
-            raise ProblemError(
-                f"{float(rho):g} is out of range",
-                where="zcdp",
-                remedy=f"Give {_LEAST_RHO:g} to {LARGEST_EPSILON}",
-            )
+        require_range(rho, _LEAST_RHO, "zcdp")
         orders = [order_of(order) for order in _ORDERS]
         fit = [a for a in orders if float(a * (a - 1)) * rho <= _MOST_GROWTH]
         return Divergences(at_every_order(rho, fit), rho)

@@ -175,11 +175,7 @@ def _beyond(loss: NoiseLoss, found: NoiseMultipliers, power: Fraction, last: int
             alpha += factor * (a + b * at + d * at * at)
             beta += factor * (b + 2 * d * at)
             gamma += factor * d
-    return least(alpha, beta, gamma)
-
-
-def least(alpha: Fraction, beta: Fraction, gamma: Fraction) -> Fraction:
-    """A number <= α + β j + γ j² for every j >= 1; raises ProblemError where there is none."""
+    # the least of α + β j + γ j² for j >= 1, or less
     if gamma < 0 or (gamma == 0 and beta < 0):
         raise ProblemError("the multipliers prove nothing far out", where="multipliers")
     if beta + 2 * gamma >= 0:

@@ -17,7 +17,6 @@ from functools import cached_property
 
 import numpy as np
 
-from optmech.base.arrays import Floats
 from optmech.base.bisection import reached
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
@@ -113,7 +112,9 @@ class _Sums(CyclicSums):
         nodes = nodes if enough <= nodes else 1 << enough.bit_length()
         super().__init__(losses, chances, releases, nodes, 1e-12)
         below = np.floor(losses / self.step)
-        share = np.clip(_kept(losses - below * self.step, self.step), 0.0, 1.0)
+        # of an atom, at the lower neighbour, for p and p e^-loss to stay
+        away = (below + 1) * self.step - losses
+        share = np.clip(np.expm1(away) / math.expm1(self.step), 0.0, 1.0)
         places = np.append(below, below + 1).astype(np.int64)
         self.atoms, back = np.unique(places, return_inverse=True)
         weights = np.append(chances * share, chances * (1 - share))
@@ -156,9 +157,3 @@ class _Sums(CyclicSums):
         chance = min(1.0, chance + self.outside[0] + 2 * beyond)
         deviation = math.sqrt(max(0.0, math.expm1(n * math.log1p(h * h * math.exp(2 * h) / 4))))
         return math.exp(2 * away) * deviation / 2 * chance + beyond
-
-
-def _kept(offset: Floats, step: float) -> Floats:
-    """The share of an atom at ``offset`` from the lower neighbour that goes there, for p and
-    p e^-loss to stay: (e^-offset - e^-step) / (1 - e^-step)."""
-    return np.asarray(np.expm1(step - offset) / math.expm1(step))

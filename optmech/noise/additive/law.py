@@ -39,12 +39,6 @@ def _listed(given: object) -> tuple[int, ...]:
     return tuple(given)
 
 
-def _require_whole(*given: object) -> None:
-    """Raise ProblemError for what is no whole number."""
-    if any(type(number) is not int for number in given):
-        raise ProblemError("the numbers of a law are whole", where="law", remedy="Give ints")
-
-
 class Tailed(SameFields):
     """What laws in finitely many whole numbers share: the ratio of their tails, and draws."""
 
@@ -116,7 +110,9 @@ class Law(Tailed, ReadOnly):
     ratio_bits: int = 0
 
     def __attrs_post_init__(self) -> None:
-        _require_whole(self.bits, self.ratio, self.ratio_bits, *self.window, *self.tails)
+        given = (self.bits, self.ratio, self.ratio_bits, *self.window, *self.tails)
+        if any(type(number) is not int for number in given):
+            raise ProblemError("the numbers of a law are whole", where="law", remedy="Give ints")
         total = 2 * (sum(self.window) + sum(self.tails)) - self.window[0] if self.window else 0
         if not (
             0 < self.bits <= MOST_BITS

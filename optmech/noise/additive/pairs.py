@@ -253,7 +253,8 @@ def _at(total: Losses, epsilon: Exact, exponent: int) -> Fraction:
     if last < start:
         return Fraction(min(total.lost, 1 << _BITS), 1 << _BITS)
     # 1 - e^{ε - jh} for j from the start on, e^{-h} at a time
-    first = _exp_low(low - Fraction(start, 1 << exponent))
+    x = low - Fraction(start, 1 << exponent)
+    first = exp_bounds(Exact(x), _WIDE)[0] if x >= 0 else 1 / exp_bounds(Exact(-x), _WIDE)[1]
     factor = Powers(exponent, 0).one_down[0]
     power = math.floor(first * (1 << _WIDE))
     value = total.lost << _WIDE
@@ -261,13 +262,6 @@ def _at(total: Losses, epsilon: Exact, exponent: int) -> Fraction:
         value += total.masses[j - total.first] * max(0, (1 << _WIDE) - power)
         power = power * factor >> _WIDE
     return min(Fraction(value, 1 << (_WIDE + _BITS)), Fraction(1))
-
-
-def _exp_low(x: Fraction) -> Fraction:
-    """A number at or below e^x."""
-    if x >= 0:
-        return exp_bounds(Exact(x), _WIDE)[0]
-    return 1 / exp_bounds(Exact(-x), _WIDE)[1]
 
 
 def _single(law: Law, sensitivity: int, exponent: int) -> Losses:

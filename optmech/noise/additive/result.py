@@ -322,19 +322,14 @@ def _reach(law: Law, level: Fraction) -> int:
     def covers(k: int) -> bool:
         return 1 - 2 * law.upper_tail(k + 1) >= level
 
-    if law.tails and _periods(law, level) > max(_FARTHEST, _MOST_BITS / law.ratio_bits):
-        raise ProblemError(
-            "no interval holds that much", where="level", remedy="Give less, below 1"
-        )
+    if law.tails:
+        # about how many periods of the tails hold all but the rest
+        missing = log_of_fraction(1 / (1 - level)) if level < 1 else math.inf
+        if missing / log_of_fraction(1 / law.r) > max(_FARTHEST, _MOST_BITS / law.ratio_bits):
+            raise ProblemError(
+                "no interval holds that much", where="level", remedy="Give less, below 1"
+            )
     return least_whole(covers, max(1, law.n + 8 * len(law.tails)))
-
-
-def _periods(law: Law, level: Fraction) -> float:
-    """About how many periods of the tails hold all but 1 - ``level``."""
-    if level >= 1:
-        return math.inf
-    missing = log_of_fraction(1 / (1 - level))
-    return missing / log_of_fraction(1 / law.r)
 
 
 def _stated_level(level: Number) -> Fraction:
