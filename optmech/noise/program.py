@@ -143,18 +143,17 @@ class Rows(ABC, Generic[S]):
                 budgets[shift] = program.exceed(index[used], share / unit, counts)
         self.more(program)
         mass, cost = (each * scales for each in self.weights())
-        made = program.solved(mass, cost, w.far, _typical(mass, cost), self.seconds)
+        x, duals, value, far = program.solved(mass, cost, w.far, self.seconds)
         multipliers: dict[S, Floats] = {}
         for shift, (part, index) in found.items():
             known = part.at >= 0
-            y = np.maximum(made.prices[index] / part.a / part.counts / self.sides, 0.0)
+            y = np.maximum(duals[index] / part.a / part.counts / self.sides, 0.0)
             multipliers[shift] = np.zeros(part.size)
             multipliers[shift][part.at[known]] = y[known]
-        prices = {s: made.prices[row] / w.delta / self.sides for s, row in budgets.items()}
-        limits = {s: max(0.0, price) for s, price in prices.items()}
-        z = made.x[: len(scales)] * scales
+        limits = {s: max(0.0, duals[k] / w.delta / self.sides) for s, k in budgets.items()}
+        z = x[: len(scales)] * scales
         window, tails = z[: self.places], z[self.places :]
-        return Solution(window, tails, made.value, multipliers, limits, made.far)
+        return Solution(window, tails, value, multipliers, limits, far)
 
 
 class LineRows(Rows[int]):
@@ -239,20 +238,6 @@ def _apart(places: Ints, others: Ints) -> Ints:
     return np.asarray(np.minimum(np.abs(places - near), np.abs(places - far)))
 
 
-def _typical(mass: Floats, cost: Floats) -> float:
-    """The size of losses to expect: those where every column has its size."""
-    return max(float(cost.sum() / mass.sum()), 1e-250)
-
-
-class Solved(NamedTuple):
-    """The columns, what each row is worth, the value, and the probability infinitely far out."""
-
-    x: Floats
-    prices: Floats
-    value: float
-    far: float
-
-
 class Program:
     """Rows that compare columns, and may be exceeded by a part δ in all; probability one."""
 
@@ -281,10 +266,13 @@ class Program:
         return row
 
     def solved(
-        self, mass: Floats, cost: Floats, end: float | None, unit: float, limit: float
-    ) -> Solved:
-        """Where the cost, in about this unit, is least of all that has probability one, some of it
-        infinitely far out where that costs ``end``."""
+        self, mass: Floats, cost: Floats, end: float | None, limit: float
+    ) -> tuple[Floats, Floats, float, float]:
+        """The columns where the cost is least of all that has probability one, some of it
+        infinitely far out where that costs ``end``; what each row is worth, the cost, and the
+        probability infinitely far out."""
+        # the size of losses to expect: those where every column has its size
+        unit = max(float(cost.sum() / mass.sum()), 1e-250)
         heavy = np.arange(len(mass))
         cost = np.append(cost, np.zeros(self.columns - len(cost)))
         if end is not None:
@@ -297,7 +285,7 @@ class Program:
         lower = np.full(self.count + 1, -np.inf)
         lower[-1] = 1.0
         x, duals = run_program(cost / unit, matrix, lower, np.array([*self.uppers, 1.0]), limit)
-        return Solved(x, -duals * unit, float(cost @ x), 0.0 if end is None else float(x[-1]))
+        return x, -duals * unit, float(cost @ x), 0.0 if end is None else float(x[-1])
 
 
 _EXACT: dict[str, float] = {

@@ -192,8 +192,9 @@ class Dual:
             if any(inner) or any(tail):
                 price = whole_numbers([self.limits.get(s, 0.0)], bits)
                 parts.append(ShiftWindow(s, inner, tail, *price))
-        none = nothing(self.window.sensitivity, self.window.n).shifts
-        return NoiseMultipliers(bits, tuple(parts) or none)
+        if not parts:
+            return nothing(self.window.sensitivity)
+        return NoiseMultipliers(bits, tuple(parts))
 
 
 def _decimal(value: Fraction) -> decimal.Decimal:

@@ -183,7 +183,7 @@ def _along(made: DivergenceNoise, loss: float) -> float:
     rate = float(made.epsilon)
     if tangents is None:
         return math.log(rate) + math.log(max(made.loss / loss, 1e-3))
-    prices = float(tangents.price * made.units[0])
+    prices = float(tangents.price * made.costs.unit)
     limit = rate if order == 1 else math.exp((order - 1) * rate)
     # of a convex curve that falls steeply the logarithm is nearer to straight
     slope = prices * limit / made.loss

@@ -104,9 +104,9 @@ class NoiseMultipliers:
         return len(self.shifts[0].inner) // 2
 
 
-def nothing(shift: int, n: int = 0) -> NoiseMultipliers:
+def nothing(shift: int) -> NoiseMultipliers:
     """Multipliers that are all 0: what they prove is what the cheapest place costs."""
-    return NoiseMultipliers(0, (ShiftWindow(shift, (0,) * (2 * n + 1), (0, 0, 0), 0),))
+    return NoiseMultipliers(0, (ShiftWindow(shift, (0,), (0, 0, 0), 0),))
 
 
 def proved_bound(

@@ -51,36 +51,16 @@ class CellNoise(LatticeNoise):
 
     @cached_property
     def costs(self) -> Cells:
-        """The loss on the lattice that the lower bound is proved on."""
         return self.measure.on(self.sensitivity / self.bounding)
 
-    @property
-    def minorant(self) -> NoiseLoss:
-        return self.costs.below
-
     @cached_property
-    def _means(self) -> Cells:
+    def means(self) -> Cells:
         return self.measure.on(self.step)
-
-    @property
-    def majorant(self) -> NoiseLoss:
-        return self._means.above
 
     @property
     def charged(self) -> NoiseLoss:
         # a bound of the lower one is sharper, and the noise hardly dearer
         return self.costs.below
-
-    @cached_property
-    def exact_loss(self) -> Fraction:
-        """E c(Z), exactly."""
-        return self._means.unit * self.law.expected(self.majorant)
-
-    @property
-    def units(self) -> tuple[Fraction, Fraction]:
-        """What one unit of the loss on the lattice of the bound is, and what all noise is charged
-        there beyond its loss."""
-        return self.costs.unit, self.costs.charge
 
     @property
     def shown(self) -> str:

@@ -160,8 +160,8 @@ class DivergenceNoise(LatticeNoise):
         order, price = self.order, self.multipliers.price
         total = least_total(self.minorant, self.orders, self.steps, self.multipliers)
         # of noise that costs so much the most on the lattice
-        unit, charge = self.units
-        least = (total - cost / unit - charge) / price if price else Fraction(0)
+        least = total - cost / self.costs.unit - self.costs.charge
+        least = least / price if price else Fraction(0)
         if order == 1 or least <= 1:
             return max(0.0, rounded_down(least)) if order == 1 else 0.0
         log = Fraction(log_bounds(least.numerator, least.denominator)[0], 1 << BITS)
