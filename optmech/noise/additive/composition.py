@@ -23,7 +23,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability
 from optmech.exact.number import Interval, Number, parse_exact, rounded_down, rounded_up
-from optmech.exact.rounding import UNIT, depth, total
+from optmech.exact.rounding import UNIT, depth
 from optmech.mechanisms.hockey_sum import CyclicSums, spread_reach
 from optmech.noise.additive.bound import largest_delta
 from optmech.noise.additive.law import Law
@@ -128,11 +128,9 @@ class _Sums(CyclicSums):
         if not len(self.pair.losses):
             slack = n * (self.pair.error + 16 * UNIT)
             return Interval(lost - slack, lost + slack)
-        places, cyclic, fourier = self.law
-        h = self.step
+        places, h = self.law[0], self.step
         value = np.where(places > rate, -np.expm1(np.minimum(rate - places, 0.0)), 0.0)
-        mean = float(total(cyclic * value))
-        blur = fourier * float(np.sqrt((value**2).sum()))
+        mean, blur = self.expected(value)
         size = float(np.abs(self.pair.losses).max()) + h
         # losses to 8 units each, and max(0, 1 - e^-x) changes by at most as much as x
         noise = 16 * n * UNIT * size + n * self.pair.error + 2 * depth(self.nodes) * UNIT
@@ -147,13 +145,12 @@ class _Sums(CyclicSums):
         w = e^{rate - S}: nothing where wV and w are on one side of 1, and at most
         w E|V - 1| / 2 <= w √n h e^{nh²} / 2 anywhere.
         """
-        places, cyclic, fourier = self.law
         n, h = self.copies, self.step
         far, beyond = spread_reach(n, h)
         drift = n * h * h / 8
         away = far + drift
-        near = np.abs(places - rate) <= 2 * away
-        chance = float(cyclic[near].sum()) + fourier * math.sqrt(int(near.sum()))
+        near = np.abs(self.law[0] - rate) <= 2 * away
+        chance = sum(self.expected(near.astype(np.float64)))
         chance = min(1.0, chance + self.outside[0] + 2 * beyond)
         deviation = math.sqrt(max(0.0, math.expm1(n * math.log1p(h * h * math.exp(2 * h) / 4))))
         return math.exp(2 * away) * deviation / 2 * chance + beyond

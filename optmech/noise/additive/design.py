@@ -47,13 +47,9 @@ class ApproximateNoise(LatticeNoise):
     @property
     def promise(self) -> str:
         """The promise in words."""
-        stated = f"(ε, δ) = ({self.epsilon.words}, {self.delta.words})"
-        if self.releases == 1:
-            return f"{stated} at sensitivity {float(self.sensitivity):.9g}"
-        return (
-            f"{stated} of {self.releases:,} releases together, each at sensitivity "
-            f"{float(self.sensitivity):.9g}"
-        )
+        together = f" of {self.releases:,} releases together, each" if self.releases > 1 else ""
+        stated = f"(ε, δ) = ({self.epsilon.words}, {self.delta.words}){together}"
+        return f"{stated} at sensitivity {float(self.sensitivity):.9g}"
 
     @property
     def compared(self) -> str:
@@ -107,12 +103,11 @@ class ApproximateNoise(LatticeNoise):
     @property
     def decided(self) -> tuple[float, str]:
         """The largest δ, and what was decided of it in words."""
-        worst = float(self.proved_delta)
-        shift = f"{float(self.largest_delta[1] * Fraction(self.sensitivity) / self.steps):.9g}"
+        worst, at = float(self.proved_delta), f"at ε = {self.epsilon.words}"
         if self.releases > 1:
-            head = f"of {self.releases:,} releases at ε = {self.epsilon.words}"
-            return worst, f"{head} δ is at most {worst:.9g}"
-        return worst, f"at ε = {self.epsilon.words} δ is {worst:.9g}, at shift {shift}"
+            return worst, f"of {self.releases:,} releases {at} δ is at most {worst:.9g}"
+        shift = float(self.largest_delta[1] * Fraction(self.sensitivity) / self.steps)
+        return worst, f"{at} δ is {worst:.9g}, at shift {shift:.9g}"
 
     @property
     def stated(self) -> dict[str, object]:

@@ -150,10 +150,11 @@ def _losses(plain: Plain) -> tuple[Fraction, ...]:
     return tuple(map(Fraction, plain))
 
 
-def _require_decidable(design: ApproximateNoise | DivergenceNoise, most: int, shifts: int) -> None:
+def _require_decidable(design: ApproximateNoise | DivergenceNoise, most: int) -> None:
     """What can be decided in little time, and has tails that are of one kind after a shift."""
     law, sensitivity = design.law, design.steps
-    terms = (law.n + len(law.tails) + sensitivity) * shifts
+    # where it falls from the centre only the largest shift is looked at
+    terms = (law.n + len(law.tails) + sensitivity) * (1 if law.falls else sensitivity)
     _require(design.epsilon <= LARGEST_EPSILON, f"is above {LARGEST_EPSILON}", "epsilon")
     _require(terms <= most, "has too many places for its sensitivity", "law")
     few = 0 < len(law.tails) < sensitivity
@@ -170,8 +171,7 @@ def _decode_noise(
 ) -> ApproximateNoise:
     several = _RELEASES.read(plain.pop("releases")) if "releases" in plain else {}
     design = made(**entries.read(plain), **several)
-    # where it falls from the centre only the largest shift is looked at
-    _require_decidable(design, MOST_TERMS, 1 if design.law.falls else design.steps)
+    _require_decidable(design, MOST_TERMS)
     places = design.law.n + len(design.law.tails)
     few = design.releases == 1 or places <= MOST_TOGETHER
     _require(few, "has too many places for several releases", "law")
@@ -201,10 +201,10 @@ def _decode_renyi(kind: type[DivergenceNoise], entries: Codec[Any], plain: Plain
         alone = type(given) is dict
         rows = [_BOUND.read(given)] if alone else _BOUNDS.read(given)
         _require(alone or len(rows) > 1, "are several, or one that is not in a list", "renyi")
-        bounds = tuple((row.order, row.epsilon) for row in rows)
+        bounds = tuple(map(tuple, rows))
     require_bounds(bounds)
     design = kind(bounds=bounds, rho=rho, **entries.read(plain))
-    _require_decidable(design, MOST_POWERS, 1 if design.law.falls else design.steps)
+    _require_decidable(design, MOST_POWERS)
     law = design.law
     largest = max(max(a.numerator, a.denominator) for a, _ in bounds)
     growth = max(float(order - 1) * rate for order, rate in bounds)
