@@ -14,13 +14,13 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.checked import whole
+from optmech.noise.additive.bound import ShiftWindow
 from optmech.noise.additive.file import MOST_PAIRS, MOST_PLANAR_SENSITIVITY, MOST_WIDTH
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.planar import (
     Class,
     PlanarMultipliers,
     PlanarNoise,
-    PlanarShift,
     classes,
     shape_of,
 )
@@ -88,7 +88,7 @@ def _anything(stated: PlanarNoise) -> PlanarNoise:
     shape, far = stated.law.shape, stated.measure.loss.cheapest
     core = [4 // len(orbit((far, 0))) * (place == (far, 0)) for place in wedge(shape, far)]
     zeros = (0,) * len(list(classes(shape, 0, (1, 0))))
-    proof = PlanarMultipliers(0, 0, (PlanarShift((1, 0), zeros, 0),))
+    proof = PlanarMultipliers(0, (ShiftWindow((1, 0), zeros, (), 0),), 0)
     return replace(stated, law=PlanarLaw(shape, far, 2, tuple(core)), multipliers=proof)
 
 
@@ -266,10 +266,10 @@ class _Search(Session[PlanarNoise]):
             numbers = whole_numbers(found, bits, most)
             if any(numbers):
                 limit = whole_numbers([solution.limits.get(s, 0.0)], bits)
-                parts.append(PlanarShift(s, numbers, *limit))
+                parts.append(ShiftWindow(s, numbers, (), *limit))
         s = next(iter(known))
-        nothing = PlanarShift(s, (0,) * len(known[s]), 0)
-        return PlanarMultipliers(bits, window.n, tuple(parts) or (nothing,))
+        nothing = ShiftWindow(s, (0,) * len(known[s]), (), 0)
+        return PlanarMultipliers(bits, tuple(parts) or (nothing,), window.n)
 
     def _lowered(
         self, window: PlanarWindow, solution: Solution[Place], known: list[Class]

@@ -27,10 +27,10 @@ import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import flint
-from attrs import frozen
+from attrs import astuple, frozen
 
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket, ends_of, exp_bounds
@@ -65,11 +65,11 @@ def largest_delta(law: Law, epsilon: Exact, sensitivity: int) -> tuple[Fraction,
 
 @frozen(eq=False)
 class ShiftWindow:
-    """Numbers x_s(i) of one shift s, all >= 0: ``inner[i + n]`` for |i| <= n, beyond n and below -n
-    as ``tail`` says, and ``price``, which is λ_s. ``bound`` says which of several orders they are
+    """Numbers x_s(i) of one shift s, all >= 0: ``inner`` of places in order, beyond these as
+    ``tail`` says, and ``price``, which is λ_s. ``bound`` says which of several orders they are
     for."""
 
-    shift: int
+    shift: Any
     inner: tuple[int, ...]
     tail: tuple[int, ...]
     price: int
@@ -77,12 +77,10 @@ class ShiftWindow:
 
 
 @frozen(eq=False)
-class NoiseMultipliers:
-    """Multipliers of the inequalities of every shift, on one window [-n, n]: whole numbers over
-    2^bits. With ``tail`` = (a, b, d) they are a + b j + d j² at n + j for j > 0, and 0 below -n;
-    none is above ``price`` where δ > 0.
+class Multipliers:
+    """Multipliers of the inequalities of several shifts: whole numbers over 2^bits.
 
-    Raises ProblemError for numbers below 0, windows of different lengths and shifts twice.
+    Raises ProblemError for numbers below 0 and shifts twice.
     """
 
     where: ClassVar[str] = "multipliers"
@@ -90,13 +88,28 @@ class NoiseMultipliers:
     shifts: tuple[ShiftWindow, ...]
 
     def __attrs_post_init__(self) -> None:
-        sizes = {len(part.inner) for part in self.shifts}
-        names = [(part.shift, part.bound) for part in self.shifts]
-        if self.bits < 0 or len(sizes) != 1 or len(set(names)) != len(names) or min(names)[0] < 1:
+        names = {(part.shift, part.bound) for part in self.shifts}
+        sizes = [size for size in astuple(self, recurse=False) if isinstance(size, int)]
+        if min(sizes) < 0 or not names or len(names) != len(self.shifts):
             raise ProblemError("windows or shifts are not as they must be", where=self.where)
-        least = min(min(*part.inner, *part.tail, part.price) for part in self.shifts)
-        if min(sizes) % 2 != 1 or least < 0:
+        if any(min((*part.inner, *part.tail, part.price)) < 0 for part in self.shifts):
             raise ProblemError("there is a negative number", where=self.where)
+
+
+@frozen(eq=False)
+class NoiseMultipliers(Multipliers):
+    """Multipliers on one window: ``inner[i + n]`` is that of i for |i| <= n, and with ``tail`` =
+    (a, b, d) those of n + j for j > 0 are a + b j + d j², and 0 below -n; none is above ``price``
+    where δ > 0.
+
+    Raises ProblemError also for windows of different lengths, and shifts below 1.
+    """
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        sizes = {len(part.inner) for part in self.shifts}
+        if len(sizes) != 1 or min(sizes) % 2 != 1 or min(part.shift for part in self.shifts) < 1:
+            raise ProblemError("windows or shifts are not as they must be", where=self.where)
 
     @property
     def n(self) -> int:
@@ -274,11 +287,6 @@ class Tangents(NoiseMultipliers):
 
     where = "tangents"
     price_bits: int
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        if self.price_bits < 0:
-            raise ProblemError("prices are not as they must be", where=self.where)
 
     @property
     def price(self) -> Fraction:

@@ -31,7 +31,7 @@ from optmech.noise.additive.design import ApproximateNoise, NoiseDesign, RealNoi
 from optmech.noise.additive.law import MOST_ENTRIES, Law
 from optmech.noise.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
 from optmech.noise.additive.pairs import MOST_EXPONENT
-from optmech.noise.additive.planar import PlanarMultipliers, PlanarNoise, PlanarShift, shape_of
+from optmech.noise.additive.planar import PlanarMultipliers, PlanarNoise, shape_of
 from optmech.noise.additive.planar_law import PlanarLaw, PlanarLoss, shifts_within
 from optmech.noise.additive.real_loss import MOST_CORNERS, RealLoss, rational
 from optmech.noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
@@ -243,7 +243,13 @@ def _planar(norm: str) -> Codec[PlanarNoise]:
         **_TAILS,
     )
     place = listing(within("shift"), 2)
-    shift = record(PlanarShift, "multipliers", shift=place, values=_NUMBERS, limit=_NUMBER)
+    shift = record(
+        partial(ShiftWindow, tail=()),
+        "multipliers",
+        shift=place,
+        values=("inner", _NUMBERS),
+        limit=("price", _NUMBER),
+    )
     multipliers = record(
         PlanarMultipliers, "multipliers", bits=_FEW_BITS, width=width, shifts=listing(shift)
     )

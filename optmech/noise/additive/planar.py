@@ -16,7 +16,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
-from optmech.noise.additive.bound import BITS
+from optmech.noise.additive.bound import BITS, Multipliers
 from optmech.noise.additive.planar_law import (
     NORMS,
     Place,
@@ -56,30 +56,11 @@ def classes(shape: str, n: int, shift: Place) -> Iterator[Class]:
 
 
 @frozen(eq=False)
-class PlanarShift:
-    """Multipliers y_v of one shift v, the same for all places of a class, in the order of
-    ``classes``; none is above ``limit`` where δ > 0. Whole numbers over 2^bits."""
+class PlanarMultipliers(Multipliers):
+    """Multipliers of several shifts for the places of radius at most ``n``, the same for all places
+    of a class, in the order of ``classes``; none is above ``price`` where δ > 0."""
 
-    shift: Place
-    values: tuple[int, ...]
-    limit: int
-
-
-@frozen(eq=False)
-class PlanarMultipliers:
-    """Multipliers of several shifts for the places of radius at most ``n``; raises ProblemError for
-    numbers below 0 and shifts twice."""
-
-    bits: int
     n: int
-    shifts: tuple[PlanarShift, ...]
-
-    def __attrs_post_init__(self) -> None:
-        names = [part.shift for part in self.shifts]
-        if not self.shifts or len(set(names)) != len(names) or min(self.bits, self.n) < 0:
-            raise ProblemError("shifts are not as they must be", where="multipliers")
-        if any(min((*part.values, part.limit)) < 0 for part in self.shifts):
-            raise ProblemError("there is a negative number", where="multipliers")
 
 
 @record
@@ -145,12 +126,12 @@ class PlanarNoise(ProvedNoise):
             if part.shift not in allowed:
                 raise ProblemError("there is a shift beyond the sensitivity", where="multipliers")
             made = list(classes(shape, n, part.shift))
-            if len(made) != len(part.values):
+            if len(made) != len(part.inner):
                 raise ProblemError("there are too few or too many", where="multipliers")
-            if most > 0 and max(part.values) > part.limit:
+            if most > 0 and max(part.inner) > part.price:
                 raise ProblemError("there is a multiplier above its limit", where="multipliers")
-            cost += part.limit if most > 0 else 0
-            for (one, other, count), y in zip(made, part.values, strict=True):
+            cost += part.price if most > 0 else 0
+            for (one, other, count), y in zip(made, part.inner, strict=True):
                 if y:
                     own[one] = own.get(one, 0) + count * y
                     others[other] = others.get(other, 0) + count * y
