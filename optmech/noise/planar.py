@@ -180,8 +180,8 @@ class _Search(Session[PlanarNoise]):
         """The least columns at or above the given ones that no shift nor shell breaks, of sum
         one."""
         parts = [rows.pairs(s)[:4] for s in self.every]
-        if self.window.sensitivity > 1:
-            parts.append(rows.shells())
+        if len(rows.shells) > 1:
+            parts.append(rows.between_shells())
         first, a, second, b = (np.concatenate(part) for part in zip(*parts, strict=True))
         share = a / b * math.exp(-self.window.epsilon) * (1 + SLACK)
         new = np.maximum(columns, 0.0)

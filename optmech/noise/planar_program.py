@@ -59,12 +59,19 @@ class PlanarRows(Rows[Place]):
 
     def __init__(self, window: PlanarWindow) -> None:
         w = self.window = window
-        self.with_tails = w.ratio > 0
-        reach = w.n if self.with_tails else w.n + w.sensitivity
-        self.core = wedge(w.shape, reach)
+        # with tails shells stand for all that follow, and rows end before them
+        self.shells = range(w.n + 1, w.n + 1 + w.sensitivity * (w.ratio > 0))
+        self.core = wedge(w.shape, w.n + w.sensitivity - len(self.shells))
         self.places = len(self.core)
         self.index = {place: i for i, place in enumerate(self.core)}
-        self.scales = self._scales()
+        self.costs = np.array([float(w.measure.bounds(place)[0]) for place in self.core])
+        # about the size of every column: that falls from the nearest place that costs least
+        xy = np.array([*self.core, *((m, 0) for m in self.shells)], dtype=float)
+        best = xy[: self.places][self.costs == self.costs.min()]
+        # of many such places, all that are inside matter little
+        x, y = (np.abs(xy[:, None, i] - best[None, :64, i]) for i in (0, 1))
+        away = {"l1": x + y, "l2": np.hypot(x, y), "linf": np.maximum(x, y)}[w.norm].min(axis=1)
+        self.scales = np.maximum(np.exp(-w.epsilon * away / w.sensitivity), _LEAST_SCALE)
 
     def column(self, place: Place) -> tuple[int, float]:
         """z of a place is a column times a factor."""
@@ -81,8 +88,8 @@ class PlanarRows(Rows[Place]):
         return Compared(first, a, second, b, counts, at, len(a))
 
     def more(self, program: Program) -> None:
-        if self.with_tails and self.window.sensitivity > 1:
-            first, a, second, b = self.shells()
+        if len(self.shells) > 1:
+            first, a, second, b = self.between_shells()
             size = self.window.power * b * self.scales[second] / (a * self.scales[first])
             program.compare(1.0, first, -size, second)
 
@@ -93,7 +100,7 @@ class PlanarRows(Rows[Place]):
         found: dict[tuple[Place, Place], int] = {}
         for one, other, count in classes(w.shape, w.n, shift):
             found[one, other] = found.get((one, other), 0) + count
-            if self.with_tails and radius(w.shape, *other) > w.n:
+            if self.shells and radius(w.shape, *other) > w.n:
                 found[other, one] = count
         return _arrays(
             [(*self.column(one), *self.column(k), float(m)) for (one, k), m in found.items()]
@@ -105,7 +112,7 @@ class PlanarRows(Rows[Place]):
         found = columns[first] * a - self.window.power * columns[second] * b
         return float(counts @ np.maximum(found, 0))
 
-    def shells(self) -> tuple[Ints, Floats, Ints, Floats]:
+    def between_shells(self) -> tuple[Ints, Floats, Ints, Floats]:
         """Pairs of shells that differ by at most the sensitivity, both ways."""
         w, start = self.window, self.places
         p = w.sensitivity
@@ -119,29 +126,14 @@ class PlanarRows(Rows[Place]):
 
     def weights(self) -> tuple[Floats, Floats]:
         w = self.window
-        mass, cost = np.zeros(len(self.scales)), np.zeros(len(self.scales))
-        for i, place in enumerate(self.core):
-            mass[i] = len(orbit(place))
-            cost[i] = mass[i] * float(w.measure.bounds(place)[0])
         r, p, each = w.ratio, w.sensitivity, around(w.shape) / (1 - w.ratio)
-        for i in range(self.places, len(mass)):
-            start = w.n + 1 + i - self.places
-            a, b, g = map(float, w.measure.beyond(w.shape, start))
-            mass[i] = each * shell_mean((1.0, 0.0, 0.0), start, p, r)
-            cost[i] = each * shell_mean((a, b, g), start, p, r)
-        return mass, cost
-
-    def _scales(self) -> Floats:
-        """About the size of every column: that falls from the nearest place that costs least."""
-        w = self.window
-        shells = range(w.n + 1, w.n + 1 + w.sensitivity * self.with_tails)
-        xy = np.array([*self.core, *((m, 0) for m in shells)], dtype=float)
-        costs = np.array([w.measure.bounds(place)[0] for place in self.core], dtype=float)
-        best = xy[: len(costs)][costs == costs.min()]
-        # of many such places, all that are inside matter little
-        x, y = (np.abs(xy[:, None, i] - best[None, :64, i]) for i in (0, 1))
-        away = {"l1": x + y, "l2": np.hypot(x, y), "linf": np.maximum(x, y)}[w.norm].min(axis=1)
-        return np.asarray(np.maximum(np.exp(-w.epsilon * away / w.sensitivity), _LEAST_SCALE))
+        mass = [float(len(orbit(place))) for place in self.core]
+        cost = [size * least for size, least in zip(mass, self.costs.tolist(), strict=True)]
+        for m in self.shells:
+            a, b, g = map(float, w.measure.beyond(w.shape, m))
+            mass.append(each * shell_mean((1.0, 0.0, 0.0), m, p, r))
+            cost.append(each * shell_mean((a, b, g), m, p, r))
+        return np.array(mass), np.array(cost)
 
 
 def first_shifts(norm: str, sensitivity: int) -> list[Place]:
