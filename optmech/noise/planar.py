@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import islice
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from optmech.noise.additive.bound import ShiftWindow
 from optmech.noise.additive.file import MOST_PAIRS, MOST_PLANAR_SENSITIVITY, MOST_WIDTH
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.planar import (
-    Class,
     PlanarMultipliers,
     PlanarNoise,
     classes,
@@ -52,6 +50,7 @@ _SHARE = 1e-12
 _FALLS = 23.0
 """A ring is so far out that noise falls by e^-23 from there to what is near."""
 _BITS = 90
+_Part = tuple[list[float], int, int, Place]
 _LEAST_EPSILON = 1e-2
 _LEAST_DELTA = 1e-12
 
@@ -256,9 +255,7 @@ class _Search(Session[PlanarNoise]):
 
     def _multipliers(self, window: PlanarWindow, solution: Solution[Place]) -> PlanarMultipliers:
         """Multipliers of the relaxation as whole numbers."""
-        known = {s: list(classes(window.shape, window.n, s)) for s in self.shifts}
-        values = iter(self._lowered(window, solution, [c for made in known.values() for c in made]))
-        lowered = {s: list(islice(values, len(made))) for s, made in known.items()}
+        lowered = self._lowered(window, solution)
         bits = bits_for(max(1e-300, *map(max, lowered.values())), _BITS)
         parts = []
         for s, found in lowered.items():
@@ -267,48 +264,47 @@ class _Search(Session[PlanarNoise]):
             if any(numbers):
                 limit = whole_numbers([solution.limits.get(s, 0.0)], bits)
                 parts.append(ShiftWindow(s, numbers, (), *limit))
-        s = next(iter(known))
-        nothing = ShiftWindow(s, (0,) * len(known[s]), (), 0)
+        s, found = next(iter(lowered.items()))
+        nothing = ShiftWindow(s, (0,) * len(found), (), 0)
         return PlanarMultipliers(bits, tuple(parts) or (nothing,), window.n)
 
-    def _lowered(
-        self, window: PlanarWindow, solution: Solution[Place], known: list[Class]
-    ) -> list[float]:
+    def _lowered(self, window: PlanarWindow, solution: Solution[Place]) -> dict[Place, list[float]]:
         """The multipliers of the classes of all shifts, lowered from the outside inwards where they
         hurt a place more than it can bear."""
         power, w = window.power * (1 + 1e-14), window
         limits = solution.limits
-        found = [np.minimum(solution.multipliers[s], limits.get(s, math.inf)) for s in self.shifts]
-        values: list[float] = np.concatenate(found).tolist()
         level = (solution.value + w.delta * sum(limits.values())) * (1 - 1e-13)
-        hurt: defaultdict[Place, list[int]] = defaultdict(list)
-        gain: defaultdict[Place, list[int]] = defaultdict(list)
-        for i, (one, other, _) in enumerate(known):
-            gain[one].append(i)
-            hurt[other].append(i)
         losses = {p: float(w.measure.bounds(p)[0]) for p in wedge(w.shape, w.n + w.sensitivity)}
+        values: dict[Place, list[float]] = {}
+        # by the places that they hurt or help: where multipliers are, how many, whom they help
+        hurt: defaultdict[Place, list[_Part]] = defaultdict(list)
+        gain: defaultdict[Place, list[_Part]] = defaultdict(list)
+        for s in self.shifts:
+            y = np.minimum(solution.multipliers[s], limits.get(s, math.inf)).tolist()
+            values[s] = y
+            for i, (one, other, count) in enumerate(classes(w.shape, w.n, s)):
+                gain[one].append((y, i, count, one))
+                hurt[other].append((y, i, count, one))
 
-        def total(parts: Iterable[int]) -> float:
-            return sum(known[i][2] * values[i] for i in parts)
+        def total(parts: Iterable[_Part]) -> float:
+            return sum(count * y[i] for y, i, count, _ in parts)
 
         ordered = sorted(losses, key=lambda p: (losses[p], p), reverse=True)
         for _ in range(_PASSES):
-            before = values.copy()
+            lowered = False
             for place in ordered:
-                parts = hurt[place]
                 value = (losses[place] - level) * len(orbit(place))
-                value += total(gain[place]) - power * total(parts)
+                value += total(gain[place]) - power * total(hurt[place])
                 # what hurts from nearer to the centre first
                 for nearer in (True, False):
-                    some = [
-                        i for i in parts if (losses[known[i][0]] <= losses[place]) == nearer
-                    ]  # fmt: skip
+                    some = [p for p in hurt[place] if (losses[p[3]] <= losses[place]) == nearer]
                     pain = power * total(some)
                     if value < -1e-12 * level and pain > 0:
                         kept = max(0.0, 1 + value / pain)
-                        for i in some:
-                            values[i] *= kept
+                        for y, i, *_ in some:
+                            y[i] *= kept
                         value += (1 - kept) * pain
-            if values == before:
+                        lowered = True
+            if not lowered:
                 break
         return values

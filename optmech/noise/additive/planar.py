@@ -34,7 +34,6 @@ from optmech.noise.additive.planar_law import (
 from optmech.noise.additive.result import MOST_DRAWS, ProvedNoise
 
 MOST_FAR = 10**6
-Class = tuple[Place, Place, int]
 
 
 def shape_of(norm: str) -> str:
@@ -43,7 +42,7 @@ def shape_of(norm: str) -> str:
     return "l1" if norm == "l1" else "linf"
 
 
-def classes(shape: str, n: int, shift: Place) -> Iterator[Class]:
+def classes(shape: str, n: int, shift: Place) -> Iterator[tuple[Place, Place, int]]:
     """Of the places k of radius at most n: the representatives of k and k + shift, and of how many
     k, in order."""
     for place in wedge(shape, n):
