@@ -129,17 +129,20 @@ class Dual:
         """The same with numbers like ``level``."""
         w, n, reach = self.window, self.window.n, len(loss) - 1
         number = type(level)
+        zero, one, aim = number(0), number(1), level * number(1 + 1e-14)
+        # where a multiplier of place 0 is: there are none below -n
+        before = 2 * self.widest
+        centre = before + n
         spread = w.delta == 0 and w.epsilon > LIFTED
         tails = self._tails(float(level))
         outer = np.arange(1, self.widest + 1)
         rows = {}
-        for s, inner in self.rows.items():
+        for s, known in self.rows.items():
             a, b, d = tails.get(s, (0.0, 0.0, 0.0))
-            found = np.append(inner, a + b * outer + d * outer**2)
+            found = np.append(known, a + b * outer + d * outer**2)
             if w.delta > 0:
                 found = np.minimum(found, self.limits[s])
-            rows[s] = [number(value) for value in found.tolist()]
-        zero, one, aim = number(0), number(1), level * number(1 + 1e-14)
+            rows[s] = [zero] * before + [number(value) for value in found.tolist()]
         most = number(self.limits.get(w.sensitivity, math.inf))
         main = rows[w.sensitivity]
         least = number(math.inf)
@@ -148,13 +151,12 @@ class Dual:
             value = loss[k]
             hurting = []
             for s, y in rows.items():
-                value += y[n + k] + (y[n - k] if k <= n else zero)
-                value -= power * y[n + k - s] if k - s >= -n else zero
-                value -= power * y[n - k - s] if k + s <= n else zero
-                if k - s <= n and k - s >= -n and rank[abs(k - s)] < rank[k]:
-                    hurting.append((y, n + k - s))
-                if k > 0 and k + s <= n and rank[k + s] < rank[k]:
-                    hurting.append((y, n - k - s))
+                one_side, other_side = centre + k - s, centre - k - s
+                value += y[centre + k] + y[centre - k] - power * (y[one_side] + y[other_side])
+                if k - s <= n and rank[abs(k - s)] < rank[k]:
+                    hurting.append((y, one_side))
+                if 0 < k <= n - s and rank[k + s] < rank[k]:
+                    hurting.append((y, other_side))
             # the centre is hurt from both sides by one and the same
             pain = power * (1 if k else 2)
             total = pain * sum(y[at] for y, at in hurting)
@@ -165,11 +167,12 @@ class Dual:
                     y[at] *= keep
                 value += total * (one - keep)
             elif value > aim and abs(near := k - w.sensitivity) <= n and rank[abs(near)] < rank[k]:
-                gain = min((value - aim) / pain, most - main[n + near])
-                main[n + near] += gain
+                gain = min((value - aim) / pain, most - main[centre + near])
+                main[centre + near] += gain
                 value -= pain * gain
             least = min(least, value)
-        return {s: y[: 2 * n + 1] for s, y in rows.items()}, float(least - level), tails
+        inner = {s: y[before : centre + n + 1] for s, y in rows.items()}
+        return inner, float(least - level), tails
 
     def _inwards(self, reach: int) -> tuple[list[int], list[int]]:
         """The places up to ``reach`` from the farthest on, and how near each is, in order."""

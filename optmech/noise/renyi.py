@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -42,9 +42,10 @@ _LEAST_EPSILON = 1e-4
 _LEAST_RHO = 1e-2
 _LEAST_REACH, _SIGMAS = 64, 8.0
 _MOST_GROWTH = 500
-_ORDERS = ("1", "64/63", "50/49", "40/39", "33/32", "27/26", "22/21", "18/17", "15/14", "25/23",
-           "10/9", "8/7", "7/6", "6/5", "5/4", "13/10", "11/8", "3/2", "13/8", "9/5", "2", "9/4",
-           "5/2", "3", "7/2", "17/4", "21/4", "13/2", "9", "14", "28", "64")  # fmt: skip
+_ORDERS = (
+    "1 64/63 50/49 40/39 33/32 27/26 22/21 18/17 15/14 25/23 10/9 8/7 7/6 6/5 5/4 13/10 11/8 3/2 "
+    "13/8 9/5 2 9/4 5/2 3 7/2 17/4 21/4 13/2 9 14 28 64"
+)
 """At which zero-concentrated privacy is looked at."""
 _ROUNDS = 12
 _CLOSE = 1e-6
@@ -73,7 +74,7 @@ class Divergences(NamedTuple):
 
 
 def stated_divergences(
-    *, renyi: object, zcdp: Any, budget: Any, epsilon: object, delta: Number, **apart: object
+    *, renyi: Any, zcdp: Any, budget: Any, epsilon: object, delta: Number, **apart: object
 ) -> Divergences:
     """Orders and what divergences are at most, from (α, ε), pairs of these, or ρ; or from an order
     and a budget. Neither δ nor what is ``apart`` goes with them.
@@ -99,11 +100,11 @@ def stated_divergences(
         rho = parse_exact(zcdp, where="zcdp")
         _require_some(rho, "zcdp")
         require_range(rho, _LEAST_RHO, "zcdp")
-        orders = [order_of(order) for order in _ORDERS]
+        orders = [order_of(order) for order in _ORDERS.split()]
         fit = [a for a in orders if float(a * (a - 1)) * rho <= _MOST_GROWTH]
         return Divergences(at_every_order(rho, fit), rho)
     several = isinstance(renyi, tuple | list) and renyi and isinstance(renyi[0], tuple)
-    pairs: list[Any] = list(cast(Any, renyi)) if several else [renyi]
+    pairs = renyi if several else [renyi]
     made = []
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:

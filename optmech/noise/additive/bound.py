@@ -294,14 +294,6 @@ class Tangents(NoiseMultipliers):
         return Fraction(sum(part.price for part in self.shifts), 1 << self.price_bits)
 
 
-def power_bound(loss: NoiseLoss, bounds: Bounds, sensitivity: int, tangents: Tangents) -> Fraction:
-    """What tangents prove of all noise; raises ProblemError for a shift beyond the sensitivity."""
-    limits = [limit_bounds(order, epsilon)[1] for order, epsilon in bounds]
-    cost = sum(part.price * limits[part.bound] for part in tangents.shifts)
-    least = least_total(loss, [order for order, _ in bounds], sensitivity, tangents)
-    return least - Fraction(cost) / (1 << tangents.price_bits)
-
-
 def least_total(
     loss: NoiseLoss, orders: Sequence[Fraction], sensitivity: int, tangents: Tangents
 ) -> Fraction:

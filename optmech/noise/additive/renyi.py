@@ -18,7 +18,6 @@ from optmech.noise.additive.bound import (
     least_total,
     limit_bounds,
     log_bounds,
-    power_bound,
     power_sum,
 )
 from optmech.noise.additive.cells import CellNoise
@@ -70,7 +69,10 @@ class DivergenceNoise(LatticeNoise):
         return f"{', '.join(parts)} {tail}"
 
     def _proved(self, found: Tangents) -> Fraction:
-        return power_bound(self.minorant, self.bounds, self.steps, found)
+        least = least_total(self.minorant, self.orders, self.steps, found)
+        limits = [limit_bounds(order, epsilon)[1] for order, epsilon in self.bounds]
+        cost = sum(part.price * limits[part.bound] for part in found.shifts)
+        return least - Fraction(cost) / (1 << found.price_bits)
 
     @property
     def _shifts(self) -> range:
