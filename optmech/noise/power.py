@@ -322,28 +322,30 @@ def tangents_of(solution: PowerSolution, window: PowerWindow) -> Tangents | None
     found = np.argwhere(prices > _NEGLIGIBLE * prices.sum()).tolist()
     used = [_Sum(j, w.bounds[j][0], i + 1, float(prices[j, i])) for j, i in found]
     widest = max(part.shift for part in used)
-    at = w.n + widest
-    loss = w.loss.floats(np.arange(at + 2.0))
+    last = w.n + widest
+    loss = w.loss.floats(np.arange(last + 2.0))
     cost = sum(part.price * w.limits[part.bound] / (1 - KEPT) for part in used)
     need = cost + float(weights_of(w)[1] @ z) * (1 - 1e-13)
     growth = _far_ratio(used, need - float(loss[w.n + 1]))
     both = mirrored(z)
     rows: list[Floats] = []
+    # where the ratio at 0 is: shifts lead from -n - widest farther out
+    at = last + widest
     for part in used:
-        x = np.full(2 * at + 1, growth**part.shift)
+        x = np.full(last + at + 1, growth**part.shift)
         x[:at] = growth**-part.shift
         inner = both[: -part.shift] / both[part.shift :]
-        x[widest : widest + len(inner)] = inner
+        x[2 * widest : 2 * widest + len(inner)] = inner
         rows.append(x)
     # seen from a place: what hurts it from nearer to the centre is lowered as far as must be
-    for k in range(at, -1, -1):
+    for k in range(last, -1, -1):
         value = float(loss[k]) - need
         outward = []
         for part, x in zip(used, rows, strict=True):
             s = part.shift
             harm = part.harm(x[at + k - s])
-            beyond = x[at - k - s] if k + s <= at else growth**-s
-            value += part.gain(x[at + k]) + part.gain(x[at - k]) - harm - part.harm(beyond)
+            value += part.gain(x[at + k]) + part.gain(x[at - k]) - harm
+            value -= part.harm(x[at - k - s])
             if 2 * k > s and k - s <= w.n:
                 outward.append((x, s, part.order, harm))
         total = sum(harm for *_, harm in outward)
@@ -358,7 +360,7 @@ def tangents_of(solution: PowerSolution, window: PowerWindow) -> Tangents | None
     price_bits = bits_for(float(prices.sum()), _BITS)
     parts = []
     for part, x in zip(used, rows, strict=True):
-        low, *held, high = map(_positive, [growth**-part.shift, *x[widest:-widest].tolist(),
+        low, *held, high = map(_positive, [growth**-part.shift, *x[2 * widest : -widest].tolist(),
                                             growth**part.shift])  # fmt: skip
         price = whole_numbers([part.price], price_bits)[0]
         parts.append(ShiftWindow(part.shift, tuple(held), (high, low), price, part.bound))

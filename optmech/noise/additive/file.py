@@ -33,7 +33,7 @@ from optmech.noise.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, 
 from optmech.noise.additive.pairs import MOST_EXPONENT
 from optmech.noise.additive.planar import PlanarMultipliers, PlanarNoise, shape_of
 from optmech.noise.additive.planar_law import PlanarLaw, PlanarLoss, shifts_within
-from optmech.noise.additive.real_loss import MOST_CORNERS, RealLoss, rational
+from optmech.noise.additive.real_loss import MOST_CORNERS, PARTS, RealLoss, rational
 from optmech.noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
 from optmech.noise.additive.result import ProvedNoise
 
@@ -322,17 +322,14 @@ _MULTIPLIERS = optional(
 )
 _FRACTION = worded(partial(rational, where="the file", positive=False), "the file")
 _CORNERS = listing(listing(_FRACTION, 2), most=MOST_CORNERS)
-_KNOWN: dict[str, dict[str, Codec[Any]]] = {
-    "absolute": {},
-    "square": {},
-    "threshold": {"width": _FRACTION},
-    "corners": {"corners": _CORNERS},
-    "convex": {"corners": _CORNERS, "most": listing(_FRACTION, 2)},
+_REAL_PARTS: dict[str, Codec[Any]] = {
+    "width": _FRACTION,
+    "corners": _CORNERS,
+    "most": listing(_FRACTION, 2),
 }
-"""What files say of the losses of real noise, by their names."""
 _REAL_LOSSES = {
-    name: record(RealLoss, "loss", name=Codec(str, str), **entries)
-    for name, entries in _KNOWN.items()
+    name: record(RealLoss, "loss", name=Codec(str, str), **{k: _REAL_PARTS[k] for k in parts})
+    for name, parts in PARTS.items()
 }
 _ON_CELLS: dict[str, Any] = {
     "sensitivity": worded(partial(rational, where="the file"), "the file"),

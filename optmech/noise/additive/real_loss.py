@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -50,7 +50,7 @@ Corners = tuple[tuple[Fraction, Fraction], ...]
 Function = Callable[[float], float]
 
 
-_PARTS: dict[str, tuple[str, ...]] = {
+PARTS: dict[str, tuple[str, ...]] = {
     "absolute": (),
     "square": (),
     "threshold": ("width",),
@@ -104,10 +104,10 @@ class RealLoss(ReadOnly):
     most: tuple[Fraction, Fraction] | None = field(default=None, converter=_as_most)
 
     def __attrs_post_init__(self) -> None:
-        if not isinstance(self.name, str) or self.name not in _PARTS:
+        if not isinstance(self.name, str) or self.name not in PARTS:
             raise ProblemError(f"{str(self.name)[:60]!r} is no loss of noise", where="loss",
                                remedy=_REMEDY)  # fmt: skip
-        own = _PARTS[self.name]
+        own = PARTS[self.name]
         parts = {"width": self.width, "corners": self.corners, "most": self.most}
         if other := next((part for part in parts if parts[part] and part not in own), None):
             raise ProblemError(f"does not go with {self.name!r}", where=other, remedy=_REMEDY)
@@ -395,12 +395,12 @@ def _asked(function: Function, spread: Spread) -> RealLoss:
         _, a, b = heapq.heappop(parts)
         for ends in ((a, (a + b) / 2), ((a + b) / 2, b)):
             heapq.heappush(parts, judged(*ends))
-    points = tuple(_hull(sorted(known.items())))
+    points = _hull(sorted(known.items()))
     made = RealLoss.convex(points)
     return RealLoss("convex", corners=points, most=_beyond(function, made, unit, spread.ends))
 
 
-def _hull(points: Sequence[tuple[Fraction, Fraction]]) -> Iterator[tuple[Fraction, Fraction]]:
+def _hull(points: Sequence[tuple[Fraction, Fraction]]) -> Corners:
     """Without points above the chord of others by no more than rounding."""
     kept: list[tuple[Fraction, Fraction]] = []
     for x, y in points:
@@ -411,7 +411,7 @@ def _hull(points: Sequence[tuple[Fraction, Fraction]]) -> Iterator[tuple[Fractio
                 break
             kept.pop()
         kept.append((x, y))
-    yield from kept
+    return tuple(kept)
 
 
 def _beyond(
