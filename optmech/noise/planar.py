@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -75,11 +74,6 @@ class PlanarWindow(Window):
         return shape_of(self.norm)
 
 
-def _arrays(rows: Sequence[tuple[float, ...]]) -> tuple[Any, ...]:
-    """One array of every entry of the rows."""
-    return tuple(np.array(part) for part in zip(*rows, strict=True))
-
-
 class PlanarRows(Rows[Place]):
     """Columns of places and shells, and pairs of them that shifts compare: a class of places has
     one multiplier."""
@@ -132,9 +126,9 @@ class PlanarRows(Rows[Place]):
             found[one, other] = found.get((one, other), 0) + count
             if self.shells and radius(w.shape, *other) > w.n:
                 found[other, one] = count
-        return _arrays(
-            [(*self.column(one), *self.column(k), float(m)) for (one, k), m in found.items()]
-        )
+        rows = [(*self.column(one), *self.column(k), float(m)) for (one, k), m in found.items()]
+        first, a, second, b, counts = (np.array(part) for part in zip(*rows, strict=True))
+        return first, a, second, b, counts
 
     def excess(self, columns: Floats, shift: Place) -> float:
         """By how much a shift breaks ε in all."""
@@ -144,15 +138,12 @@ class PlanarRows(Rows[Place]):
 
     def between_shells(self) -> tuple[Ints, Floats, Ints, Floats]:
         """Pairs of shells that differ by at most the sensitivity, both ways."""
-        w, start = self.window, self.places
-        p = w.sensitivity
-        found: list[tuple[float, ...]] = []
-        for c in range(p):
-            for t in range(1, p):
-                block, d = divmod(c + t, p)
-                factor = w.ratio**block
-                found += [(start + c, 1.0, start + d, factor), (start + d, factor, start + c, 1.0)]
-        return _arrays(found)
+        p = len(self.shells)
+        c, t = np.divmod(np.arange(p * (p - 1)), p - 1)
+        block, d = np.divmod(c + t + 1, p)
+        one, factor = np.ones(len(c)), self.window.ratio**block
+        c, d = self.places + c, self.places + d
+        return np.append(c, d), np.append(one, factor), np.append(d, c), np.append(factor, one)
 
     def weights(self) -> tuple[Floats, Floats]:
         w = self.window

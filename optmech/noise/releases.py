@@ -31,7 +31,7 @@ from optmech.noise.additive.law import Law, certain
 from optmech.noise.additive.loss import LossLike, NoiseLoss
 from optmech.noise.additive.pairs import MOST_EXPONENT
 from optmech.noise.proposals import tail_ratio, tidied, with_tails
-from optmech.noise.search import MOST_PLACES, MOST_ROWS, D, Search, too_wide, truncated_end
+from optmech.noise.search import MOST_ROWS, D, Search, truncated_end
 from optmech.noise.session import Note, Promise, require_range, silent
 from optmech.spaces.arguments import checked_arguments
 
@@ -118,7 +118,7 @@ class ShiftSearch(Search[D]):
         """The best noise that falls from the centre."""
         n = int(_WIDEST * truncated_end(float(self.epsilon), float(self.delta), self.sensitivity))
         above = self.stated.majorant
-        window = self._windowed(_searched(n + above.last + 2))
+        window = self._windowed(n + above.last + 2)
         window = replace(window, loss=above, ratio=0.0, falling=True)
         self._repaired(tidied(self._solved(window, [self.sensitivity]), window))
 
@@ -130,16 +130,8 @@ class ShiftSearch(Search[D]):
         spread = (round(cells * (_GOLDEN * j % 1)) or 1 for j in range(1, count + 1))
         n = int(truncated_end(rate, float(self.delta), cells)) + 2 + self.loss.last
         near = math.ceil(cells * min(0.75, 3 / (1 + math.exp(rate / 3))))
-        window = replace(self._windowed(_searched(n)), near=near)
+        window = replace(self._windowed(n), near=near)
         self._prove(window, self._solved(window, sorted({1, cells, *spread})))
-
-
-def _searched(count: int) -> int:
-    """The width of a window with rows for few shifts; raises TooLargeError beyond what is
-    searched."""
-    if count > MOST_PLACES:
-        raise too_wide(count, "ε or δ", f"{MOST_PLACES:,} are searched")
-    return count
 
 
 EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5)

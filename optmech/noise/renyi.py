@@ -135,31 +135,26 @@ def _require_some(rate: Exact, where: str) -> None:
 
 
 def best_divergence(stated: D, cost: Fraction | None, gap: float, note: Note) -> D:
-    """The noise of least loss with the divergences of ``stated``, or of the least divergence among
-    all whose loss is at most ``cost``.
+    """The noise of least loss with the divergences of ``stated``; or of nearly the least divergence
+    among all whose loss is at most ``cost``, by Newton's method on ε, along which the least loss is
+    convex in T, and falls.
 
     Raises TooLargeError where noise spreads over more places than are searched, SolverError where
     none is found.
     """
-    if cost is not None:
-        return _least(stated, cost, gap, note)
-    return DivergenceSearch(stated, gap, note).best()
-
-
-def _least(stated: D, budget: Fraction, gap: float, note: Note) -> D:
-    """Noise of the least divergence among all whose loss is at most ``budget``, nearly: Newton's
-    method on ε, along which the least loss is convex in T, and falls."""
+    if cost is None:
+        return DivergenceSearch(stated, gap, note).best()
     order = stated.order
     best: D | None = None
     low, log, high = math.log(_LEAST_EPSILON), 0.0, math.log(LARGEST_EPSILON)
     if order > 1:
         high = min(high, math.log(_MOST_GROWTH / float(order - 1)))
-    goal = float(budget)
+    goal = float(cost)
     for _ in range(_ROUNDS):
         epsilon = Exact(Fraction(math.exp(log)))
         made = DivergenceSearch(replace(stated, bounds=((order, epsilon),)), gap, note).best()
         note(f"divergence {float(epsilon):.6g}: loss {made.loss:.6g}")
-        if made.exact_loss <= budget:
+        if made.exact_loss <= cost:
             high, best = log, made
             if made.loss > goal * (1 - _CLOSE):
                 break

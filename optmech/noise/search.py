@@ -303,7 +303,9 @@ class Search(Session[D]):
             self._prove(apart, self._solved(apart))
 
     def _windowed(self, n: int) -> Window:
-        """A window of the promise and the loss."""
+        """A window of the promise and the loss; raises TooLargeError beyond what is searched."""
+        if n > MOST_PLACES:
+            raise too_wide(n, "ε or δ", f"{MOST_PLACES:,} are searched")
         return Window(self.loss, float(self.epsilon), self.part, self.sensitivity, n, self.ratio)
 
     def _solved(self, window: Window, shifts: Iterable[int] | None = None) -> Solution[int]:
