@@ -182,7 +182,8 @@ def real(
     def searched(count: int) -> RealNoise:
         nonlocal deep
         stated = RealNoise(certain(), measure, rate, part, span, cells=count)
-        search = LineSearch(stated, gap, say, deep)
+        search = LineSearch(stated, gap, say)
+        search.deep = deep
         found, deep = search.best(), search.deep
         return found
 
@@ -266,9 +267,7 @@ class LineSearch(ShiftSearch[RealNoise]):
     """Noise that falls from the centre, for which one shift is enough, and bounds from few shifts;
     all of them where that is not enough and ``deep``, which then says whether they helped."""
 
-    def __init__(self, stated: RealNoise, gap: float, note: Note, deep: bool) -> None:
-        super().__init__(stated, gap, note)
-        self.deep = deep
+    deep = True
 
     def best(self) -> RealNoise:
         degree = self.stated.measure.degree
@@ -301,12 +300,10 @@ class LineSearch(ShiftSearch[RealNoise]):
     def _mixed(self, found: RealNoise) -> RealNoise:
         """The best noise without δ with probability 1 - δ and else hardly any, with the bound of
         what was found."""
-        pure = LineSearch(
-            replace(found, delta=Exact(Fraction(0)), grid=0, multipliers=None),
-            self.gap,
-            self.note,
-            False,
-        ).best()
+        stated = replace(found, delta=Exact(Fraction(0)), grid=0, multipliers=None)
+        search = LineSearch(stated, self.gap, self.note)
+        search.deep = False
+        pure = search.best()
         law = mixed(pure.law, bracket(self.delta)[0])
         return replace(found, law=law, cells=pure.cells, grid=found.bounding)
 

@@ -368,8 +368,7 @@ class _Search(Session[PlanarNoise]):
         bits = bits_for(max(1e-300, *map(max, lowered.values())), _BITS)
         parts = []
         for s, found in lowered.items():
-            most = solution.limits.get(s, 0.0) if window.delta > 0 else math.inf
-            numbers = whole_numbers(found, bits, most)
+            numbers = whole_numbers(found, bits, solution.limits.get(s, math.inf))
             if any(numbers):
                 limit = whole_numbers([solution.limits.get(s, 0.0)], bits)
                 parts.append(ShiftWindow(s, numbers, (), *limit))

@@ -27,7 +27,8 @@ from optmech.base.bisection import reached
 from optmech.errors import SolverError
 from optmech.noise.additive.bound import Bounds, ShiftWindow, Tangents
 from optmech.noise.additive.law import Law
-from optmech.noise.additive.loss import NoiseLoss, mean_beyond
+from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.program import line_weights
 from optmech.noise.proposals import bits_for, mirrored, whole_numbers, with_tails
 
 _STAGES = 40
@@ -238,16 +239,11 @@ class _Program:
 
 def weights_of(window: PowerWindow) -> tuple[Floats, Floats]:
     """Probability and expected loss of a unit of every place, both sides and the tail's part."""
-    w = window
-    r, p = w.ratio, w.sensitivity
-    mass = np.full(w.n + 1, 2.0)
-    mass[0] = 1.0
-    cost = mass * w.loss.floats(np.arange(w.n + 1.0))
-    beyond = 2 * r / (1 - r)
-    mass[-p:] += beyond
-    for i in range(1, p + 1):
-        a, b, g = map(float, w.loss.polynomial(w.n + i))
-        cost[w.n - p + i] += beyond * mean_beyond((a, b, g), p, r)
+    w, p = window, window.sensitivity
+    found = line_weights(w.loss, w.n, p, w.ratio)
+    for each in found:
+        each[-2 * p : -p] += w.ratio / (1 - w.ratio) * each[-p:]
+    mass, cost = (each[:-p] for each in found)
     return mass, cost
 
 

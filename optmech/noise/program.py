@@ -211,14 +211,19 @@ class LineRows(Rows[int]):
 
     def weights(self) -> tuple[Floats, Floats]:
         w = self.window
-        mass = np.full(len(self.scales), 2.0)
-        mass[0] = 1.0
-        cost = mass.copy()
-        cost[: self.places] *= w.loss.floats(np.arange(w.n + 1.0))
-        for k in range(self.places, len(mass)):
-            a, b, g = map(float, w.loss.polynomial(k))
-            cost[k] *= mean_beyond((a, b, g), w.sensitivity, w.ratio)
-        return mass, cost
+        return line_weights(w.loss, w.n, self.tails, w.ratio)
+
+
+def line_weights(loss: NoiseLoss, n: int, tails: int, ratio: float) -> tuple[Floats, Floats]:
+    """Probability and expected loss of a unit of every place up to n, both sides, and of tails."""
+    mass = np.full(n + 1 + tails, 2.0)
+    mass[0] = 1.0
+    cost = mass.copy()
+    cost[: n + 1] *= loss.floats(np.arange(n + 1.0))
+    for k in range(n + 1, len(mass)):
+        a, b, g = map(float, loss.polynomial(k))
+        cost[k] *= mean_beyond((a, b, g), tails, ratio)
+    return mass, cost
 
 
 def from_cheapest(costs: Floats) -> Ints:

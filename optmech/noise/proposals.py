@@ -189,7 +189,7 @@ class Dual:
         bits = bits_for(min(largest, max(level, _LEAST_LEVEL)), _BITS)
         parts = []
         for s, y in sorted(rows.items()):
-            limit = self.limits.get(s, 0.0) if self.window.delta > 0 else math.inf
+            limit = self.limits.get(s, math.inf)
             inner = whole_numbers(y, bits, limit)
             tail = whole_numbers(tails.get(s, (0.0,) * 3), bits, limit)
             if any(inner) or any(tail):

@@ -178,11 +178,8 @@ class PlanarNoise(ProvedNoise):
         """Whether radii beyond the window that differ by at most the sensitivity keep ε."""
         law, d = self.law, self.sensitivity
         first = range(law.n + 1, law.n + len(law.tails) + 1)
-        return all(
-            max(law.shell(m), law.shell(m + t)) <= power * min(law.shell(m), law.shell(m + t))
-            for m in first
-            for t in range(1, d + 1)
-        )
+        pairs = ((law.shell(m), law.shell(m + t)) for m in first for t in range(1, d + 1))
+        return all(max(pair) <= power * min(pair) for pair in pairs)
 
     @property
     def is_private(self) -> bool:

@@ -268,24 +268,24 @@ class Straight:
     def __init__(self, corners: Corners, slope: Fraction, bend: Fraction = Fraction(0)) -> None:
         self.places, self.values = [x for x, _ in corners], [y for _, y in corners]
         self.slope, self.bend = slope, bend
+        self.slopes = [*_slopes(corners), slope]
         areas = ((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(corners))
         self.areas = list(accumulate(areas, initial=Fraction(0)))
 
-    def __call__(self, x: Fraction) -> Fraction:
+    def _piece(self, x: Fraction) -> tuple[int, Fraction, Fraction]:
+        """The piece that holds x, how far along it x is, and how it bends."""
         k = bisect_right(self.places, x) - 1
-        j = x - self.places[k]
-        if k == len(self.places) - 1:
-            return self.values[k] + self.slope * j + self.bend * j * j
-        rise = self.values[k + 1] - self.values[k]
-        return self.values[k] + rise * j / (self.places[k + 1] - self.places[k])
+        last = k == len(self.places) - 1
+        return k, x - self.places[k], self.bend if last else Fraction(0)
+
+    def __call__(self, x: Fraction) -> Fraction:
+        k, j, bend = self._piece(x)
+        return self.values[k] + j * (self.slopes[k] + bend * j)
 
     def _integral(self, x: Fraction) -> Fraction:
         """From 0 to x."""
-        k = bisect_right(self.places, x) - 1
-        j = x - self.places[k]
-        if k == len(self.places) - 1:
-            return self.areas[k] + j * (self.values[k] + j * (self.slope / 2 + self.bend * j / 3))
-        return self.areas[k] + j * (self.values[k] + self(x)) / 2
+        k, j, bend = self._piece(x)
+        return self.areas[k] + j * (self.values[k] + j * (self.slopes[k] / 2 + bend * j / 3))
 
     def mean(self, k: int, step: Fraction) -> Fraction:
         """Over the cell k of the even function."""
