@@ -125,7 +125,7 @@ class _Program:
         return np.bincount(self.sum, terms, self.window.count).astype(np.float64)
 
     def _probable(self, z: Floats) -> Floats:
-        """Of sum one."""
+        """Places in proportion, of sum one."""
         return np.asarray(z / float(self.mass @ z))
 
     def start(self) -> Floats:

@@ -126,7 +126,7 @@ class Dual:
     def _lowered(
         self, level: Any, loss: list[Any], power: Any
     ) -> tuple[dict[int, list[Any]], float, Tails]:
-        """The same with numbers like ``level``."""
+        """Multipliers that are swept, as numbers like ``level``."""
         w, n, reach = self.window, self.window.n, len(loss) - 1
         number = type(level)
         zero, one, aim = number(0), number(1), level * number(1 + 1e-14)

@@ -101,7 +101,7 @@ class ShiftSearch(Search[D]):
     from few shifts; then all of them, where that is not enough."""
 
     def best(self) -> D:
-        if self.delta > 0 and self.epsilon > 0 and not self.loss.is_bounded:
+        if self.approximate and not self.loss.is_bounded:
             with self._stopping():
                 self._falling()
                 self._few()
@@ -116,19 +116,18 @@ class ShiftSearch(Search[D]):
 
     def _falling(self) -> None:
         """The best noise that falls from the centre."""
-        n = int(_WIDEST * truncated_end(float(self.epsilon), float(self.delta), self.sensitivity))
         above = self.stated.majorant
-        window = self._windowed(n + above.last + 2)
+        window = self._windowed(int(_WIDEST * self.truncated) + above.last + 2)
         window = replace(window, loss=above, ratio=0.0, falling=True)
         self._repaired(tidied(self._solved(window, [self.sensitivity]), window))
 
     def _few(self) -> None:
         """A bound from few shifts, and of them but for the largest only near the centre, where
         noise that need not fall would gather."""
-        rate, cells = float(self.epsilon), self.sensitivity
+        rate, cells = self.rate, self.sensitivity
         count = min(cells, _FEW + math.ceil(1.2 * (1 + math.exp(rate / 2))))
         spread = (round(cells * (_GOLDEN * j % 1)) or 1 for j in range(1, count + 1))
-        n = int(truncated_end(rate, float(self.delta), cells)) + 2 + self.loss.last
+        n = int(self.truncated) + 2 + self.loss.last
         near = math.ceil(cells * min(0.75, 3 / (1 + math.exp(rate / 3))))
         window = replace(self._windowed(n), near=near)
         self._prove(window, self._solved(window, sorted({1, cells, *spread})))

@@ -64,25 +64,30 @@ class Search(Session[D]):
     def __init__(self, stated: D, gap: float, note: Note) -> None:
         super().__init__(stated, gap, note)
         self.loss, self.epsilon, self.delta = stated.charged, stated.epsilon, stated.delta
+        self.rate = float(stated.epsilon)
         self.part = float(stated.delta) * (1 - KEPT)
+        self.approximate = self.rate > 0 and self.part > 0
         self.sensitivity = sensitivity = stated.steps
         self.widest = min(MOST_PLACES, MOST_ROWS // sensitivity)
         first = {1, 2, sensitivity - 1, sensitivity} & set(range(1, sensitivity + 1))
         self.shifts = dict.fromkeys(sorted(first), False)
         self.places: Floats | None = None
-        ratio, bits = tail_ratio(self.epsilon) if self.epsilon > 0 else (0, 0)
+        ratio, bits = tail_ratio(self.epsilon) if self.rate > 0 else (0, 0)
         self.ratio = ratio / 2**bits
         self.tails = (sensitivity, ratio, bits)
+        self.truncated = math.inf
+        if self.part > 0:
+            self.truncated = truncated_end(self.rate, float(stated.delta), sensitivity)
 
     def best(self) -> D:
         """The design: the best law with the best multipliers that were found."""
-        if self.epsilon > 0 and self.loss.is_less_far_out:
+        if self.rate > 0 and self.loss.is_less_far_out:
             self._far_out()
             # where nothing is the least, wide windows only find less than next to nothing
             wide = not self.delta > 0 or self._end() * self.sensitivity > _WIDE
             if self._gap() <= self.gap or (not self.loss.end and wide):
                 return self._joined()
-        if self.delta > 0 and self.epsilon > 0 and self.loss.is_bounded:
+        if self.approximate and self.loss.is_bounded:
             self._without_delta()
             if self.law is not None and self._gap() <= self.gap:
                 return self._joined()
@@ -106,9 +111,9 @@ class Search(Session[D]):
 
     def _fall_back(self) -> None:
         """Take noise for δ = 0, or a geometric law."""
-        if self.delta > 0 and self.epsilon > 0:
+        if self.approximate:
             self._without_delta()
-        if self.law is None and self.epsilon > 0:
+        if self.law is None and self.rate > 0:
             self._plain()
 
     def _without_delta(self) -> None:
@@ -124,7 +129,7 @@ class Search(Session[D]):
             self._keep(evolve(known, shifts=tuple(limited)))
 
     def _pure(self) -> Search[D]:
-        """The same search for δ = 0."""
+        """A search for δ = 0 that tells nothing."""
         return Search(self._with(delta=Exact(Fraction(0))), self.gap, lambda _: None)
 
     def _plain(self) -> None:
@@ -135,7 +140,7 @@ class Search(Session[D]):
     def _fallen(self, steps: Floats) -> Floats:
         """Places so many sensitivities from where most is."""
         # a little less steep, for roundings
-        fall = float(self.epsilon) * (1 - 1e-9)
+        fall = self.rate * (1 - 1e-9)
         return np.asarray(np.exp(-np.minimum(fall * steps, _DEEPEST)))
 
     def _far_out(self) -> None:
@@ -159,7 +164,7 @@ class Search(Session[D]):
         """Places of probability one in all, tails included, most of it as far out as need be: next
         to nothing is where the loss is not yet constant."""
         share = max(self.gap / 4 * float(self.loss.floor / max(self.loss.values)), _SHARE)
-        falls = math.log((2 * self.loss.last + 1) / share) / float(self.epsilon)
+        falls = math.log((2 * self.loss.last + 1) / share) / self.rate
         most = min(MOST_ENTRIES // 2, MOST_ROWS // self.sensitivity)
         far = int(min(self.loss.last + self.sensitivity * (falls + 2), most))
         steps = np.arange(max(self._least(), far), -1.0, -1.0) // self.sensitivity
@@ -169,11 +174,11 @@ class Search(Session[D]):
 
     def _spread(self, places: Floats, solution: Solution[int]) -> Floats:
         """The places, and far out what the solution has infinitely far out."""
-        if not self.epsilon > 0:
+        if not self.rate > 0:
             self.tails = (self.sensitivity, 0, 0)
         if solution.far <= _SHARE:
             return places
-        if not self.epsilon > 0:
+        if not self.rate > 0:
             return self._flat(places, solution)
         humps = self._humps()
         last = max(len(places), len(humps)) - 1
@@ -182,8 +187,9 @@ class Search(Session[D]):
         return np.asarray(near + solution.far * far)
 
     def _flat(self, places: Floats, solution: Solution[int]) -> Floats:
-        """The same without ε: nowhere less than flat noise, so wide that its height is next to
-        nothing, but where the loss is above that far out; places give way to what it takes of δ."""
+        """Places without ε, and what is far out: nowhere less than flat noise, so wide that its
+        height is next to nothing, but where the loss is above that far out; places give way to what
+        it takes of δ."""
         end, part = self.loss.end, self.part
         gain = abs(float(end) - solution.value)
         need = self.sensitivity * gain / part + float(sum(abs(v - end) for v in self.loss.values))
@@ -204,9 +210,9 @@ class Search(Session[D]):
         return np.asarray(np.maximum(near, share * flat))
 
     def _joined(self) -> D:
-        if self.law is None and self.epsilon > 0:
+        if self.law is None and self.rate > 0:
             self._plain()
-        if self.law is None and float(self.epsilon) * self.loss.last > _DEEPEST * self.sensitivity:
+        if self.law is None and self.rate * self.loss.last > _DEEPEST * self.sensitivity:
             raise TooLargeError(
                 f"such noise is beyond {self.loss.last:,} less often than floats hold",
                 where="loss",
@@ -216,7 +222,7 @@ class Search(Session[D]):
 
     def _first_window(self) -> int:
         """The width of the first; raises TooLargeError where a search would take hours."""
-        ends = self.delta > 0 and not (self.epsilon > 0 and self.loss.is_bounded)
+        ends = self.delta > 0 and not (self.rate > 0 and self.loss.is_bounded)
         # something verified first, where noise far out costs no more than a constant
         width = self._end() if ends else self._least() + self.sensitivity
         if width > self.widest:
@@ -231,16 +237,15 @@ class Search(Session[D]):
         return self.loss.last + 3 * self.sensitivity + 2
 
     def _end(self) -> int:
-        part = float(self.delta)
-        if part == 0:
+        if not self.part > 0:
             return 0
-        if self.loss.is_bounded and not self.epsilon > 0:
-            if part * _FLATTEST <= self.sensitivity:
+        if self.loss.is_bounded and not self.rate > 0:
+            if 2 * self.truncated >= _FLATTEST:
                 return int(_FLATTEST)
             # what is beyond the table may as well be far out, where it is not nearby anyway
-            near = int(1.1 * truncated_end(0.0, part, self.sensitivity))
+            near = int(1.1 * self.truncated)
             return self._least() + (near if near * self.sensitivity <= _WIDE else 0)
-        end = 1.1 * truncated_end(float(self.epsilon), part, self.sensitivity)
+        end = 1.1 * self.truncated
         if self.loss.is_less_far_out:
             # two humps, each of half the probability, on either side of what costs more
             end = max(end, min(2 * end, self.widest) - self._least())
@@ -249,8 +254,8 @@ class Search(Session[D]):
     def _settled(self) -> float:
         """The window from which on wider ones are worth it only where they close the gap: where
         noise far out costs a constant it has tails, however large δ is."""
-        tailed = self.loss.is_bounded and self.delta > 0 and self.epsilon > 0
-        falls = _FALLS * self.sensitivity / float(self.epsilon) if tailed else 0
+        tailed = self.loss.is_bounded and self.approximate
+        falls = _FALLS * self.sensitivity / self.rate if tailed else 0
         return max(self._end(), min(falls, self.widest))
 
     def _law(self, places: Floats) -> Law:
@@ -264,7 +269,7 @@ class Search(Session[D]):
         for _ in range(_MIXES):
             if self._take(law):
                 return
-            if not self.epsilon > 0:
+            if not self.rate > 0:
                 share = max(KEPT, 16 * share)
                 law = self._law(_wider(places, share))
                 continue
@@ -306,7 +311,7 @@ class Search(Session[D]):
         """A window of the promise and the loss; raises TooLargeError beyond what is searched."""
         if n > MOST_PLACES:
             raise too_wide(n, "ε or δ", f"{MOST_PLACES:,} are searched")
-        return Window(self.loss, float(self.epsilon), self.part, self.sensitivity, n, self.ratio)
+        return Window(self.loss, self.rate, self.part, self.sensitivity, n, self.ratio)
 
     def _solved(self, window: Window, shifts: Iterable[int] | None = None) -> Solution[int]:
         """The best places of a window against some shifts, or those that there are."""
