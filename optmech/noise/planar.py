@@ -115,7 +115,7 @@ class PlanarRows(Rows[Place]):
         if len(self.shells) > 1:
             first, a, second, b = self.between_shells()
             size = self.window.power * b * self.scales[second] / (a * self.scales[first])
-            program.compare(1.0, first, -size, second)
+            program.compare(first, -size, second)
 
     def pairs(self, shift: Place) -> tuple[Ints, Floats, Ints, Floats, Floats]:
         """Columns and factors of k and k + shift, and of how many k: k of radius up to n, and with

@@ -131,7 +131,7 @@ class Rows(ABC, Generic[S]):
         budgets: dict[S, int] = {}
         for shift, inward in shifts.items():
             part = self.of(shift, inward)
-            index = program.compare(1.0, part.first, -w.power * part.b / part.a, part.second)
+            index = program.compare(part.first, -w.power * part.b / part.a, part.second)
             found[shift] = part, index
             if w.delta > 0:
                 share = w.delta / part.a
@@ -207,7 +207,7 @@ class LineRows(Rows[int]):
         w, scales = self.window, self.scales
         if w.falling:
             inner = np.arange(w.n)
-            program.compare(-1.0, inner, scales[1 : w.n + 1] / scales[: w.n], inner + 1)
+            program.compare(inner + 1, -scales[: w.n] / scales[1 : w.n + 1], inner)
 
     def weights(self) -> tuple[Floats, Floats]:
         w = self.window
@@ -247,27 +247,25 @@ class Program:
     """Rows that compare columns, and may be exceeded by a part δ in all; probability one."""
 
     def __init__(self, columns: int) -> None:
-        self.columns, self.count = columns, 0
+        self.columns = columns
         self.entries: list[tuple[Floats, Ints, Ints]] = []
         self.uppers: list[float] = []
 
-    def compare(self, one: float, first: Ints, other: Floats, second: Ints) -> Ints:
-        """Rows ``one`` x[first] + ``other`` x[second] <= 0, whose indices are returned."""
-        count = len(first)
-        index = self.count + np.arange(count)
+    def compare(self, first: Ints, other: Floats, second: Ints) -> Ints:
+        """Rows x[first] + ``other`` x[second] <= 0, whose indices are returned."""
+        index = len(self.uppers) + np.arange(len(first))
         # entries of one row and column are added up
-        self.entries += [(np.full(count, one), index, first), (other, index, second)]
-        self.uppers += [0.0] * count
-        self.count += count
+        self.entries += [(np.ones(len(first)), index, first), (other, index, second)]
+        self.uppers += [0.0] * len(first)
         return index
 
     def exceed(self, index: Ints, shares: Floats, weights: Floats) -> int:
         """New columns by whose ``shares`` rows may be exceeded, and the row by which their weighted
         sum is at most one."""
-        new, row = self.columns + np.arange(len(index)), self.count
+        new, row = self.columns + np.arange(len(index)), len(self.uppers)
         self.entries += [(-shares, index, new), (weights, np.full(len(index), row), new)]
         self.uppers.append(1.0)
-        self.columns, self.count = self.columns + len(index), row + 1
+        self.columns += len(index)
         return row
 
     def solved(
@@ -284,11 +282,11 @@ class Program:
             mass, heavy = np.append(mass, 1.0), np.append(heavy, self.columns)
             # a little dearer than it is: what is as good nearby is nearby
             cost = np.append(cost, end * (1 + FAR))
-        entries = [*self.entries, (mass, np.full(len(mass), self.count), heavy)]
+        rows = len(self.uppers)
+        entries = [*self.entries, (mass, np.full(len(mass), rows), heavy)]
         values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
-        matrix = sp.csr_array((values, (at, across)), shape=(self.count + 1, len(cost)))
-        lower = np.full(self.count + 1, -np.inf)
-        lower[-1] = 1.0
+        matrix = sp.csr_array((values, (at, across)), shape=(rows + 1, len(cost)))
+        lower = np.append(np.full(rows, -np.inf), 1.0)
         x, duals = run_program(cost / unit, matrix, lower, np.array([*self.uppers, 1.0]), limit)
         return x, -duals * unit, float(cost @ x), 0.0 if end is None else float(x[-1])
 
