@@ -56,7 +56,6 @@ class Dual:
     def __init__(self, window: Window, solution: Solution[int], power: Fraction) -> None:
         self.window = window
         self.exact_power = power
-        self.found = solution
         self.widest = max(window.sensitivity, *solution.multipliers)
         self.limits = dict(solution.limits)
         self.rows = dict(solution.multipliers)

@@ -267,15 +267,15 @@ def power_bounds(top: int, bottom: int, exponent: Fraction) -> tuple[int, int]:
     return root, root + 1
 
 
-def power_sum(law: Law, shift: int, order: Fraction) -> Fraction | None:
-    """At least R_s, within about 2^-190; None where it is infinite."""
+def power_sum(law: Law, shift: int, order: Fraction) -> Fraction | float:
+    """At least R_s, within about 2^-190; or infinity."""
     near, far, bits = law.pairs(shift)
 
     def above(p: int, q: int) -> int:
         return (log_bounds(p, q) if order == 1 else power_bounds(p, q, order - 1))[1]
 
     if any(p and not q for p, q in (*near, *far)):
-        return None
+        return math.inf
     inner, outer = (sum(above(p, q) * p for p, q in part if p) for part in (near, far))
     return (inner + outer / (1 - law.r)) / (1 << (bits + BITS))
 
