@@ -1,7 +1,5 @@
 """The best noise for a number that is released: certified against all other noise."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from optmech.base.lazily import lazily

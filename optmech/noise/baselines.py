@@ -4,8 +4,6 @@ Densities and calibrations are floats: these are measurements, and the promise o
 its source.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ shifts, too, only one of all images is in the program; few of many matter, and t
 a solution breaks.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable
@@ -35,9 +33,9 @@ from optmech.noise.additive.planar_law import (
     wedge,
 )
 from optmech.noise.program import Compared, Program, Rows, Solution, Window
-from optmech.noise.proposals import SLACK, bits_for, tail_ratio, whole_numbers
+from optmech.noise.proposals import KEPT, SLACK, bits_for, tail_ratio, whole_numbers
 from optmech.noise.releases import require_delta
-from optmech.noise.search import truncated_end
+from optmech.noise.search import SHARE, truncated_end
 from optmech.noise.session import Note, Promise, Session, require_range
 
 _ROUNDS = 5
@@ -45,9 +43,6 @@ _PASSES = 6
 _MIXES = 8
 _MOST_ENTRIES = 600_000
 """Classes times shifts in a program."""
-_KEPT = 1e-9
-_SHARE = 1e-12
-"""Probability that is as good as none."""
 _FALLS = 23.0
 """A ring is so far out that noise falls by e^-23 from there to what is near."""
 _BITS = 90
@@ -202,7 +197,7 @@ class _Search(Session[PlanarNoise]):
         self.window = PlanarWindow(
             stated.measure.loss,
             float(stated.epsilon),
-            float(stated.delta) * (1 - _KEPT),
+            float(stated.delta) * (1 - KEPT),
             stated.sensitivity,
             1,
             0.0,
@@ -328,7 +323,7 @@ class _Search(Session[PlanarNoise]):
         tails[:] = np.maximum(tails, tails.max() * math.exp(-self.window.epsilon) * (1 + SLACK))
         raw /= max(float(rows.weights()[0] @ raw), 1e-300)
         anchor: Floats | None = None
-        if solution.far > _SHARE:
+        if solution.far > SHARE:
             rows, raw, anchor = self._ring(rows, raw, solution.far)
         share, limit = 0.0, float(self.stated.delta)
         for _ in range(_MIXES):

@@ -8,8 +8,6 @@ that Newton's method on a barrier for R_s <= T solves sparse systems, and places
 good as others.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import suppress

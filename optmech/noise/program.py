@@ -187,12 +187,10 @@ class LineRows(Rows[int]):
             last += w.sensitivity
         inner = np.arange(-w.n if inward else -((shift - 1) // 2), last + 1)
         near, far = np.abs(inner), np.abs(inner + shift)
-        known = (far < len(self.columns)) & (near != far)
+        kept = (near != far) & (w.power * self.values[far] < _LARGEST * self.values[near])
         if w.near is not None and shift < w.sensitivity:
-            known &= near <= w.near
-        inner, near, far = inner[known], near[known], far[known]
-        held = w.power * self.values[far] < _LARGEST * self.values[near]
-        inner, near, far = inner[held], near[held], far[held]
+            kept &= near <= w.near
+        inner, near, far = inner[kept], near[kept], far[kept]
         return Compared(
             self.columns[near],
             self.values[near],

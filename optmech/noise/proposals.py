@@ -1,7 +1,5 @@
 """From floats to multipliers that prove much and to whole numbers that are private."""
 
-from __future__ import annotations
-
 import decimal
 import math
 from collections.abc import Iterable

@@ -1,8 +1,6 @@
 """The search for the best noise under bounds on Rényi divergences, and for the least divergence of
 noise that costs at most so much."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

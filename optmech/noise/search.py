@@ -44,7 +44,7 @@ MOST_ROWS = 400_000
 _ROUNDS = 12
 _MIXES = 6
 _DEEPEST = 600.0
-_SHARE = 1e-12
+SHARE = 1e-12
 """Probability that is as good as none."""
 _FALLS = 20.0
 """What noise does by e^-20 between the centre and the end of a window is done."""
@@ -163,7 +163,7 @@ class Search(Session[D]):
     def _humps(self) -> Floats:
         """Places of probability one in all, tails included, most of it as far out as need be: next
         to nothing is where the loss is not yet constant."""
-        share = max(self.gap / 4 * float(self.loss.floor / max(self.loss.values)), _SHARE)
+        share = max(self.gap / 4 * float(self.loss.floor / max(self.loss.values)), SHARE)
         falls = math.log((2 * self.loss.last + 1) / share) / self.rate
         most = min(MOST_ENTRIES // 2, MOST_ROWS // self.sensitivity)
         far = int(min(self.loss.last + self.sensitivity * (falls + 2), most))
@@ -176,7 +176,7 @@ class Search(Session[D]):
         """The places, and far out what the solution has infinitely far out."""
         if not self.rate > 0:
             self.tails = (self.sensitivity, 0, 0)
-        if solution.far <= _SHARE:
+        if solution.far <= SHARE:
             return places
         if not self.rate > 0:
             return self._flat(places, solution)
@@ -193,9 +193,7 @@ class Search(Session[D]):
         end, part = self.loss.end, self.part
         gain = abs(float(end) - solution.value)
         need = self.sensitivity * gain / part + float(sum(abs(v - end) for v in self.loss.values))
-        wide = max(
-            1.5 * need / max(self.gap * solution.value, _SHARE), 16 * self.sensitivity / part
-        )
+        wide = max(1.5 * need / max(self.gap * solution.value, SHARE), 16 * self.sensitivity / part)
         bits = min(math.ceil(math.log2(max(wide / _PERIOD, 2))), _SLOWEST)
         self.tails = (_PERIOD, (1 << bits) - 1, bits)
         near = np.append(places, np.zeros(_PERIOD))
@@ -340,7 +338,7 @@ class Search(Session[D]):
             if not self.loss.floor:
                 # what is next to nothing is nothing where nothing need be lost
                 dear = self.loss.floats(np.arange(float(len(places)))) > 0
-                clean = np.where(dear & (places < _SHARE), 0.0, places)
+                clean = np.where(dear & (places < SHARE), 0.0, places)
                 self._take(self._law(clean))
             self._repaired(places)
         self._prove(window, solution)
@@ -352,21 +350,27 @@ class Search(Session[D]):
         tails = solution.tails * (1 - w.ratio) if len(solution.tails) else np.zeros(w.sensitivity)
         places = np.concatenate([solution.window, tails, tails * w.ratio])
         both = mirrored(places)
-        centre = len(places) - 1
         kept = np.arange(w.sensitivity, len(both) - w.sensitivity)
+
+        def lost(shift: int) -> Floats:
+            return np.asarray(np.maximum(both[kept] - w.power * both[kept + shift], 0))
+
+        def inwards(shift: int) -> bool:
+            inner = 2 * (kept - len(places) + 1) < -shift
+            return bool((lost(shift)[inner] > 1e-12).any())
+
+        shifts = [s for s in range(1, w.sensitivity + 1) if not self.shifts.get(s, False)]
+        sums = {s: float(lost(s).sum()) for s in shifts}
         allowed = w.delta * (1 + 1e-9) + 1e-11
-        sums, inwards = np.zeros(w.sensitivity + 2), np.zeros(w.sensitivity + 2, dtype=bool)
-        for shift in range(1, w.sensitivity + 1):
-            if not self.shifts.get(shift, False):
-                excess = np.maximum(both[kept] - w.power * both[kept + shift], 0)
-                sums[shift] = float(excess.sum())
-                inwards[shift] = bool((excess[2 * (kept - centre) < -shift] > 1e-12).any())
-        peaks = (sums > allowed) & (sums >= np.roll(sums, 1)) & (sums >= np.roll(sums, -1))
-        found = np.flatnonzero(peaks)
+        peaks = [
+            s
+            for s, total in sums.items()
+            if total > allowed and total >= max(sums.get(s - 1, 0.0), sums.get(s + 1, 0.0))
+        ]
         # as many as there are, so that few programs are solved where all shifts matter
-        worst = found[np.argsort(-sums[found], kind="stable")[: len(self.shifts)]]
-        made = {int(s): int(s) in self.shifts or bool(inwards[s]) for s in sorted(worst)}
-        return made, float(sums.max())
+        worst = sorted(peaks, key=lambda s: sums[s], reverse=True)[: len(self.shifts)]
+        made = {s: s in self.shifts or inwards(s) for s in sorted(worst)}
+        return made, max(sums.values(), default=0.0)
 
     def _prove(self, window: Window, solution: Solution[int]) -> None:
         below = replace(window, loss=self.stated.minorant)

@@ -1,7 +1,5 @@
 """What every search for noise keeps: the best verified law, the best proof, and the time."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

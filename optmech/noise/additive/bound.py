@@ -20,8 +20,6 @@ g_s(k) = α x_s(k)^{α-1} - (α - 1) x_s(k - s)^α. Of order one R_s is the Kull
 (docs/theory.md).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

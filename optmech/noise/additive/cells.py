@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import finite_array
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
 from optmech.exact.sampler import Bytes, system_bytes
@@ -93,8 +93,7 @@ class CellNoise(LatticeNoise):
             k = math.floor(Fraction(place) / step + Fraction(1, 2))
             return float(self.law.at(k) / step) if abs(k) <= most else 0.0
 
-        found: Floats = np.array([at(place) for place in given.ravel().tolist()])
-        return float(found[0]) if given.ndim == 0 else found.reshape(given.shape)
+        return np.vectorize(at, otypes=[np.float64])(given)[()]
 
     def sample(
         self, size: int | None = None, *, bits: int = 64, seed: int | None = None

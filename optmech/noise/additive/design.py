@@ -1,8 +1,6 @@
 """Noise with its proof: what it promises, what it costs, and what all such noise costs at least; on
 whole numbers, and on the real line, where the staircase is best without δ."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -4,8 +4,6 @@ A file has the promise, the loss, the law and the multipliers as whole numbers, 
 Reading computes every claim anew, in exact arithmetic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial

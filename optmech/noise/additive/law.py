@@ -1,7 +1,5 @@
 """A symmetric distribution on all integers in finitely many whole numbers, tails included."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction

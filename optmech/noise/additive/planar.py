@@ -1,7 +1,5 @@
 """Noise for pairs of whole numbers, with its proof."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property

@@ -1,8 +1,6 @@
 """A distribution on pairs of whole numbers with the symmetries of the square, tails included, and
 losses of their norm."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence

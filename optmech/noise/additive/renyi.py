@@ -1,7 +1,5 @@
 """Noise that keeps bounds on Rényi divergences, with its proof."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cached_property
