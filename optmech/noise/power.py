@@ -64,8 +64,7 @@ class PowerWindow:
         return self.sensitivity * len(self.bounds)
 
 
-@dataclass(frozen=True)
-class PowerSolution:
+class PowerSolution(NamedTuple):
     """z(0), …, z(n), and the prices λ of every order and shift, shape (orders, shifts)."""
 
     places: Floats

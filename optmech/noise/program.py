@@ -5,8 +5,6 @@ may exceed. Rows are z(i) <= e^ε z(i + s) + excess where i + s is farther out t
 the shifts s <= Δ: few of them matter, and those are added that the solution breaks.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -83,6 +81,54 @@ class Solution(Generic[S]):
     def columns(self) -> Floats:
         """Places, and then tails."""
         return np.append(self.window, self.tails)
+
+
+class Program:
+    """Rows that compare columns, and may be exceeded by a part δ in all; probability one."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.entries: list[tuple[Floats, Ints, Ints]] = []
+        self.uppers: list[float] = []
+
+    def compare(self, first: Ints, other: Floats, second: Ints) -> Ints:
+        """Rows x[first] + ``other`` x[second] <= 0, whose indices are returned."""
+        index = len(self.uppers) + np.arange(len(first))
+        # entries of one row and column are added up
+        self.entries += [(np.ones(len(first)), index, first), (other, index, second)]
+        self.uppers += [0.0] * len(first)
+        return index
+
+    def exceed(self, index: Ints, shares: Floats, weights: Floats) -> int:
+        """New columns by whose ``shares`` rows may be exceeded, and the row by which their weighted
+        sum is at most one."""
+        new, row = self.columns + np.arange(len(index)), len(self.uppers)
+        self.entries += [(-shares, index, new), (weights, np.full(len(index), row), new)]
+        self.uppers.append(1.0)
+        self.columns += len(index)
+        return row
+
+    def solved(
+        self, mass: Floats, cost: Floats, end: float | None, limit: float
+    ) -> tuple[Floats, Floats, float, float]:
+        """The columns where the cost is least of all that has probability one, some of it
+        infinitely far out where that costs ``end``; what each row is worth, the cost, and the
+        probability infinitely far out."""
+        # the size of losses to expect: those where every column has its size
+        unit = max(float(cost.sum() / mass.sum()), 1e-250)
+        heavy = np.arange(len(mass))
+        cost = np.append(cost, np.zeros(self.columns - len(cost)))
+        if end is not None:
+            mass, heavy = np.append(mass, 1.0), np.append(heavy, self.columns)
+            # a little dearer than it is: what is as good nearby is nearby
+            cost = np.append(cost, end * (1 + FAR))
+        rows = len(self.uppers)
+        entries = [*self.entries, (mass, np.full(len(mass), rows), heavy)]
+        values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
+        matrix = sp.csr_array((values, (at, across)), shape=(rows + 1, len(cost)))
+        lower = np.append(np.full(rows, -np.inf), 1.0)
+        x, duals = run_program(cost / unit, matrix, lower, np.array([*self.uppers, 1.0]), limit)
+        return x, -duals * unit, float(cost @ x), 0.0 if end is None else float(x[-1])
 
 
 class Compared(NamedTuple):
@@ -239,54 +285,6 @@ def _apart(places: Ints, others: Ints) -> Ints:
     after = np.minimum(np.searchsorted(others, places), len(others) - 1)
     near, far = others[after], others[np.maximum(after - 1, 0)]
     return np.asarray(np.minimum(np.abs(places - near), np.abs(places - far)))
-
-
-class Program:
-    """Rows that compare columns, and may be exceeded by a part δ in all; probability one."""
-
-    def __init__(self, columns: int) -> None:
-        self.columns = columns
-        self.entries: list[tuple[Floats, Ints, Ints]] = []
-        self.uppers: list[float] = []
-
-    def compare(self, first: Ints, other: Floats, second: Ints) -> Ints:
-        """Rows x[first] + ``other`` x[second] <= 0, whose indices are returned."""
-        index = len(self.uppers) + np.arange(len(first))
-        # entries of one row and column are added up
-        self.entries += [(np.ones(len(first)), index, first), (other, index, second)]
-        self.uppers += [0.0] * len(first)
-        return index
-
-    def exceed(self, index: Ints, shares: Floats, weights: Floats) -> int:
-        """New columns by whose ``shares`` rows may be exceeded, and the row by which their weighted
-        sum is at most one."""
-        new, row = self.columns + np.arange(len(index)), len(self.uppers)
-        self.entries += [(-shares, index, new), (weights, np.full(len(index), row), new)]
-        self.uppers.append(1.0)
-        self.columns += len(index)
-        return row
-
-    def solved(
-        self, mass: Floats, cost: Floats, end: float | None, limit: float
-    ) -> tuple[Floats, Floats, float, float]:
-        """The columns where the cost is least of all that has probability one, some of it
-        infinitely far out where that costs ``end``; what each row is worth, the cost, and the
-        probability infinitely far out."""
-        # the size of losses to expect: those where every column has its size
-        unit = max(float(cost.sum() / mass.sum()), 1e-250)
-        heavy = np.arange(len(mass))
-        cost = np.append(cost, np.zeros(self.columns - len(cost)))
-        if end is not None:
-            mass, heavy = np.append(mass, 1.0), np.append(heavy, self.columns)
-            # a little dearer than it is: what is as good nearby is nearby
-            cost = np.append(cost, end * (1 + FAR))
-        rows = len(self.uppers)
-        entries = [*self.entries, (mass, np.full(len(mass), rows), heavy)]
-        values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
-        matrix = sp.csr_array((values, (at, across)), shape=(rows + 1, len(cost)))
-        lower = np.append(np.full(rows, -np.inf), 1.0)
-        x, duals = run_program(cost / unit, matrix, lower, np.array([*self.uppers, 1.0]), limit)
-        return x, -duals * unit, float(cost @ x), 0.0 if end is None else float(x[-1])
 
 
 _EXACT: dict[str, float] = {

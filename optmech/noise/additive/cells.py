@@ -6,8 +6,6 @@ real noise. Noise that is even within cells has at a shift between two steps the
 at these: it is private at every real shift (docs/theory.md).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -29,6 +27,35 @@ MOST_CELLS = 50_000
 MOST_DRAWN = 10**6
 _DEEP = 4096
 _FARTHEST = 10_000
+
+
+class _Draw:
+    """A place within a cell, bit by bit."""
+
+    def __init__(self, cell: int, source: Bytes) -> None:
+        self.cell, self.source, self.known, self.bits = cell, source, 0, 0
+
+    def within(self, bits: int) -> Fraction:
+        """Where the part begins that holds the noise, in steps from the cell below."""
+        while self.bits < bits:
+            self.known = self.known << 8 | self.source(1)[0]
+            self.bits += 8
+        return self.cell + Fraction(self.known >> (self.bits - bits), 1 << bits)
+
+    def rounded(self, value: Fraction, step: Fraction, bits: int) -> Fraction:
+        """The sum with a value to the nearest multiple of 2^-bits; noise exactly between two is of
+        probability 0."""
+        depth = 32
+        while True:
+            low = self.within(depth)
+            ends = (low, low + Fraction(1, 1 << depth))
+            first, last = (
+                math.floor((value + (end - Fraction(1, 2)) * step) * 2**bits + Fraction(1, 2))
+                for end in ends
+            )
+            if first == last or depth >= _DEEP:
+                return Fraction(first, 1 << bits)
+            depth *= 2
 
 
 class CellNoise(LatticeNoise):
@@ -136,32 +163,3 @@ class CellNoise(LatticeNoise):
         )
         found = [made(_Draw(k, source)) for k in self.law.sample(count, seed).tolist()]
         return found[0] if size is None else found
-
-
-class _Draw:
-    """A place within a cell, bit by bit."""
-
-    def __init__(self, cell: int, source: Bytes) -> None:
-        self.cell, self.source, self.known, self.bits = cell, source, 0, 0
-
-    def within(self, bits: int) -> Fraction:
-        """Where the part begins that holds the noise, in steps from the cell below."""
-        while self.bits < bits:
-            self.known = self.known << 8 | self.source(1)[0]
-            self.bits += 8
-        return self.cell + Fraction(self.known >> (self.bits - bits), 1 << bits)
-
-    def rounded(self, value: Fraction, step: Fraction, bits: int) -> Fraction:
-        """The sum with a value to the nearest multiple of 2^-bits; noise exactly between two is of
-        probability 0."""
-        depth = 32
-        while True:
-            low = self.within(depth)
-            ends = (low, low + Fraction(1, 1 << depth))
-            first, last = (
-                math.floor((value + (end - Fraction(1, 2)) * step) * 2**bits + Fraction(1, 2))
-                for end in ends
-            )
-            if first == last or depth >= _DEEP:
-                return Fraction(first, 1 << bits)
-            depth *= 2
