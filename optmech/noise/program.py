@@ -265,8 +265,7 @@ def line_weights(loss: NoiseLoss, n: int, tails: int, ratio: float) -> tuple[Flo
     cost = mass.copy()
     cost[: n + 1] *= loss.floats(np.arange(n + 1.0))
     for k in range(n + 1, len(mass)):
-        a, b, g = map(float, loss.polynomial(k))
-        cost[k] *= mean_beyond((a, b, g), tails, ratio)
+        cost[k] *= mean_beyond([*map(float, loss.polynomial(k))], tails, ratio)
     return mass, cost
 
 

@@ -12,7 +12,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import TypeGuard
 
@@ -216,38 +216,7 @@ class RealLoss(ReadOnly):
             means = [inner, *(min(one, max(zero, k + part)) for k in range(1, last + 1))]
             below = NoiseLoss("table", (zero,) * last + (one,), zero, zero)
             return Cells(below, NoiseLoss("table", tuple(means), zero, zero), one, zero)
-        if (step, last) not in self._made:
-            self._made[step, last] = self._straight(step, last)
-        return self._made[step, last]
-
-    @cached_property
-    def _made(self) -> dict[tuple[Fraction, int], Cells]:
-        return {}
-
-    def _straight(self, step: Fraction, last: int) -> Cells:
-        """The lattice of what is straight between corners: of every point and its neighbours the
-        largest excess of a chord is taken off, and bounds are charged what makes up for values
-        below 0."""
-        least, most = self._least, self._most
-        excess = [least.excess(k * step, (k + 1) * step) for k in range(last)]
-        lows = [
-            least(k * step) - max(excess[max(k - 1, 0)], excess[min(k, last - 1)])
-            for k in range(last + 1)
-        ]
-        charge = max(Fraction(0), -min(lows))
-        means = [most.mean(k, step) for k in range(last + 1)]
-        lows = [value + charge for value in lows]
-        if self.most is not None:
-            lows = [_to(value, math.floor) for value in lows]
-            means = [_to(value, math.ceil) for value in means]
-        slope = most.slope + 2 * most.bend * (last * step - most.places[-1])
-        zero = Fraction(0)
-        return Cells(
-            NoiseLoss("table", tuple(lows), least.slope * step, zero),
-            NoiseLoss("function", tuple(means), slope * step, most.bend * step * step),
-            Fraction(1),
-            charge,
-        )
+        return _straight(self, step, last)
 
 
 @frozen
@@ -259,6 +228,33 @@ class Cells(ReadOnly):
     above: NoiseLoss
     unit: Fraction
     charge: Fraction
+
+
+@lru_cache(maxsize=16)
+def _straight(loss: RealLoss, step: Fraction, last: int) -> Cells:
+    """A loss on a lattice that is straight between corners: of every point and its neighbours the
+    largest excess of a chord is taken off, and bounds are charged what makes up for values below
+    0."""
+    least, most = loss._least, loss._most
+    excess = [least.excess(k * step, (k + 1) * step) for k in range(last)]
+    lows = [
+        least(k * step) - max(excess[max(k - 1, 0)], excess[min(k, last - 1)])
+        for k in range(last + 1)
+    ]
+    charge = max(Fraction(0), -min(lows))
+    means = [most.mean(k, step) for k in range(last + 1)]
+    lows = [value + charge for value in lows]
+    if loss.most is not None:
+        lows = [_to(value, math.floor) for value in lows]
+        means = [_to(value, math.ceil) for value in means]
+    slope = most.slope + 2 * most.bend * (last * step - most.places[-1])
+    zero = Fraction(0)
+    return Cells(
+        NoiseLoss("table", tuple(lows), least.slope * step, zero),
+        NoiseLoss("function", tuple(means), slope * step, most.bend * step * step),
+        Fraction(1),
+        charge,
+    )
 
 
 class Straight:
