@@ -120,7 +120,8 @@ class CellNoise(LatticeNoise):
             k = math.floor(Fraction(place) / step + Fraction(1, 2))
             return float(self.law.at(k) / step) if abs(k) <= most else 0.0
 
-        return np.vectorize(at, otypes=[np.float64])(given)[()]
+        found = np.vectorize(at, otypes=[np.float64])(given)
+        return found if given.ndim else float(found)
 
     def sample(
         self, size: int | None = None, *, bits: int = 64, seed: int | None = None
