@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats
 from optmech.base.bisection import reached
 from optmech.errors import SolverError
 from optmech.noise.additive.bound import Bounds, ShiftWindow, Tangents
@@ -99,15 +99,12 @@ class _Program:
         i = np.arange(-w.n - s - p, w.n + p + 1)
         sums = np.ones(len(i))
         sums[:p] = sums[-p:] = 1 / (1 - w.ratio)
-        (first, a), (second, b) = self._columns(np.abs(i)), self._columns(np.abs(i + s))
+        # z(k) is a column times a power of the ratio
+        k = np.abs([i, i + s])
+        periods = -(-np.maximum(k - w.n, 0) // p)
+        (first, second), (a, b) = k - periods * p, periods
         weight = sums * w.ratio ** (order * a + (1 - order) * b)
         return first, second, np.full(len(i), order), weight, (a - b) * math.log(w.ratio)
-
-    def _columns(self, k: Ints) -> tuple[Ints, Ints]:
-        """z(k) is a column times a power of the ratio."""
-        w = self.window
-        periods = -(-np.maximum(k - w.n, 0) // w.sensitivity)
-        return k - periods * w.sensitivity, periods
 
     def terms(self, z: Floats) -> Floats:
         """All terms of all sums."""
@@ -117,9 +114,9 @@ class _Program:
             power = np.where(self.is_log, np.log(ratio) + self.offset, ratio ** (self.order - 1))
             return np.asarray(self.weight * first * power)
 
-    def sums(self, terms: Floats) -> Floats:
-        """Every R_s, order after order."""
-        return np.bincount(self.sum, terms, self.window.count).astype(np.float64)
+    def room(self, terms: Floats) -> Floats:
+        """What every R_s, order after order, leaves of its limit."""
+        return self.limits - np.bincount(self.sum, terms, self.window.count)
 
     def _probable(self, z: Floats) -> Floats:
         """Places in proportion, of sum one."""
@@ -134,7 +131,7 @@ class _Program:
             slope = np.minimum(k / variance, -math.log(w.ratio) / w.sensitivity)
             fall = np.append(0.0, np.cumsum((slope[1:] + slope[:-1]) / 2))
             z = self._probable(np.exp(-fall))
-            if (self.sums(self.terms(z)) < self.limits * (1 - 1e-9)).all():
+            if (self.room(self.terms(z)) > 1e-9 * self.limits).all():
                 return z
             variance *= 1.3
         raise SolverError("no noise to start from was found", where="noise")
@@ -155,11 +152,11 @@ class _Program:
             rate *= _FASTER
         with suppress(SolverError):
             z = self._centred(z, rate, _FINE)
-        prices = 1 / (rate * (self.limits - self.sums(self.terms(z))))
+        prices = 1 / (rate * self.room(self.terms(z)))
         return PowerSolution(z, prices.reshape(-1, w.sensitivity))
 
     def _value(self, z: Floats, rate: float) -> float:
-        room = self.limits - self.sums(self.terms(z))
+        room = self.room(self.terms(z))
         if not (room > 0).all():
             return math.inf
         return rate * float(self.cost @ z) - float(np.log(room).sum())
@@ -196,7 +193,7 @@ class _Program:
         """Newton's step, relative to z, and the slope of the value along it."""
         order, count, size = self.order, self.window.count, len(z)
         terms = self.terms(z)
-        room = self.limits - self.sums(terms)
+        room = self.room(terms)
         weight = z * self.mass
         plain = self.weight * z[self.first]
         rise = np.where(self.is_log, terms + plain, order * terms)

@@ -342,9 +342,7 @@ def tidied(solution: Solution[int], window: Window) -> Floats:
     places = raw.tolist()
     ratio = math.exp(-window.epsilon)
     for k in range(1, len(places)):
-        for shift in range(1, window.sensitivity + 1):
-            if 2 * k <= shift:
-                break
+        for shift in range(1, min(window.sensitivity + 1, 2 * k)):
             least = places[abs(k - shift)] * ratio
             if places[k] < least <= places[k] * (1 + _ROUNDING):
                 places[k] = least
