@@ -280,13 +280,11 @@ def staircase_bound(power: Fraction, degree: int) -> tuple[Fraction, Fraction]:
     νt - t^(degree + 1)/(degree + 1) is to be >= 0 on [-1, 0] and not to fall on t >= 0
     (docs/theory.md); it is convex on [-1, 0], and linear in ν.
     """
-    first, second = (_polynomial(power, degree, Fraction(nu)) for nu in (0, 1))
     unit = 1 << _POLISH + 2 * power.__ceil__().bit_length()
     t = Fraction(-1, 2)
     for _ in range(_STEPS):
         nu = staircase_loss(power, degree, t + 1)
-        q = [a + nu * (b - a) for a, b in zip(first, second, strict=True)]
-        slope = _derived(q)
+        slope = _derived(_polynomial(power, degree, nu))
         new = t - _at(slope, t) / _at(_derived(slope), t)
         new = min(Fraction(0), max(Fraction(-1), Fraction(round(new * unit), unit)))
         if new == t:
