@@ -214,10 +214,10 @@ def _decode_renyi(kind: type[DivergenceNoise], entries: Codec[Any], plain: Plain
     if design.multipliers is not None:
         # powers are taken of the numbers and of their unit
         bits, parts = design.multipliers.bits, design.multipliers.shifts
-        sizes = [(part.inner, max(*part.inner, *part.tail).bit_length()) for part in parts]
-        count = sum(len(inner) for inner, _ in sizes)
+        sizes = [(len(part.inner), max(*part.inner, *part.tail).bit_length()) for part in parts]
+        count = sum(wide for wide, _ in sizes)
         _require(count <= MOST_TANGENTS, "are too many", "tangents")
-        longest = sum((len(inner) + 2) * max(bits, size) for inner, size in sizes)
+        longest = sum((wide + 2) * max(bits, size) for wide, size in sizes)
         few = longest * largest <= MOST_DIGITS
         _require(few, "have too many digits for the order", "tangents")
     return design

@@ -236,19 +236,16 @@ def _straight(loss: RealLoss, step: Fraction, last: int) -> Cells:
     largest excess of a chord is taken off, and bounds are charged what makes up for values below
     0."""
     least, most = loss._least, loss._most
-    excess = [least.excess(k * step, (k + 1) * step) for k in range(last)]
-    lows = [
-        least(k * step) - max(excess[max(k - 1, 0)], excess[min(k, last - 1)])
-        for k in range(last + 1)
-    ]
-    charge = max(Fraction(0), -min(lows))
+    zero = Fraction(0)
+    excess = [zero, *(least.excess(k * step, (k + 1) * step) for k in range(last)), zero]
+    lows = [least(k * step) - max(both) for k, both in enumerate(pairwise(excess))]
+    charge = max(zero, -min(lows))
     means = [most.mean(k, step) for k in range(last + 1)]
     lows = [value + charge for value in lows]
     if loss.most is not None:
         lows = [_to(value, math.floor) for value in lows]
         means = [_to(value, math.ceil) for value in means]
     slope = most.slope + 2 * most.bend * (last * step - most.places[-1])
-    zero = Fraction(0)
     return Cells(
         NoiseLoss("table", tuple(lows), least.slope * step, zero),
         NoiseLoss("function", tuple(means), slope * step, most.bend * step * step),
