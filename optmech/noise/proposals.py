@@ -248,17 +248,17 @@ def lifted(solution: Solution[int], window: Window) -> Solution[int]:
     z(k) = x(k) e^{-ε h(k)} with whole numbers h, and from some ε on h and x stay: with δ = 0 all x
     are 1, with δ > 0 h counts sensitivities from the cheapest place. Multipliers fall as z does.
     """
-    n = window.n
+    n, more = window.n, window.epsilon - LIFTED
     places = np.append(solution.window, solution.tails * -math.expm1(-LIFTED))
     costs = window.loss.floats(np.arange(len(places) + 0.0))
-    more = window.epsilon - LIFTED
-    levels = np.ceil(from_cheapest(costs) / window.sensitivity)
     if window.delta == 0:
         levels = np.rint(-np.log(np.maximum(places / places.max(), 1e-300)) / LIFTED)
-        places = np.exp(np.maximum(-levels * LIFTED, _DEEPEST))
-    made = places * np.exp(np.maximum(-levels * more, _DEEPEST))
-    if window.delta == 0:
-        made = np.exp(np.maximum(-levels * window.epsilon, _DEEPEST))
+        places, made = (
+            np.exp(np.maximum(-levels * rate, _DEEPEST)) for rate in (LIFTED, window.epsilon)
+        )
+    else:
+        levels = np.ceil(from_cheapest(costs) / window.sensitivity)
+        made = places * np.exp(np.maximum(-levels * more, _DEEPEST))
     both = np.where(np.arange(len(places)) > 0, 2.0, 1.0)
     far = solution.far * float(window.loss.end) if solution.far else 0.0
     values = [

@@ -40,6 +40,8 @@ def _listed(given: object) -> tuple[int, ...]:
 class Tailed(SameFields):
     """What laws in finitely many whole numbers share: the ratio of their tails, and draws."""
 
+    bits: int
+    tails: tuple[int, ...]
     ratio: int
     ratio_bits: int
 
@@ -47,6 +49,15 @@ class Tailed(SameFields):
     def r(self) -> Fraction:
         """The ratio of the tails; 0 without tails."""
         return Fraction(self.ratio, 1 << self.ratio_bits)
+
+    def outside(self, k: int, dimensions: int = 1) -> Fraction:
+        """What lies k places beyond the first of the tails, from 0 on: the share (1 - r)^d r^j of
+        a tail in the period j."""
+        if not self.tails:
+            return Fraction(0)
+        block, c = divmod(k, len(self.tails))
+        share = (1 - self.r) ** dimensions * self.r**block
+        return Fraction(self.tails[c], 1 << self.bits) * share
 
     @property
     @abstractmethod
@@ -134,13 +145,9 @@ class Law(Tailed, ReadOnly):
     def at(self, k: int) -> Fraction:
         """z(k), exactly."""
         k = abs(whole(k, "k", None))
-        beyond = k - self.n - 1
-        if beyond < 0:
+        if k <= self.n:
             return Fraction(self.window[k], 1 << self.bits)
-        if not self.tails:
-            return Fraction(0)
-        block, c = divmod(beyond, len(self.tails))
-        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.r) * self.r**block
+        return self.outside(k - self.n - 1)
 
     def whole(self, last: int) -> tuple[list[int], int]:
         """z(0), …, z(last) as whole numbers over a power of two, and its exponent."""

@@ -121,10 +121,7 @@ class PlanarLaw(Tailed):
 
     def shell(self, m: int) -> Fraction:
         """z at radius m > n."""
-        if not self.tails:
-            return Fraction(0)
-        block, c = divmod(operator.index(m) - self.n - 1, len(self.tails))
-        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.r) ** 2 * self.r**block
+        return self.outside(operator.index(m) - self.n - 1, 2)
 
     def at(self, x: int, y: int) -> Fraction:
         """z(x, y), exactly."""
@@ -280,7 +277,7 @@ class PlanarLoss:
         Raises ProblemError where places of that radius lie within a table.
         """
         least = -(-start // 2) if (shape, self.norm) == ("l1", "linf") else start
-        if least < self.loss.last + 1:
+        if least <= self.loss.last:
             raise ProblemError("the window ends within the table of the loss", where="law")
         grown = Fraction(1)
         if shape == "linf":
