@@ -116,12 +116,12 @@ class PlanarRows(Rows[Place]):
         """Columns and factors of k and k + shift, and of how many k: k of radius up to n, and with
         tails also those of which k + shift is."""
         w = self.window
-        found: dict[tuple[Place, Place], int] = {}
+        rows: list[tuple[float, ...]] = []
         for one, other, count in classes(w.shape, w.n, shift):
-            found[one, other] = found.get((one, other), 0) + count
-            if self.shells and radius(w.shape, *other) > w.n:
-                found[other, one] = count
-        rows = [(*self.column(one), *self.column(k), float(m)) for (one, k), m in found.items()]
+            here, there = self.column(one), self.column(other)
+            rows.append((*here, *there, float(count)))
+            if there[0] >= self.places:
+                rows.append((*there, *here, float(count)))
         first, a, second, b, counts = (np.array(part) for part in zip(*rows, strict=True))
         return first, a, second, b, counts
 
