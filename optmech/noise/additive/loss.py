@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -108,7 +108,8 @@ class NoiseLoss(ReadOnly):
     def _named(cls, name: str, width: int | None) -> NoiseLoss:
         zero, one = Fraction(0), Fraction(1)
         if name in NAMED:
-            return cls(name, (zero,), *((one, zero) if name == "absolute" else (zero, one)))
+            slope = Fraction(name == "absolute")
+            return cls(name, (zero,), slope, one - slope)
         if name == "threshold":
             zeros = whole(width, "width", 0, MOST_VALUES - 2) + 1
             return cls(name, (zero,) * zeros + (one,), zero, zero)
@@ -121,13 +122,7 @@ class NoiseLoss(ReadOnly):
     @classmethod
     def _function(cls, function: Callable[[int], float], reach: int) -> NoiseLoss:
         """A function by as few values as it takes, and what it is taken to be beyond them."""
-        known: dict[int, Fraction] = {}
-
-        def at(k: int) -> Fraction:
-            if k not in known:
-                known[k] = _valued(function, k)
-            return known[k]
-
+        at = cache(partial(_valued, function))
         while True:
             values = tuple(at(k) for k in range(reach + 1))
             require_losses(values)
