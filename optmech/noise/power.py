@@ -318,7 +318,7 @@ def tangents_of(solution: PowerSolution, window: PowerWindow) -> Tangents | None
     need = cost + float(weights_of(w)[1] @ z) * (1 - 1e-13)
     growth = _far_ratio(used, need - float(loss[w.n + 1]))
     both = mirrored(z)
-    rows: list[Floats] = []
+    rows: list[tuple[_Sum, Floats]] = []
     # where the ratio at 0 is: shifts lead from -n - widest farther out
     at = last + widest
     for part in used:
@@ -326,12 +326,12 @@ def tangents_of(solution: PowerSolution, window: PowerWindow) -> Tangents | None
         x[:at] = growth**-part.shift
         inner = both[: -part.shift] / both[part.shift :]
         x[2 * widest : 2 * widest + len(inner)] = inner
-        rows.append(x)
+        rows.append((part, x))
     # seen from a place: what hurts it from nearer to the centre is lowered as far as must be
     for k in range(last, -1, -1):
         value = float(loss[k]) - need
         outward = []
-        for part, x in zip(used, rows, strict=True):
+        for part, x in rows:
             s = part.shift
             harm = part.harm(x[at + k - s])
             value += part.gain(x[at + k]) + part.gain(x[at - k]) - harm
@@ -345,11 +345,11 @@ def tangents_of(solution: PowerSolution, window: PowerWindow) -> Tangents | None
             kept = min(max(_LEAST, 1 + value / total), _MOST)
             for x, s, order, _ in outward:
                 x[at + k - s] *= kept ** (1 / order)
-    if not all(np.isfinite(x).all() and x.max() < _LARGEST for x in rows):
+    if not all(np.isfinite(x).all() and x.max() < _LARGEST for _, x in rows):
         return None
     price_bits = bits_for(float(prices.sum()), _BITS)
     parts = []
-    for part, x in zip(used, rows, strict=True):
+    for part, x in rows:
         low, *held, high = map(_positive, [growth**-part.shift, *x[2 * widest : -widest].tolist(),
                                             growth**part.shift])  # fmt: skip
         price = whole_numbers([part.price], price_bits)[0]
