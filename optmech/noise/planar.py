@@ -327,7 +327,7 @@ class _Search(Session[PlanarNoise]):
             rows, raw, anchor = self._ring(rows, raw, solution.far)
         share, limit = 0.0, float(self.stated.delta)
         for _ in range(_MIXES):
-            mixed = raw if not share or anchor is None else (1 - share) * raw + share * anchor
+            mixed = raw if anchor is None else (1 - share) * raw + share * anchor
             made = replace(self.stated, law=self._law(rows, mixed))
             if self._adopt(made):
                 return
@@ -341,8 +341,7 @@ class _Search(Session[PlanarNoise]):
     def _law(self, rows: PlanarRows, columns: Floats) -> PlanarLaw:
         """Whole numbers of sum one; rounding goes to the centre."""
         w = rows.window
-        rest = 1 - self.ratio / 2**self.ratio_bits
-        core, tails = columns[: rows.places], columns[rows.places :] / rest**2
+        core, tails = columns[: rows.places], columns[rows.places :] / (1 - w.ratio) ** 2
         fall = (self.ratio, self.ratio_bits) if tails.any() else (0, 0)
         kept = np.append(core, tails)
         bits = 64 + fall[1] + bits_for(kept[kept > 0].min(), 0)

@@ -182,8 +182,9 @@ class Search(Session[D]):
             return self._flat(places, solution)
         humps = self._humps()
         last = max(len(places), len(humps)) - 1
-        both = (continued(part, self.ratio, self.sensitivity, last) for part in (places, humps))
-        near, far = both
+        near, far = (
+            continued(part, self.ratio, self.sensitivity, last) for part in (places, humps)
+        )
         return np.asarray(near + solution.far * far)
 
     def _flat(self, places: Floats, solution: Solution[int]) -> Floats:
