@@ -1,5 +1,7 @@
 """``om.noise.real``: the best noise on the real line, with a bound of all noise there is."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Callable

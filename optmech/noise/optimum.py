@@ -1,5 +1,7 @@
 """``om.noise.optimal``: the best noise, with a proof that there is no better."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from fractions import Fraction
 from typing import Literal, TypedDict, Unpack, overload

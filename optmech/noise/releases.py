@@ -2,6 +2,8 @@
 several releases, the least loss for which all of them together keep (ε, δ).
 """
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Callable, Iterator
