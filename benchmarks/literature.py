@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import optmech as om
-from optmech.noise.known import gaussian_scale
+from optmech.noise.baselines import gaussian_scale
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "literature.jsonl"

@@ -21,11 +21,11 @@ from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_up
 from optmech.noise.additive.bound import largest_delta
 from optmech.noise.additive.cells import CellNoise
-from optmech.noise.additive.certified import CertifiedNoise
 from optmech.noise.additive.design import NoiseDesign, RealNoise
 from optmech.noise.additive.file import MOST_SENSITIVITY
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.pairs import Pair, above_all, dominating
+from optmech.noise.additive.result import CertifiedNoise
 from optmech.problem import DifferentialPrivacy, MetricPrivacy
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.labels import label_text

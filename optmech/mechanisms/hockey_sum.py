@@ -154,6 +154,12 @@ class CyclicSums:
         cyclic = np.maximum(np.roll(power, -(self.first % size)), 0.0)
         return places, cyclic, fourier_error(size, n, norm, _norm(power))
 
+    def expected(self, values: Floats) -> tuple[float, float]:
+        """The mean of a function that has these values at the places, and the error of the
+        transform in it."""
+        _, cyclic, fourier = self.law
+        return float(total(cyclic * values)), fourier * _norm(values)
+
     @cached_property
     def outside(self) -> tuple[float, float]:
         """P(S' outside the window) and E[S'; S' beyond its right end], by Chernoff's bound."""
@@ -176,19 +182,18 @@ class _Lattice(CyclicSums):
 
     def bounds(self) -> Interval:
         """The interval; see the module's docstring for why it holds."""
-        places, cyclic, fourier = self.law
+        places = self.law[0]
         positive = np.maximum(places, 0.0)
-        blur = fourier * _norm(positive)
+        mean, blur = self.expected(positive)
         outside, beyond = self.outside
-        mean = float(total(cyclic * positive))
         rounding = 2 * depth(self.nodes) * UNIT * mean
         upper = mean + blur + beyond + rounding
-        spread = self._excess(cyclic, places, fourier, outside)
+        spread = self._excess(places, outside)
         # mass of the outside that the cycle maps into the window counts at most the largest place
         lower = upper - 2 * (blur + beyond + rounding) - outside * float(positive[-1]) - spread
         return Interval(max(0.0, lower), upper)
 
-    def _excess(self, cyclic: Floats, places: Floats, fourier: float, outside: float) -> float:
+    def _excess(self, places: Floats, outside: float) -> float:
         """Bounds E max(0, S') - E max(0, S).
 
         Ξ is a sum of n centred terms of range h, independent given the atoms that S is the sum of.
@@ -199,8 +204,7 @@ class _Lattice(CyclicSums):
         reach, beyond = spread_reach(n, h)
         far = math.sqrt(n) * h * beyond
         near = np.abs(places) <= 2 * reach
-        chance = float(cyclic[near].sum()) + fourier * math.sqrt(int(near.sum())) + outside
-        chance += beyond
+        chance = sum(self.expected(near.astype(np.float64))) + outside + beyond
         return math.sqrt(n) * h / 2 * min(chance, 1.0) + far
 
 

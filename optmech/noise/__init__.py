@@ -1,7 +1,5 @@
 """The best noise for a number that is released: certified against all other noise."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from optmech.base.lazily import lazily
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
         RealRenyiNoise as RealRenyiNoise,
         RenyiNoise as RenyiNoise,
     )
-    from optmech.noise.known import NoisePeer as NoisePeer, peers as peers
+    from optmech.noise.baselines import NoisePeer as NoisePeer, peers as peers
     from optmech.noise.line import real as real
     from optmech.noise.optimum import optimal as optimal
     from optmech.noise.releases import ReleaseNoise as ReleaseNoise, for_releases as for_releases

@@ -20,17 +20,17 @@ from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number
 from optmech.noise.additive.bound import BITS, nothing
 from optmech.noise.additive.cells import MOST_CELLS
-from optmech.noise.additive.certified import LatticeNoise
 from optmech.noise.additive.design import RealNoise, staircase_bound, staircase_loss
 from optmech.noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
 from optmech.noise.additive.law import Law, certain
 from optmech.noise.additive.real_loss import RealLoss, Spread, is_function, rational, valued
 from optmech.noise.additive.renyi import RealRenyiNoise
+from optmech.noise.additive.result import LatticeNoise
 from optmech.noise.proposals import excess, mirrored
 from optmech.noise.releases import ShiftSearch, for_releases as families, stated_promise
 from optmech.noise.renyi import Divergences, Renyi, best_divergence, stated_divergences
 from optmech.noise.search import truncated_end
-from optmech.noise.session import Note, require_alone, require_gap, silent
+from optmech.noise.session import Note, require_gap, silent
 from optmech.spaces.arguments import checked_arguments
 
 D = TypeVar("D", bound=LatticeNoise)
@@ -159,11 +159,15 @@ def real(
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
     say = note or silent
     if renyi is not None or zcdp is not None or budget is not None:
-        where = "budget" if renyi is zcdp else "zcdp" if renyi is None else "renyi"
-        several, spent = None if count == 1 else count, None if delta == 0 else delta
-        message = "is a promise of its own"
-        require_alone(where, message, epsilon=epsilon, delta=spent, for_releases=several)
-        asked = stated_divergences(renyi, zcdp, budget)
+        several = None if count == 1 else count
+        asked = stated_divergences(
+            renyi=renyi,
+            zcdp=zcdp,
+            budget=budget,
+            epsilon=epsilon,
+            delta=delta,
+            for_releases=several,
+        )
         return _of_divergence(asked, (loss, width), span, cells, gap, say)
     rate, part = stated_promise(epsilon, delta)
     measure = RealLoss.of(loss, width, _spread(float(rate) / count, float(part), span, count))
@@ -178,11 +182,18 @@ def real(
     def searched(count: int) -> RealNoise:
         nonlocal deep
         stated = RealNoise(certain(), measure, rate, part, span, cells=count)
-        search = LineSearch(stated, gap, say, deep)
+        search = LineSearch(stated, gap, say)
+        search.deep = deep
         found, deep = search.best(), search.deep
         return found
 
-    return _within(_refined(searched, cells, gap, say), loss)
+    found = _refined(searched, cells, gap, say)
+    if is_function(loss):
+        # beyond its points it is not known to be as dear as stated
+        end = measure.corners[-1][0]
+        if found.law.tails or (found.law.n + Fraction(1, 2)) * found.step > end:
+            RealLoss.of(loss, None, Spread(float(end), float(span)))
+    return found
 
 
 def _spread(rate: float, part: float, span: Fraction, count: int) -> Spread:
@@ -193,15 +204,6 @@ def _spread(rate: float, part: float, span: Fraction, count: int) -> Spread:
     if part > 0:
         reach = min(reach, 1.1 * truncated_end(rate, part, 1) * size)
     return Spread(reach + 2 * size, scale, ends=part > 0 and count == 1)
-
-
-def _within(found: RealNoise, loss: object) -> RealNoise:
-    """Noise for a function, which is not known to be as dear as stated beyond its points."""
-    if is_function(loss):
-        end = found.measure.corners[-1][0]
-        if found.law.tails or (found.law.n + Fraction(1, 2)) * found.step > end:
-            RealLoss.of(loss, None, Spread(float(end), float(found.sensitivity)))
-    return found
 
 
 def _refined(
@@ -265,9 +267,7 @@ class LineSearch(ShiftSearch[RealNoise]):
     """Noise that falls from the centre, for which one shift is enough, and bounds from few shifts;
     all of them where that is not enough and ``deep``, which then says whether they helped."""
 
-    def __init__(self, stated: RealNoise, gap: float, note: Note, deep: bool) -> None:
-        super().__init__(stated, gap, note)
-        self.deep = deep
+    deep = True
 
     def best(self) -> RealNoise:
         degree = self.stated.measure.degree
@@ -275,7 +275,9 @@ class LineSearch(ShiftSearch[RealNoise]):
             self._staircase(degree)
             return self._joined()
         if self.delta >= 1:
-            self._nothing()
+            # all noise is private: even on the cheapest cell
+            self._take(certain(self.stated.majorant.cheapest))
+            self._keep(nothing(self.sensitivity))
             return self._joined()
         known = self._known(degree) if degree is not None and self.epsilon > 0 else math.inf
         if known < math.inf:
@@ -296,13 +298,12 @@ class LineSearch(ShiftSearch[RealNoise]):
         return float((1 - bracket(self.delta)[0]) * low * self.stated.sensitivity**degree)
 
     def _mixed(self, found: RealNoise) -> RealNoise:
-        """The same bound, and the best noise without δ with probability 1 - δ, else hardly any."""
-        pure = LineSearch(
-            replace(found, delta=Exact(Fraction(0)), grid=0, multipliers=None),
-            self.gap,
-            self.note,
-            False,
-        ).best()
+        """The best noise without δ with probability 1 - δ and else hardly any, with the bound of
+        what was found."""
+        stated = replace(found, delta=Exact(Fraction(0)), grid=0, multipliers=None)
+        search = LineSearch(stated, self.gap, self.note)
+        search.deep = False
+        pure = search.best()
         law = mixed(pure.law, bracket(self.delta)[0])
         return replace(found, law=law, cells=pure.cells, grid=found.bounding)
 
@@ -319,11 +320,6 @@ class LineSearch(ShiftSearch[RealNoise]):
             self._window(self._first_window())
         self.gap, self.deep = wanted, self._gap() < _HELPED * before
         return True
-
-    def _nothing(self) -> None:
-        """Where all noise is private: even on the cheapest cell."""
-        self._take(certain(self.stated.majorant.cheapest))
-        self._keep(nothing(self.sensitivity))
 
     def _staircase(self, degree: int) -> None:
         """The staircase, on cells between two of which its step lies nearly."""
@@ -348,11 +344,12 @@ def _stairs(inner: int, cells: int, ratio: Fraction) -> Law:
     fall = math.ceil(ratio * (1 << bits))
     r = Fraction(fall, 1 << bits)
     wide = 2 * bits
-    level = math.floor((1 << wide) * (1 - r) / ((2 * inner + 1) * (1 - r) + 2 * cells * r))
-    tail = math.ceil(level * r / (1 - r))
-    while (rest := (1 << wide) - (2 * inner + 1) * level - 2 * cells * tail) < 0:
+    level = math.floor((1 << wide) * (1 - r) / ((2 * inner + 1) * (1 - r) + 2 * cells * r)) + 1
+    rest = -1
+    while rest < 0:
         level -= 1
         tail = math.ceil(level * r / (1 - r))
+        rest = (1 << wide) - (2 * inner + 1) * level - 2 * cells * tail
     return Law(wide, (level + rest, *(level,) * inner), (tail,) * cells, fall, bits)
 
 
@@ -375,8 +372,9 @@ def mixed(law: Law, delta: Fraction) -> Law:
 
 
 def divided(design: RealNoise) -> RealNoise:
-    """The same noise on an odd number of cells for every one, with as much as δ allows of what the
-    middle one has in the middle one of these; the design where it has tails or too many cells."""
+    """The noise of a design on an odd number of cells for every one, with as much as δ allows of
+    what the middle one has in the middle one of these; the design where it has tails or too many
+    cells."""
     law, cells = design.law, design.cells
     parts = math.isqrt(_MOST_TERMS // (cells * (law.n + cells)))
     parts = min(_MOST_PARTS, parts - 1 + parts % 2)

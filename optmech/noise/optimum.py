@@ -45,12 +45,12 @@ class _Common(TypedDict, total=False):
 
 @overload
 def optimal(
-    *, renyi: Renyi, budget: Number | None = ..., **common: Unpack[_Common]
+    *,
+    renyi: Renyi | None = ...,
+    zcdp: Number | None = ...,
+    budget: Number | None = ...,
+    **common: Unpack[_Common],
 ) -> RenyiNoise: ...
-
-
-@overload
-def optimal(*, zcdp: Number, **common: Unpack[_Common]) -> RenyiNoise: ...
 
 
 @overload
@@ -168,40 +168,33 @@ def optimal(
     [8, 0, -1]
     """
     say = note or silent
-    planar = dimensions != 1 or norm is not None or loss_norm is not None
-    divergent = not planar and (renyi is not None or zcdp is not None)
     several = None if for_releases == 1 else for_releases
+    divergences = {"renyi": renyi, "zcdp": zcdp, "budget": budget}
     ranged = {"bounded": bounded, "prior": prior}
+    planar = dimensions != 1 or norm is not None or loss_norm is not None
     if planar:
         whole(dimensions, "dimensions", 2, 2)
         message = "are for ε and δ of one release"
-        others = {"renyi": renyi, "zcdp": zcdp, "budget": budget, **ranged}
-        require_alone("dimensions", message, **others, for_releases=several)
-    if divergent:
-        where, spent = "zcdp" if renyi is None else "renyi", None if delta == 0 else delta
-        message = "is a promise of its own"
-        require_alone(where, message, epsilon=epsilon, delta=spent, **ranged, for_releases=several)
-    elif budget is not None:
-        raise ProblemError("goes with an order", where="budget", remedy="Give renyi=order as well")
-    promise = None if divergent else stated_promise(epsilon, delta)
+        require_alone("dimensions", message, **divergences, **ranged, for_releases=several)
     steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
     require_gap(gap)
-    if promise is None:
-        asked = stated_divergences(renyi, zcdp, budget)
+    if any(given is not None for given in divergences.values()):
+        asked = stated_divergences(
+            **divergences, epsilon=epsilon, delta=delta, **ranged, for_releases=several
+        )
         measure = NoiseLoss.of(loss, width, asked.reach(steps))
         stated = RenyiNoise(certain(), measure, asked.bounds, steps, rho=asked.rho)
         return best_divergence(stated, asked.cost, gap, say)
+    promise = stated_promise(epsilon, delta)
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
     if count > 1:
         require_alone("for_releases", "goes with noise on all whole numbers", **ranged)
-    if bounded is None and prior is not None:
-        raise ProblemError(
-            "goes with a range", where="prior", remedy="Give bounded=(low, high) as well"
-        )
     if bounded is not None:
         return _in_range(loss, width, promise, steps, bounded, prior, gap)
-    rate, part = promise
-    reach = reach_of(float(rate) / count, float(part), steps)
+    if prior is not None:
+        remedy = "Give bounded=(low, high) as well"
+        raise ProblemError("goes with a range", where="prior", remedy=remedy)
+    reach = reach_of(float(promise[0]) / count, float(promise[1]), steps)
     measure = NoiseLoss.of(loss, width, min(reach, _MOST_PLANAR) if planar else reach)
     if planar:
         norm = norm or "l1"
@@ -238,8 +231,7 @@ def _in_range(
     prior. Raises ProblemError for ends that are none, TooLargeError beyond 400 numbers."""
     if not isinstance(bounded, tuple) or len(bounded) != 2:
         raise ProblemError("is no pair", where="bounded", remedy="Give (low, high)")
-    low = whole(bounded[0], "bounded[0]", None)
-    high = whole(bounded[1], "bounded[1]", None)
+    low, high = (whole(end, f"bounded[{k}]", None) for k, end in enumerate(bounded))
     if low >= high:
         raise ProblemError("is empty", where="bounded", remedy="Give (low, high) with low < high")
     if high - low >= _MOST_IN_RANGE:
@@ -251,8 +243,8 @@ def _in_range(
     labels = list(range(low, high + 1))
     numbers = Domain(labels, [float(k) for k in labels])
     apart = np.abs(np.subtract.outer(labels, labels))
-    pairs = [(int(i), int(j)) for i, j in np.argwhere((apart > 0) & (apart <= sensitivity))]
-    stated = DifferentialPrivacy(promise[0], pairs, delta=promise[1])
+    pairs = np.argwhere((apart > 0) & (apart <= sensitivity)).tolist()
+    stated = DifferentialPrivacy(promise[0], list(map(tuple, pairs)), delta=promise[1])
     if callable(loss) and not isinstance(loss, NoiseLoss):
         # differences in the range are all that it is asked for
         costs = np.array([float(value) for value in tabulated(loss, high - low)])[apart]

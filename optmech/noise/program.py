@@ -1,16 +1,15 @@
-"""The linear program of noise on a window with geometric tails, in floats; proofs are elsewhere.
+"""The linear programs of noise on a window with geometric tails, in floats; proofs are elsewhere.
 
-Columns are z(0), …, z(n), the masses of Δ tails, and what each inequality may exceed. Rows are
-z(i) <= e^ε z(i + s) + excess where i + s is farther out than i, for some of the shifts s <= Δ: few
-of them matter, and those are added that the solution breaks.
+Columns of noise on whole numbers are z(0), …, z(n), the masses of Δ tails, and what each inequality
+may exceed. Rows are z(i) <= e^ε z(i + s) + excess where i + s is farther out than i, for some of
+the shifts s <= Δ: few of them matter, and those are added that the solution breaks.
 """
 
-from __future__ import annotations
-
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,8 +19,8 @@ from optmech.errors import SolverError
 from optmech.lp.highs import highs_run
 from optmech.noise.additive.loss import NoiseLoss, mean_beyond
 
-_SECONDS = 45.0
-"""Of one attempt at a program."""
+S = TypeVar("S", int, tuple[int, int])
+
 _LEAST_SCALE = 1e-13
 _DEEPEST = -600.0
 _STEEP = 8.0
@@ -66,25 +65,151 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Solution:
-    """z(0), …, z(n), the masses of the tails, the value, and multipliers in floats: for every shift
-    y_s(-n), …, y_s(n) and its limit λ_s, both for s and -s."""
+class Solution(Generic[S]):
+    """z of the window's places, the masses of the tails, the value, and multipliers in floats: of
+    every shift y_s, for s and -s alike, and its limit λ_s."""
 
     window: Floats
     tails: Floats
     value: float
-    multipliers: dict[int, Floats]
-    limits: dict[int, float]
-    far: float = 0.0
+    multipliers: dict[S, Floats]
+    limits: dict[S, float]
+    far: float
     """The probability infinitely far out."""
 
+    @property
+    def columns(self) -> Floats:
+        """Places, and then tails."""
+        return np.append(self.window, self.tails)
 
-class _Rows:
-    """Rows and excesses of the shifts that are in the program."""
+
+class Program:
+    """Rows that compare columns, and may be exceeded by a part δ in all; probability one."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.entries: list[tuple[Floats, Ints, Ints]] = []
+        self.uppers: list[float] = []
+
+    def compare(self, first: Ints, other: Floats, second: Ints) -> Ints:
+        """Rows x[first] + ``other`` x[second] <= 0, whose indices are returned."""
+        index = len(self.uppers) + np.arange(len(first))
+        # entries of one row and column are added up
+        self.entries += [(np.ones(len(first)), index, first), (other, index, second)]
+        self.uppers += [0.0] * len(first)
+        return index
+
+    def exceed(self, index: Ints, shares: Floats, weights: Floats) -> int:
+        """New columns by whose ``shares`` rows may be exceeded, and the row by which their weighted
+        sum is at most one."""
+        new, row = self.columns + np.arange(len(index)), len(self.uppers)
+        self.entries += [(-shares, index, new), (weights, np.full(len(index), row), new)]
+        self.uppers.append(1.0)
+        self.columns += len(index)
+        return row
+
+    def solved(
+        self, mass: Floats, cost: Floats, end: float | None, limit: float
+    ) -> tuple[Floats, Floats, float, float]:
+        """The columns where the cost is least of all that has probability one, some of it
+        infinitely far out where that costs ``end``; what each row is worth, the cost, and the
+        probability infinitely far out."""
+        # the size of losses to expect: those where every column has its size
+        unit = max(float(cost.sum() / mass.sum()), 1e-250)
+        heavy = np.arange(len(mass))
+        cost = np.append(cost, np.zeros(self.columns - len(cost)))
+        if end is not None:
+            mass, heavy = np.append(mass, 1.0), np.append(heavy, self.columns)
+            # a little dearer than it is: what is as good nearby is nearby
+            cost = np.append(cost, end * (1 + FAR))
+        rows = len(self.uppers)
+        entries = [*self.entries, (mass, np.full(len(mass), rows), heavy)]
+        values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
+        matrix = sp.csr_array((values, (at, across)), shape=(rows + 1, len(cost)))
+        lower = np.append(np.full(rows, -np.inf), 1.0)
+        x, duals = run_program(cost / unit, matrix, lower, np.array([*self.uppers, 1.0]), limit)
+        return x, -duals * unit, float(cost @ x), 0.0 if end is None else float(x[-1])
+
+
+class Compared(NamedTuple):
+    """Rows a z(first) <= e^ε b z(second) + excess, for so many places each: columns, coefficients,
+    and which of ``size`` multipliers they have; -1 of none, and then no excess."""
+
+    first: Ints
+    a: Floats
+    second: Ints
+    b: Floats
+    counts: Floats
+    at: Ints
+    size: int
+
+
+class Rows(ABC, Generic[S]):
+    """Columns of places and tails, each in units of about its size, and what rows say of them."""
+
+    seconds: ClassVar[float]
+    """Of one attempt at a program."""
+    sides: ClassVar[int]
+    """How many shifts a row is for: s, and -s where that is another."""
+    window: Window
+    places: int
+    """So many columns are places, the others tails."""
+    scales: Floats
+
+    @abstractmethod
+    def of(self, shift: S, inward: bool) -> Compared:
+        """The rows of a shift, of those to places that are farther in only where ``inward``."""
+
+    @abstractmethod
+    def more(self, program: Program) -> None:
+        """Add the rows that hold whatever the shifts are."""
+
+    @abstractmethod
+    def weights(self) -> tuple[Floats, Floats]:
+        """Probability and expected loss of a unit of every column."""
+
+    def solved(self, shifts: Mapping[S, bool]) -> Solution[S]:
+        """The best noise of the window against the rows of ``shifts``, of those that are true also
+        where i + s is farther in than i; raises SolverError where HiGHS finds none."""
+        w, scales = self.window, self.scales
+        program = Program(len(scales))
+        found: dict[S, tuple[Compared, Ints]] = {}
+        budgets: dict[S, int] = {}
+        for shift, inward in shifts.items():
+            part = self.of(shift, inward)
+            index = program.compare(part.first, -w.power * part.b / part.a, part.second)
+            found[shift] = part, index
+            if w.delta > 0:
+                share = w.delta / part.a
+                used = (share > _NEGLIGIBLE) & (part.at >= 0)
+                share = share[used]
+                # in units between δ and the size of the place, so that few are extreme
+                unit = np.maximum(np.sqrt(np.maximum(share, 1.0)), share / _LARGEST_EXCESS)
+                counts = part.counts[used] / unit
+                budgets[shift] = program.exceed(index[used], share / unit, counts)
+        self.more(program)
+        mass, cost = (each * scales for each in self.weights())
+        x, duals, value, far = program.solved(mass, cost, w.far, self.seconds)
+        multipliers: dict[S, Floats] = {}
+        for shift, (part, index) in found.items():
+            known = part.at >= 0
+            y = np.maximum(duals[index] / part.a / part.counts / self.sides, 0.0)
+            multipliers[shift] = np.zeros(part.size)
+            multipliers[shift][part.at[known]] = y[known]
+        limits = {s: max(0.0, duals[k] / w.delta / self.sides) for s, k in budgets.items()}
+        z = x[: len(scales)] * scales
+        window, tails = z[: self.places], z[self.places :]
+        return Solution(window, tails, value, multipliers, limits, far)
+
+
+class LineRows(Rows[int]):
+    """Of whole numbers: y_s(-n), …, y_s(n) are the multipliers of a shift."""
+
+    seconds, sides = 45.0, 2
 
     def __init__(self, window: Window) -> None:
-        self.window = window
-        w = window
+        w = self.window = window
+        self.places = w.n + 1
         steps = np.arange(w.n + 1)
         costs = w.loss.floats(steps.astype(np.float64))
         if w.delta > 0 and w.epsilon <= _STEEP:
@@ -94,50 +219,54 @@ class _Rows:
             # no place has less, beside what costs least
             away = from_cheapest(costs)
             scale = np.exp(np.maximum(-w.epsilon * np.ceil(away / w.sensitivity), _DEEPEST))
+        # place -> column and coefficient, for as many places as rows reach; without tails there is
+        # nothing beyond the window, and rows of its last places have one side
         self.tails = w.sensitivity if w.ratio > 0 else 0
-        rest = 1 - w.ratio
-        # place -> column and coefficient, for as many places as rows reach
-        self.columns = np.concatenate([steps, w.n + 1 + np.tile(np.arange(self.tails), 3)])
-        tail_scale = scale[-1] if self.tails else 1.0
-        self.scales = np.concatenate([scale, np.full(self.tails, tail_scale / rest)])
-        powers = np.repeat(w.ratio ** np.arange(3.0), self.tails)
-        self.values = np.concatenate([scale, tail_scale * powers])
-        if not self.tails:
-            # beyond the window there is nothing: rows of its last places have one side
-            self.columns = np.concatenate([steps, np.zeros(w.sensitivity, dtype=int)])
-            self.values = np.concatenate([scale, np.zeros(w.sensitivity)])
+        block, c = np.divmod(np.arange(3 * w.sensitivity), w.sensitivity)
+        self.columns = np.append(steps, np.minimum(w.n + 1 + c, w.n + self.tails))
+        self.values = np.append(scale, bool(self.tails) * scale[-1] * w.ratio**block)
+        self.scales = np.append(scale, np.full(self.tails, scale[-1] / (1 - w.ratio)))
 
-    def of(self, shift: int, inward: bool) -> tuple[Ints, Ints, Ints]:
-        """The places i of the rows z(i) <= e^ε z(i + shift), and |i|, |i + shift|; those with
-        |i + shift| < |i| only where ``inward``."""
-        last = self.window.n
-        if self.tails and shift < self.window.sensitivity and self.window.joined:
-            last += self.window.sensitivity
-        inner = np.arange(-self.window.n if inward else -((shift - 1) // 2), last + 1)
+    def of(self, shift: int, inward: bool) -> Compared:
+        w, last = self.window, self.window.n
+        if self.tails and shift < w.sensitivity and w.joined:
+            last += w.sensitivity
+        inner = np.arange(-w.n if inward else -((shift - 1) // 2), last + 1)
         near, far = np.abs(inner), np.abs(inner + shift)
-        known = (far < len(self.columns)) & (near != far)
-        if self.window.near is not None and shift < self.window.sensitivity:
-            known &= near <= self.window.near
-        return inner[known], near[known], far[known]
+        kept = (near != far) & (w.power * self.values[far] < _LARGEST * self.values[near])
+        if w.near is not None and shift < w.sensitivity:
+            kept &= near <= w.near
+        inner, near, far = inner[kept], near[kept], far[kept]
+        return Compared(
+            self.columns[near],
+            self.values[near],
+            self.columns[far],
+            self.values[far],
+            np.ones(len(inner)),
+            np.where(inner <= w.n, inner + w.n, -1),
+            2 * w.n + 1,
+        )
 
-    def cost(self) -> Floats:
-        """Of every column: the expected loss of a unit of it, both sides."""
+    def more(self, program: Program) -> None:
+        w, scales = self.window, self.scales
+        if w.falling:
+            inner = np.arange(w.n)
+            program.compare(inner + 1, -scales[: w.n] / scales[1 : w.n + 1], inner)
+
+    def weights(self) -> tuple[Floats, Floats]:
         w = self.window
-        loss = w.loss.floats(np.arange(w.n + 1.0))
-        loss[1:] *= 2
-        out = self.scales.copy()
-        out[: w.n + 1] *= loss
-        if self.tails:
-            for k in range(w.n + 1, w.n + 1 + w.sensitivity):
-                a, b, g = map(float, w.loss.polynomial(k))
-                out[k] *= 2 * mean_beyond((a, b, g), w.sensitivity, w.ratio)
-        return out
+        return line_weights(w.loss, w.n, self.tails, w.ratio)
 
-    def mass(self) -> Floats:
-        """Of every column: its probability, both sides."""
-        out = 2 * self.scales
-        out[0] = self.scales[0]
-        return out
+
+def line_weights(loss: NoiseLoss, n: int, tails: int, ratio: float) -> tuple[Floats, Floats]:
+    """Probability and expected loss of a unit of every place up to n, both sides, and of tails."""
+    mass = np.full(n + 1 + tails, 2.0)
+    mass[0] = 1.0
+    cost = mass.copy()
+    cost[: n + 1] *= loss.floats(np.arange(n + 1.0))
+    for k in range(n + 1, len(mass)):
+        cost[k] *= mean_beyond([*map(float, loss.polynomial(k))], tails, ratio)
+    return mass, cost
 
 
 def from_cheapest(costs: Floats) -> Ints:
@@ -155,112 +284,6 @@ def _apart(places: Ints, others: Ints) -> Ints:
     after = np.minimum(np.searchsorted(others, places), len(others) - 1)
     near, far = others[after], others[np.maximum(after - 1, 0)]
     return np.asarray(np.minimum(np.abs(places - near), np.abs(places - far)))
-
-
-def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
-    """The best noise of the window against the rows of ``shifts``, of those that are true also
-    where i + s is farther in than i; raises SolverError where HiGHS finds none."""
-    rows = _Rows(window)
-    program = Program(len(rows.scales))
-    places: dict[int, tuple[Ints, Ints, Floats]] = {}
-    budgets: dict[int, int] = {}
-    for shift, inward in shifts.items():
-        inner, near, far = rows.of(shift, inward)
-        held = window.power * rows.values[far] < _LARGEST * rows.values[near]
-        inner, near, far = inner[held], near[held], far[held]
-        size = rows.values[near]
-        factor = -window.power * rows.values[far] / size
-        index = program.compare(1.0, rows.columns[near], factor, rows.columns[far])
-        places[shift] = inner, index, size
-        if window.delta > 0:
-            share = window.delta / size
-            used = (share > _NEGLIGIBLE) & (inner <= window.n)
-            share = share[used]
-            # in units between δ and the size of the place, so that few coefficients are extreme
-            unit = np.maximum(np.sqrt(np.maximum(share, 1.0)), share / _LARGEST_EXCESS)
-            budgets[shift] = program.exceed(index[used], share / unit, 1 / unit)
-    if window.falling:
-        inner = np.arange(window.n)
-        falls = rows.scales[1 : window.n + 1] / rows.scales[: window.n]
-        program.compare(-1.0, inner, falls, inner + 1)
-    found = program.solved(rows.mass(), rows.cost(), window.far, _typical(window), _SECONDS)
-    z = found.x[: len(rows.scales)] * rows.scales
-    multipliers = {}
-    for shift, (inner, index, size) in places.items():
-        y = np.zeros(2 * window.n + 1)
-        inside = inner <= window.n
-        y[inner[inside] + window.n] = np.maximum(found.prices[index] / size / 2, 0)[inside]
-        multipliers[shift] = y
-    limits = {s: max(0.0, found.prices[row] / window.delta / 2) for s, row in budgets.items()}
-    return Solution(
-        z[: window.n + 1], z[window.n + 1 :], found.value, multipliers, limits, found.far
-    )
-
-
-def _typical(window: Window) -> float:
-    """The size of losses to expect: those of a two-sided geometric law."""
-    rate = max(window.epsilon, window.delta / 2, 1e-9)
-    places = np.arange(window.n + 1.0)
-    steps = places / window.sensitivity
-    weights = np.exp(-rate * (steps if window.delta > 0 else np.ceil(steps)))
-    found = float(window.loss.floats(places) @ weights / weights.sum())
-    return max(found, 1e-250)
-
-
-class Solved(NamedTuple):
-    """The columns, what each row is worth, the value, and the probability infinitely far out."""
-
-    x: Floats
-    prices: Floats
-    value: float
-    far: float
-
-
-class Program:
-    """Rows that compare columns, and may be exceeded by a part δ in all; probability one."""
-
-    def __init__(self, columns: int) -> None:
-        self.columns, self.count = columns, 0
-        self.entries: list[tuple[Floats, Ints, Ints]] = []
-        self.uppers: list[float] = []
-
-    def compare(self, one: float, first: Ints, other: Floats, second: Ints) -> Ints:
-        """Rows ``one`` x[first] + ``other`` x[second] <= 0, whose indices are returned."""
-        count = len(first)
-        index = self.count + np.arange(count)
-        # entries of one row and column are added up
-        self.entries += [(np.full(count, one), index, first), (other, index, second)]
-        self.uppers += [0.0] * count
-        self.count += count
-        return index
-
-    def exceed(self, index: Ints, shares: Floats, weights: Floats) -> int:
-        """New columns by whose ``shares`` rows may be exceeded, and the row by which their weighted
-        sum is at most one."""
-        new, row = self.columns + np.arange(len(index)), self.count
-        self.entries += [(-shares, index, new), (weights, np.full(len(index), row), new)]
-        self.uppers.append(1.0)
-        self.columns, self.count = self.columns + len(index), row + 1
-        return row
-
-    def solved(
-        self, mass: Floats, cost: Floats, end: float | None, unit: float, limit: float
-    ) -> Solved:
-        """Where the cost, in about this unit, is least of all that has probability one, some of it
-        infinitely far out where that costs ``end``."""
-        heavy = np.arange(len(mass))
-        cost = np.append(cost, np.zeros(self.columns - len(cost)))
-        if end is not None:
-            mass, heavy = np.append(mass, 1.0), np.append(heavy, self.columns)
-            # a little dearer than it is: what is as good nearby is nearby
-            cost = np.append(cost, end * (1 + FAR))
-        entries = [*self.entries, (mass, np.full(len(mass), self.count), heavy)]
-        values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
-        matrix = sp.csr_array((values, (at, across)), shape=(self.count + 1, len(cost)))
-        lower = np.full(self.count + 1, -np.inf)
-        lower[-1] = 1.0
-        x, duals = run_program(cost / unit, matrix, lower, np.array([*self.uppers, 1.0]), limit)
-        return Solved(x, -duals * unit, float(cost @ x), 0.0 if end is None else float(x[-1]))
 
 
 _EXACT: dict[str, float] = {

@@ -1,7 +1,5 @@
 """From floats to multipliers that prove much and to whole numbers that are private."""
 
-from __future__ import annotations
-
 import decimal
 import math
 from collections.abc import Iterable
@@ -15,7 +13,7 @@ from optmech.base.arrays import Floats
 from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact
 from optmech.exact.numerators import integers
-from optmech.noise.additive.bound import NoiseMultipliers, ShiftMultipliers, nothing
+from optmech.noise.additive.bound import NoiseMultipliers, ShiftWindow, nothing
 from optmech.noise.additive.law import Law
 from optmech.noise.program import Solution, Window, from_cheapest
 
@@ -53,10 +51,9 @@ class Dual:
     lowered, and what a place can spare is given to that of the largest shift.
     """
 
-    def __init__(self, window: Window, solution: Solution, power: Fraction) -> None:
+    def __init__(self, window: Window, solution: Solution[int], power: Fraction) -> None:
         self.window = window
         self.exact_power = power
-        self.found = solution
         self.widest = max(window.sensitivity, *solution.multipliers)
         self.limits = dict(solution.limits)
         self.rows = dict(solution.multipliers)
@@ -76,20 +73,18 @@ class Dual:
         if self.window.far is not None:
             level = min(level, self.window.far)
         tried: dict[float, float] = {}
+        last = None
         for _ in range(_LEVELS):
-            tried[level] = self._swept(level)[1]
-            excess = tried[level]
+            excess = tried[level] = self._swept(level)[1]
             if excess >= -1e-12 * abs(level):
                 break
-            others = [other for other in tried if other != level]
-            if others:
-                other = others[-1]
-                slope = (tried[level] - tried[other]) / (level - other)
-                step = -excess / slope if slope < -1e-9 else excess
-            else:
+            if last is None:
                 # far less than the way to go, as what is lacking grows faster than the level
                 step = max(excess / 256, -_NEARLY * level)
-            level += step
+            else:
+                slope = (excess - tried[last]) / (level - last)
+                step = -excess / slope if slope < -1e-9 else excess
+            last, level = level, level + step
         level = max(tried, key=lambda at: min(at, at + tried[at]))
         rows, _, tails = self._swept(level)
         return self._whole(rows, tails, level)
@@ -114,44 +109,38 @@ class Dual:
     def _swept(self, level: float) -> tuple[dict[int, list[Digits]], float, Tails]:
         """Multipliers under which every place but the innermost reaches the level where they can;
         by how much the least that any place is left with is above it; the tails."""
-        w, n = self.window, self.window.n
-        places = np.arange(n + self.widest + 1.0)
+        w, reach = self.window, self.window.n + self.widest
+        losses = w.loss.floats(np.arange(reach + 1.0))
+        most = float(losses.max())
+        if level >= _SMALL * most and w.epsilon <= LIFTED:
+            return self._lowered(level, losses.tolist(), w.power)
         # a level far below the losses that are weighed against each other needs more digits
-        most = float(w.loss.floats(places).max())
-        small = bool(level < _SMALL * most or w.epsilon > LIFTED)
-        number: type[Digits] = decimal.Decimal if small else float
-        deep = math.log10(max(most, 1e-300) / max(level, 1e-300)) if small else 0.0
-        digits = _DIGITS + max(0, int(2 * deep))
-        with decimal.localcontext(decimal.Context(prec=digits)):
-            power: Any = w.power
-            if small:
-                exact = self.exact_power
-                power = decimal.Decimal(exact.numerator) / decimal.Decimal(exact.denominator)
-            rows, least, tails = self._lowered(number(level), number(1), power)
-            return rows, float(least - number(level)), tails
+        deep = math.log10(max(most, 1e-300) / max(level, 1e-300))
+        with decimal.localcontext(prec=_DIGITS + max(0, int(2 * deep))):
+            exact = [_decimal(w.loss(k)) for k in range(reach + 1)]
+            return self._lowered(decimal.Decimal(level), exact, _decimal(self.exact_power))
 
-    def _lowered(self, level: Any, one: Any, power: Any) -> tuple[dict[int, list[Any]], Any, Tails]:
-        """The same with numbers like ``one``; the least itself."""
-        w, n = self.window, self.window.n
-        number = type(one)
+    def _lowered(
+        self, level: Any, loss: list[Any], power: Any
+    ) -> tuple[dict[int, list[Any]], float, Tails]:
+        """Multipliers that are swept, as numbers like ``level``."""
+        w, n, reach = self.window, self.window.n, len(loss) - 1
+        number = type(level)
+        zero, one, aim = number(0), number(1), level * number(1 + 1e-14)
+        # where a multiplier of place 0 is: there are none below -n
+        before = 2 * self.widest
+        centre = before + n
+        spread = w.delta == 0 and w.epsilon > LIFTED
         tails = self._tails(float(level))
-        reach = n + self.widest
         outer = np.arange(1, self.widest + 1)
         rows = {}
-        for s, inner in self.rows.items():
+        for s, known in self.rows.items():
             a, b, d = tails.get(s, (0.0, 0.0, 0.0))
-            found = np.concatenate([inner, a + b * outer + d * outer**2])
+            found = np.append(known, a + b * outer + d * outer**2)
             if w.delta > 0:
                 found = np.minimum(found, self.limits[s])
-            rows[s] = [number(value) for value in found.tolist()]
-        # where digits count those of floats are too few
-        loss = (
-            [decimal.Decimal(c.numerator) / c.denominator for c in map(w.loss, range(reach + 1))]
-            if number is decimal.Decimal
-            else w.loss.floats(np.arange(reach + 1.0)).tolist()
-        )
+            rows[s] = [zero] * before + [number(value) for value in found.tolist()]
         most = number(self.limits.get(w.sensitivity, math.inf))
-        zero = one - one
         main = rows[w.sensitivity]
         least = number(math.inf)
         order, rank = self._inwards(reach)
@@ -159,35 +148,28 @@ class Dual:
             value = loss[k]
             hurting = []
             for s, y in rows.items():
-                value += y[n + k] + (y[n - k] if k <= n else zero)
-                value -= power * y[n + k - s] if k - s >= -n else zero
-                value -= power * y[n - k - s] if k + s <= n else zero
-                if k - s <= n and k - s >= -n and rank[abs(k - s)] < rank[k]:
-                    hurting.append((y, n + k - s))
-                if k > 0 and k + s <= n and rank[k + s] < rank[k]:
-                    hurting.append((y, n - k - s))
-            aim = level * number(1 + 1e-14)
+                one_side, other_side = centre + k - s, centre - k - s
+                value += y[centre + k] + y[centre - k] - power * (y[one_side] + y[other_side])
+                if k - s <= n and rank[abs(k - s)] < rank[k]:
+                    hurting.append((y, one_side))
+                if 0 < k <= n - s and rank[k + s] < rank[k]:
+                    hurting.append((y, other_side))
             # the centre is hurt from both sides by one and the same
             pain = power * (1 if k else 2)
             total = pain * sum(y[at] for y, at in hurting)
-            spread = w.delta == 0 and w.epsilon > LIFTED
             if (value < aim or spread) and total > 0:
                 # of a smaller ε they are raised too: what is spared goes where these are
                 keep = max(zero, one - (aim - value) / total)
                 for y, at in hurting:
                     y[at] *= keep
                 value += total * (one - keep)
-            elif (
-                value > aim
-                and abs(k - w.sensitivity) <= n
-                and rank[abs(k - w.sensitivity)] < rank[k]
-            ):
-                at = n + k - w.sensitivity
-                gain = min((value - aim) / pain, most - main[at])
-                main[at] += gain
+            elif value > aim and abs(near := k - w.sensitivity) <= n and rank[abs(near)] < rank[k]:
+                gain = min((value - aim) / pain, most - main[centre + near])
+                main[centre + near] += gain
                 value -= pain * gain
             least = min(least, value)
-        return {s: y[: 2 * n + 1] for s, y in rows.items()}, least, tails
+        inner = {s: y[before : centre + n + 1] for s, y in rows.items()}
+        return inner, float(least - level), tails
 
     def _inwards(self, reach: int) -> tuple[list[int], list[int]]:
         """The places up to ``reach`` from the farthest on, and how near each is, in order."""
@@ -198,31 +180,35 @@ class Dual:
         rank[order] = np.arange(wide)
         return order[::-1][order[::-1] <= reach].tolist(), rank.tolist()
 
-    def _whole(
-        self,
-        rows: dict[int, list[Digits]],
-        tails: Tails,
-        level: float,
-    ) -> NoiseMultipliers:
+    def _whole(self, rows: dict[int, list[Digits]], tails: Tails, level: float) -> NoiseMultipliers:
         largest = max([1e-300, *(float(max(y)) for y in rows.values()), *self.limits.values()])
         # a level far below the multipliers is what remains of their differences
-        least = min(largest, max(level, _LEAST_LEVEL))
-        bits = max(0, _BITS - math.frexp(least)[1])
+        bits = bits_for(min(largest, max(level, _LEAST_LEVEL)), _BITS)
         parts = []
         for s, y in sorted(rows.items()):
-            limit = int(Fraction(self.limits.get(s, 0.0)) * (1 << bits))
-            inner, tail = whole_numbers(y, bits), whole_numbers(tails.get(s, (0.0,) * 3), bits)
-            if self.window.delta > 0:
-                inner, tail[0] = [min(value, limit) for value in inner], min(tail[0], limit)
+            limit = self.limits.get(s, math.inf)
+            inner = whole_numbers(y, bits, limit)
+            tail = whole_numbers(tails.get(s, (0.0,) * 3), bits, limit)
             if any(inner) or any(tail):
-                parts.append(ShiftMultipliers(s, tuple(inner), (tail[0], tail[1], tail[2]), limit))
-        none = nothing(self.window.sensitivity, self.window.n).shifts
-        return NoiseMultipliers(bits, tuple(parts) or none)
+                price = whole_numbers([self.limits.get(s, 0.0)], bits)
+                parts.append(ShiftWindow(s, inner, tail, *price))
+        if not parts:
+            return nothing(self.window.sensitivity)
+        return NoiseMultipliers(bits, tuple(parts))
 
 
-def whole_numbers(values: Iterable[Digits], bits: int) -> list[int]:
-    """Numbers times 2^bits, rounded towards 0."""
-    return [int(Fraction(value) * (1 << bits)) for value in values]
+def _decimal(value: Fraction) -> decimal.Decimal:
+    return decimal.Decimal(value.numerator) / value.denominator
+
+
+def bits_for(value: float, bits: int) -> int:
+    """Over which power of two a float has so many bits; at least over 1."""
+    return max(0, bits - math.frexp(value)[1])
+
+
+def whole_numbers(values: Iterable[Digits], bits: int, most: float = math.inf) -> tuple[int, ...]:
+    """Numbers, or ``most`` where they are above it, times 2^bits, rounded towards 0."""
+    return tuple(int(Fraction(min(value, most)) * (1 << bits)) for value in values)
 
 
 def mirrored(places: Floats) -> Floats:
@@ -256,31 +242,30 @@ def tail_ratio(epsilon: Exact) -> tuple[int, int]:
     return math.ceil(exact * (1 << bits) * (1 + Fraction(SLACK))), bits
 
 
-def lifted(solution: Solution, window: Window) -> Solution:
+def lifted(solution: Solution[int], window: Window) -> Solution[int]:
     """The best places for the window's ε, from those for a smaller one.
 
     z(k) = x(k) e^{-ε h(k)} with whole numbers h, and from some ε on h and x stay: with δ = 0 all x
     are 1, with δ > 0 h counts sensitivities from the cheapest place. Multipliers fall as z does.
     """
-    n = window.n
-    places = np.concatenate([solution.window, solution.tails * -math.expm1(-LIFTED)])
+    n, more = window.n, window.epsilon - LIFTED
+    places = np.append(solution.window, solution.tails * -math.expm1(-LIFTED))
     costs = window.loss.floats(np.arange(len(places) + 0.0))
-    more = window.epsilon - LIFTED
-    levels = np.ceil(from_cheapest(costs) / window.sensitivity)
     if window.delta == 0:
         levels = np.rint(-np.log(np.maximum(places / places.max(), 1e-300)) / LIFTED)
-        places = np.exp(np.maximum(-levels * LIFTED, _DEEPEST))
-    made = places * np.exp(np.maximum(-levels * more, _DEEPEST))
-    if window.delta == 0:
-        made = np.exp(np.maximum(-levels * window.epsilon, _DEEPEST))
+        places, made = (
+            np.exp(np.maximum(-levels * rate, _DEEPEST)) for rate in (LIFTED, window.epsilon)
+        )
+    else:
+        levels = np.ceil(from_cheapest(costs) / window.sensitivity)
+        made = places * np.exp(np.maximum(-levels * more, _DEEPEST))
     both = np.where(np.arange(len(places)) > 0, 2.0, 1.0)
     far = solution.far * float(window.loss.end) if solution.far else 0.0
     values = [
         (float(both * costs @ z) + far) / (float(both @ z) + solution.far) for z in (places, made)
     ]
     share = values[1] / values[0] if values[0] > 0 else 1.0
-    inner = levels[np.abs(np.arange(-n, n + 1))]
-    rise = share * np.exp(np.minimum(inner * more, -_DEEPEST))
+    rise = share * np.exp(np.minimum(mirrored(levels[: n + 1]) * more, -_DEEPEST))
     return replace(
         solution,
         window=made[: n + 1],
@@ -291,7 +276,7 @@ def lifted(solution: Solution, window: Window) -> Solution:
     )
 
 
-def thinned(solution: Solution, window: Window, ample: float) -> Solution:
+def thinned(solution: Solution[int], window: Window, ample: float) -> Solution[int]:
     """The best places for ε = 0 and the window's δ, from those for a larger one of which most is
     infinitely far out: what is near is in proportion to δ, and the multipliers are the same."""
     share = window.delta / ample
@@ -304,7 +289,7 @@ def thinned(solution: Solution, window: Window, ample: float) -> Solution:
     )
 
 
-def pure_places(solution: Solution, ratio: float, sensitivity: int) -> Floats:
+def pure_places(solution: Solution[int], ratio: float, sensitivity: int) -> Floats:
     """z(0), …, z(n + Δ) near a solution for δ = 0, of which no two break the ratio, and neither
     does their continuation with it."""
     places = np.concatenate([solution.window, solution.tails * (1 - ratio)])
@@ -326,15 +311,27 @@ def continued(places: Floats, ratio: float, sensitivity: int, last: int) -> Floa
 
 
 def with_tails(places: Floats, period: int, ratio: int, bits: int) -> Law:
-    """The law of places whose last period goes on with the ratio; finite where that is empty."""
-    if not ratio or not places[-period:].any():
-        return apportioned(np.append(np.trim_zeros(places, "b"), 0.0), 1, 0, 0)
-    masses = places.copy()
-    masses[-period:] /= 1 - ratio / 2**bits
-    return apportioned(masses, period, ratio, bits)
+    """The law of places whose last period goes on with the ratio; finite where that is empty.
+
+    Places and tails are whole numbers of sum one; rounding goes to the centre, or where that is
+    empty to the likeliest place.
+    """
+    tailed = bool(ratio and places[-period:].any())
+    masses = places.copy() if tailed else np.trim_zeros(places, "b")
+    cut = len(masses) - period * tailed
+    masses[cut:] /= 1 - ratio / 2**bits
+    whole = integers(masses[None, :])[0][0]
+    total = 2 * sum(whole) - whole[0]
+    fine = 64 + (total // min(value for value in whole if value)).bit_length() + 1
+    scaled = [(value << fine) // total for value in whole]
+    missing = (1 << fine) - (2 * sum(scaled) - scaled[0])
+    likeliest = 0 if scaled[0] else max(range(cut), key=scaled.__getitem__)
+    scaled[likeliest] += missing if likeliest == 0 else missing // 2
+    tails = (tuple(scaled[cut:]), ratio, bits) if tailed else ()
+    return Law(fine, tuple(scaled[:cut]), *tails)
 
 
-def tidied(solution: Solution, window: Window) -> Floats:
+def tidied(solution: Solution[int], window: Window) -> Floats:
     """z(0), …, z(n + Δ) of a solution for δ > 0: where an inequality outwards is exceeded by
     rounding only, the outer place is raised until it is not."""
     rest = 1 - window.ratio
@@ -345,30 +342,8 @@ def tidied(solution: Solution, window: Window) -> Floats:
     places = raw.tolist()
     ratio = math.exp(-window.epsilon)
     for k in range(1, len(places)):
-        for shift in range(1, window.sensitivity + 1):
-            if 2 * k <= shift:
-                break
+        for shift in range(1, min(window.sensitivity + 1, 2 * k)):
             least = places[abs(k - shift)] * ratio
             if places[k] < least <= places[k] * (1 + _ROUNDING):
                 places[k] = least
     return np.array(places)
-
-
-def apportioned(masses: Floats, period: int, ratio: int, ratio_bits: int) -> Law:
-    """Masses of places and tails as whole numbers of sum one; rounding goes to the centre, or where
-    that is empty to the likeliest place."""
-    rows, _ = integers(masses[None, :])
-    whole = rows[0]
-    total = 2 * sum(whole) - whole[0]
-    least = min((value for value in whole if value), default=1)
-    bits = 64 + (total // least).bit_length() + 1
-    scaled = [(value << bits) // total for value in whole]
-    missing = (1 << bits) - (2 * sum(scaled) - scaled[0])
-    cut = len(scaled) - period
-    likeliest = 0 if scaled[0] else max(range(cut), key=scaled.__getitem__)
-    scaled[likeliest] += missing if likeliest == 0 else missing // 2
-    if not any(scaled[cut:]) or not ratio:
-        window = scaled[:cut]
-        window[0] += 2 * sum(scaled[cut:])
-        return Law(bits, tuple(window))
-    return Law(bits, tuple(scaled[:cut]), tuple(scaled[cut:]), ratio, ratio_bits)

@@ -26,13 +26,13 @@ from optmech.exact.number import Exact, Number, parse_exact, rounded_down, round
 from optmech.noise.additive.bound import largest_delta, nothing
 from optmech.noise.additive.composition import ComposedPrivacy
 from optmech.noise.additive.design import NoiseDesign
-from optmech.noise.additive.file import LARGEST_EPSILON, MOST_RELEASES
+from optmech.noise.additive.file import MOST_RELEASES
 from optmech.noise.additive.law import Law, certain
 from optmech.noise.additive.loss import LossLike, NoiseLoss
 from optmech.noise.additive.pairs import MOST_EXPONENT
 from optmech.noise.proposals import tail_ratio, tidied, with_tails
-from optmech.noise.search import MOST_PLACES, MOST_ROWS, D, Search, too_wide, truncated_end
-from optmech.noise.session import Note, Promise, silent
+from optmech.noise.search import MOST_ROWS, D, Search, truncated_end
+from optmech.noise.session import Note, Promise, require_range, silent
 from optmech.spaces.arguments import checked_arguments
 
 _LEAST_EPSILON = 1e-4
@@ -54,12 +54,7 @@ def stated_promise(epsilon: Number | None, delta: Number) -> Promise:
     if epsilon is None:
         raise ProblemError("is missing", where="epsilon", remedy="Give ε, or renyi=(order, ε)")
     rate, part = parse_exact(epsilon, where="epsilon"), probability(delta)
-    if rate > LARGEST_EPSILON or 0 < rate < _LEAST_EPSILON:
-        raise ProblemError(
-            f"{float(rate):g} is out of range",
-            where="epsilon",
-            remedy=f"Give 0, or {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
-        )
+    require_range(rate, _LEAST_EPSILON, zero=True)
     require_delta(part, _LEAST_DELTA)
     if not rate > 0 and not part > 0:
         raise InfeasibleError(
@@ -106,7 +101,7 @@ class ShiftSearch(Search[D]):
     from few shifts; then all of them, where that is not enough."""
 
     def best(self) -> D:
-        if self.delta > 0 and self.epsilon > 0 and not self.loss.is_bounded:
+        if self.approximate and not self.loss.is_bounded:
             with self._stopping():
                 self._falling()
                 self._few()
@@ -121,35 +116,21 @@ class ShiftSearch(Search[D]):
 
     def _falling(self) -> None:
         """The best noise that falls from the centre."""
-        n = int(_WIDEST * truncated_end(float(self.epsilon), float(self.delta), self.sensitivity))
         above = self.stated.majorant
-        window = self._windowed(_searched(n + above.last + 2))
+        window = self._windowed(int(_WIDEST * self.truncated) + above.last + 2)
         window = replace(window, loss=above, ratio=0.0, falling=True)
-        kept, self.shifts = self.shifts, {self.sensitivity: False}
-        solution = self._solved(window)
-        self.shifts = kept
-        self._repaired(tidied(solution, window))
+        self._repaired(tidied(self._solved(window, [self.sensitivity]), window))
 
     def _few(self) -> None:
         """A bound from few shifts, and of them but for the largest only near the centre, where
         noise that need not fall would gather."""
-        rate, cells = float(self.epsilon), self.sensitivity
+        rate, cells = self.rate, self.sensitivity
         count = min(cells, _FEW + math.ceil(1.2 * (1 + math.exp(rate / 2))))
         spread = (round(cells * (_GOLDEN * j % 1)) or 1 for j in range(1, count + 1))
-        n = int(truncated_end(rate, float(self.delta), cells)) + 2 + self.loss.last
+        n = int(self.truncated) + 2 + self.loss.last
         near = math.ceil(cells * min(0.75, 3 / (1 + math.exp(rate / 3))))
-        window = replace(self._windowed(_searched(n)), near=near)
-        kept, self.shifts = self.shifts, dict.fromkeys(sorted({1, cells, *spread}), False)
-        self._prove(window, self._solved(window))
-        self.shifts = kept
-
-
-def _searched(count: int) -> int:
-    """The width of a window with rows for few shifts; raises TooLargeError beyond what is
-    searched."""
-    if count > MOST_PLACES:
-        raise too_wide(count, "ε or δ", f"{MOST_PLACES:,} are searched")
-    return count
+        window = replace(self._windowed(n), near=near)
+        self._prove(window, self._solved(window, sorted({1, cells, *spread})))
 
 
 EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5)

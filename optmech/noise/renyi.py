@@ -1,13 +1,11 @@
 """The search for the best noise under bounds on Rényi divergences, and for the least divergence of
 noise that costs at most so much."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,14 +19,14 @@ from optmech.noise.power import (
     PowerSolution,
     PowerWindow,
     first_window,
+    floats_of,
     next_window,
     power_law,
     solve_power,
     tangents_of,
-    with_bounds,
 )
 from optmech.noise.search import too_wide
-from optmech.noise.session import Note, Session
+from optmech.noise.session import Note, Session, require_alone, require_range
 
 D = TypeVar("D", bound=DivergenceNoise)
 Order = int | float | str | Fraction
@@ -42,9 +40,10 @@ _LEAST_EPSILON = 1e-4
 _LEAST_RHO = 1e-2
 _LEAST_REACH, _SIGMAS = 64, 8.0
 _MOST_GROWTH = 500
-_ORDERS = ("1", "64/63", "50/49", "40/39", "33/32", "27/26", "22/21", "18/17", "15/14", "25/23",
-           "10/9", "8/7", "7/6", "6/5", "5/4", "13/10", "11/8", "3/2", "13/8", "9/5", "2", "9/4",
-           "5/2", "3", "7/2", "17/4", "21/4", "13/2", "9", "14", "28", "64")  # fmt: skip
+_ORDERS = (
+    "1 64/63 50/49 40/39 33/32 27/26 22/21 18/17 15/14 25/23 10/9 8/7 7/6 6/5 5/4 13/10 11/8 3/2 "
+    "13/8 9/5 2 9/4 5/2 3 7/2 17/4 21/4 13/2 9 14 28 64"
+)
 """At which zero-concentrated privacy is looked at."""
 _ROUNDS = 12
 _CLOSE = 1e-6
@@ -72,13 +71,20 @@ class Divergences(NamedTuple):
         return int(max(_LEAST_REACH, far))
 
 
-def stated_divergences(renyi: object, zcdp: Number | None, budget: Number | None) -> Divergences:
+def stated_divergences(
+    *, renyi: Any, zcdp: Any, budget: Any, epsilon: object, delta: Number, **apart: object
+) -> Divergences:
     """Orders and what divergences are at most, from (α, ε), pairs of these, or ρ; or from an order
-    and a budget.
+    and a budget. Neither δ nor what is ``apart`` goes with them.
 
     Raises ProblemError for what is none of these or out of range, InfeasibleError for an ε or ρ of
     0.
     """
+    if renyi is zcdp is None:
+        raise ProblemError("goes with an order", where="budget", remedy="Give renyi=order as well")
+    where = "zcdp" if renyi is None else "renyi"
+    spent = None if delta == 0 else delta
+    require_alone(where, "is a promise of its own", epsilon=epsilon, delta=spent, **apart)
     if budget is not None:
         if zcdp is not None or isinstance(renyi, tuple | list):
             raise ProblemError(
@@ -91,17 +97,12 @@ def stated_divergences(renyi: object, zcdp: Number | None, budget: Number | None
             raise ProblemError("is a promise of its own", where="zcdp", remedy="Leave out renyi")
         rho = parse_exact(zcdp, where="zcdp")
         _require_some(rho, "zcdp")
-        if not _LEAST_RHO <= rho <= LARGEST_EPSILON:
-            raise ProblemError(
-                f"{float(rho):g} is out of range",
-                where="zcdp",
-                remedy=f"Give {_LEAST_RHO:g} to {LARGEST_EPSILON}",
-            )
-        orders = [order_of(order) for order in _ORDERS]
+        require_range(rho, _LEAST_RHO, "zcdp")
+        orders = [order_of(order) for order in _ORDERS.split()]
         fit = [a for a in orders if float(a * (a - 1)) * rho <= _MOST_GROWTH]
         return Divergences(at_every_order(rho, fit), rho)
     several = isinstance(renyi, tuple | list) and renyi and isinstance(renyi[0], tuple)
-    pairs: list[Any] = list(cast(Any, renyi)) if several else [renyi]
+    pairs = renyi if several else [renyi]
     made = []
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -132,45 +133,36 @@ def _require_some(rate: Exact, where: str) -> None:
 
 
 def best_divergence(stated: D, cost: Fraction | None, gap: float, note: Note) -> D:
-    """The noise of least loss with the divergences of ``stated``, or of the least divergence among
-    all whose loss is at most ``cost``.
+    """The noise of least loss with the divergences of ``stated``; or of nearly the least divergence
+    among all whose loss is at most ``cost``, by Newton's method on ε, along which the least loss is
+    convex in T, and falls.
 
     Raises TooLargeError where noise spreads over more places than are searched, SolverError where
     none is found.
     """
-    if cost is not None:
-        return _least(stated, cost, gap, note)
-    return DivergenceSearch(stated, gap, note).best()
-
-
-def _least(stated: D, budget: Fraction, gap: float, note: Note) -> D:
-    """Noise of the least divergence among all whose loss is at most ``budget``, nearly: Newton's
-    method on ε, along which the least loss is convex in T, and falls."""
-    order, rate = stated.bounds[0]
-    log = math.log(float(rate))
+    if cost is None:
+        return DivergenceSearch(stated, gap, note).best()
+    order = stated.order
     best: D | None = None
-    low, high = math.log(_LEAST_EPSILON), math.log(LARGEST_EPSILON)
+    low, log, high = math.log(_LEAST_EPSILON), 0.0, math.log(LARGEST_EPSILON)
     if order > 1:
         high = min(high, math.log(_MOST_GROWTH / float(order - 1)))
-    goal = float(budget)
+    goal = float(cost)
     for _ in range(_ROUNDS):
         epsilon = Exact(Fraction(math.exp(log)))
         made = DivergenceSearch(replace(stated, bounds=((order, epsilon),)), gap, note).best()
-        ratio = made.loss / goal
         note(f"divergence {float(epsilon):.6g}: loss {made.loss:.6g}")
-        if made.exact_loss <= budget:
-            high = min(high, log)
-            if best is None or made.epsilon < best.epsilon:
-                best = made
-            if ratio > 1 - _CLOSE:
+        if made.exact_loss <= cost:
+            high, best = log, made
+            if made.loss > goal * (1 - _CLOSE):
                 break
         else:
-            low = max(low, log)
-        aim = goal * (1 - _CLOSE / 2)
-        new = _along(made, aim)
-        log = min(max(new, low), high) if low < new < high else (low + high) / 2
+            low = log
         if high - low < _BEYOND and best is not None:
             break
+        log = _along(made, goal * (1 - _CLOSE / 2))
+        if not low < log < high:
+            log = (low + high) / 2
     if best is None:
         raise SolverError(
             "no noise of so small a loss was found", where="budget", remedy="Allow a larger loss"
@@ -185,7 +177,7 @@ def _along(made: DivergenceNoise, loss: float) -> float:
     rate = float(made.epsilon)
     if tangents is None:
         return math.log(rate) + math.log(max(made.loss / loss, 1e-3))
-    prices = float(tangents.price) * float(made.units[0])
+    prices = float(tangents.price * made.costs.unit)
     limit = rate if order == 1 else math.exp((order - 1) * rate)
     # of a convex curve that falls steeply the logarithm is nearer to straight
     slope = prices * limit / made.loss
@@ -200,23 +192,18 @@ class DivergenceSearch(Session[D]):
     def best(self) -> D:
         """The best law with the best tangents that were found."""
         told = self.stated
-        shifts = tuple(range(1, told.steps + 1))
-        window = first_window(told.charged, told.kept, told.steps, shifts, _GAPS[0])
+        # of real noise the rest of the gap is what cells leave
+        cells = told.charged is not told.majorant
+        window = first_window(told.charged, told.kept, told.steps)
         with self._stopping():
             for attempt, aim in enumerate(_GAPS):
                 solution = self._window(window, aim)
                 self.note(f"window {window.n}: gap {self._gap():.2g}")
-                if self._is_enough(attempt):
+                if self._gap() <= self.gap or (cells and attempt > 0):
                     break
                 if attempt == 0:
                     window = next_window(window, solution)
         return self._joined()
-
-    def _is_enough(self, attempt: int) -> bool:
-        """Whether the gap is met, or cells are what it is left by."""
-        if self._gap() <= self.gap:
-            return True
-        return self.stated.charged is not self.stated.majorant and attempt > 0
 
     def _window(self, window: PowerWindow, aim: float) -> PowerSolution:
         """Everything that a window yields."""
@@ -226,13 +213,13 @@ class DivergenceSearch(Session[D]):
             most = f"{_MOST_PAIRS:,} pairs of places are searched at most"
             raise too_wide(window.n, "ε", most, "renyi")
         with np.errstate(all="ignore"):
-            solution = solve_power(replace(window, gap=aim))
+            solution = solve_power(window, aim)
             law = power_law(solution, window)
             proof = replace(window, loss=stated.minorant)
             if stated.rho is not None:
                 # of all noise no more is known than of every order that is looked at
-                proof = with_bounds(proof, stated.bounds)
-                solution = solve_power(replace(proof, gap=aim))
+                proof = replace(proof, bounds=floats_of(stated.bounds))
+                solution = solve_power(proof, aim)
             tangents = tangents_of(solution, proof)
         made = self._with(law=law)
         if self.law is None or made.exact_loss < self.law.exact_loss:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import TypeVar
@@ -14,10 +15,10 @@ from optmech.base.arrays import Floats
 from optmech.errors import TooLargeError
 from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact, rounded_up
-from optmech.noise.additive.bound import BITS, NoiseMultipliers, largest_delta, nothing
+from optmech.noise.additive.bound import BITS, largest_delta, nothing
 from optmech.noise.additive.design import ApproximateNoise
 from optmech.noise.additive.law import MOST_ENTRIES, Law
-from optmech.noise.program import Solution, Window, solve_window
+from optmech.noise.program import LineRows, Solution, Window
 from optmech.noise.proposals import (
     KEPT,
     LIFTED,
@@ -43,7 +44,7 @@ MOST_ROWS = 400_000
 _ROUNDS = 12
 _MIXES = 6
 _DEEPEST = 600.0
-_SHARE = 1e-12
+SHARE = 1e-12
 """Probability that is as good as none."""
 _FALLS = 20.0
 """What noise does by e^-20 between the centre and the end of a window is done."""
@@ -63,25 +64,30 @@ class Search(Session[D]):
     def __init__(self, stated: D, gap: float, note: Note) -> None:
         super().__init__(stated, gap, note)
         self.loss, self.epsilon, self.delta = stated.charged, stated.epsilon, stated.delta
+        self.rate = float(stated.epsilon)
         self.part = float(stated.delta) * (1 - KEPT)
+        self.approximate = self.rate > 0 and self.part > 0
         self.sensitivity = sensitivity = stated.steps
         self.widest = min(MOST_PLACES, MOST_ROWS // sensitivity)
         first = {1, 2, sensitivity - 1, sensitivity} & set(range(1, sensitivity + 1))
         self.shifts = dict.fromkeys(sorted(first), False)
         self.places: Floats | None = None
-        ratio, bits = tail_ratio(self.epsilon) if self.epsilon > 0 else (0, 0)
+        ratio, bits = tail_ratio(self.epsilon) if self.rate > 0 else (0, 0)
         self.ratio = ratio / 2**bits
         self.tails = (sensitivity, ratio, bits)
+        self.truncated = math.inf
+        if self.part > 0:
+            self.truncated = truncated_end(self.rate, float(stated.delta), sensitivity)
 
     def best(self) -> D:
         """The design: the best law with the best multipliers that were found."""
-        if self.epsilon > 0 and self.loss.is_less_far_out:
+        if self.rate > 0 and self.loss.is_less_far_out:
             self._far_out()
             # where nothing is the least, wide windows only find less than next to nothing
             wide = not self.delta > 0 or self._end() * self.sensitivity > _WIDE
             if self._gap() <= self.gap or (not self.loss.end and wide):
                 return self._joined()
-        if self.delta > 0 and self.epsilon > 0 and self.loss.is_bounded:
+        if self.approximate and self.loss.is_bounded:
             self._without_delta()
             if self.law is not None and self._gap() <= self.gap:
                 return self._joined()
@@ -105,27 +111,25 @@ class Search(Session[D]):
 
     def _fall_back(self) -> None:
         """Take noise for δ = 0, or a geometric law."""
-        if self.delta > 0 and self.epsilon > 0:
+        if self.approximate:
             self._without_delta()
-        if self.law is None and self.epsilon > 0:
+        if self.law is None and self.rate > 0:
             self._plain()
 
     def _without_delta(self) -> None:
         """The best noise for δ = 0, and its multipliers where they are bounded: for a tiny δ, with
         which programs are ill-scaled, nothing more is needed."""
         pure = self._pure()
-        pure.best()
-        if pure.law is None or pure.proof is None or pure.proof.multipliers is None:
-            return
+        found = pure.best()
         self.places = pure.places
-        self._take(pure.law.law)
-        known = pure.proof.multipliers
-        if not any(part.tail[1] or part.tail[2] for part in known.shifts):
-            limited = [evolve(s, limit=max(*s.inner, s.tail[0])) for s in known.shifts]
-            self._keep(NoiseMultipliers(known.bits, tuple(limited)))
+        self._take(found.law)
+        known = found.multipliers
+        if known is not None and not any(any(part.tail[1:]) for part in known.shifts):
+            limited = [evolve(s, price=max(*s.inner, s.tail[0])) for s in known.shifts]
+            self._keep(evolve(known, shifts=tuple(limited)))
 
     def _pure(self) -> Search[D]:
-        """The same search for δ = 0."""
+        """A search for δ = 0 that tells nothing."""
         return Search(self._with(delta=Exact(Fraction(0))), self.gap, lambda _: None)
 
     def _plain(self) -> None:
@@ -136,7 +140,7 @@ class Search(Session[D]):
     def _fallen(self, steps: Floats) -> Floats:
         """Places so many sensitivities from where most is."""
         # a little less steep, for roundings
-        fall = float(self.epsilon) * (1 - 1e-9)
+        fall = self.rate * (1 - 1e-9)
         return np.asarray(np.exp(-np.minimum(fall * steps, _DEEPEST)))
 
     def _far_out(self) -> None:
@@ -157,34 +161,40 @@ class Search(Session[D]):
         self._keep(nothing(self.sensitivity))
 
     def _humps(self) -> Floats:
-        """Places of probability one in all, tails included, most of it as far out as need be."""
-        places = self._fallen(np.arange(self._hump(), -1.0, -1.0) // self.sensitivity)
+        """Places of probability one in all, tails included, most of it as far out as need be: next
+        to nothing is where the loss is not yet constant."""
+        share = max(self.gap / 4 * float(self.loss.floor / max(self.loss.values)), SHARE)
+        falls = math.log((2 * self.loss.last + 1) / share) / self.rate
+        most = min(MOST_ENTRIES // 2, MOST_ROWS // self.sensitivity)
+        far = int(min(self.loss.last + self.sensitivity * (falls + 2), most))
+        steps = np.arange(max(self._least(), far), -1.0, -1.0) // self.sensitivity
+        places = self._fallen(steps)
         beyond = self.sensitivity * self.ratio / (1 - self.ratio)
         return np.asarray(places / (_mass(places) + 2 * beyond))
 
-    def _spread(self, places: Floats, solution: Solution) -> Floats:
+    def _spread(self, places: Floats, solution: Solution[int]) -> Floats:
         """The places, and far out what the solution has infinitely far out."""
-        if not self.epsilon > 0:
+        if not self.rate > 0:
             self.tails = (self.sensitivity, 0, 0)
-        if solution.far <= _SHARE:
+        if solution.far <= SHARE:
             return places
-        if not self.epsilon > 0:
+        if not self.rate > 0:
             return self._flat(places, solution)
         humps = self._humps()
         last = max(len(places), len(humps)) - 1
-        both = (continued(part, self.ratio, self.sensitivity, last) for part in (places, humps))
-        near, far = both
+        near, far = (
+            continued(part, self.ratio, self.sensitivity, last) for part in (places, humps)
+        )
         return np.asarray(near + solution.far * far)
 
-    def _flat(self, places: Floats, solution: Solution) -> Floats:
-        """The same without ε: nowhere less than flat noise, so wide that its height is next to
-        nothing, but where the loss is above that far out; places give way to what it takes of δ."""
+    def _flat(self, places: Floats, solution: Solution[int]) -> Floats:
+        """Places without ε, and what is far out: nowhere less than flat noise, so wide that its
+        height is next to nothing, but where the loss is above that far out; places give way to what
+        it takes of δ."""
         end, part = self.loss.end, self.part
         gain = abs(float(end) - solution.value)
         need = self.sensitivity * gain / part + float(sum(abs(v - end) for v in self.loss.values))
-        wide = max(
-            1.5 * need / max(self.gap * solution.value, _SHARE), 16 * self.sensitivity / part
-        )
+        wide = max(1.5 * need / max(self.gap * solution.value, SHARE), 16 * self.sensitivity / part)
         bits = min(math.ceil(math.log2(max(wide / _PERIOD, 2))), _SLOWEST)
         self.tails = (_PERIOD, (1 << bits) - 1, bits)
         near = np.append(places, np.zeros(_PERIOD))
@@ -198,17 +208,10 @@ class Search(Session[D]):
             near *= min(1.0, (1 - KEPT) * (2 - _falls(both, self.sensitivity) / part))
         return np.asarray(np.maximum(near, share * flat))
 
-    def _hump(self) -> int:
-        """So far out is a hump of which next to nothing is where the loss is not yet constant."""
-        share = max(self.gap / 4 * float(self.loss.floor / max(self.loss.values)), _SHARE)
-        falls = math.log((2 * self.loss.last + 1) / share) / float(self.epsilon)
-        most = min(MOST_ENTRIES // 2, MOST_ROWS // self.sensitivity)
-        return max(self._least(), int(min(self.loss.last + self.sensitivity * (falls + 2), most)))
-
     def _joined(self) -> D:
-        if self.law is None and self.epsilon > 0:
+        if self.law is None and self.rate > 0:
             self._plain()
-        if self.law is None and float(self.epsilon) * self.loss.last > _DEEPEST * self.sensitivity:
+        if self.law is None and self.rate * self.loss.last > _DEEPEST * self.sensitivity:
             raise TooLargeError(
                 f"such noise is beyond {self.loss.last:,} less often than floats hold",
                 where="loss",
@@ -217,26 +220,31 @@ class Search(Session[D]):
         return super()._joined()
 
     def _first_window(self) -> int:
-        least = self._least()
-        if self.delta > 0 and not (self.epsilon > 0 and self.loss.is_bounded):
-            return self._affordable(self._end())
+        """The width of the first; raises TooLargeError where a search would take hours."""
+        ends = self.delta > 0 and not (self.rate > 0 and self.loss.is_bounded)
         # something verified first, where noise far out costs no more than a constant
-        return self._affordable(least + self.sensitivity)
+        width = self._end() if ends else self._least() + self.sensitivity
+        if width > self.widest:
+            raise too_wide(
+                width,
+                "ε or δ",
+                f"at most {MOST_PLACES:,} are searched, and {MOST_ROWS:,} over the sensitivity",
+            )
+        return width
 
     def _least(self) -> int:
         return self.loss.last + 3 * self.sensitivity + 2
 
     def _end(self) -> int:
-        part = float(self.delta)
-        if part == 0:
+        if not self.part > 0:
             return 0
-        if self.loss.is_bounded and not self.epsilon > 0:
-            if part * _FLATTEST <= self.sensitivity:
+        if self.loss.is_bounded and not self.rate > 0:
+            if 2 * self.truncated >= _FLATTEST:
                 return int(_FLATTEST)
             # what is beyond the table may as well be far out, where it is not nearby anyway
-            near = int(1.1 * truncated_end(0.0, part, self.sensitivity))
+            near = int(1.1 * self.truncated)
             return self._least() + (near if near * self.sensitivity <= _WIDE else 0)
-        end = 1.1 * truncated_end(float(self.epsilon), part, self.sensitivity)
+        end = 1.1 * self.truncated
         if self.loss.is_less_far_out:
             # two humps, each of half the probability, on either side of what costs more
             end = max(end, min(2 * end, self.widest) - self._least())
@@ -245,19 +253,9 @@ class Search(Session[D]):
     def _settled(self) -> float:
         """The window from which on wider ones are worth it only where they close the gap: where
         noise far out costs a constant it has tails, however large δ is."""
-        tailed = self.loss.is_bounded and self.delta > 0 and self.epsilon > 0
-        falls = _FALLS * self.sensitivity / float(self.epsilon) if tailed else 0
+        tailed = self.loss.is_bounded and self.approximate
+        falls = _FALLS * self.sensitivity / self.rate if tailed else 0
         return max(self._end(), min(falls, self.widest))
-
-    def _affordable(self, width: int) -> int:
-        """The width of a window; raises TooLargeError where a search would take hours."""
-        if width > self.widest:
-            raise too_wide(
-                width,
-                "ε or δ",
-                f"at most {MOST_PLACES:,} are searched, and {MOST_ROWS:,} over the sensitivity",
-            )
-        return width
 
     def _law(self, places: Floats) -> Law:
         return with_tails(places, *self.tails)
@@ -270,7 +268,7 @@ class Search(Session[D]):
         for _ in range(_MIXES):
             if self._take(law):
                 return
-            if not self.epsilon > 0:
+            if not self.rate > 0:
                 share = max(KEPT, 16 * share)
                 law = self._law(_wider(places, share))
                 continue
@@ -309,25 +307,29 @@ class Search(Session[D]):
             self._prove(apart, self._solved(apart))
 
     def _windowed(self, n: int) -> Window:
-        """A window of the promise and the loss."""
-        return Window(self.loss, float(self.epsilon), self.part, self.sensitivity, n, self.ratio)
+        """A window of the promise and the loss; raises TooLargeError beyond what is searched."""
+        if n > MOST_PLACES:
+            raise too_wide(n, "ε or δ", f"{MOST_PLACES:,} are searched")
+        return Window(self.loss, self.rate, self.part, self.sensitivity, n, self.ratio)
 
-    def _solved(self, window: Window) -> Solution:
-        """The best places of a window against the shifts that there are."""
+    def _solved(self, window: Window, shifts: Iterable[int] | None = None) -> Solution[int]:
+        """The best places of a window against some shifts, or those that there are."""
+        against = self.shifts if shifts is None else dict.fromkeys(shifts, False)
         ample = 1 / (4 * window.n + 2)
         if window.far is not None and not window.epsilon and window.delta < ample:
-            return thinned(solve_window(replace(window, delta=ample), self.shifts), window, ample)
+            more = replace(window, delta=ample)
+            return thinned(LineRows(more).solved(against), window, ample)
         if window.epsilon <= LIFTED:
-            return solve_window(window, self.shifts)
+            return LineRows(window).solved(against)
         part = window.delta
         if part > 0:
             # as large beside what the next places have as it is at the window's ε, or ample
             most = math.log(5 * window.sensitivity) - LIFTED
             part = max(part, math.exp(min(math.log(part) + window.epsilon - LIFTED, most)))
         smaller = replace(window, epsilon=LIFTED, ratio=math.exp(-LIFTED), delta=part)
-        return lifted(solve_window(smaller, self.shifts), window)
+        return lifted(LineRows(smaller).solved(against), window)
 
-    def _judge(self, window: Window, solution: Solution) -> None:
+    def _judge(self, window: Window, solution: Solution[int]) -> None:
         """What a solution yields: a law once it is private, and multipliers."""
         if window.delta == 0:
             self.places = pure_places(solution, self.ratio, self.sensitivity)
@@ -337,37 +339,41 @@ class Search(Session[D]):
             if not self.loss.floor:
                 # what is next to nothing is nothing where nothing need be lost
                 dear = self.loss.floats(np.arange(float(len(places)))) > 0
-                clean = np.where(dear & (places < _SHARE), 0.0, places)
+                clean = np.where(dear & (places < SHARE), 0.0, places)
                 self._take(self._law(clean))
             self._repaired(places)
         self._prove(window, solution)
 
-    def _broken(self, window: Window, solution: Solution) -> tuple[dict[int, bool], float]:
+    def _broken(self, window: Window, solution: Solution[int]) -> tuple[dict[int, bool], float]:
         """The shifts that are broken more than their neighbours, unless all their rows are in the
         program; whether any of these rows points inwards. The largest δ of them."""
         w = window
-        tails = solution.tails * (1 - w.ratio)
+        tails = solution.tails * (1 - w.ratio) if len(solution.tails) else np.zeros(w.sensitivity)
         places = np.concatenate([solution.window, tails, tails * w.ratio])
-        if not len(tails):
-            places = np.concatenate([places, np.zeros(w.sensitivity)])
         both = mirrored(places)
-        centre = len(places) - 1
         kept = np.arange(w.sensitivity, len(both) - w.sensitivity)
-        allowed = w.delta * (1 + 1e-9) + 1e-11
-        sums, inwards = np.zeros(w.sensitivity + 2), np.zeros(w.sensitivity + 2, dtype=bool)
-        for shift in range(1, w.sensitivity + 1):
-            if not self.shifts.get(shift, False):
-                excess = np.maximum(both[kept] - w.power * both[kept + shift], 0)
-                sums[shift] = float(excess.sum())
-                inwards[shift] = bool((excess[2 * (kept - centre) < -shift] > 1e-12).any())
-        peaks = (sums > allowed) & (sums >= np.roll(sums, 1)) & (sums >= np.roll(sums, -1))
-        found = np.flatnonzero(peaks)
-        # as many as there are, so that few programs are solved where all shifts matter
-        worst = found[np.argsort(-sums[found], kind="stable")[: len(self.shifts)]]
-        made = {int(s): int(s) in self.shifts or bool(inwards[s]) for s in sorted(worst)}
-        return made, float(sums.max())
 
-    def _prove(self, window: Window, solution: Solution) -> None:
+        def lost(shift: int) -> Floats:
+            return np.asarray(np.maximum(both[kept] - w.power * both[kept + shift], 0))
+
+        def inwards(shift: int) -> bool:
+            inner = 2 * (kept - len(places) + 1) < -shift
+            return bool((lost(shift)[inner] > 1e-12).any())
+
+        shifts = [s for s in range(1, w.sensitivity + 1) if not self.shifts.get(s, False)]
+        sums = {s: float(lost(s).sum()) for s in shifts}
+        allowed = w.delta * (1 + 1e-9) + 1e-11
+        peaks = [
+            s
+            for s, total in sums.items()
+            if total > allowed and total >= max(sums.get(s - 1, 0.0), sums.get(s + 1, 0.0))
+        ]
+        # as many as there are, so that few programs are solved where all shifts matter
+        worst = sorted(peaks, key=lambda s: sums[s], reverse=True)[: len(self.shifts)]
+        made = {s: s in self.shifts or inwards(s) for s in sorted(worst)}
+        return made, max(sums.values(), default=0.0)
+
+    def _prove(self, window: Window, solution: Solution[int]) -> None:
         below = replace(window, loss=self.stated.minorant)
         least = solution.value
         if self.law is not None:

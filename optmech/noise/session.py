@@ -1,7 +1,5 @@
 """What every search for noise keeps: the best verified law, the best proof, and the time."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +10,8 @@ from typing import Any, Generic, TypeVar, cast
 from optmech.certificate.objective import relative_gap
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.number import Exact
-from optmech.noise.additive.certified import ProvedNoise
+from optmech.noise.additive.file import LARGEST_EPSILON
+from optmech.noise.additive.result import ProvedNoise
 
 D = TypeVar("D", bound=ProvedNoise)
 Note = Callable[[str], None]
@@ -28,6 +27,18 @@ def require_gap(gap: float) -> None:
     """Raise ProblemError for what is no relative gap."""
     if not 0 <= gap < 1:
         raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+
+
+def require_range(
+    rate: Exact, least: float, where: str = "epsilon", *, zero: bool = False, of: str = ""
+) -> None:
+    """Raise ProblemError for a number that searches do not reach."""
+    if rate > LARGEST_EPSILON or (rate < least and (rate > 0 or not zero)):
+        raise ProblemError(
+            f"{float(rate):g} is out of range{of}",
+            where=where,
+            remedy=f"Give {'0, or ' * zero}{least:g} to {LARGEST_EPSILON}",
+        )
 
 
 def require_alone(where: str, message: str, **others: object) -> None:

@@ -76,7 +76,7 @@ KINDS: Mapping[str, Kind] = {
         "Give noise for ε, or ε and δ, as om.noise.optimal(epsilon=…, sensitivity=…) returns",
         {"str": _LOAD},
     ),
-    "CertifiedNoise": Kind(f"{_ADDITIVE}.certified", _NOISE, {"str": _LOAD}, "noise for a number"),
+    "CertifiedNoise": Kind(f"{_ADDITIVE}.result", _NOISE, {"str": _LOAD}, "noise for a number"),
     "CellNoise": Kind(
         f"{_ADDITIVE}.cells",
         "Give what om.noise.real returns",

@@ -122,7 +122,7 @@ def _floats(text: str) -> tuple[float, float]:
 def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashable]:
     """A whole number, or a pair of them, with noise, ``count`` times."""
     from optmech.noise.additive.cells import CellNoise
-    from optmech.noise.additive.certified import CertifiedNoise, ProvedNoise
+    from optmech.noise.additive.result import CertifiedNoise, ProvedNoise
 
     design = ProvedNoise.load(path)
     if isinstance(design, CellNoise):

@@ -20,21 +20,20 @@ g_s(k) = α x_s(k)^{α-1} - (α - 1) x_s(k - s)^α. Of order one R_s is the Kull
 (docs/theory.md).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any, ClassVar
 
 import flint
-from attrs import frozen
+from attrs import astuple, frozen
 
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket, ends_of, exp_bounds
 from optmech.exact.number import Exact
-from optmech.noise.additive.law import Law, Places
+from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss
 
 BITS = 192
@@ -62,31 +61,53 @@ def largest_delta(law: Law, epsilon: Exact, sensitivity: int) -> tuple[Fraction,
     return max(found, key=lambda pair: (pair[0], -pair[1]))
 
 
-Tail = tuple[int, int, int]
-
-
 @frozen(eq=False)
 class ShiftWindow:
-    """Numbers for the places from -n to n of one shift."""
+    """Numbers x_s(i) of one shift s, all >= 0: ``inner`` of places in order, beyond these as
+    ``tail`` says, and ``price``, which is λ_s. ``bound`` says which of several orders they are
+    for."""
 
-    shift: int
+    shift: Any
     inner: tuple[int, ...]
+    tail: tuple[int, ...]
+    price: int
+    bound: int = 0
 
 
 @frozen(eq=False)
-class ShiftMultipliers(ShiftWindow):
-    """Of one shift s: ``inner[i + n]`` = y_s(i) for |i| <= n; y_s(n + j) = a + b j + d j² for j > 0
-    with ``tail`` = (a, b, d); y_s(i) = 0 for i < -n. All are whole numbers over 2^bits."""
+class Multipliers:
+    """Multipliers of the inequalities of several shifts: whole numbers over 2^bits.
 
-    tail: Tail
-    limit: int
-    """λ_s: no multiplier is above it where δ > 0."""
+    Raises ProblemError for numbers below 0 and shifts twice.
+    """
 
-
-class Windows:
-    """Numbers of several shifts on one window [-n, n]."""
-
+    where: ClassVar[str] = "multipliers"
+    bits: int
     shifts: tuple[ShiftWindow, ...]
+
+    def __attrs_post_init__(self) -> None:
+        names = {(part.shift, part.bound) for part in self.shifts}
+        sizes = [size for size in astuple(self, recurse=False) if isinstance(size, int)]
+        if min(sizes) < 0 or not names or len(names) != len(self.shifts):
+            raise ProblemError("windows or shifts are not as they must be", where=self.where)
+        if any(min((*part.inner, *part.tail, part.price)) < 0 for part in self.shifts):
+            raise ProblemError("there is a negative number", where=self.where)
+
+
+@frozen(eq=False)
+class NoiseMultipliers(Multipliers):
+    """Multipliers on one window: ``inner[i + n]`` is that of i for |i| <= n, and with ``tail`` =
+    (a, b, d) those of n + j for j > 0 are a + b j + d j², and 0 below -n; none is above ``price``
+    where δ > 0.
+
+    Raises ProblemError also for windows of different lengths, and shifts below 1.
+    """
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        sizes = {len(part.inner) for part in self.shifts}
+        if len(sizes) != 1 or min(sizes) % 2 != 1 or min(part.shift for part in self.shifts) < 1:
+            raise ProblemError("windows or shifts are not as they must be", where=self.where)
 
     @property
     def n(self) -> int:
@@ -94,50 +115,9 @@ class Windows:
         return len(self.shifts[0].inner) // 2
 
 
-def require_windows(
-    shifts: Sequence[ShiftWindow],
-    bits: Sequence[int],
-    numbers: Sequence[Sequence[int]],
-    where: str,
-    kinds: Sequence[int] | None = None,
-) -> None:
-    """Raise ProblemError for numbers below 0, windows of different lengths and shifts twice, of
-    the same of several ``kinds``."""
-    sizes = {len(part.inner) for part in shifts}
-    names = [part.shift for part in shifts]
-    twice = len(set(zip(names, kinds or [0] * len(names), strict=True))) != len(names)
-    if min(bits) < 0 or len(sizes) != 1 or twice or min(names) < 1:
-        raise ProblemError("windows or shifts are not as they must be", where=where)
-    if min(sizes) % 2 != 1 or min(map(min, numbers)) < 0:
-        raise ProblemError("there is a negative number", where=where)
-
-
-@frozen(eq=False)
-class NoiseMultipliers(Windows):
-    """Multipliers of the inequalities of every shift, on one window [-n, n].
-
-    Raises ProblemError for numbers below 0, windows of different lengths, shifts twice, and tails
-    that are not constant where there is a limit.
-    """
-
-    bits: int
-    shifts: tuple[ShiftMultipliers, ...]
-
-    def __attrs_post_init__(self) -> None:
-        numbers = [(*part.inner, *part.tail, part.limit) for part in self.shifts]
-        require_windows(self.shifts, (self.bits,), numbers, "multipliers")
-
-    def are_limited(self) -> bool:
-        """Whether no multiplier is above the limit of its shift."""
-        return all(
-            max(*part.inner, part.tail[0]) <= part.limit and part.tail[1:] == (0, 0)
-            for part in self.shifts
-        )
-
-
-def nothing(shift: int, n: int = 0) -> NoiseMultipliers:
+def nothing(shift: int) -> NoiseMultipliers:
     """Multipliers that are all 0: what they prove is what the cheapest place costs."""
-    return NoiseMultipliers(0, (ShiftMultipliers(shift, (0,) * (2 * n + 1), (0, 0, 0), 0),))
+    return NoiseMultipliers(0, (ShiftWindow(shift, (0,), (0, 0, 0), 0),))
 
 
 def proved_bound(
@@ -153,9 +133,10 @@ def proved_bound(
     # exactly: the float of a tiny δ is 0
     most = bracket(delta)[1]
     if most > 0:
-        if not found.are_limited():
+        # what is not constant beyond the window has no limit there
+        if any(p.tail[1:] != (0, 0) or max(*p.inner, p.tail[0]) > p.price for p in parts):
             raise ProblemError("there is a multiplier above its limit", where="multipliers")
-        cost = 2 * most * sum(part.limit for part in parts)
+        cost = 2 * most * sum(part.price for part in parts)
     steep = loss.slope > 0 or loss.curvature > 0
     if any((p.tail[1] and not steep) or (p.tail[2] and not loss.curvature) for p in parts):
         # what is summed must be summable wherever the loss is
@@ -205,11 +186,7 @@ def _beyond(loss: NoiseLoss, found: NoiseMultipliers, power: Fraction, last: int
             alpha += factor * (a + b * at + d * at * at)
             beta += factor * (b + 2 * d * at)
             gamma += factor * d
-    return least(alpha, beta, gamma)
-
-
-def least(alpha: Fraction, beta: Fraction, gamma: Fraction) -> Fraction:
-    """A number <= α + β j + γ j² for every j >= 1; raises ProblemError where there is none."""
+    # the least of α + β j + γ j² for j >= 1, or less
     if gamma < 0 or (gamma == 0 and beta < 0):
         raise ProblemError("the multipliers prove nothing far out", where="multipliers")
     if beta + 2 * gamma >= 0:
@@ -278,80 +255,41 @@ def log_bounds(top: int, bottom: int) -> tuple[int, int]:
     return low, high + 1
 
 
-def factor_up(top: int, bottom: int, order: Fraction) -> int:
-    """At least (top/bottom)^{α - 1}, or its logarithm of order one, times 2^192."""
-    return log_bounds(top, bottom)[1] if order == 1 else power_up(top, bottom, order - 1)
-
-
-def power_up(top: int, bottom: int, exponent: Fraction) -> int:
-    """At least (top/bottom)^exponent times 2^192, for an exponent > 0 of small numbers."""
+def power_bounds(top: int, bottom: int, exponent: Fraction) -> tuple[int, int]:
+    """Bounds of (top/bottom)^exponent times 2^192, for an exponent > 0 of small numbers."""
     a, b = exponent.numerator, exponent.denominator
-    inner = -(-(top**a << (BITS * b)) // bottom**a)
+    inner, rest = divmod(top**a << (BITS * b), bottom**a)
     if b == 1:
-        return int(inner)
-    return int(flint.fmpz(inner).root(b)) + 1
+        return inner, inner + (rest > 0)
+    root = int(flint.fmpz(inner).root(b))
+    return root, root + 1
 
 
-def power_down(top: int, bottom: int, exponent: Fraction) -> int:
-    """At most (top/bottom)^exponent times 2^192."""
-    a, b = exponent.numerator, exponent.denominator
-    inner = (top**a << (BITS * b)) // bottom**a
-    return int(inner) if b == 1 else int(flint.fmpz(inner).root(b))
-
-
-def power_sum(law: Law, shift: int, order: Fraction) -> Fraction | None:
-    """At least R_s, within about 2^-190; None where it is infinite."""
+def power_sum(law: Law, shift: int, order: Fraction) -> Fraction | float:
+    """At least R_s, within about 2^-190; or infinity."""
     near, far, bits = law.pairs(shift)
 
-    def terms(pairs: list[Places]) -> int:
-        return sum(factor_up(p, q, order) * p for p, q in pairs if p)
+    def above(p: int, q: int) -> int:
+        return (log_bounds(p, q) if order == 1 else power_bounds(p, q, order - 1))[1]
 
     if any(p and not q for p, q in (*near, *far)):
-        return None
-    return (terms(near) + terms(far) / (1 - law.r)) / (1 << (bits + BITS))
+        return math.inf
+    inner, outer = (sum(above(p, q) * p for p, q in part if p) for part in (near, far))
+    return (inner + outer / (1 - law.r)) / (1 << (bits + BITS))
 
 
 @frozen(eq=False)
-class ShiftTangents(ShiftWindow):
-    """Of one shift s: ``inner[i + n]`` = x_s(i) for |i| <= n, ``tail`` = (x_s beyond n, x_s below
-    -n), whole numbers over 2^bits, and ``price`` = λ_s, over 2^price_bits; all >= 0. ``bound``
-    says which of several orders they are for."""
+class Tangents(NoiseMultipliers):
+    """Ratios of several shifts and orders for i in [-n, n], over 2^bits; with ``tail`` = (x_s
+    beyond n, x_s below -n); prices are over 2^price_bits."""
 
-    tail: tuple[int, int]
-    price: int
-    bound: int = 0
-
-
-@frozen(eq=False)
-class Tangents(Windows):
-    """Tangents of several shifts, for i in [-n, n].
-
-    Raises ProblemError for numbers below 0, windows of different lengths and shifts twice.
-    """
-
-    bits: int
+    where = "tangents"
     price_bits: int
-    shifts: tuple[ShiftTangents, ...]
-
-    def __attrs_post_init__(self) -> None:
-        numbers = [(*part.inner, *part.tail, part.price) for part in self.shifts]
-        bits = self.bits, self.price_bits
-        require_windows(
-            self.shifts, bits, numbers, "tangents", [part.bound for part in self.shifts]
-        )
 
     @property
     def price(self) -> Fraction:
         """Σ λ."""
         return Fraction(sum(part.price for part in self.shifts), 1 << self.price_bits)
-
-
-def power_bound(loss: NoiseLoss, bounds: Bounds, sensitivity: int, tangents: Tangents) -> Fraction:
-    """What tangents prove of all noise; raises ProblemError for a shift beyond the sensitivity."""
-    limits = [limit_bounds(order, epsilon)[1] for order, epsilon in bounds]
-    cost = sum(part.price * limits[part.bound] for part in tangents.shifts)
-    least = least_total(loss, [order for order, _ in bounds], sensitivity, tangents)
-    return least - Fraction(cost) / (1 << tangents.price_bits)
 
 
 def least_total(
@@ -382,21 +320,19 @@ def least_total(
 
 
 def _values(
-    part: ShiftTangents, order: Fraction, unit: int, scale: int
+    part: ShiftWindow, order: Fraction, unit: int, scale: int
 ) -> tuple[list[int], list[int]]:
     """At most α x^{α-1} and at least (α - 1) x^α, or 1 + ln x and x of order one, times
     ``scale`` 2^192: below the window, in it, beyond it."""
     places = [part.tail[1], *part.inner, part.tail[0]]
     known: dict[int, tuple[int, int]] = {}
-    for x in places:
-        if x in known:
-            continue
-        if order == 1:
-            if not x:
-                raise ProblemError("there is a logarithm of 0", where="tangents")
+    for x in set(places):
+        if order > 1:
+            gain = int(scale * order) * power_bounds(x, unit, order - 1)[0]
+            known[x] = gain, int(scale * (order - 1)) * power_bounds(x, unit, order)[1]
+        elif x:
             gain = (1 << BITS) + log_bounds(x, unit)[0]
             known[x] = scale * gain, scale * -(-(x << BITS) // unit)
         else:
-            gain = int(scale * order) * power_down(x, unit, order - 1)
-            known[x] = gain, int(scale * (order - 1)) * power_up(x, unit, order)
+            raise ProblemError("there is a logarithm of 0", where="tangents")
     return [known[x][0] for x in places], [known[x][1] for x in places]

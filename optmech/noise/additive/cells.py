@@ -6,8 +6,6 @@ real noise. Noise that is even within cells has at a shift between two steps the
 at these: it is private at every real shift (docs/theory.md).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -16,19 +14,48 @@ from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import finite_array
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
 from optmech.exact.sampler import Bytes, system_bytes
-from optmech.noise.additive.certified import LatticeNoise
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.real_loss import Cells, RealLoss, signed
+from optmech.noise.additive.result import LatticeNoise
 
 MOST_CELLS = 50_000
 """Of one sensitivity."""
 MOST_DRAWN = 10**6
 _DEEP = 4096
 _FARTHEST = 10_000
+
+
+class _Draw:
+    """A place within a cell, bit by bit."""
+
+    def __init__(self, cell: int, source: Bytes) -> None:
+        self.cell, self.source, self.known, self.bits = cell, source, 0, 0
+
+    def within(self, bits: int) -> Fraction:
+        """Where the part begins that holds the noise, in steps from the cell below."""
+        while self.bits < bits:
+            self.known = self.known << 8 | self.source(1)[0]
+            self.bits += 8
+        return self.cell + Fraction(self.known >> (self.bits - bits), 1 << bits)
+
+    def rounded(self, value: Fraction, step: Fraction, bits: int) -> Fraction:
+        """The sum with a value to the nearest multiple of 2^-bits; noise exactly between two is of
+        probability 0."""
+        depth = 32
+        while True:
+            low = self.within(depth)
+            ends = (low, low + Fraction(1, 1 << depth))
+            first, last = (
+                math.floor((value + (end - Fraction(1, 2)) * step) * 2**bits + Fraction(1, 2))
+                for end in ends
+            )
+            if first == last or depth >= _DEEP:
+                return Fraction(first, 1 << bits)
+            depth *= 2
 
 
 class CellNoise(LatticeNoise):
@@ -51,36 +78,16 @@ class CellNoise(LatticeNoise):
 
     @cached_property
     def costs(self) -> Cells:
-        """The loss on the lattice that the lower bound is proved on."""
         return self.measure.on(self.sensitivity / self.bounding)
 
-    @property
-    def minorant(self) -> NoiseLoss:
-        return self.costs.below
-
     @cached_property
-    def _means(self) -> Cells:
+    def means(self) -> Cells:
         return self.measure.on(self.step)
-
-    @property
-    def majorant(self) -> NoiseLoss:
-        return self._means.above
 
     @property
     def charged(self) -> NoiseLoss:
         # a bound of the lower one is sharper, and the noise hardly dearer
         return self.costs.below
-
-    @cached_property
-    def exact_loss(self) -> Fraction:
-        """E c(Z), exactly."""
-        return self._means.unit * self.law.expected(self.majorant)
-
-    @property
-    def units(self) -> tuple[Fraction, Fraction]:
-        """What one unit of the loss on the lattice of the bound is, and what all noise is charged
-        there beyond its loss."""
-        return self.costs.unit, self.costs.charge
 
     @property
     def shown(self) -> str:
@@ -113,8 +120,8 @@ class CellNoise(LatticeNoise):
             k = math.floor(Fraction(place) / step + Fraction(1, 2))
             return float(self.law.at(k) / step) if abs(k) <= most else 0.0
 
-        found: Floats = np.array([at(place) for place in given.ravel().tolist()])
-        return float(found[0]) if given.ndim == 0 else found.reshape(given.shape)
+        found = np.vectorize(at, otypes=[np.float64])(given)
+        return found if given.ndim else float(found)
 
     def sample(
         self, size: int | None = None, *, bits: int = 64, seed: int | None = None
@@ -157,32 +164,3 @@ class CellNoise(LatticeNoise):
         )
         found = [made(_Draw(k, source)) for k in self.law.sample(count, seed).tolist()]
         return found[0] if size is None else found
-
-
-class _Draw:
-    """A place within a cell, bit by bit."""
-
-    def __init__(self, cell: int, source: Bytes) -> None:
-        self.cell, self.source, self.known, self.bits = cell, source, 0, 0
-
-    def within(self, bits: int) -> Fraction:
-        """Where the part begins that holds the noise, in steps from the cell below."""
-        while self.bits < bits:
-            self.known = self.known << 8 | self.source(1)[0]
-            self.bits += 8
-        return self.cell + Fraction(self.known >> (self.bits - bits), 1 << bits)
-
-    def rounded(self, value: Fraction, step: Fraction, bits: int) -> Fraction:
-        """The sum with a value to the nearest multiple of 2^-bits; noise exactly between two is of
-        probability 0."""
-        depth = 32
-        while True:
-            low = self.within(depth)
-            ends = (low, low + Fraction(1, 1 << depth))
-            first, last = (
-                math.floor((value + (end - Fraction(1, 2)) * step) * 2**bits + Fraction(1, 2))
-                for end in ends
-            )
-            if first == last or depth >= _DEEP:
-                return Fraction(first, 1 << bits)
-            depth *= 2

@@ -8,8 +8,6 @@ by how much is bounded through the probability of sums near ε (docs/theory.md).
 is a power of a discrete Fourier transform, with its error bounded by norms.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -17,15 +15,14 @@ from functools import cached_property
 
 import numpy as np
 
-from optmech.base.arrays import Floats
 from optmech.base.bisection import reached
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability
 from optmech.exact.number import Interval, Number, parse_exact, rounded_down, rounded_up
-from optmech.exact.rounding import depth, total
-from optmech.mechanisms.hockey_sum import UNIT, CyclicSums, spread_reach
+from optmech.exact.rounding import UNIT, depth
+from optmech.mechanisms.hockey_sum import CyclicSums, spread_reach
 from optmech.noise.additive.bound import largest_delta
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.pairs import Pair, dominating, single
@@ -34,6 +31,62 @@ MOST_RELEASES = 100_000
 LARGEST_RATE = 10**6
 NODES = 2**19
 """Length of the lattice."""
+
+
+class _Sums(CyclicSums):
+    """The law of the sum of losses, where none is infinite."""
+
+    def __init__(self, pair: Pair, releases: int, nodes: int) -> None:
+        self.pair, self.copies = pair, releases
+        if not len(pair.losses):
+            return
+        losses, chances = pair.losses, pair.chances
+        enough = 4 * (2 * releases + 4)
+        nodes = nodes if enough <= nodes else 1 << enough.bit_length()
+        super().__init__(losses, chances, releases, nodes, 1e-12)
+        below = np.floor(losses / self.step)
+        # of an atom, at the lower neighbour, for p and p e^-loss to stay
+        away = (below + 1) * self.step - losses
+        share = np.clip(np.expm1(away) / math.expm1(self.step), 0.0, 1.0)
+        places = np.append(below, below + 1).astype(np.int64)
+        self.atoms, back = np.unique(places, return_inverse=True)
+        weights = np.append(chances * share, chances * (1 - share))
+        self.crowd = int(np.bincount(back).max())
+        self.mass = np.bincount(back, weights=weights).astype(np.float64)
+
+    def delta(self, rate: float) -> Interval:
+        """Bounds on P(some loss is infinite) + E max(0, 1 - e^{rate - S})."""
+        n = self.copies
+        lost = -math.expm1(n * math.log1p(-self.pair.lost)) if self.pair.lost < 1 else 1.0
+        if not len(self.pair.losses):
+            slack = n * (self.pair.error + 16 * UNIT)
+            return Interval(lost - slack, lost + slack)
+        places, h = self.law[0], self.step
+        value = np.where(places > rate, -np.expm1(np.minimum(rate - places, 0.0)), 0.0)
+        mean, blur = self.expected(value)
+        size = float(np.abs(self.pair.losses).max()) + h
+        # losses to 8 units each, and max(0, 1 - e^-x) changes by at most as much as x
+        noise = 16 * n * UNIT * size + n * self.pair.error + 2 * depth(self.nodes) * UNIT
+        noise += (self.crowd + 16) * n * UNIT
+        slack = blur + self.outside[0] + noise
+        return Interval(lost + mean - slack - self._excess(rate), lost + mean + slack)
+
+    def _excess(self, rate: float) -> float:
+        """Bounds what the spreading adds.
+
+        With V = e^-Ξ, E V = 1 given the sum S, the excess at S is E (1 - wV)⁺ - (1 - w)⁺ for
+        w = e^{rate - S}: nothing where wV and w are on one side of 1, and at most
+        w E|V - 1| / 2 <= w √n h e^{nh²} / 2 anywhere.
+        """
+        n, h = self.copies, self.step
+        far, beyond = spread_reach(n, h)
+        drift = n * h * h / 8
+        away = far + drift
+        near = np.abs(self.law[0] - rate) <= 2 * away
+        chance = sum(self.expected(near.astype(np.float64)))
+        chance = min(1.0, chance + self.outside[0] + 2 * beyond)
+        deviation = math.sqrt(max(0.0, math.expm1(n * math.log1p(h * h * math.exp(2 * h) / 4))))
+        return math.exp(2 * away) * deviation / 2 * chance + beyond
 
 
 @record
@@ -99,66 +152,3 @@ class ComposedPrivacy(Shown):
 def _least(holds: Callable[[float], bool]) -> tuple[float, float]:
     """Numbers around the ε from which on something holds."""
     return (0.0, 0.0) if holds(0.0) else reached(holds, 0.0, 1.0, 40, 1e-9, 10_000)
-
-
-class _Sums(CyclicSums):
-    """The law of the sum of losses, where none is infinite."""
-
-    def __init__(self, pair: Pair, releases: int, nodes: int) -> None:
-        self.pair, self.copies = pair, releases
-        if not len(pair.losses):
-            return
-        losses, chances = pair.losses, pair.chances
-        enough = 4 * (2 * releases + 4)
-        nodes = nodes if enough <= nodes else 1 << enough.bit_length()
-        super().__init__(losses, chances, releases, nodes, 1e-12)
-        below = np.floor(losses / self.step)
-        share = np.clip(_kept(losses - below * self.step, self.step), 0.0, 1.0)
-        places = np.append(below, below + 1).astype(np.int64)
-        self.atoms, back = np.unique(places, return_inverse=True)
-        weights = np.append(chances * share, chances * (1 - share))
-        self.crowd = int(np.bincount(back).max())
-        self.mass = np.bincount(back, weights=weights).astype(np.float64)
-
-    def delta(self, rate: float) -> Interval:
-        """Bounds on P(some loss is infinite) + E max(0, 1 - e^{rate - S})."""
-        n = self.copies
-        lost = -math.expm1(n * math.log1p(-self.pair.lost)) if self.pair.lost < 1 else 1.0
-        if not len(self.pair.losses):
-            slack = n * (self.pair.error + 16 * UNIT)
-            return Interval(lost - slack, lost + slack)
-        places, cyclic, fourier = self.law
-        h = self.step
-        value = np.where(places > rate, -np.expm1(np.minimum(rate - places, 0.0)), 0.0)
-        mean = float(total(cyclic * value))
-        blur = fourier * float(np.sqrt((value**2).sum()))
-        size = float(np.abs(self.pair.losses).max()) + h
-        # losses to 8 units each, and max(0, 1 - e^-x) changes by at most as much as x
-        noise = 16 * n * UNIT * size + n * self.pair.error + 2 * depth(self.nodes) * UNIT
-        noise += (self.crowd + 16) * n * UNIT
-        slack = blur + self.outside[0] + noise
-        return Interval(lost + mean - slack - self._excess(rate), lost + mean + slack)
-
-    def _excess(self, rate: float) -> float:
-        """Bounds what the spreading adds.
-
-        With V = e^-Ξ, E V = 1 given the sum S, the excess at S is E (1 - wV)⁺ - (1 - w)⁺ for
-        w = e^{rate - S}: nothing where wV and w are on one side of 1, and at most
-        w E|V - 1| / 2 <= w √n h e^{nh²} / 2 anywhere.
-        """
-        places, cyclic, fourier = self.law
-        n, h = self.copies, self.step
-        far, beyond = spread_reach(n, h)
-        drift = n * h * h / 8
-        away = far + drift
-        near = np.abs(places - rate) <= 2 * away
-        chance = float(cyclic[near].sum()) + fourier * math.sqrt(int(near.sum()))
-        chance = min(1.0, chance + self.outside[0] + 2 * beyond)
-        deviation = math.sqrt(max(0.0, math.expm1(n * math.log1p(h * h * math.exp(2 * h) / 4))))
-        return math.exp(2 * away) * deviation / 2 * chance + beyond
-
-
-def _kept(offset: Floats, step: float) -> Floats:
-    """The share of an atom at ``offset`` from the lower neighbour that goes there, for p and
-    p e^-loss to stay: (e^-offset - e^-step) / (1 - e^-step)."""
-    return np.asarray(np.expm1(step - offset) / math.expm1(step))

@@ -1,8 +1,6 @@
 """Noise with its proof: what it promises, what it costs, and what all such noise costs at least; on
 whole numbers, and on the real line, where the staircase is best without δ."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -21,10 +19,10 @@ from optmech.noise.additive.bound import (
     proved_bound,
 )
 from optmech.noise.additive.cells import CellNoise
-from optmech.noise.additive.certified import CertifiedNoise, LatticeNoise
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.real_loss import RealLoss, rational
+from optmech.noise.additive.result import CertifiedNoise, LatticeNoise
 
 
 @record
@@ -47,13 +45,9 @@ class ApproximateNoise(LatticeNoise):
     @property
     def promise(self) -> str:
         """The promise in words."""
-        stated = f"(ε, δ) = ({self.epsilon.words}, {self.delta.words})"
-        if self.releases == 1:
-            return f"{stated} at sensitivity {float(self.sensitivity):.9g}"
-        return (
-            f"{stated} of {self.releases:,} releases together, each at sensitivity "
-            f"{float(self.sensitivity):.9g}"
-        )
+        together = f" of {self.releases:,} releases together, each" if self.releases > 1 else ""
+        stated = f"(ε, δ) = ({self.epsilon.words}, {self.delta.words}){together}"
+        return f"{stated} at sensitivity {float(self.sensitivity):.9g}"
 
     @property
     def compared(self) -> str:
@@ -107,12 +101,11 @@ class ApproximateNoise(LatticeNoise):
     @property
     def decided(self) -> tuple[float, str]:
         """The largest δ, and what was decided of it in words."""
-        worst = float(self.proved_delta)
-        shift = f"{float(self.largest_delta[1] * Fraction(self.sensitivity) / self.steps):.9g}"
+        worst, at = float(self.proved_delta), f"at ε = {self.epsilon.words}"
         if self.releases > 1:
-            head = f"of {self.releases:,} releases at ε = {self.epsilon.words}"
-            return worst, f"{head} δ is at most {worst:.9g}"
-        return worst, f"at ε = {self.epsilon.words} δ is {worst:.9g}, at shift {shift}"
+            return worst, f"of {self.releases:,} releases {at} δ is at most {worst:.9g}"
+        shift = float(self.largest_delta[1] * Fraction(self.sensitivity) / self.steps)
+        return worst, f"{at} δ is {worst:.9g}, at shift {shift:.9g}"
 
     @property
     def stated(self) -> dict[str, object]:
@@ -287,13 +280,11 @@ def staircase_bound(power: Fraction, degree: int) -> tuple[Fraction, Fraction]:
     νt - t^(degree + 1)/(degree + 1) is to be >= 0 on [-1, 0] and not to fall on t >= 0
     (docs/theory.md); it is convex on [-1, 0], and linear in ν.
     """
-    first, second = (_polynomial(power, degree, Fraction(nu)) for nu in (0, 1))
     unit = 1 << _POLISH + 2 * power.__ceil__().bit_length()
     t = Fraction(-1, 2)
     for _ in range(_STEPS):
         nu = staircase_loss(power, degree, t + 1)
-        q = [a + nu * (b - a) for a, b in zip(first, second, strict=True)]
-        slope = _derived(q)
+        slope = _derived(_polynomial(power, degree, nu))
         new = t - _at(slope, t) / _at(_derived(slope), t)
         new = min(Fraction(0), max(Fraction(-1), Fraction(round(new * unit), unit)))
         if new == t:

@@ -4,8 +4,7 @@ A file has the promise, the loss, the law and the multipliers as whole numbers, 
 Reading computes every claim anew, in exact arithmetic.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,25 +18,32 @@ from optmech.exact.number import Exact
 from optmech.noise.additive.bound import (
     MOST_ORDERS,
     NoiseMultipliers,
-    ShiftMultipliers,
-    ShiftTangents,
+    ShiftWindow,
     Tangents,
     at_every_order,
     order_of,
     require_bounds,
 )
 from optmech.noise.additive.cells import MOST_CELLS, CellNoise
-from optmech.noise.additive.certified import ProvedNoise
 from optmech.noise.additive.design import ApproximateNoise, NoiseDesign, RealNoise
 from optmech.noise.additive.law import MOST_ENTRIES, Law
 from optmech.noise.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
 from optmech.noise.additive.pairs import MOST_EXPONENT
-from optmech.noise.additive.planar import PlanarMultipliers, PlanarNoise, PlanarShift, shape_of
+from optmech.noise.additive.planar import PlanarMultipliers, PlanarNoise, shape_of
 from optmech.noise.additive.planar_law import PlanarLaw, PlanarLoss, shifts_within
-from optmech.noise.additive.real_loss import MOST_CORNERS, RealLoss, rational
+from optmech.noise.additive.real_loss import MOST_CORNERS, PARTS, RealLoss, rational
 from optmech.noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
+from optmech.noise.additive.result import ProvedNoise
 
 Plain = Any
+_PARTS: dict[str, tuple[str, ...]] = {
+    "absolute": (),
+    "square": (),
+    "threshold": ("width",),
+    "table": ("values",),
+    "function": ("values", "most", "least"),
+}
+"""What files say of losses on whole numbers, by their names."""
 LARGEST_EPSILON = 64
 MOST_SENSITIVITY = 1000
 MOST_RELEASES = 10_000
@@ -86,13 +92,13 @@ def _codec(norm: str | None, renyi: bool, real: bool) -> Codec[Any]:
         return _planar(norm)
     lattice = _ON_CELLS if real else _LINE
     if renyi:
-        kind = RealRenyiNoise if real else RenyiNoise
         entries = record(dict, "the file", **lattice, tangents=("multipliers", _TANGENTS))
+        kind = RealRenyiNoise if real else RenyiNoise
         return Codec(partial(_encode_renyi, entries), partial(_decode_renyi, kind, entries))
-    made = RealNoise if real else NoiseDesign
     grid = {"grid": within("grid", 1, MOST_SENSITIVITY)} if real else {}
     stated = {**_PROMISE, **lattice, "multipliers": _MULTIPLIERS, **grid}
-    parts = record(dict, "the file", "grid" if real else None, **stated)
+    parts = record(dict, "the file", *grid, **stated)
+    made = RealNoise if real else NoiseDesign
     return Codec(partial(_encode_noise, parts), partial(_decode_noise, made, parts))
 
 
@@ -103,36 +109,31 @@ def _require(condition: bool, message: str, where: str) -> None:
 
 def _encode_loss(loss: NoiseLoss) -> Plain:
     """A loss by its name, or its values."""
-    if loss.name == "threshold":
-        return {"name": loss.name, "width": loss.last - 1}
-    if loss.name in NAMES:
-        return {"name": loss.name}
-    plain = {"name": loss.name, "values": [float(value) for value in loss.values]}
-    if loss.name == "function":
-        for name, ends in (("most", loss), ("least", loss.minorant)):
-            plain[name] = [float(ends.slope), float(ends.curvature)]
-    return plain
+    known = {
+        "width": loss.last - 1,
+        "values": _floats(loss.values),
+        "most": _floats((loss.slope, loss.curvature)),
+        "least": _floats((loss.minorant.slope, loss.minorant.curvature)),
+    }
+    return {"name": loss.name, **{part: known[part] for part in _PARTS[loss.name]}}
+
+
+def _floats(values: Sequence[Fraction]) -> list[float]:
+    return [float(value) for value in values]
 
 
 def _decode_loss(plain: Plain) -> NoiseLoss:
+    """Also from values and the two polynomials between which a function goes on."""
     name = plain["name"]
-    if name == "threshold":
-        require_keys(plain, {"name", "width"}, "loss")
-        return NoiseLoss.of(name, width=plain["width"])
+    _require(name in tuple(_PARTS), "is no loss of noise", "loss")
+    require_keys(plain, {"name", *_PARTS[name]}, "loss")
     if name in NAMES:
-        require_keys(plain, {"name"}, "loss")
-        return NoiseLoss.of(name)
-    if name == "function":
-        return _decode_function(plain)
-    require_keys(plain, {"name", "values"}, "loss")
-    _require(name == "table", "is no loss of noise", "loss")
-    return NoiseLoss.of([float(value) for value in _losses(plain["values"])])
-
-
-def _decode_function(plain: Plain) -> NoiseLoss:
-    """Values, and the two polynomials between which the function goes on."""
-    require_keys(plain, {"name", "values", "most", "least"}, "loss")
-    values, most, least = (_losses(plain[key]) for key in ("values", "most", "least"))
+        return NoiseLoss.of(name, width=plain.get("width"))
+    parts = {part: _losses(plain[part]) for part in _PARTS[name]}
+    values = parts["values"]
+    if name == "table":
+        return NoiseLoss.of(_floats(values))
+    most, least = parts["most"], parts["least"]
     ends = len(most) == len(least) == 2 and all(a <= b for a, b in zip(least, most, strict=True))
     _require(ends and 1 <= len(values) <= MOST_VALUES, "is no function that goes on", "loss")
     require_losses(values)
@@ -147,10 +148,11 @@ def _losses(plain: Plain) -> tuple[Fraction, ...]:
     return tuple(map(Fraction, plain))
 
 
-def _require_decidable(design: ApproximateNoise | DivergenceNoise, most: int, shifts: int) -> None:
+def _require_decidable(design: ApproximateNoise | DivergenceNoise, most: int) -> None:
     """What can be decided in little time, and has tails that are of one kind after a shift."""
     law, sensitivity = design.law, design.steps
-    terms = (law.n + len(law.tails) + sensitivity) * shifts
+    # where it falls from the centre only the largest shift is looked at
+    terms = (law.n + len(law.tails) + sensitivity) * (1 if law.falls else sensitivity)
     _require(design.epsilon <= LARGEST_EPSILON, f"is above {LARGEST_EPSILON}", "epsilon")
     _require(terms <= most, "has too many places for its sensitivity", "law")
     few = 0 < len(law.tails) < sensitivity
@@ -167,8 +169,7 @@ def _decode_noise(
 ) -> ApproximateNoise:
     several = _RELEASES.read(plain.pop("releases")) if "releases" in plain else {}
     design = made(**entries.read(plain), **several)
-    # where it falls from the centre only the largest shift is looked at
-    _require_decidable(design, MOST_TERMS, 1 if design.law.falls else design.steps)
+    _require_decidable(design, MOST_TERMS)
     places = design.law.n + len(design.law.tails)
     few = design.releases == 1 or places <= MOST_TOGETHER
     _require(few, "has too many places for several releases", "law")
@@ -198,10 +199,10 @@ def _decode_renyi(kind: type[DivergenceNoise], entries: Codec[Any], plain: Plain
         alone = type(given) is dict
         rows = [_BOUND.read(given)] if alone else _BOUNDS.read(given)
         _require(alone or len(rows) > 1, "are several, or one that is not in a list", "renyi")
-        bounds = tuple((row.order, row.epsilon) for row in rows)
+        bounds = tuple(map(tuple, rows))
     require_bounds(bounds)
     design = kind(bounds=bounds, rho=rho, **entries.read(plain))
-    _require_decidable(design, MOST_POWERS, 1 if design.law.falls else design.steps)
+    _require_decidable(design, MOST_POWERS)
     law = design.law
     largest = max(max(a.numerator, a.denominator) for a, _ in bounds)
     growth = max(float(order - 1) * rate for order, rate in bounds)
@@ -213,10 +214,10 @@ def _decode_renyi(kind: type[DivergenceNoise], entries: Codec[Any], plain: Plain
     if design.multipliers is not None:
         # powers are taken of the numbers and of their unit
         bits, parts = design.multipliers.bits, design.multipliers.shifts
-        sizes = [(part.inner, max(*part.inner, *part.tail).bit_length()) for part in parts]
-        count = sum(len(inner) for inner, _ in sizes)
+        sizes = [(len(part.inner), max(*part.inner, *part.tail).bit_length()) for part in parts]
+        count = sum(wide for wide, _ in sizes)
         _require(count <= MOST_TANGENTS, "are too many", "tangents")
-        longest = sum((len(inner) + 2) * max(bits, size) for inner, size in sizes)
+        longest = sum((wide + 2) * max(bits, size) for wide, size in sizes)
         few = longest * largest <= MOST_DIGITS
         _require(few, "have too many digits for the order", "tangents")
     return design
@@ -240,7 +241,13 @@ def _planar(norm: str) -> Codec[PlanarNoise]:
         **_TAILS,
     )
     place = listing(within("shift"), 2)
-    shift = record(PlanarShift, "multipliers", shift=place, values=_NUMBERS, limit=_NUMBER)
+    shift = record(
+        partial(ShiftWindow, tail=()),
+        "multipliers",
+        shift=place,
+        values=("inner", _NUMBERS),
+        limit=("price", _NUMBER),
+    )
     multipliers = record(
         PlanarMultipliers, "multipliers", bits=_FEW_BITS, width=width, shifts=listing(shift)
     )
@@ -301,29 +308,26 @@ _LINE: dict[str, Any] = {
     "law": record(Law, "law", bits=within("bits"), window=_NUMBERS, **_TAILS),
 }
 _SHIFT_MULTIPLIERS = record(
-    ShiftMultipliers,
+    ShiftWindow,
     "multipliers",
     **_SHIFT,
     inner=_NUMBERS,
     tail=listing(_NUMBER, 3),
-    limit=_NUMBER,
+    limit=("price", _NUMBER),
 )
 _MULTIPLIERS = optional(
     record(NoiseMultipliers, "multipliers", bits=_FEW_BITS, shifts=listing(_SHIFT_MULTIPLIERS))
 )
 _FRACTION = worded(partial(rational, where="the file", positive=False), "the file")
 _CORNERS = listing(listing(_FRACTION, 2), most=MOST_CORNERS)
-_KNOWN: dict[str, dict[str, Codec[Any]]] = {
-    "absolute": {},
-    "square": {},
-    "threshold": {"width": _FRACTION},
-    "corners": {"corners": _CORNERS},
-    "convex": {"corners": _CORNERS, "most": listing(_FRACTION, 2)},
+_REAL_PARTS: dict[str, Codec[Any]] = {
+    "width": _FRACTION,
+    "corners": _CORNERS,
+    "most": listing(_FRACTION, 2),
 }
-"""What files say of the losses of real noise, by their names."""
 _REAL_LOSSES = {
-    name: record(RealLoss, "loss", name=Codec(str, str), **entries)
-    for name, entries in _KNOWN.items()
+    name: record(RealLoss, "loss", name=Codec(str, str), **{k: _REAL_PARTS[k] for k in parts})
+    for name, parts in PARTS.items()
 }
 _ON_CELLS: dict[str, Any] = {
     "sensitivity": worded(partial(rational, where="the file"), "the file"),
@@ -342,7 +346,7 @@ _BOUND = record(_Bound, "renyi", order=_ORDER, epsilon=exact("epsilon"))
 _BOUNDS = listing(_BOUND, most=MOST_ORDERS)
 _CONCENTRATED = record(dict, "zcdp", rho=exact("rho"), orders=listing(_ORDER, most=MOST_ORDERS))
 _SHIFT_TANGENTS = record(
-    ShiftTangents,
+    ShiftWindow,
     "tangents",
     "bound",
     **_SHIFT,

@@ -1,7 +1,5 @@
 """A symmetric distribution on all integers in finitely many whole numbers, tails included."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
@@ -39,15 +37,11 @@ def _listed(given: object) -> tuple[int, ...]:
     return tuple(given)
 
 
-def _require_whole(*given: object) -> None:
-    """Raise ProblemError for what is no whole number."""
-    if any(type(number) is not int for number in given):
-        raise ProblemError("the numbers of a law are whole", where="law", remedy="Give ints")
-
-
 class Tailed(SameFields):
     """What laws in finitely many whole numbers share: the ratio of their tails, and draws."""
 
+    bits: int
+    tails: tuple[int, ...]
     ratio: int
     ratio_bits: int
 
@@ -55,6 +49,15 @@ class Tailed(SameFields):
     def r(self) -> Fraction:
         """The ratio of the tails; 0 without tails."""
         return Fraction(self.ratio, 1 << self.ratio_bits)
+
+    def outside(self, k: int, dimensions: int = 1) -> Fraction:
+        """What lies k places beyond the first of the tails, from 0 on: the share (1 - r)^d r^j of
+        a tail in the period j."""
+        if not self.tails:
+            return Fraction(0)
+        block, c = divmod(k, len(self.tails))
+        share = (1 - self.r) ** dimensions * self.r**block
+        return Fraction(self.tails[c], 1 << self.bits) * share
 
     @property
     @abstractmethod
@@ -116,7 +119,9 @@ class Law(Tailed, ReadOnly):
     ratio_bits: int = 0
 
     def __attrs_post_init__(self) -> None:
-        _require_whole(self.bits, self.ratio, self.ratio_bits, *self.window, *self.tails)
+        given = (self.bits, self.ratio, self.ratio_bits, *self.window, *self.tails)
+        if any(type(number) is not int for number in given):
+            raise ProblemError("the numbers of a law are whole", where="law", remedy="Give ints")
         total = 2 * (sum(self.window) + sum(self.tails)) - self.window[0] if self.window else 0
         if not (
             0 < self.bits <= MOST_BITS
@@ -140,13 +145,9 @@ class Law(Tailed, ReadOnly):
     def at(self, k: int) -> Fraction:
         """z(k), exactly."""
         k = abs(whole(k, "k", None))
-        beyond = k - self.n - 1
-        if beyond < 0:
+        if k <= self.n:
             return Fraction(self.window[k], 1 << self.bits)
-        if not self.tails:
-            return Fraction(0)
-        block, c = divmod(beyond, len(self.tails))
-        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.r) * self.r**block
+        return self.outside(k - self.n - 1)
 
     def whole(self, last: int) -> tuple[list[int], int]:
         """z(0), …, z(last) as whole numbers over a power of two, and its exponent."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import ReadOnly
@@ -93,15 +93,23 @@ class NoiseLoss(ReadOnly):
         if callable(loss):
             return cls._function(loss, whole(reach, "reach", 2, MOST_VALUES - 1))
         table = finite_array(loss, where="loss", ndim=1)
-        return cls._table("table", [Fraction(value) for value in table.tolist()])
+        if not 2 <= len(table) <= MOST_VALUES:
+            raise ProblemError(
+                f"has {len(table)} values",
+                where="loss",
+                remedy=f"Give 2 to {MOST_VALUES:,} values: c(0), c(1), …",
+            )
+        values = tuple(map(Fraction, table.tolist()))
+        require_losses(values)
+        require_rising(values[-2], values[-1])
+        return cls("table", values, values[-1] - values[-2], Fraction(0))
 
     @classmethod
     def _named(cls, name: str, width: int | None) -> NoiseLoss:
         zero, one = Fraction(0), Fraction(1)
-        if name == "absolute":
-            return cls(name, (zero,), one, zero)
-        if name == "square":
-            return cls(name, (zero,), zero, one)
+        if name in NAMED:
+            slope = Fraction(name == "absolute")
+            return cls(name, (zero,), slope, one - slope)
         if name == "threshold":
             zeros = whole(width, "width", 0, MOST_VALUES - 2) + 1
             return cls(name, (zero,) * zeros + (one,), zero, zero)
@@ -112,29 +120,11 @@ class NoiseLoss(ReadOnly):
         )
 
     @classmethod
-    def _table(cls, name: str, values: Sequence[Fraction]) -> NoiseLoss:
-        if not 2 <= len(values) <= MOST_VALUES:
-            raise ProblemError(
-                f"has {len(values)} values",
-                where="loss",
-                remedy=f"Give 2 to {MOST_VALUES:,} values: c(0), c(1), …",
-            )
-        require_losses(values)
-        require_rising(values[-2], values[-1])
-        return cls(name, tuple(values), values[-1] - values[-2], Fraction(0))
-
-    @classmethod
     def _function(cls, function: Callable[[int], float], reach: int) -> NoiseLoss:
-        """As few values as it takes, and what the function is taken to be beyond them."""
-        known: dict[int, Fraction] = {}
-
-        def at(k: int) -> Fraction:
-            if k not in known:
-                known[k] = _valued(function, k)
-            return known[k]
-
+        """A function by as few values as it takes, and what it is taken to be beyond them."""
+        at = cache(partial(_valued, function))
         while True:
-            values = [at(k) for k in range(reach + 1)]
+            values = tuple(at(k) for k in range(reach + 1))
             require_losses(values)
             far = {k: at(k) for k in _farther(reach)}
             try:
@@ -145,7 +135,7 @@ class NoiseLoss(ReadOnly):
             reach = min(2 * reach, MOST_VALUES - 1)
 
     @classmethod
-    def _continued(cls, values: list[Fraction], far: dict[int, Fraction]) -> NoiseLoss:
+    def _continued(cls, values: tuple[Fraction, ...], far: dict[int, Fraction]) -> NoiseLoss:
         """A function from its values and some far out, all of which lie between the continuations;
         raises ProblemError where there are none."""
         x, y, z = values[-3:]
@@ -154,10 +144,10 @@ class NoiseLoss(ReadOnly):
         step = z - y + bend
         slope, curvature = Fraction(float(step)), Fraction(float(bend))
         if slope >= 0:
-            same = cls("function", tuple(values), slope, curvature)
+            same = cls("function", values, slope, curvature)
             if all(same(k) == value for k, value in far.items()):
                 return same._shortened()
-        high = cls("function", tuple(values), *_floats_of(step, bend, 1 + _SLACK))
+        high = cls("function", values, *_floats_of(step, bend, 1 + _SLACK))
         lowest = min(far, key=lambda k: far[k])
         steepest = max(far, key=lambda k: far[k] / high(k) if high(k) else far[k])
         if z < y or far[lowest] < z or far[steepest] > high(steepest):
@@ -169,23 +159,24 @@ class NoiseLoss(ReadOnly):
                 remedy="Give a function that far out does not fall, nor grow faster than a "
                 "parabola (such as min(f(k), f(1000))), or a table c(0), c(1), …",
             )
-        none = Fraction(0), Fraction(0)
-        for least in (_floats_of(step, bend, 1 - _SLACK), _floats_of(step, none[0], 1 - _SLACK)):
-            low = cls("function", tuple(values), *least)
+        for flat in (bend, Fraction(0)):
+            least = _floats_of(step, flat, 1 - _SLACK)
+            low = cls("function", values, *least)
             if all(low(k) <= value for k, value in far.items()):
-                return cls("function", tuple(values), high.slope, high.curvature, least)
-        return cls("function", tuple(values), high.slope, high.curvature, none)
+                return evolve(high, least=least)
+        return evolve(high, least=(Fraction(0), Fraction(0)))
 
     def _shortened(self) -> NoiseLoss:
-        """The same loss, without values that its polynomial has too."""
+        """This loss without values that its polynomial has too."""
         m, slope = self.last, self.slope
         while m > 0:
             before = slope - 2 * self.curvature
             if before < 0 or self.values[m] != self.values[m - 1] + before + self.curvature:
                 break
             m, slope = m - 1, before
-        exact = Fraction(float(slope)) == slope
-        return NoiseLoss(self.name, self.values[: m + 1], slope, self.curvature) if exact else self
+        if Fraction(float(slope)) != slope:
+            return self
+        return evolve(self, values=self.values[: m + 1], slope=slope)
 
     @cached_property
     def minorant(self) -> NoiseLoss:
@@ -271,12 +262,12 @@ class NoiseLoss(ReadOnly):
         return self.values.index(self.floor)
 
 
-def mean_beyond(polynomial: tuple[N, N, N], period: int, ratio: N) -> N:
-    """The mean of α + βj + γj² over j = 0, p, 2p, …, of which each is ``ratio`` times as likely as
-    the one before."""
-    a, b, g = polynomial
-    r, p = ratio, period
-    return a + b * p * r / (1 - r) + g * p * p * r * (1 + r) / (1 - r) ** 2
+def mean_beyond(powers: Sequence[N], period: int, ratio: N) -> N:
+    """The mean of α + βj + γj² + δj³ over j = 0, p, 2p, …, of which each is ``ratio`` times as
+    likely as the one before."""
+    r, rest = ratio, 1 - ratio
+    means = 1, r / rest, r * (1 + r) / rest**2, r * (1 + r * (4 + r)) / rest**3
+    return sum((a * period**d * means[d] for d, a in enumerate(powers)), 0 * r)
 
 
 LossLike = str | Callable[[int], float] | Sequence[float] | NoiseLoss

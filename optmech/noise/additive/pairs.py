@@ -32,9 +32,12 @@ from optmech.errors import TooLargeError
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
 from optmech.exact.ratios.hockey_stick import atoms_of
+from optmech.exact.rounding import UNIT
 from optmech.noise.additive.law import Law, Places
 
 MOST_RATIOS = 400_000
+_FINE = 200
+"""Masses of the second of two laws are whole numbers over 2^200."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def single(law: Law, shift: int) -> Pair:
     found = [(p, q) for p, q in pairs if q and p / unit > 0]
     losses = np.array([logarithm(p, q) for p, q in found])
     chances = np.array([p / unit for p, _ in found])
-    return Pair(losses, chances, lost / unit, 4 * (1 + len(found)) * 2.0**-53)
+    return Pair(losses, chances, lost / unit, 4 * (1 + len(found)) * UNIT)
 
 
 def dominating(law: Law, sensitivity: int) -> Pair:
@@ -103,7 +106,7 @@ def above_all(pairs: Iterable[tuple[Iterable[Places], int]], more: int = 0) -> P
     found = ((float(at), float(at * mass)) for at, mass in atoms_of(corners))
     kept = [(math.log(at), chance) for at, chance in found if chance > 0]
     losses, chances = (np.array([pair[i] for pair in kept]) for i in (0, 1))
-    return Pair(losses, chances, float(corners[-1][1]), 4 * len(kept) * 2.0**-53)
+    return Pair(losses, chances, float(corners[-1][1]), 4 * len(kept) * UNIT)
 
 
 class _Curve:
@@ -120,17 +123,15 @@ class _Curve:
                 found[_quotient_up(p, q)] += p
         self.lost = found.pop(math.inf, 0)
         self.ratios = sorted(found)
-        self.above = [0] * (len(self.ratios) + 1)
-        self.under: list[Fraction] = [Fraction(0)] * (len(self.ratios) + 1)
-        self.scale = 1 << 200
+        falling = self.ratios[::-1]
+        masses = [found[ratio] for ratio in falling]
+        self.above = [*accumulate(masses, initial=0)][::-1]
         # of the second law, rounded down: easier to tell apart
-        under = 0
-        for k in range(len(self.ratios) - 1, -1, -1):
-            exact = Fraction(self.ratios[k])
-            mass = found[self.ratios[k]]
-            self.above[k] = self.above[k + 1] + mass
-            under += mass * exact.denominator * self.scale // (exact.numerator * self.unit)
-            self.under[k] = Fraction(under, self.scale)
+        unders = (
+            (mass << _FINE) * ratio[1] // (ratio[0] * unit)
+            for mass, ratio in zip(masses, map(float.as_integer_ratio, falling), strict=True)
+        )
+        self.under = [Fraction(under, 1 << _FINE) for under in accumulate(unders, initial=0)][::-1]
 
     def at(self, alpha: float) -> Fraction:
         """The curve at α."""
@@ -161,7 +162,7 @@ MOST_REACH = 1 << 17
 """Of the losses of one release."""
 MOST_EXPONENT = 24
 """Of the lattice: its step is 2^-24 at least."""
-UNIT = 160
+_BITS = 160
 """Masses are whole numbers over 2^160."""
 _WIDE = 320
 """Bits of powers of e."""
@@ -204,9 +205,9 @@ class Losses:
     def plus(self, other: Losses) -> Losses:
         """Of the sum of two independent losses."""
         product = flint.fmpz_poly(list(self.masses)) * flint.fmpz_poly(list(other.masses))
-        sums = [-(-int(value) >> UNIT) for value in product.coeffs()]
-        a, b = min(self.lost, 1 << UNIT), min(other.lost, 1 << UNIT)
-        return Losses(self.first + other.first, sums, a + b - (a * b >> UNIT))
+        sums = [-(-int(value) >> _BITS) for value in product.coeffs()]
+        a, b = min(self.lost, 1 << _BITS), min(other.lost, 1 << _BITS)
+        return Losses(self.first + other.first, sums, a + b - (a * b >> _BITS))
 
     def trimmed(self, spare: int) -> Losses:
         """Without the ends, which hold at most ``spare`` each: the lower is put on what is left,
@@ -234,7 +235,7 @@ def composed_delta(
     ``sensitivity``, decided on losses that are multiples of 2^-``exponent``. ``delta`` sets what
     may be left out. Raises TooLargeError where the lattice is too long."""
     one = _single(law, sensitivity, exponent)
-    spare = int(bracket(delta)[0] * (1 << UNIT)) // releases >> _SHARE
+    spare = int(bracket(delta)[0] * (1 << _BITS)) // releases >> _SHARE
     one = one.trimmed(spare)
     total = one
     for digit in bin(releases)[3:]:
@@ -250,23 +251,17 @@ def _at(total: Losses, epsilon: Exact, exponent: int) -> Fraction:
     start = max(total.first, math.floor(low * (1 << exponent)))
     last = total.first + len(total.masses) - 1
     if last < start:
-        return Fraction(min(total.lost, 1 << UNIT), 1 << UNIT)
+        return Fraction(min(total.lost, 1 << _BITS), 1 << _BITS)
     # 1 - e^{ε - jh} for j from the start on, e^{-h} at a time
-    first = _exp_low(low - Fraction(start, 1 << exponent))
+    x = low - Fraction(start, 1 << exponent)
+    first = exp_bounds(Exact(x), _WIDE)[0] if x >= 0 else 1 / exp_bounds(Exact(-x), _WIDE)[1]
     factor = Powers(exponent, 0).one_down[0]
     power = math.floor(first * (1 << _WIDE))
     value = total.lost << _WIDE
     for j in range(start, last + 1):
         value += total.masses[j - total.first] * max(0, (1 << _WIDE) - power)
         power = power * factor >> _WIDE
-    return min(Fraction(value, 1 << (_WIDE + UNIT)), Fraction(1))
-
-
-def _exp_low(x: Fraction) -> Fraction:
-    """A number at or below e^x."""
-    if x >= 0:
-        return exp_bounds(Exact(x), _WIDE)[0]
-    return 1 / exp_bounds(Exact(-x), _WIDE)[1]
+    return min(Fraction(value, 1 << (_WIDE + _BITS)), Fraction(1))
 
 
 def _single(law: Law, sensitivity: int, exponent: int) -> Losses:
@@ -305,12 +300,12 @@ def _spread(pairs: Sequence[Places], unit: int, powers: Powers, exponent: int) -
             j = _places(p, q, exponent)
             while p << _WIDE > powers.low(j + 1) * q:
                 j += 1
-            upper = -(-(((p << _WIDE) - powers.low(j) * q) << UNIT) // step)
-            upper = min(p << UNIT, max(0, upper))
+            upper = -(-(((p << _WIDE) - powers.low(j) * q) << _BITS) // step)
+            upper = min(p << _BITS, max(0, upper))
             found[j + 1 + reach] += upper
-            found[j + reach] += (p << UNIT) - upper
+            found[j + reach] += (p << _BITS) - upper
     scaled = [-(-value // unit) for value in found]
-    return Losses(-reach, scaled, -(-(lost << UNIT) // unit))
+    return Losses(-reach, scaled, -(-(lost << _BITS) // unit))
 
 
 def _largest(found: Sequence[Losses], powers: Powers) -> Losses:

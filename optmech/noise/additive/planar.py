@@ -1,7 +1,5 @@
 """Noise for pairs of whole numbers, with its proof."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
@@ -16,8 +14,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
-from optmech.noise.additive.bound import BITS
-from optmech.noise.additive.certified import MOST_DRAWS, ProvedNoise
+from optmech.noise.additive.bound import BITS, Multipliers
 from optmech.noise.additive.planar_law import (
     NORMS,
     Place,
@@ -28,13 +25,13 @@ from optmech.noise.additive.planar_law import (
     radius,
     representative,
     require_norm,
+    shell_mean,
     shifts_within,
-    sum_beyond,
     wedge,
 )
+from optmech.noise.additive.result import MOST_DRAWS, ProvedNoise
 
 MOST_FAR = 10**6
-Class = tuple[Place, Place, int]
 
 
 def shape_of(norm: str) -> str:
@@ -43,7 +40,7 @@ def shape_of(norm: str) -> str:
     return "l1" if norm == "l1" else "linf"
 
 
-def classes(shape: str, n: int, shift: Place) -> Iterator[Class]:
+def classes(shape: str, n: int, shift: Place) -> Iterator[tuple[Place, Place, int]]:
     """Of the places k of radius at most n: the representatives of k and k + shift, and of how many
     k, in order."""
     for place in wedge(shape, n):
@@ -56,30 +53,11 @@ def classes(shape: str, n: int, shift: Place) -> Iterator[Class]:
 
 
 @frozen(eq=False)
-class PlanarShift:
-    """Multipliers y_v of one shift v, the same for all places of a class, in the order of
-    ``classes``; none is above ``limit`` where δ > 0. Whole numbers over 2^bits."""
+class PlanarMultipliers(Multipliers):
+    """Multipliers of several shifts for the places of radius at most ``n``, the same for all places
+    of a class, in the order of ``classes``; none is above ``price`` where δ > 0."""
 
-    shift: Place
-    values: tuple[int, ...]
-    limit: int
-
-
-@frozen(eq=False)
-class PlanarMultipliers:
-    """Multipliers of several shifts for the places of radius at most ``n``; raises ProblemError for
-    numbers below 0 and shifts twice."""
-
-    bits: int
     n: int
-    shifts: tuple[PlanarShift, ...]
-
-    def __attrs_post_init__(self) -> None:
-        names = [part.shift for part in self.shifts]
-        if not self.shifts or len(set(names)) != len(names) or min(self.bits, self.n) < 0:
-            raise ProblemError("shifts are not as they must be", where="multipliers")
-        if any(min((*part.values, part.limit)) < 0 for part in self.shifts):
-            raise ProblemError("there is a negative number", where="multipliers")
 
 
 @record
@@ -127,8 +105,8 @@ class PlanarNoise(ProvedNoise):
             total += self.measure.bounds(place)[1] * len(orbit(place)) * value
         for start, mass in enumerate(law.tails, law.n + 1):
             found = self.measure.beyond(law.shape, start)
-            each = sum_beyond(found, start, len(law.tails), law.r)
-            total += around(law.shape) * mass * (1 - law.r) ** 2 * each
+            mean = shell_mean(found, start, len(law.tails), law.r)
+            total += around(law.shape) * mass * (1 - law.r) * mean
         return total / (1 << law.bits)
 
     def _proved(self, found: PlanarMultipliers) -> Fraction:
@@ -145,12 +123,12 @@ class PlanarNoise(ProvedNoise):
             if part.shift not in allowed:
                 raise ProblemError("there is a shift beyond the sensitivity", where="multipliers")
             made = list(classes(shape, n, part.shift))
-            if len(made) != len(part.values):
+            if len(made) != len(part.inner):
                 raise ProblemError("there are too few or too many", where="multipliers")
-            if most > 0 and max(part.values) > part.limit:
+            if most > 0 and max(part.inner) > part.price:
                 raise ProblemError("there is a multiplier above its limit", where="multipliers")
-            cost += part.limit if most > 0 else 0
-            for (one, other, count), y in zip(made, part.values, strict=True):
+            cost += part.price if most > 0 else 0
+            for (one, other, count), y in zip(made, part.inner, strict=True):
                 if y:
                     own[one] = own.get(one, 0) + count * y
                     others[other] = others.get(other, 0) + count * y
@@ -198,11 +176,8 @@ class PlanarNoise(ProvedNoise):
         """Whether radii beyond the window that differ by at most the sensitivity keep ε."""
         law, d = self.law, self.sensitivity
         first = range(law.n + 1, law.n + len(law.tails) + 1)
-        return all(
-            max(law.shell(m), law.shell(m + t)) <= power * min(law.shell(m), law.shell(m + t))
-            for m in first
-            for t in range(1, d + 1)
-        )
+        pairs = ((law.shell(m), law.shell(m + t)) for m in first for t in range(1, d + 1))
+        return all(max(pair) <= power * min(pair) for pair in pairs)
 
     @property
     def is_private(self) -> bool:

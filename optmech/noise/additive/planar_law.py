@@ -1,8 +1,6 @@
 """A distribution on pairs of whole numbers with the symmetries of the square, tails included, and
 losses of their norm."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence
@@ -16,7 +14,7 @@ from optmech.base.arrays import Ints
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes
 from optmech.noise.additive.law import MOST_BITS, Tailed, require_falling
-from optmech.noise.additive.loss import NAMES, N, NoiseLoss
+from optmech.noise.additive.loss import NAMES, N, NoiseLoss, mean_beyond
 
 Place = tuple[int, int]
 NORMS = {"l1": "l₁", "l2": "l₂", "linf": "l∞"}
@@ -123,10 +121,7 @@ class PlanarLaw(Tailed):
 
     def shell(self, m: int) -> Fraction:
         """z at radius m > n."""
-        if not self.tails:
-            return Fraction(0)
-        block, c = divmod(operator.index(m) - self.n - 1, len(self.tails))
-        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.r) ** 2 * self.r**block
+        return self.outside(operator.index(m) - self.n - 1, 2)
 
     def at(self, x: int, y: int) -> Fraction:
         """z(x, y), exactly."""
@@ -214,14 +209,10 @@ def shifts_within(norm: str, sensitivity: int) -> list[Place]:
 _ROOT_BITS = 80
 
 
-def sum_beyond(polynomial: tuple[N, N, N], start: int, period: int, ratio: N) -> N:
-    """Σ_j r^j m (α + βt + γt²) at radii m = start + t, t = pj, for j = 0, 1, …"""
+def shell_mean(polynomial: tuple[N, N, N], start: int, period: int, ratio: N) -> N:
+    """The mean of m (α + βj + γj²) at radii m = ``start`` + j, as ``mean_beyond``."""
     a, b, g = polynomial
-    r, p = ratio, period
-    sums = (1 / (1 - r), r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3,
-            r * (1 + 4 * r + r * r) / (1 - r) ** 4)  # fmt: skip
-    powers = (a * start, a + b * start, b + g * start, g)
-    return sum((w * p**d * s for d, (w, s) in enumerate(zip(powers, sums, strict=True))), 0 * r)
+    return mean_beyond((a * start, a + b * start, b + g * start, g), period, ratio)
 
 
 @frozen
@@ -286,7 +277,7 @@ class PlanarLoss:
         Raises ProblemError where places of that radius lie within a table.
         """
         least = -(-start // 2) if (shape, self.norm) == ("l1", "linf") else start
-        if least < self.loss.last + 1:
+        if least <= self.loss.last:
             raise ProblemError("the window ends within the table of the loss", where="law")
         grown = Fraction(1)
         if shape == "linf":

@@ -10,9 +10,9 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import TypeGuard
 
@@ -20,7 +20,7 @@ from attrs import field, frozen
 
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError, TooLargeError
-from optmech.exact.number import Number, parse_exact, parse_signed
+from optmech.exact.number import Exact, Number, parse_exact, parse_signed
 from optmech.noise.additive.loss import (
     LARGEST,
     NAMED,
@@ -50,7 +50,7 @@ Corners = tuple[tuple[Fraction, Fraction], ...]
 Function = Callable[[float], float]
 
 
-_PARTS: dict[str, tuple[str, ...]] = {
+PARTS: dict[str, tuple[str, ...]] = {
     "absolute": (),
     "square": (),
     "threshold": ("width",),
@@ -104,10 +104,10 @@ class RealLoss(ReadOnly):
     most: tuple[Fraction, Fraction] | None = field(default=None, converter=_as_most)
 
     def __attrs_post_init__(self) -> None:
-        if not isinstance(self.name, str) or self.name not in _PARTS:
+        if not isinstance(self.name, str) or self.name not in PARTS:
             raise ProblemError(f"{str(self.name)[:60]!r} is no loss of noise", where="loss",
                                remedy=_REMEDY)  # fmt: skip
-        own = _PARTS[self.name]
+        own = PARTS[self.name]
         parts = {"width": self.width, "corners": self.corners, "most": self.most}
         if other := next((part for part in parts if parts[part] and part not in own), None):
             raise ProblemError(f"does not go with {self.name!r}", where=other, remedy=_REMEDY)
@@ -130,10 +130,10 @@ class RealLoss(ReadOnly):
         if is_function(loss):
             return _asked(loss, spread or Spread())
         if not isinstance(loss, str):
-            return cls("corners", corners=_corners(loss))
+            return cls("corners", corners=loss)
         if loss not in NAMES:
             raise ProblemError(f"{loss[:60]!r} is no loss of noise", where="loss", remedy=_REMEDY)
-        return cls(loss) if width is None else cls(loss, rational(width, "width", positive=False))
+        return cls(loss, 0 if width is None else width)
 
     @classmethod
     def convex(cls, points: object, most: tuple[Number, Number] | None = None) -> RealLoss:
@@ -144,10 +144,9 @@ class RealLoss(ReadOnly):
         b j² at j from there, with ``most`` = (a, b). Raises ProblemError for points that are not in
         order or not of a convex function.
         """
-        made = _corners(points)
         if most is None:
-            return cls("convex", corners=made, most=(_slopes(made)[-1], Fraction(0)))
-        return cls("convex", corners=made, most=_as_most(most))
+            most = _slopes(_corners(points))[-1], Fraction(0)
+        return cls("convex", corners=points, most=most)
 
     def __call__(self, x: Fraction | int | str) -> Fraction:
         """c(x), exactly; of a convex loss the most that it may be. Raises ProblemError for what is
@@ -211,52 +210,13 @@ class RealLoss(ReadOnly):
                 remedy="Give fewer cells, or a loss that ends nearer to 0",
             )  # fmt: skip
         if self.name == "threshold":
-            means = [self._beyond(k, self.width / step) for k in range(last + 1)]
-            below = (zero,) * last + (one,)
-            return Cells(
-                NoiseLoss("table", below, zero, zero),
-                NoiseLoss("table", tuple(means), zero, zero),
-                one,
-                zero,
-            )
-        if (step, last) not in self._made:
-            self._made[step, last] = self._straight(step, last)
-        return self._made[step, last]
-
-    @cached_property
-    def _made(self) -> dict[tuple[Fraction, int], Cells]:
-        return {}
-
-    def _straight(self, step: Fraction, last: int) -> Cells:
-        """Of what is straight between corners: of every point and its neighbours the largest excess
-        of a chord is taken off, and bounds are charged what makes up for values below 0."""
-        least, most = self._least, self._most
-        excess = [least.excess(k * step, (k + 1) * step) for k in range(last)]
-        lows = [
-            least(k * step) - max(excess[max(k - 1, 0)], excess[min(k, last - 1)])
-            for k in range(last + 1)
-        ]
-        charge = max(Fraction(0), -min(lows))
-        means = [most.mean(k, step) for k in range(last + 1)]
-        lows = [value + charge for value in lows]
-        if self.most is not None:
-            lows = [_to(value, math.floor) for value in lows]
-            means = [_to(value, math.ceil) for value in means]
-        slope = most.slope + 2 * most.bend * (last * step - most.places[-1])
-        zero = Fraction(0)
-        return Cells(
-            NoiseLoss("table", tuple(lows), least.slope * step, zero),
-            NoiseLoss("function", tuple(means), slope * step, most.bend * step * step),
-            Fraction(1),
-            charge,
-        )
-
-    @staticmethod
-    def _beyond(k: int, end: Fraction) -> Fraction:
-        """How much of the cell k lies beyond ±end, both in steps."""
-        if k == 0:
-            return max(Fraction(0), 1 - 2 * end)
-        return min(Fraction(1), max(Fraction(0), k + Fraction(1, 2) - end))
+            # how much of a cell lies beyond the width
+            part = Fraction(1, 2) - end / step
+            inner = max(zero, 2 * part)
+            means = [inner, *(min(one, max(zero, k + part)) for k in range(1, last + 1))]
+            below = NoiseLoss("table", (zero,) * last + (one,), zero, zero)
+            return Cells(below, NoiseLoss("table", tuple(means), zero, zero), one, zero)
+        return _straight(self, step, last)
 
 
 @frozen
@@ -270,6 +230,30 @@ class Cells(ReadOnly):
     charge: Fraction
 
 
+@lru_cache(maxsize=16)
+def _straight(loss: RealLoss, step: Fraction, last: int) -> Cells:
+    """A loss on a lattice that is straight between corners: of every point and its neighbours the
+    largest excess of a chord is taken off, and bounds are charged what makes up for values below
+    0."""
+    least, most = loss._least, loss._most
+    zero = Fraction(0)
+    excess = [zero, *(least.excess(k * step, (k + 1) * step) for k in range(last)), zero]
+    lows = [least(k * step) - max(both) for k, both in enumerate(pairwise(excess))]
+    charge = max(zero, -min(lows))
+    means = [most.mean(k, step) for k in range(last + 1)]
+    lows = [value + charge for value in lows]
+    if loss.most is not None:
+        lows = [_to(value, math.floor) for value in lows]
+        means = [_to(value, math.ceil) for value in means]
+    slope = most.slope + 2 * most.bend * (last * step - most.places[-1])
+    return Cells(
+        NoiseLoss("table", tuple(lows), least.slope * step, zero),
+        NoiseLoss("function", tuple(means), slope * step, most.bend * step * step),
+        Fraction(1),
+        charge,
+    )
+
+
 class Straight:
     """A function of x >= 0 that is straight from corner to corner, and goes on as y + slope j +
     bend j² at j from the last."""
@@ -277,24 +261,24 @@ class Straight:
     def __init__(self, corners: Corners, slope: Fraction, bend: Fraction = Fraction(0)) -> None:
         self.places, self.values = [x for x, _ in corners], [y for _, y in corners]
         self.slope, self.bend = slope, bend
+        self.slopes = [*_slopes(corners), slope]
         areas = ((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(corners))
         self.areas = list(accumulate(areas, initial=Fraction(0)))
 
-    def __call__(self, x: Fraction) -> Fraction:
+    def _piece(self, x: Fraction) -> tuple[int, Fraction, Fraction]:
+        """The piece that holds x, how far along it x is, and how it bends."""
         k = bisect_right(self.places, x) - 1
-        j = x - self.places[k]
-        if k == len(self.places) - 1:
-            return self.values[k] + self.slope * j + self.bend * j * j
-        rise = self.values[k + 1] - self.values[k]
-        return self.values[k] + rise * j / (self.places[k + 1] - self.places[k])
+        last = k == len(self.places) - 1
+        return k, x - self.places[k], self.bend if last else Fraction(0)
+
+    def __call__(self, x: Fraction) -> Fraction:
+        k, j, bend = self._piece(x)
+        return self.values[k] + j * (self.slopes[k] + bend * j)
 
     def _integral(self, x: Fraction) -> Fraction:
         """From 0 to x."""
-        k = bisect_right(self.places, x) - 1
-        j = x - self.places[k]
-        if k == len(self.places) - 1:
-            return self.areas[k] + j * (self.values[k] + j * (self.slope / 2 + self.bend * j / 3))
-        return self.areas[k] + j * (self.values[k] + self(x)) / 2
+        k, j, bend = self._piece(x)
+        return self.areas[k] + j * (self.values[k] + j * (self.slopes[k] / 2 + bend * j / 3))
 
     def mean(self, k: int, step: Fraction) -> Fraction:
         """Over the cell k of the even function."""
@@ -404,12 +388,12 @@ def _asked(function: Function, spread: Spread) -> RealLoss:
         _, a, b = heapq.heappop(parts)
         for ends in ((a, (a + b) / 2), ((a + b) / 2, b)):
             heapq.heappush(parts, judged(*ends))
-    points = tuple(_hull(sorted(known.items())))
+    points = _hull(sorted(known.items()))
     made = RealLoss.convex(points)
     return RealLoss("convex", corners=points, most=_beyond(function, made, unit, spread.ends))
 
 
-def _hull(points: Sequence[tuple[Fraction, Fraction]]) -> Iterator[tuple[Fraction, Fraction]]:
+def _hull(points: Sequence[tuple[Fraction, Fraction]]) -> Corners:
     """Without points above the chord of others by no more than rounding."""
     kept: list[tuple[Fraction, Fraction]] = []
     for x, y in points:
@@ -420,7 +404,7 @@ def _hull(points: Sequence[tuple[Fraction, Fraction]]) -> Iterator[tuple[Fractio
                 break
             kept.pop()
         kept.append((x, y))
-    yield from kept
+    return tuple(kept)
 
 
 def _beyond(
@@ -453,8 +437,7 @@ def _beyond(
                 where="loss",
                 remedy="Allow a δ > 0, with which noise ends, or give a function that grows less",
             )
-        far = far * 9 / 8
-        far = Fraction(float(far))
+        far = Fraction(float(far * 9 / 8))
     return most
 
 
@@ -475,20 +458,21 @@ def valued(function: Function, x: Fraction) -> Fraction:
 def rational(value: Number, where: str, *, positive: bool = True) -> Fraction:
     """A number >= 0 as a fraction; raises ProblemError for one below, for 0 where it must be
     positive, and for logarithms, which are none."""
-    number = parse_exact(value, where=where, positive=positive)
-    if number.log_of is not None:
-        raise ProblemError("is no fraction", where=where, remedy="Give a number such as 5/2")
-    if not number.factor < LARGEST:
+    number = _fraction(parse_exact(value, where=where, positive=positive), where)
+    if not number < LARGEST:
         raise ProblemError("is above 2^60", where=where, remedy="Count in larger units")
-    return number.factor
+    return number
 
 
 def signed(value: object, where: str) -> Fraction:
     """A finite number of any sign, exactly; raises ProblemError for anything else."""
     try:
-        number = parse_signed(value, where=where)
+        return _fraction(parse_signed(value, where=where), where)
     except ArithmeticError as error:  # a Decimal that is no number
         raise ProblemError(f"{value!r} is not finite", where=where) from error
+
+
+def _fraction(number: Exact, where: str) -> Fraction:
     if number.log_of is not None:
         raise ProblemError("is no fraction", where=where, remedy="Give a number such as 5/2")
     return number.factor

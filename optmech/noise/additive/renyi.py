@@ -1,7 +1,6 @@
 """Noise that keeps bounds on Rényi divergences, with its proof."""
 
-from __future__ import annotations
-
+import math
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -18,14 +17,13 @@ from optmech.noise.additive.bound import (
     least_total,
     limit_bounds,
     log_bounds,
-    power_bound,
     power_sum,
 )
 from optmech.noise.additive.cells import CellNoise
-from optmech.noise.additive.certified import CertifiedNoise, LatticeNoise
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.additive.real_loss import RealLoss, rational
+from optmech.noise.additive.result import CertifiedNoise, LatticeNoise
 
 _ROUNDED = Fraction(1, 1 << 40)
 
@@ -70,7 +68,10 @@ class DivergenceNoise(LatticeNoise):
         return f"{', '.join(parts)} {tail}"
 
     def _proved(self, found: Tangents) -> Fraction:
-        return power_bound(self.minorant, self.bounds, self.steps, found)
+        least = least_total(self.minorant, self.orders, self.steps, found)
+        limits = [limit_bounds(order, epsilon)[1] for order, epsilon in self.bounds]
+        cost = sum(part.price * limits[part.bound] for part in found.shifts)
+        return least - Fraction(cost) / (1 << found.price_bits)
 
     @property
     def _shifts(self) -> range:
@@ -78,15 +79,9 @@ class DivergenceNoise(LatticeNoise):
         # noise that falls from the centre diverges most at the largest shift
         return range(self.steps if self.law.falls else 1, self.steps + 1)
 
-    def _largest(self, order: Fraction) -> tuple[Fraction | None, int]:
-        worst, at = Fraction(0), self._shifts[0]
-        for shift in self._shifts:
-            found = power_sum(self.law, shift, order)
-            if found is None:
-                return None, shift
-            if found > worst:
-                worst, at = found, shift
-        return worst, at
+    def _largest(self, order: Fraction) -> tuple[Fraction | float, int]:
+        sums = ((power_sum(self.law, shift, order), shift) for shift in self._shifts)
+        return max(sums, key=lambda pair: pair[0])
 
     @property
     def divergences(self) -> tuple[float, ...]:
@@ -95,9 +90,9 @@ class DivergenceNoise(LatticeNoise):
         return tuple(_divergence(order, worst) for order, _, worst, _ in self._found)
 
     @cached_property
-    def _found(self) -> list[tuple[Fraction, Exact, Fraction | None, int]]:
+    def _found(self) -> list[tuple[Fraction, Exact, Fraction | float, int]]:
         """Every order with what is promised, the largest R_s of all shifts up to the sensitivity,
-        from above, None where it is infinite, and the shift it is at, in steps."""
+        from above, and the shift it is at, in steps."""
         return [(*bound, *self._largest(bound[0])) for bound in self.bounds]
 
     @property
@@ -110,39 +105,30 @@ class DivergenceNoise(LatticeNoise):
         """Whether every divergence is as small as promised, decided with enclosures."""
         if self.rho is not None:
             return self._is_concentrated(bracket(self.rho)[0])
-        return all(
-            worst is not None and worst <= limit_bounds(order, rate)[0]
-            for order, rate, worst, _ in self._found
-        )
+        return all(worst <= limit_bounds(order, rate)[0] for order, rate, worst, _ in self._found)
 
     def _is_concentrated(self, rho: Fraction) -> bool:
         """Whether D_α <= ``rho`` α for every α > 1: (α - 1) D_α is convex in α, and so at most
         straight between the orders that are looked at; beyond, it grows no faster than by D_∞."""
         points = []
         for order, _, worst, _ in self._found:
-            if worst is None:
+            if isinstance(worst, float):
                 return False
             if order > 1:
                 points.append((order, _log_up(worst)))
         largest = self._largest_ratio()
         # up to the first order D_α is at most what it is there
-        if not points or points[0][1] > rho * (points[0][0] - 1) or largest is None:
+        if not points or points[0][1] > rho * (points[0][0] - 1) or isinstance(largest, float):
             return False
         last = points[-1]
         far = last[1] <= rho * last[0] * (last[0] - 1)
         steep = _log_up(largest) > rho * (2 * last[0] - 1)
         return far and not steep and all(_is_below(a, b, rho) for a, b in pairwise(points))
 
-    def _largest_ratio(self) -> Fraction | None:
-        """The largest z(i)/z(i + s) of all shifts up to the sensitivity; None if infinite."""
-        worst = Fraction(1)
-        for shift in self._shifts:
-            near, far, _ = self.law.pairs(shift)
-            pairs = [(p, q) for p, q in (*near, *far) if p]
-            if any(not q for _, q in pairs):
-                return None
-            worst = max(worst, *(Fraction(p, q) for p, q in pairs))
-        return worst
+    def _largest_ratio(self) -> Fraction | float:
+        """The largest z(i)/z(i + s) of all shifts up to the sensitivity."""
+        every = (pairs for shift in self._shifts for pairs in self.law.pairs(shift)[:2])
+        return max(Fraction(p, q) if q else math.inf for pairs in every for p, q in pairs if p)
 
     def least_divergence(self, loss: Number | None = None) -> float:
         """A number that the largest divergence is at or above of all noise whose loss is at most
@@ -160,8 +146,8 @@ class DivergenceNoise(LatticeNoise):
         order, price = self.order, self.multipliers.price
         total = least_total(self.minorant, self.orders, self.steps, self.multipliers)
         # of noise that costs so much the most on the lattice
-        unit, charge = self.units
-        least = (total - cost / unit - charge) / price if price else Fraction(0)
+        least = total - cost / self.costs.unit - self.costs.charge
+        least = least / price if price else Fraction(0)
         if order == 1 or least <= 1:
             return max(0.0, rounded_down(least)) if order == 1 else 0.0
         log = Fraction(log_bounds(least.numerator, least.denominator)[0], 1 << BITS)
@@ -216,9 +202,9 @@ def _named(order: Fraction) -> str:
     return f"Rényi divergence of order {order}"
 
 
-def _divergence(order: Fraction, worst: Fraction | None) -> float:
-    if worst is None:
-        return float("inf")
+def _divergence(order: Fraction, worst: Fraction | float) -> float:
+    if isinstance(worst, float):
+        return worst
     if order == 1:
         return max(0.0, float(worst))
     return max(0.0, log_of_fraction(worst) / float(order - 1)) if worst > 1 else 0.0
@@ -292,10 +278,10 @@ class RealRenyiNoise(CellNoise, DivergenceNoise):
             raise ProblemError("is beyond the sensitivity", where="shift")
         first = steps.__floor__()
         part, nothing = steps - first, Fraction(self.order != 1)
-        ends = [
+        near, far = (
             power_sum(self.law, k, self.order) if k else nothing
             for k in (first, first + (part > 0))
-        ]
-        if ends[0] is None or ends[1] is None:
-            return float("inf")
-        return _divergence(self.order, (1 - part) * ends[0] + part * ends[1])
+        )
+        if math.inf in (near, far):
+            return math.inf
+        return _divergence(self.order, (1 - part) * near + part * far)

@@ -10,11 +10,11 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.noise.additive.cells import CellNoise
-from optmech.noise.additive.certified import LatticeNoise, ProvedNoise
 from optmech.noise.additive.design import NoiseDesign, RealNoise
 from optmech.noise.additive.planar import PlanarNoise
 from optmech.noise.additive.renyi import DivergenceNoise
-from optmech.noise.known import gaussian_scale
+from optmech.noise.additive.result import LatticeNoise, ProvedNoise
+from optmech.noise.baselines import gaussian_scale
 from optmech.show.plots.drawing import SERIES, new_figure, require_matplotlib, save
 
 if TYPE_CHECKING:

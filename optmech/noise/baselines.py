@@ -4,10 +4,8 @@ Densities and calibrations are floats: these are measurements, and the promise o
 its source.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,9 +16,9 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
-from optmech.noise.additive.file import LARGEST_EPSILON
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.proposals import excess, mirrored
+from optmech.noise.session import require_range
 
 _TAIL = 1e-16
 _MOST = 4_000_000
@@ -85,29 +83,22 @@ def peers(epsilon: Number, delta: Number = 0, *, sensitivity: int = 1) -> dict[s
     steps = whole(sensitivity, "sensitivity", 1, 2**53)
     if rate == 0 and part == 0:
         raise ProblemError("is 0, as ε is", where="delta", remedy="Give a positive ε or δ")
-    return {peer.name: peer for peer in _all(rate, part, steps)}
+    found: list[NoisePeer] = []
+    if rate > 0:
+        found += [_laplace(rate, steps), _staircase(rate, steps)]
+    if rate > 0 and part > 0:
+        both = _truncated, _gaussian, _analytic, _canonical
+        found += [made(rate, part, steps) for made in both]
+    if part > 0:
+        found.append(_uniform(part, steps))
+    return {peer.name: peer for peer in found}
 
 
 def _stated(epsilon: Number) -> float:
     """ε, as floats can deal with it; raises ProblemError for another."""
-    rate = float(parse_exact(epsilon, where="epsilon"))
-    if rate > LARGEST_EPSILON or 0 < rate < _LEAST:
-        remedy = f"Give 0, or {_LEAST:g} to {LARGEST_EPSILON}"
-        raise ProblemError(f"{rate:g} is out of range", where="epsilon", remedy=remedy)
-    return rate
-
-
-def _all(rate: float, part: float, steps: int) -> Iterator[NoisePeer]:
-    if rate > 0:
-        yield _laplace(rate, steps)
-        yield _staircase(rate, steps)
-    if rate > 0 and part > 0:
-        yield _truncated(rate, part, steps)
-        yield _gaussian(rate, part, steps)
-        yield _analytic(rate, part, steps)
-        yield _canonical(rate, part, steps)
-    if part > 0:
-        yield _uniform(part, steps)
+    rate = parse_exact(epsilon, where="epsilon")
+    require_range(rate, _LEAST, zero=True)
+    return float(rate)
 
 
 def _laplace(rate: float, steps: int) -> NoisePeer:

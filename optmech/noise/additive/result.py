@@ -18,6 +18,7 @@ from optmech.exact.checked import probability, whole
 from optmech.exact.number import Exact, Number, log_of_fraction
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss
+from optmech.noise.additive.real_loss import Cells
 from optmech.reading.sealed import NOISE
 
 if TYPE_CHECKING:
@@ -167,23 +168,31 @@ class LatticeNoise(ProvedNoise):
 
     @property
     @abstractmethod
-    def minorant(self) -> NoiseLoss:
-        """The least that the loss may be on the lattice of the law, of which bounds are."""
+    def costs(self) -> Cells:
+        """The loss on the lattice that the lower bound is proved on."""
 
     @property
-    @abstractmethod
+    def means(self) -> Cells:
+        """The loss on the lattice of the law."""
+        return self.costs
+
+    @property
+    def minorant(self) -> NoiseLoss:
+        """The least that the loss may be on the lattice, of which bounds are."""
+        return self.costs.below
+
+    @property
     def majorant(self) -> NoiseLoss:
         """The loss on the lattice that the law is charged."""
+        return self.means.above
 
-    @property
-    def units(self) -> tuple[Fraction, Fraction]:
-        """What one unit of the loss on the lattice of the bound is, and what all noise is charged
-        there beyond its loss."""
-        return Fraction(1), Fraction(0)
+    @cached_property
+    def exact_loss(self) -> Fraction:
+        """E c(Z), exactly."""
+        return self.means.unit * self.law.expected(self.majorant)
 
     def _bound(self) -> Fraction:
-        unit, charge = self.units
-        return unit * (super()._bound() - charge)
+        return self.costs.unit * (super()._bound() - self.costs.charge)
 
     @property
     def charged(self) -> NoiseLoss:
@@ -204,12 +213,8 @@ class CertifiedNoise(LatticeNoise):
     sensitivity: int
 
     @property
-    def minorant(self) -> NoiseLoss:
-        return self.measure.minorant
-
-    @property
-    def majorant(self) -> NoiseLoss:
-        return self.measure
+    def costs(self) -> Cells:
+        return Cells(self.measure.minorant, self.measure, Fraction(1), Fraction(0))
 
     @property
     def edge(self) -> str:
@@ -220,11 +225,6 @@ class CertifiedNoise(LatticeNoise):
     def within(self) -> str:
         """What the window of the law is, in words."""
         return f"for |k| <= {self.law.n}"
-
-    @cached_property
-    def exact_loss(self) -> Fraction:
-        """E c(Z), exactly."""
-        return self.law.expected(self.measure)
 
     def pmf(self, k: int) -> Fraction:
         """P(Z = k), exactly; raises ProblemError unless k is a whole number, or where it lies more
@@ -292,10 +292,7 @@ class CertifiedNoise(LatticeNoise):
         middle = sorted(values)[len(values) // 2]
 
         def likelihood(x: int) -> Fraction:
-            product = Fraction(1)
-            for value in values:
-                product *= self.law.at(value - x)
-            return product
+            return math.prod((self.law.at(value - x) for value in values), start=Fraction(1))
 
         possible = range(int(start), int(end) + 1)
         best = max(possible, key=lambda x: (likelihood(x), -abs(x - middle), -x))
@@ -325,19 +322,14 @@ def _reach(law: Law, level: Fraction) -> int:
     def covers(k: int) -> bool:
         return 1 - 2 * law.upper_tail(k + 1) >= level
 
-    if law.tails and _periods(law, level) > max(_FARTHEST, _MOST_BITS / law.ratio_bits):
-        raise ProblemError(
-            "no interval holds that much", where="level", remedy="Give less, below 1"
-        )
+    if law.tails:
+        # about how many periods of the tails hold all but the rest
+        missing = log_of_fraction(1 / (1 - level)) if level < 1 else math.inf
+        if missing / log_of_fraction(1 / law.r) > max(_FARTHEST, _MOST_BITS / law.ratio_bits):
+            raise ProblemError(
+                "no interval holds that much", where="level", remedy="Give less, below 1"
+            )
     return least_whole(covers, max(1, law.n + 8 * len(law.tails)))
-
-
-def _periods(law: Law, level: Fraction) -> float:
-    """About how many periods of the tails hold all but 1 - ``level``."""
-    if level >= 1:
-        return math.inf
-    missing = log_of_fraction(1 / (1 - level))
-    return missing / log_of_fraction(1 / law.r)
 
 
 def _stated_level(level: Number) -> Fraction:
