@@ -335,12 +335,3 @@ def write_noise_table(design: CertifiedNoise, path: str | Path, *, last: int | N
     rows = ((k, repr(float(p)), p.numerator, p.denominator) for k, p in exact)
     header = ("noise", "probability", "numerator", "denominator")
     write_atomically(path, csv_bytes(chain([header], rows)))
-
-
-__all__ = [
-    "noise_to_dp_accounting",
-    "noise_to_opendp",
-    "noise_to_scipy",
-    "to_dp_accounting",
-    "write_noise_table",
-]

@@ -16,7 +16,7 @@ from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.sampler import EachBytes, bytes_for, fresh
-from optmech.packed.file import Parts, little_endian
+from optmech.packed.file import Parts, little_endian, one_draw
 from optmech.packed.mechanism import PackedMechanism
 from optmech.packed.meshes import CORNER_BYTES, WEIGHT_BITS, Steps, Weights
 from optmech.protection.places import Snap
@@ -100,17 +100,13 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         if self._dimension == 2:
             return both_rational(position)
         alone = isinstance(position, int | float | Fraction | np.number)
-        return (rational(position if alone else self._only(position)),)
-
-    @staticmethod
-    def _only(position: Sequence[float]) -> float:
         try:
-            (found,) = position
+            (found,) = [position] if alone else position
         except (TypeError, ValueError) as error:
             raise ProblemError(
                 f"{position!r} is no point of a line", where="position", remedy="Give a number"
             ) from error
-        return found
+        return (rational(found),)
 
     @property
     def _dimension(self) -> int:
@@ -157,7 +153,10 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
 
     def report_of(self, number: int, entropy: bytes) -> Hashable:
         lattice = self._required()
-        place, drawn = whole(number, "number", most=self.numbers - 1), self._require_bytes(entropy)
+        place, drawn = (
+            whole(number, "number", most=self.numbers - 1),
+            one_draw(entropy, self.draw_bytes),
+        )
         if isinstance(lattice, Steps):
             return self.reports(lattice.point(place), drawn)[0]
         row, column = divmod(place, lattice.shape[0])
@@ -176,7 +175,7 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         return np.where(proper, cells, -1), weights
 
     def report(self, place: Sequence[float], entropy: bytes) -> Hashable | None:
-        drawn, found = self._require_bytes(entropy), self.locate(place)
+        drawn, found = one_draw(entropy, self.draw_bytes), self.locate(place)
         return None if found is None else self.reports(found, drawn)[0]
 
     def reports(
@@ -187,7 +186,8 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         return [labels[k] for k in drawn]
 
     def _drawn_from(self, triangle: Ints, weights: Ints, entropy: NDArray[np.uint8]) -> Ints:
-        """The same as numbers of observables, at one place or at one for each row."""
+        """Numbers of observables for rows of ``entropy``, at one place or at one for each of
+        them."""
         first, second = weights[:, :1], weights[:, 1:2]
         degree = self.mesh.degree
         corners = entropy[:, : CORNER_BYTES * degree].reshape(len(entropy), degree, CORNER_BYTES)
@@ -240,7 +240,8 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         return out[0] if size is None else out
 
     def _inside(self, places: Floats) -> tuple[Ints, Ints]:
-        """As ``_found``; the first that is outside, or no position, is refused."""
+        """Cells and weights as ``_found`` gives them. Raises ProblemError on the first position
+        that is outside, or none."""
         triangle, weights = self._found(places)
         for k in np.flatnonzero(triangle < 0).tolist():
             self._within(places[k].tolist())

@@ -11,6 +11,7 @@ from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Tiles
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.mesh import Mesh
+from optmech.spaces.mesh.network import Network
 from optmech.spaces.observables import Suppressible
 from optmech.spaces.sphere import Border, sines, squares, turned
 
@@ -56,7 +57,7 @@ class Centres:
         return len(self.of.observables), 2
 
     def __getitem__(self, key: Any) -> Floats:
-        """As an array of all of them has it: of (reports, axis), or of reports."""
+        """Coordinates by (reports, axis), or by reports, as an array of all of them has them."""
         reports, axis = key if isinstance(key, tuple) else (key, slice(None))
         return np.asarray(self.of.centres_of(reports)[:, axis])
 
@@ -198,7 +199,9 @@ def led_around(mesh: Mesh, points: Floats) -> Floats:
 def nearest_of_region(mesh: Mesh, points: Floats) -> Floats:
     """A point of the region next to each of ``points`` (k, 2), on the sphere for degrees: on its
     border, led inwards by a billionth of the region's width, and a vertex where even that is
-    outside."""
+    outside; of a line or of roads the nearest one."""
+    if isinstance(mesh, Network):
+        return mesh.nearest(points)
     feet: Floats = mesh.border.feet(points)
     feet = feet + _INWARD * (mesh.vertices.mean(axis=0) - feet)
     low, high = ends_of(mesh.vertices)

@@ -1,15 +1,16 @@
 """Tables in files, read and written part by part: CSV of any length, GeoJSON and Parquet within
 bounds."""
 
-import gzip
 import io
 import json
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -208,17 +209,12 @@ def opened_sink(
                     where=path,
                     remedy="Write CSV or Parquet",
                 )
-            others = [name for name in names if name not in places]
-            write(b'{"type": "FeatureCollection", "features": [')
-            first = [True]
-            yield lambda part: write(_features(part, places, others, first))
-            write(b"\n]}\n")
+            yield from _geojson(write, names, places)
         elif kind == ".gz":
-            # the default would write the time and the name of the file into it
-            with gzip.GzipFile(
-                fileobj=cast(Any, _Stream(write)), mode="wb", mtime=0, filename=""
-            ) as packed:
-                yield from _csv(lambda content: cast(None, packed.write(content)), names)
+            # the form of gzip, without a time or a name
+            packer = zlib.compressobj(9, wbits=zlib.MAX_WBITS + 16)
+            yield from _csv(lambda content: write(packer.compress(content)), names)
+            write(packer.flush())
         else:
             yield from _csv(write, names)
 
@@ -237,20 +233,6 @@ def kind_of(path: str | Path) -> str:
     if kind == ".parquet":
         needed("pyarrow.parquet", "parquet", where=str(path))
     return kind
-
-
-class _Stream:
-    """What gzip writes to."""
-
-    def __init__(self, write: Write) -> None:
-        self._write = write
-
-    def write(self, content: bytes) -> int:
-        self._write(bytes(content))
-        return len(content)
-
-    def flush(self) -> None:
-        return None
 
 
 def _csv(write: Write, names: Sequence[str]) -> Iterator[Put]:
@@ -277,19 +259,24 @@ def _shortened(column: Any) -> list[float]:
     return [short[k] for k in back.ravel().tolist()]
 
 
-def _features(part: Part, places: Sequence[str], others: Sequence[str], first: list[bool]) -> bytes:
-    columns = [part[name] for name in others]
-    points = [_shortened(part[name]) for name in places]
-    out = []
-    for lon, lat, *values in zip(*points, *columns, strict=True):
+def _geojson(write: Write, names: Sequence[str], places: Sequence[str]) -> Iterator[Put]:
+    others = [name for name in names if name not in places]
+    before = chain(["\n"], repeat(",\n"))
+
+    def feature(lon: float, lat: float, *values: Any) -> str:
         known = {name: _value(value) for name, value in zip(others, values, strict=True)}
         point = None if lon != lon else {"type": "Point", "coordinates": [lon, lat]}
-        feature = {"type": "Feature", "properties": known, "geometry": point}
-        out.append("\n" + json.dumps(feature, allow_nan=False))
-    joined = ",".join(out)
-    lead = "" if first[0] or not out else ","
-    first[0] = first[0] and not out
-    return (lead + joined).encode()
+        found = {"type": "Feature", "properties": known, "geometry": point}
+        return next(before) + json.dumps(found, allow_nan=False)
+
+    def put(part: Part) -> None:
+        points = [_shortened(part[name]) for name in places]
+        rows = zip(*points, *map(part.__getitem__, others), strict=True)
+        write("".join(feature(*row) for row in rows).encode())
+
+    write(b'{"type": "FeatureCollection", "features": [')
+    yield put
+    write(b"\n]}\n")
 
 
 def _value(value: Any) -> Any:
@@ -308,14 +295,12 @@ def _parquet(parts: list[Part], names: Sequence[str], types: dict[str, str]) -> 
 
     columns = {}
     for name in names:
-        cells: list[Any] = []
-        numbers = all(isinstance(p[name], np.ndarray) and p[name].dtype.kind == "f" for p in parts)
-        if numbers and parts:
-            columns[name] = pa.array(np.concatenate([part[name] for part in parts]))
-            continue
-        for part in parts:
-            cells += [None if v is None else label_text(v) for v in part[name]]
-        columns[name] = _typed(cells, types.get(name))
+        found = [part[name] for part in parts]
+        if found and all(isinstance(own, np.ndarray) and own.dtype.kind == "f" for own in found):
+            columns[name] = pa.array(np.concatenate(found))
+        else:
+            cells = [None if v is None else label_text(v) for v in chain.from_iterable(found)]
+            columns[name] = _typed(cells, types.get(name))
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer)
     return buffer.getvalue()

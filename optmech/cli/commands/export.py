@@ -74,7 +74,7 @@ def _matrix(args: argparse.Namespace) -> Written:
 
 def _checked(args: argparse.Namespace) -> Written:
     from optmech.designs.file import read_with_digest
-    from optmech.exchange.checked import write_checked
+    from optmech.exchange.checker_file import write_checked
 
     claim_outputs(args, [args.problem])
     size = write_checked(*read_with_digest(args.problem), args.output)
