@@ -229,7 +229,7 @@ class Reach:
         if self._domain.points is None:
             return np.ones(len(self._domain), dtype=bool)
         if self.between == "places":
-            return np.asarray(self._apart(place) <= self.radius * _MORE)
+            return self._apart(place) <= self.radius * _MORE
         if isinstance(self._domain, Grid):
             moved = self._moved_in(self._domain)
             return self._of_cells(place, self._domain, np.inf if moved is None else moved)

@@ -100,7 +100,7 @@ class Cells(ReadOnly):
     def counts(self, band: Ints) -> Ints:
         """How many cells bands have."""
         _, flat = sines((band + 0.5) / self.bands * 180 - 90)
-        return np.asarray(np.ceil(2 * self.bands * flat).astype(np.int64))
+        return np.ceil(2 * self.bands * flat).astype(np.int64)
 
     def centres(self, numbers: Ints) -> Floats:
         """Longitudes from 0 to 360 and latitudes of cells, (n, 2)."""
@@ -116,13 +116,13 @@ class Cells(ReadOnly):
         x = np.where(x < 0, x + 360, x)
         count = self.counts(band)
         cell = np.minimum(np.floor(x / 360 * count).astype(np.int64), count - 1)
-        return np.asarray(2 * self.bands * band + cell)
+        return 2 * self.bands * band + cell
 
     def of_vectors(self, v: Floats) -> Ints:
         """The cells that vectors (n, 3) point at: by comparisons with sines alone."""
 
         def above(bands: Ints) -> Bools:
-            return np.asarray(sines(bands / self.bands * 180 - 90)[0] <= v[:, 2])
+            return sines(bands / self.bands * 180 - 90)[0] <= v[:, 2]
 
         band = _last(above, np.full(len(v), self.bands))
         count, west = self.counts(band), (v[:, 1] < 0) | ((v[:, 1] == 0) & (v[:, 0] < 0))
@@ -133,7 +133,7 @@ class Cells(ReadOnly):
             left = c * v[:, 1] - s * v[:, 0] >= 0
             return np.where(west == (angle >= 180), left, west)
 
-        return np.asarray(2 * self.bands * band + _last(eastward, count))
+        return 2 * self.bands * band + _last(eastward, count)
 
 
 def _last(fits: Callable[[Ints], Bools], end: Ints) -> Ints:

@@ -241,11 +241,11 @@ class PackedPlaces(PackedMechanism):
 
     def _draw_of(self, secret: int, count: int, source: Bytes) -> Ints:
         row = int(self._parts.row_of[secret])
-        return np.asarray(self._parts.table.columns[draw(self._table, row, count, source)])
+        return self._parts.table.columns[draw(self._table, row, count, source)]
 
     def _draws_of(self, secrets: Ints, source: EachBytes) -> Ints:
         rows = self._parts.row_of[secrets]
-        return np.asarray(self._parts.table.columns[draw_each(self._table, rows, source)])
+        return self._parts.table.columns[draw_each(self._table, rows, source)]
 
     def locate(self, position: Sequence[float]) -> Hashable | None:
         dimension = self.secrets.require_points("look up a position").shape[1]

@@ -176,7 +176,7 @@ class Areas(Weights):
     @cached_property
     def corners(self) -> Floats:
         """The corners of every triangle, (T, 3, 2)."""
-        return np.asarray(self.mesh.vertices[self.mesh.triangles])
+        return self.mesh.vertices[self.mesh.triangles]
 
     @cached_property
     def areas(self) -> Floats:

@@ -132,8 +132,8 @@ def apart(domain: Domain, place: int) -> Floats:
     along great circles."""
     points = domain.require_points("measure distances")
     if domain.coordinates == "lonlat":
-        return np.asarray(great_circle(points, points[place]))
-    return np.asarray(np.sqrt(squares(points - points[place])))
+        return great_circle(points, points[place])
+    return np.sqrt(squares(points - points[place]))
 
 
 def chord(degrees: float) -> float:

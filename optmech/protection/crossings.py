@@ -149,7 +149,7 @@ class _Steps:
 
 
 def _between(values: Floats, before: Ints) -> Floats:
-    return np.asarray((values[before] + values[before + 1]) / 2)
+    return (values[before] + values[before + 1]) / 2
 
 
 def _steps(who: Ints, seconds: Floats | None) -> tuple[Ints, float]:

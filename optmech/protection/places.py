@@ -59,7 +59,7 @@ class Centres:
     def __getitem__(self, key: Any) -> Floats:
         """Coordinates by (reports, axis), or by reports, as an array of all of them has them."""
         reports, axis = key if isinstance(key, tuple) else (key, slice(None))
-        return np.asarray(self.of.centres_of(reports)[:, axis])
+        return self.of.centres_of(reports)[:, axis]
 
 
 def data_coordinates(domain: Domain) -> Floats | None:
@@ -178,7 +178,7 @@ class Snap:
     def points(self, index: Ints) -> Floats:
         """The lattice's points, cut off at the box around the region."""
         low, high = ends_of(self.mesh.vertices)
-        return np.asarray(np.clip(low + index * self.step, low, high))
+        return np.clip(low + index * self.step, low, high)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -285,7 +285,7 @@ class Reporter:
 
     def _inside(self, points: Floats) -> Bools:
         if isinstance(self.mechanism, Anywhere):
-            return np.asarray(is_position(points, True))
+            return is_position(points, True)
         if isinstance(self.mechanism, MeshMechanism):
             mesh = self.mechanism.mesh
             if isinstance(mesh, Network):
