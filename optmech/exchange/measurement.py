@@ -92,13 +92,11 @@ def to_opendp(design: Design, constraint: int | None = None) -> Any:
 
 def _map(design: Design, index: int | None) -> tuple[str, Callable[[float], float]]:
     stated = design.problem.constraints
-    chosen = range(len(stated)) if index is None else [index]
-    for k in chosen:
-        if not 0 <= k < len(stated):
-            raise ProblemError(
-                f"there is no constraint {k}", where="constraint", remedy="Count from 0"
-            )
-        constraint = stated[k]
+    if index is not None and not 0 <= index < len(stated):
+        raise ProblemError(
+            f"there is no constraint {index}", where="constraint", remedy="Count from 0"
+        )
+    for constraint in stated if index is None else [stated[index]]:
         if not isinstance(constraint, MetricPrivacy | DifferentialPrivacy) or constraint.delta > 0:
             continue
         if isinstance(constraint, MetricPrivacy):
@@ -114,7 +112,7 @@ def _map(design: Design, index: int | None) -> tuple[str, Callable[[float], floa
 
 
 def _step(epsilon: Exact, distance: float) -> float:
-    return _product(epsilon, 1.0 if distance > 0 else 0.0)
+    return _product(epsilon, float(distance > 0))
 
 
 def _product(epsilon: Exact, distance: float) -> float:

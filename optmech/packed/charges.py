@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.exact.codec import Codec, record
+from optmech.exact.codec import Codec, listing, record
 
 UNIT = 10**18
 """Charges are whole numbers of this part of one."""
@@ -279,10 +279,7 @@ def _given(*kinds: type) -> Codec[Any]:
 def _counted(plain: Any) -> Counter[int]:
     """Pairs of a place and how often it was drawn for."""
     found: Counter[int] = Counter()
-    for entry in plain if isinstance(plain, list | tuple) else [None]:
-        if not isinstance(entry, list | tuple) or len(entry) != 2:
-            raise ProblemError(f"{str(entry)[:40]} is no entry")
-        place, count = map(_COUNT.read, entry)
+    for place, count in _PAIRS.read(plain):
         if place in found:
             raise ProblemError(f"place {place} occurs twice")
         found[place] = count
@@ -290,6 +287,7 @@ def _counted(plain: Any) -> Counter[int]:
 
 
 _COUNT = Codec(int, lambda plain: whole(plain, "draws", most=MOST_DRAWS))
+_PAIRS = listing(listing(_COUNT, 2))
 _NUMBER, _CHARGE = _given(int, float), Codec(written, charge_of)
 _SPENT = record(Spent, "ledger", draws=_COUNT, plain=_CHARGE, rows=_CHARGE, divergence=_CHARGE)
 _STATE = record(

@@ -88,12 +88,16 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         return CORNER_BYTES * self.mesh.degree + self.bits // 8
 
     def locate(self, position: Sequence[float]) -> tuple[int, tuple[int, ...]] | None:
+        cell, weights = self._found(self._floats(position))
+        return None if cell[0] < 0 else (int(cell[0]), tuple(weights[0].tolist()))
+
+    def _floats(self, position: Any) -> Floats:
+        """The coordinates of a position, (1, n). Raises ProblemError on what is none."""
         exact = self._coordinates(position)
         globe = self.mesh.coordinates == "lonlat"
         if max(map(abs, exact)) > FAR or (globe and abs(exact[1]) > _POLE):
             raise ProblemError("is too large for a position", where="position")
-        cell, weights = self._found(np.array([list(map(float, exact))]))
-        return None if cell[0] < 0 else (int(cell[0]), tuple(weights[0].tolist()))
+        return np.array([list(map(float, exact))])
 
     def _coordinates(self, position: Any) -> tuple[Fraction, ...]:
         """A position's coordinates, exactly: of a line one, which may stand alone."""
@@ -132,11 +136,10 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         return math.prod(self._required().shape)
 
     def number(self, place: Sequence[float]) -> int | None:
-        lattice = self._required()
-        if self.locate(place) is None:
+        lattice, where = self._required(), self._floats(place)
+        led, lost, (cells, shares) = self._positions.led(where, self.header.outside)
+        if lost[0]:
             return None
-        where = np.array([list(map(float, self._coordinates(place)))])
-        led, _, (cells, shares) = self._positions.led(where, self.header.outside)
         if isinstance(lattice, Steps):
             return lattice.number(int(cells[0]), float(shares[0, 0]))
         column, row = lattice.index(led)[0].tolist()
@@ -153,10 +156,8 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
 
     def report_of(self, number: int, entropy: bytes) -> Hashable:
         lattice = self._required()
-        place, drawn = (
-            whole(number, "number", most=self.numbers - 1),
-            one_draw(entropy, self.draw_bytes),
-        )
+        place = whole(number, "number", most=self.numbers - 1)
+        drawn = one_draw(entropy, self.draw_bytes)
         if isinstance(lattice, Steps):
             return self.reports(lattice.point(place), drawn)[0]
         row, column = divmod(place, lattice.shape[0])

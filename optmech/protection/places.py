@@ -133,13 +133,14 @@ class Snap:
         """The widest whose moves add at most ``slack`` to a distance: its diagonal, where the
         region is a rectangle, whose points stay inside by themselves; twice that elsewhere, where
         the nearest point of the region is taken."""
-        slack = min(slack, _WIDEST) if mesh.coordinates == "lonlat" else slack
+        globe = mesh.coordinates == "lonlat"
+        slack = min(slack, _WIDEST) if globe else slack
         low, high = ends_of(mesh.vertices)
         corners = np.array([low, high, [low[0], high[1]], [high[0], low[1]]]).tolist()
         boxed = all(mesh.locate_exactly(corner) is not None for corner in corners)
         # by how much a foot may be farther away than the border itself
         more = 0.0
-        if not boxed and mesh.coordinates == "lonlat":
+        if not boxed and globe:
             border = mesh.border
             wide = float(np.abs(border.end - border.start).sum(axis=1).max()) * (np.pi / 180)
             more = wide * wide / 4 * EARTH_RADIUS_KM
@@ -147,7 +148,7 @@ class Snap:
         slack = slack if boxed else 2 * (diagonal + more)
         # a little less, for rounding and for what is led inwards from the border
         side = (1 - 5e-5) * np.array([diagonal, diagonal]) / np.sqrt(2)
-        if mesh.coordinates == "lonlat":
+        if globe:
             # of longitude where a degree is longest: nowhere is the lattice's cell longer
             near = 0.0 if low[1] <= 0 <= high[1] else float(np.abs([low[1], high[1]]).min())
             degree = float(np.radians(EARTH_RADIUS_KM))
