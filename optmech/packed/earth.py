@@ -31,7 +31,6 @@ from optmech.packed.file import (
     one_draw,
     payload_of,
     sealed,
-    start_of,
     unsealed,
     verified,
     write_file,
@@ -56,6 +55,7 @@ from optmech.packed.spherical import (
     made,
 )
 from optmech.packed.words import EARTH, in_odds, least_above, promise_of_header, promised
+from optmech.reading.sealed import start_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.sphere import is_position, sines
 

@@ -24,7 +24,8 @@ from optmech.packed.cbor import Tag, decode, encode, typed, untyped
 from optmech.packed.header import COMMON, DIGEST, Header, header_entries, read_header
 from optmech.packed.meshes import Weights, decode_mesh, encode_mesh
 from optmech.packed.places import decode_places, encode_places
-from optmech.reading.bounded import read_bytes, read_start, translated
+from optmech.reading.bounded import read_bytes, translated
+from optmech.reading.sealed import PLAIN_START, SIGNED_START
 from optmech.spaces.domain import Domain
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.network import Network
@@ -117,8 +118,6 @@ MAX_BYTES = 64 * 2**20
 _CBOR, _SIGNED = 55799, 18
 _PROTECTED = b"\xa1\x01\x27"
 """The map {1: -8} in CBOR: Ed25519, by its number in COSE."""
-_PLAIN_START = b"\xd9\xd9\xf7\x84\x70optmech-packed/"
-_SIGNED_START = b"\xd2\x84\x43\xa1\x01\x27"
 _REMEDY = "Pack the design again"
 _KEYS = {
     FORMAT: COMMON | TABLE | {"secrets", "reports", "row of", "reach"},
@@ -204,21 +203,6 @@ def decode_parts(content: bytes, where: str) -> Parts:
         return _decoded(content)
 
 
-def start_of(path: str | Path) -> bytes:
-    """The first bytes of a file, which have the format in them, also behind the head of a signed
-    one; none where it cannot be read."""
-    try:
-        return read_start(path, 48)
-    except ProblemError:
-        return b""
-
-
-def is_packed_file(path: str | Path) -> bool:
-    """Whether a file begins like a packed one of any version, plain or signed; False where it
-    cannot be read."""
-    return start_of(path).startswith((_PLAIN_START, _SIGNED_START))
-
-
 def envelope(payload: bytes, signature: bytes) -> bytes:
     """COSE_Sign1 (RFC 9052) around a plain file."""
     return encode(Tag(_SIGNED, [_PROTECTED, {}, payload, signature]))
@@ -232,7 +216,7 @@ def signed_bytes(payload: bytes) -> bytes:
 def opened(content: bytes, where: str) -> tuple[bytes, bytes] | None:
     """Payload and signature of a signed file, not verified; None of one that is not signed.
     Raises VerificationError where it is neither."""
-    if not content.startswith(_SIGNED_START):
+    if not content.startswith(SIGNED_START):
         return None
     with verified(where, "signed file"):
         protected, unprotected, payload, signature = decode(content).value
@@ -243,7 +227,7 @@ def opened(content: bytes, where: str) -> tuple[bytes, bytes] | None:
 
 
 def _decoded(content: bytes) -> Parts:
-    if not content.startswith(_PLAIN_START):
+    if not content.startswith(PLAIN_START):
         raise ProblemError("is no packed mechanism")
     item = decode(content)
     if not isinstance(item, Tag) or item.tag != _CBOR or type(item.value) is not list:

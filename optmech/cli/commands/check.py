@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _report(args: argparse.Namespace) -> CheckReport:
-    from optmech.packed.file import is_packed_file
+    from optmech.reading.sealed import is_packed_file
 
     if args.of is not None or args.signer is not None or is_packed_file(args.design):
         return _packed(args)
