@@ -68,6 +68,8 @@ class Replaced:
     """The columns of the reports: in the place of those that said where rows were, or after all."""
 
     chosen: Chosen
+    reporter: Reporter
+    """What draws them."""
     report: str | None
     """Name of the column with the reports' labels."""
     places: Floats | Centres | None
@@ -93,14 +95,14 @@ class Replaced:
             raise ProblemError(
                 f"the data have a column {report!r}", where="report", remedy="Choose another name"
             )
-        return cls(chosen, report, places)
+        return cls(chosen, reporter, report, places)
 
     @property
     def names(self) -> tuple[Any, ...]:
         """Names of those columns of the place that stay."""
         return self.chosen.names if self.chosen.labelled or self.places is not None else ()
 
-    def columns(self, labels: Sequence[Hashable], drawn: Drawn) -> dict[Any, Any]:
+    def columns(self, drawn: Drawn) -> dict[Any, Any]:
         """The new columns by name; of labels, arrays of objects where these are tuples."""
         reports = drawn[1]
         out: dict[Any, Any] = {}
@@ -110,6 +112,7 @@ class Replaced:
         if self.report is not None:
             texts.append(self.report)
         if texts:
+            labels = self.reporter.mechanism.observables.labels
             out |= dict.fromkeys(texts, column_of([labels[k] for k in reports.tolist()]))
         return out
 

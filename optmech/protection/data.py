@@ -169,7 +169,7 @@ def _found(
             lambda name: column(name)[:_LOOKED_AT], own, reporter.geographic
         )
     drawn = chosen.draw(reporter, values, [column(name) for name in asked.by])
-    return replaced, drawn[0], replaced.columns(reporter.mechanism.observables.labels, drawn)
+    return replaced, drawn[0], replaced.columns(drawn)
 
 
 def _taken(data: Any, names: Sequence[Any], rows: Any, new: dict[Any, Any]) -> Any:

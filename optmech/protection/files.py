@@ -6,7 +6,6 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -69,12 +68,12 @@ def protect_file(
             if len(place.chosen.names) == 2 and (mixed := other_words(*place.chosen.names)):
                 noted(mixed)
         names = list(dict.fromkeys(table.known))
-        wanted = {*asked.keep, *(name for place in places for name in place.replaced.names)}
+        wanted = {*asked.keep, *(name for place in places for name in place.names)}
         written = [name for name in names if name in wanted]
         left = [name for name in names if name not in wanted]
-        reports = (place.replaced.report for place in places)
+        reports = (place.report for place in places)
         written += [name for name in reports if name is not None]
-        chosen, found = places[0].chosen, places[0].replaced.places
+        chosen, found = places[0].chosen, places[0].places
         on_map = kind == ".geojson" and reporter.geographic
         points = chosen.names if on_map and found is not None and found.shape[1] == 2 else None
         numbers, labels = ((), own_names) if chosen.labelled else (own_names, ())
@@ -90,7 +89,7 @@ def protect_file(
                 rows = drawn[0][0].tolist()
                 columns = {name: [part[name][k] for k in rows] for name in asked.keep}
                 for place, each in zip(places, drawn, strict=True):
-                    columns |= place.replaced.columns(reporter.mechanism.observables.labels, each)
+                    columns |= place.columns(each)
                 put(columns)
                 for one in persons:
                     _count(one, part, places, drawn)
@@ -98,18 +97,12 @@ def protect_file(
     return written, left
 
 
-class Place(NamedTuple):
-    """A place of a row: its columns, what draws its reports, and the columns of these."""
-
-    chosen: Chosen
-    reporter: Reporter
-    replaced: Replaced
-
-
-def _places_of(table: Table, asked: Asked, source: str | Path, reporter: Reporter) -> list[Place]:
+def _places_of(
+    table: Table, asked: Asked, source: str | Path, reporter: Reporter
+) -> list[Replaced]:
     """One place a row, or those of ``asked.pairs``, each with a reporter that counts its own.
     Raises ProblemError where a column is of two places."""
-    found: list[Place] = []
+    found: list[Replaced] = []
     for k, pair in enumerate(asked.pairs or [None], start=1):
         own, each = asked, copy(reporter) if found else reporter
         if pair is not None:
@@ -117,7 +110,7 @@ def _places_of(table: Table, asked: Asked, source: str | Path, reporter: Reporte
             own = replace(asked, x=pair[0], y=pair[1], label=None, report=report, pairs=())
         chosen = chosen_of(table, own, source)
         with _of_file(source):
-            found.append(Place(chosen, each, own.replaced(chosen, each, table.known)))
+            found.append(own.replaced(chosen, each, table.known))
     reporter.others = [place.reporter for place in found[1:]]
     names = [name for place in found for name in place.chosen.names]
     shared = next((name for name in names if names.count(name) > 1), None)
@@ -128,7 +121,7 @@ def _places_of(table: Table, asked: Asked, source: str | Path, reporter: Reporte
     return found
 
 
-def _drawn(part: Part, places: list[Place], by: Sequence[str]) -> list[Drawn]:
+def _drawn(part: Part, places: list[Replaced], by: Sequence[str]) -> list[Drawn]:
     """The rows that are left, the same for all places, and the reports of each place."""
     values = [[part[name] for name in place.chosen.names] for place in places]
     keys = [part[name] for name in by]
@@ -140,23 +133,23 @@ def _drawn(part: Part, places: list[Place], by: Sequence[str]) -> list[Drawn]:
     used = np.flatnonzero(kept)
     left = [[column[k] for k in used.tolist()] for column in keys]
     out: list[Drawn] = []
-    for (_, reporter, _), own in zip(places, points, strict=True):
-        reporter.drop(len(kept) - len(used), int((~usable).sum()))
-        out.append((used, reporter.at_points(own[used], left, judged=True)[1]))
+    for place, own in zip(places, points, strict=True):
+        place.reporter.drop(len(kept) - len(used), int((~usable).sum()))
+        out.append((used, place.reporter.at_points(own[used], left, judged=True)[1]))
     return out
 
 
-def _count(persons: Persons, part: Part, places: list[Place], drawn: Sequence[Drawn]) -> None:
+def _count(persons: Persons, part: Part, places: list[Replaced], drawn: Sequence[Drawn]) -> None:
     """Note the rows of a part for every place of theirs."""
-    for (chosen, reporter, _), (rows, reports) in zip(places, drawn, strict=True):
+    for place, (rows, reports) in zip(places, drawn, strict=True):
         near = None
-        if not chosen.labelled:
-            points = np.column_stack([np.asarray(part[name])[rows] for name in chosen.names])
-            near = reporter.nearest_reports(points)
+        if not place.chosen.labelled:
+            own = [np.asarray(part[name])[rows] for name in place.chosen.names]
+            near = place.reporter.nearest_reports(np.column_stack(own))
         kept = rows.tolist()
         who = [part[persons.column][k] for k in kept]
         by = [tuple(part[name][k] for name in persons.by) for k in kept]
-        persons.count(who, by, reporter.visited, reports, near)
+        persons.count(who, by, place.reporter.visited, reports, near)
 
 
 def _numbered(table: Table, own: str) -> str:

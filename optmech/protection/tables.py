@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from optmech.reading.columns import (
     require_columns,
 )
 
+T = TypeVar("T")
 Part = dict[str, Any]
 """Columns of some rows by name: arrays of numbers, or lists."""
 DEGREES = ("longitude", "latitude")
@@ -246,17 +247,16 @@ def _csv(write: Write, names: Sequence[str]) -> Iterator[Put]:
 def _cells(column: Any) -> list[str]:
     """A column as texts, nothing for NaN; coordinates of reports with twelve digits."""
     if isinstance(column, np.ndarray) and column.dtype.kind == "f":
-        values = _shortened(column)
-        known = {value: "" if value != value else repr(value) for value in values}
-        return [known[value] for value in values]
+        return _each(column, lambda value: "" if value != value else repr(value))
     return ["" if value is None else label_text(value) for value in column]
 
 
-def _shortened(column: Any) -> list[float]:
-    """Numbers with twelve digits, a tenth of a millimetre of degrees: those beyond come of sums."""
+def _each(column: Any, read: Callable[[float], T]) -> list[T]:
+    """What numbers are read as, with twelve digits, a tenth of a millimetre of degrees: those
+    beyond come of sums. Few numbers are different ones."""
     values, back = np.unique(column, return_inverse=True, equal_nan=True)
-    short = [float(f"{value:.12g}") for value in values.tolist()]
-    return [short[k] for k in back.ravel().tolist()]
+    known = [read(float(f"{value:.12g}")) for value in values.tolist()]
+    return [known[k] for k in back.ravel().tolist()]
 
 
 def _geojson(write: Write, names: Sequence[str], places: Sequence[str]) -> Iterator[Put]:
@@ -270,7 +270,7 @@ def _geojson(write: Write, names: Sequence[str], places: Sequence[str]) -> Itera
         return next(before) + json.dumps(found, allow_nan=False)
 
     def put(part: Part) -> None:
-        points = [_shortened(part[name]) for name in places]
+        points = [_each(part[name], float) for name in places]
         rows = zip(*points, *map(part.__getitem__, others), strict=True)
         write("".join(feature(*row) for row in rows).encode())
 
