@@ -162,12 +162,11 @@ class Packing:
 
 def table_of(released: Numerators) -> tuple[Table, Ints]:
     """The distinct rows of a matrix, and which one each of its rows is."""
-    entries = np.array(released.rows, dtype=np.uint64)
-    columns = np.flatnonzero(entries.any(axis=0))
     numbers: dict[tuple[int, ...], int] = {}
     row_of = np.array([numbers.setdefault(row, len(numbers)) for row in released.rows])
-    first = np.unique(row_of, return_index=True)[1]
-    return Table(released.bits, columns, entries[np.ix_(first, columns)]), row_of
+    rows = np.array(list(numbers), dtype=np.uint64)
+    columns = np.flatnonzero(rows.any(axis=0))
+    return Table(released.bits, columns, rows[:, columns]), row_of
 
 
 def same_places(own: Domain, stated: Domain) -> bool:
