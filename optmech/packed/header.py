@@ -130,7 +130,7 @@ def read_header(body: Plain, columns: int) -> Header:
     )
 
 
-def _exactly(
+def _value(
     kind: Callable[..., Any],
     where: str,
     fits: Callable[[Any], object] = lambda value: True,
@@ -150,11 +150,11 @@ def _exactly(
 
 
 def _text(where: str) -> Codec[str]:
-    return _exactly(str, where)
+    return _value(str, where)
 
 
 def _length(where: str) -> Codec[float | None]:
-    return optional(_exactly(float, where, lambda length: length >= 0, "is below 0"))
+    return optional(_value(float, where, lambda length: length >= 0, "is below 0"))
 
 
 def _radii(plain: Plain) -> tuple[float, ...]:
@@ -169,17 +169,17 @@ _CONSTRAINT = record(
     "constraints",
     **dict.fromkeys(("kind", "promise", "per"), _text("constraints")),
     epsilon=optional(
-        _exactly(float, "constraints", lambda epsilon: epsilon >= 0, "has an ε below 0")
+        _value(float, "constraints", lambda epsilon: epsilon >= 0, "has an ε below 0")
     ),
 )
-_FIGURE = _exactly(float, "loss")
+_FIGURE = _value(float, "loss")
 _LOSS = record(
     Loss, "loss", objective=_text("loss"), design=_FIGURE, packed=_FIGURE, increase=_FIGURE
 )
-_SHARE = _exactly(float, "quantile", lambda share: 0 < share < 1, "is not between 0 and 1")
+_SHARE = _value(float, "quantile", lambda share: 0 < share < 1, "is not between 0 and 1")
 _RADII = Codec(lambda radius: typed(list(radius), 86), _radii)
 _ACCURACY = record(Accuracy, "accuracy", quantile=_SHARE, radius=_RADII)
-_DIGEST = _exactly(bytes, "design", lambda digest: len(digest) == DIGEST, "is no digest")
+_DIGEST = _value(bytes, "design", lambda digest: len(digest) == DIGEST, "is no digest")
 _ENTRIES = record(
     dict,
     "header",
