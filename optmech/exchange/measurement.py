@@ -255,8 +255,10 @@ def to_dp_accounting(
 
 def _accounted(pair: Pair, interval: float, where: str) -> Any:
     """The distribution of the losses of a pair, rounded up."""
-    module = needed("dp_accounting.pld.privacy_loss_distribution", "dp-accounting", where=where)
-    pmfs = needed("dp_accounting.pld.pld_pmf", "accounting", where=where)
+    module, pmfs = (
+        needed(f"dp_accounting.pld.{name}", "accounting", where=where)
+        for name in ("privacy_loss_distribution", "pld_pmf")
+    )
     step = positive(interval, "interval")
     rounded = np.ceil((pair.losses + 1e-15 * np.abs(pair.losses)) / step).astype(np.int64)
     chances: dict[int, float] = {}

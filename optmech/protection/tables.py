@@ -110,8 +110,8 @@ class PointTable:
 
     def parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
         """All features at once; the columns ``DEGREES`` are their coordinates."""
-        shapes = enumerate(shape for _, shape in self.features)
-        points = np.array([_point(shape, k, self.path) for k, shape in shapes])
+        numbered = enumerate(self.features)
+        points = np.array([_point(shape, k, self.path) for k, (_, shape) in numbered])
         part: Part = {name: [row.get(name) for row, _ in self.features] for name in others}
         for k, name in enumerate(DEGREES):
             if name in numbers:
@@ -134,9 +134,10 @@ def opened_table(path: str | Path, size: int) -> Iterator[Table]:
     """The table in a file, by its ending: .parquet, .geojson, and CSV for all others and for
     standard input (``-``), ``size`` rows of it at a time."""
     file = path_of(path)
-    if file.suffix.lower() == ".parquet":
+    kind = file.suffix.lower()
+    if kind == ".parquet":
         yield ParquetTable(file, parquet_names(file))
-    elif file.suffix.lower() == ".geojson":
+    elif kind == ".geojson":
         features = read_features(file, empty=True)
         names = dict.fromkeys(key for properties, _ in features for key in properties)
         taken = next((name for name in DEGREES if name in names), None)
@@ -147,7 +148,7 @@ def opened_table(path: str | Path, size: int) -> Iterator[Table]:
                 remedy="Rename or remove it: the geometry says where a point is",
             )
         yield PointTable(file, [*DEGREES, *names], features)
-    elif (kind := file.suffix.lower()) in _NO_TABLES:
+    elif kind in _NO_TABLES:
         raise ProblemError(f"is {_NO_TABLES[kind]}, and no table", where=path, remedy=_AS_TABLE)
     else:
         with csv_parts(path, size) as (separator, header, rows):
