@@ -17,7 +17,7 @@ from pathlib import Path
 import optmech as om
 from optmech.designs.file import read_with_digest
 from optmech.errors import ProblemError
-from optmech.exchange.checked import write_checked
+from optmech.exchange.checker_file import write_checked
 from optmech.files import read_problem
 from optmech.files.gallery import gallery_names
 

@@ -112,8 +112,6 @@ def everywhere(
     >>> print(round(found.epsilon_between(0.01), 3))  # per km, for fixes 10 m apart
     85.994
     """
-    from scipy.stats import binomtest
-
     if isinstance(m, MeshMechanism):
         raise ProblemError(
             "reports from every point of its region itself: no fix is taken to a cell, and its "
@@ -146,7 +144,6 @@ def everywhere(
     first, second, apart = _fixes(boxes, count, within, np.random.default_rng(whole(seed, "seed")))
     either = np.maximum(logs, logs.T)
     broken = int((either[first, second] > rate * apart).sum())
-    between_them = binomtest(broken, count).proportion_ci(float(sure), method="exact")
     labels = cells.labels
     return Everywhere(
         own,
@@ -154,12 +151,23 @@ def everywhere(
         float(steps[i, j]) if touching.any() else 0.0,
         (labels[i], labels[j]) if touching.any() else None,
         broken / count,
-        (float(between_them.low), float(between_them.high)),
+        _interval(broken, count, float(sure)),
         count,
         float(sure),
         logs,
         gap,
         reach,
+    )
+
+
+def _interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
+    """Of Clopper and Pearson, Biometrika 26 (1934): by quantiles of beta distributions."""
+    from scipy.special import betaincinv
+
+    low, high = (1 - confidence) / 2, (1 + confidence) / 2
+    return (
+        float(betaincinv(hits, count - hits + 1, low)) if hits else 0.0,
+        float(betaincinv(hits + 1, count - hits, high)) if hits < count else 1.0,
     )
 
 

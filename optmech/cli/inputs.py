@@ -115,8 +115,7 @@ def released_mechanism(path: str, name: str | None, signer: str | None = None) -
     from optmech.designs.file import load_mechanism
     from optmech.mechanisms.targets.design import TargetDesign
     from optmech.packed.documents import load_packed
-    from optmech.packed.file import is_packed_file
-    from optmech.reading.sealed import FAMILY, is_of_format
+    from optmech.reading.sealed import FAMILY, is_of_format, is_packed_file
 
     if signer is not None or (name is None and is_packed_file(path)):
         return load_packed(path, signer=signer)

@@ -54,11 +54,8 @@ def adopt(mechanism: Mechanism, problem: Problem, *, repair: bool = False) -> De
     >>> design.verified, design.loss > om.solve(problem).loss
     (True, True)
     """
-    for name, given, wanted in (
-        ("secrets", mechanism.secrets, problem.secrets),
-        ("observables", mechanism.observables, problem.observables),
-    ):
-        if given.labels != wanted.labels:
+    for name in ("secrets", "observables"):
+        if getattr(mechanism, name).labels != getattr(problem, name).labels:
             raise ProblemError(
                 f"the mechanism's {name} are not those of the problem",
                 where=name,

@@ -232,7 +232,7 @@ def read_osm(path: str | Path, kinds: tuple[str, ...] = DRIVABLE) -> Roads:
             where=path,
             remedy="Use an extract with roads, or other kinds",
         )
-    network = _merged(_largest(network))
+    network = _merged(network)
     nodes = sorted(network)
     return Roads(Domain.geographic(nodes, [places[node] for node in nodes]), network)
 
@@ -270,9 +270,6 @@ class _Extract:
                 self.ways.append(self._refs)
             self._refs = None
 
-    def close(self) -> None:
-        """Called at the end of the file."""
-
 
 def _number(text: str) -> int:
     number = int(text) if len(text) <= 20 else 0
@@ -289,6 +286,7 @@ def _degrees(text: str) -> float:
 
 
 def _network(places: dict[int, tuple[float, float]], ways: list[list[int]]) -> nx.Graph[Any]:
+    """The largest connected part of the roads."""
     import networkx as nx
 
     # extracts cut at their border name nodes that they do not hold
@@ -301,14 +299,9 @@ def _network(places: dict[int, tuple[float, float]], ways: list[list[int]]) -> n
     network: nx.Graph[Any] = nx.Graph()
     for (a, b), length in zip(steps, great_circle(ends[:, 0], ends[:, 1]).tolist(), strict=True):
         network.add_edge(a, b, weight=length)
-    return network
-
-
-def _largest(network: nx.Graph[Any]) -> nx.Graph[Any]:
-    import networkx as nx
-
-    parts = sorted(nx.connected_components(network), key=lambda part: (-len(part), min(part)))
-    return network.subgraph(parts[0]).copy()
+    parts = nx.connected_components(network)
+    largest = max(parts, key=lambda part: (len(part), -min(part)), default=set[int]())
+    return network.subgraph(largest).copy()
 
 
 def _merged(network: nx.Graph[Any]) -> nx.Graph[Any]:

@@ -327,7 +327,7 @@ def _numpy(path: str | Path) -> Floats:
         if dtype.hasobject or wanted != len(content) - stream.tell():
             raise ValueError(f"its header promises {wanted:,} bytes of {dtype}")
         stream.seek(0)
-        return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
+        return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _comma_separated(path: str | Path) -> Floats:

@@ -92,13 +92,11 @@ def to_opendp(design: Design, constraint: int | None = None) -> Any:
 
 def _map(design: Design, index: int | None) -> tuple[str, Callable[[float], float]]:
     stated = design.problem.constraints
-    chosen = range(len(stated)) if index is None else [index]
-    for k in chosen:
-        if not 0 <= k < len(stated):
-            raise ProblemError(
-                f"there is no constraint {k}", where="constraint", remedy="Count from 0"
-            )
-        constraint = stated[k]
+    if index is not None and not 0 <= index < len(stated):
+        raise ProblemError(
+            f"there is no constraint {index}", where="constraint", remedy="Count from 0"
+        )
+    for constraint in stated if index is None else [stated[index]]:
         if not isinstance(constraint, MetricPrivacy | DifferentialPrivacy) or constraint.delta > 0:
             continue
         if isinstance(constraint, MetricPrivacy):
@@ -114,7 +112,7 @@ def _map(design: Design, index: int | None) -> tuple[str, Callable[[float], floa
 
 
 def _step(epsilon: Exact, distance: float) -> float:
-    return _product(epsilon, 1.0 if distance > 0 else 0.0)
+    return _product(epsilon, float(distance > 0))
 
 
 def _product(epsilon: Exact, distance: float) -> float:
@@ -257,8 +255,10 @@ def to_dp_accounting(
 
 def _accounted(pair: Pair, interval: float, where: str) -> Any:
     """The distribution of the losses of a pair, rounded up."""
-    module = needed("dp_accounting.pld.privacy_loss_distribution", "dp-accounting", where=where)
-    pmfs = needed("dp_accounting.pld.pld_pmf", "accounting", where=where)
+    module, pmfs = (
+        needed(f"dp_accounting.pld.{name}", "accounting", where=where)
+        for name in ("privacy_loss_distribution", "pld_pmf")
+    )
     step = positive(interval, "interval")
     rounded = np.ceil((pair.losses + 1e-15 * np.abs(pair.losses)) / step).astype(np.int64)
     chances: dict[int, float] = {}
@@ -335,12 +335,3 @@ def write_noise_table(design: CertifiedNoise, path: str | Path, *, last: int | N
     rows = ((k, repr(float(p)), p.numerator, p.denominator) for k, p in exact)
     header = ("noise", "probability", "numerator", "denominator")
     write_atomically(path, csv_bytes(chain([header], rows)))
-
-
-__all__ = [
-    "noise_to_dp_accounting",
-    "noise_to_opendp",
-    "noise_to_scipy",
-    "to_dp_accounting",
-    "write_noise_table",
-]

@@ -15,7 +15,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from optmech.errors import ProblemError
-from optmech.exact.codec import Codec, record
+from optmech.exact.checked import whole
+from optmech.exact.codec import Codec, listing, record
 
 UNIT = 10**18
 """Charges are whole numbers of this part of one."""
@@ -73,7 +74,7 @@ def written(charge: int) -> str:
 
 
 def charge_of(text: object) -> int:
-    """The inverse. Raises ProblemError on anything that ``written`` does not write."""
+    """A charge from its decimal. Raises ProblemError on what ``written`` does not write."""
     if not isinstance(text, str) or not _WRITTEN.fullmatch(text):
         raise ProblemError(f"{str(text)[:40]!r} is no charge")
     whole, _, rest = text.partition(".")
@@ -213,7 +214,7 @@ class Spent(NamedTuple):
     divergence: int = 0
 
     def __add__(self, other: object) -> Spent:
-        """Of both together."""
+        """The sums of both together."""
         if not isinstance(other, Spent):
             return NotImplemented
         return Spent(*(a + b for a, b in zip(self, other, strict=True)))
@@ -241,7 +242,7 @@ class State(NamedTuple):
 
     @staticmethod
     def of(plain: Any) -> State:
-        """The inverse. Raises ProblemError on anything that ``to_dict`` does not give."""
+        """A state from its plain form. Raises ProblemError on what ``to_dict`` does not give."""
         try:
             body = dict(plain) if isinstance(plain, Mapping) else {}
             if body.pop("format", None) != FORMAT:
@@ -278,26 +279,17 @@ def _given(*kinds: type) -> Codec[Any]:
 def _counted(plain: Any) -> Counter[int]:
     """Pairs of a place and how often it was drawn for."""
     found: Counter[int] = Counter()
-    for entry in plain if isinstance(plain, list | tuple) else [None]:
-        if not isinstance(entry, list | tuple) or len(entry) != 2:
-            raise ProblemError(f"{str(entry)[:40]} is no entry")
-        place, count = map(_count, entry)
+    for place, count in _PAIRS.read(plain):
         if place in found:
             raise ProblemError(f"place {place} occurs twice")
         found[place] = count
     return found
 
 
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value <= MOST_DRAWS:
-        raise ProblemError(f"{str(value)[:40]} is no number of draws")
-    return value
-
-
+_COUNT = Codec(int, lambda plain: whole(plain, "draws", most=MOST_DRAWS))
+_PAIRS = listing(listing(_COUNT, 2))
 _NUMBER, _CHARGE = _given(int, float), Codec(written, charge_of)
-_SPENT = record(
-    Spent, "ledger", draws=Codec(int, _count), plain=_CHARGE, rows=_CHARGE, divergence=_CHARGE
-)
+_SPENT = record(Spent, "ledger", draws=_COUNT, plain=_CHARGE, rows=_CHARGE, divergence=_CHARGE)
 _STATE = record(
     State,
     "ledger",

@@ -49,9 +49,9 @@ class Costs:
         self, mechanism: PackedMechanism | Earth, rate: float, radius: float, between: str
     ) -> None:
         self._mechanism, self._radius = mechanism, radius
-        self._reach, self._parts = None, None
+        self._reach = None
         if isinstance(mechanism, PackedPlaces):
-            self._reach, self._parts = Reach(mechanism, radius, between), mechanism._parts
+            self._reach, self._own = Reach(mechanism, radius, between), mechanism._parts
             self._reach.require_neighbours()
         # looked for once
         self.rows: Callable[[int], int] = cache(self._of_row)
@@ -72,7 +72,7 @@ class Costs:
         VerificationError where that is more than a draw is charged."""
         if self._reach is None:
             return self.plain
-        over, under = _largest_ratio(*self._beside(place))
+        over, under = _largest_ratio(*self._beside(place, self._reach))
         found = log_charge(over, under) if under else math.inf
         if found > self.plain:
             raise VerificationError(
@@ -85,36 +85,36 @@ class Costs:
         return int(found)
 
     def _divergence_of_row(self, place: int, order: float) -> int:
-        """The same of the Rényi divergences of an order, in both directions."""
+        """What the Rényi divergences of an order of the row of a place and one near it are at most,
+        in both directions."""
         if self._reach is None:
             return within(self.plain, order)
-        own, others = self._beside(place)
+        own, others = self._beside(place, self._reach)
         used = own > 0
         row, found = own[used].tolist(), 0
         for other in others[:, used].tolist():
-            both = divergence(row, other, order), divergence(other, row, order)
-            found = max(found, *both)
+            found = max(found, divergence(row, other, order), divergence(other, row, order))
         return min(found, self.rows(place))
 
     def _of_any_draw(self, rate: float) -> int:
         """What a draw costs at most, wherever; all rows are looked at, where there are few."""
-        own, each = self._mechanism, decimal(rate)
-        if self._reach is None or self._parts is None:
-            far = decimal(self._radius) + 2 * decimal(own.header.snap or 0.0)
-            return above(each * (far if _is_per_distance(own) else 1))
-        stated = units(each * (decimal(self._reach.longest()) if _is_per_distance(own) else 1))
-        if self.places**2 * len(self._parts.table.columns) > _AT_ONCE:
+        own, reach = self._mechanism, self._reach
+        far = decimal(self._radius if reach is None else reach.longest())
+        far += 2 * decimal(own.header.snap or 0.0)
+        charge = decimal(rate) * (far if _is_per_distance(own) else 1)
+        if reach is None:
+            return above(charge)
+        stated = units(charge)
+        if self.places**2 * len(self._own.table.columns) > _AT_ONCE:
             return short(stated + 1)
         # the distances of a design are floats: what is above by their rounding is charged
         self.plain = stated + stated // _NEARLY
         return max([stated, *map(self.rows, range(self.places))])
 
-    def _beside(self, place: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    def _beside(self, place: int, reach: Reach) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The row of a place, and the distinct ones of those near it."""
-        assert self._reach is not None
-        assert self._parts is not None
-        rows, row_of = self._parts.table.rows, self._parts.row_of
-        return rows[row_of[place]], rows[np.unique(row_of[self._reach.near(place)])]
+        rows, row_of = self._own.table.rows, self._own.row_of
+        return rows[row_of[place]], rows[np.unique(row_of[reach.near(place)])]
 
 
 def charged(mechanism: PackedMechanism | Earth, epsilon: Number | None) -> float:
@@ -229,7 +229,7 @@ class Reach:
         if self._domain.points is None:
             return np.ones(len(self._domain), dtype=bool)
         if self.between == "places":
-            return np.asarray(self._apart(place) <= self.radius * _MORE)
+            return self._apart(place) <= self.radius * _MORE
         if isinstance(self._domain, Grid):
             moved = self._moved_in(self._domain)
             return self._of_cells(place, self._domain, np.inf if moved is None else moved)
@@ -309,36 +309,26 @@ class Reach:
     def _corners(self) -> list[Floats]:
         """For every place the corners, from the place, of an area around it that holds its
         positions; none where these are within ``reach`` at most."""
-        own = self._own
-        return [np.array(self._corners_of(k)).reshape(-1, own.shape[1]) for k in range(len(own))]
+        return [self._corners_of(k) for k in range(len(self._own))]
 
-    def _corners_of(self, place: int) -> list[tuple[float, ...]]:
-        assert self._stated is not None
-        steps = self._steps(place)
+    def _corners_of(self, place: int) -> Floats:
+        steps, none = self._steps(place), self._own[:0]
         away = squares(steps)
         if not self._globe:
             tall = self._reach if steps[:, 1].any() else 0.0
-            return [] if steps.shape[1] > 2 else [*_cell(steps, away, self._reach, tall, 0.0)]
-        if self._stated > _WIDEST:
-            return []
+            return none if steps.shape[1] > 2 else _cell(steps, away, self._reach, tall, 0.0)
+        if self._stated is None or self._stated > _WIDEST:
+            return none
         # on the plane that touches the globe at the place, seen from the middle of the globe
         (s, c), (up, flat) = (
             map(float, sines(angle)) for angle in self._domain.require_points("")[place]
         )
-        east, north = (-s, c, 0.0), (-up * c, -up * s, flat)
+        east, north = np.array([-s, c, 0.0]), np.array([-up * c, -up * s, flat])
         seen = np.column_stack([_along(steps, axis) for axis in (east, north)])
         sine, cosine = map(float, sines(np.array(self._stated)))
-        wide, origin = sine / cosine, self._own[place].tolist()
-        out = []
-        for u, v in _cell(seen, away, wide, wide, _UNSURE):
-            size = math.sqrt(1 + (u * u + v * v))
-            out.append(
-                tuple(
-                    (a + u * e + v * n) / size - a
-                    for a, e, n in zip(origin, east, north, strict=True)
-                )
-            )
-        return out
+        wide, origin = sine / cosine, self._own[place]
+        u, v = np.hsplit(_cell(seen, away, wide, wide, _UNSURE), 2)
+        return np.asarray((origin + u * east + v * north) / np.sqrt(1 + (u * u + v * v)) - origin)
 
     @cached_property
     def _radii(self) -> Floats:
@@ -353,16 +343,17 @@ def _cells_away(grid: Grid, place: int) -> Ints:
     return np.column_stack([column - column[place], row - row[place]])
 
 
-def _along(steps: Floats, axis: tuple[float, ...]) -> Floats:
+def _along(steps: Floats, axis: Floats) -> Floats:
     """Products of vectors with one, evaluated in this order everywhere."""
     return np.asarray(
         steps[:, 0] * axis[0] + steps[:, 1] * axis[1] + steps[:, 2] * axis[2], dtype=np.float64
     )
 
 
-def _cell(seen: Floats, away: Floats, wide: float, tall: float, unsure: float) -> list[Corner]:
-    """The part of a rectangle around the origin where z · ``seen`` is at most half of ``away``, and
-    a little more: what is nearer to the origin than to places at the squared distances ``away``."""
+def _cell(seen: Floats, away: Floats, wide: float, tall: float, unsure: float) -> Floats:
+    """Corners (n, 2) of the part of a rectangle around the origin where z · ``seen`` is at most
+    half of ``away``, and a little more: what is nearer to the origin than to places at the squared
+    distances ``away``."""
     cell = [(-wide, -tall), (wide, -tall), (wide, tall), (-wide, tall)]
     more = wide * (_WIDE * wide + unsure)
     for k in np.argsort(away, kind="stable").tolist():
@@ -371,7 +362,7 @@ def _cell(seen: Floats, away: Floats, wide: float, tall: float, unsure: float) -
             break
         if square > 0:
             cell = _cut(cell, float(seen[k, 0]), float(seen[k, 1]), square / 2 + more)
-    return cell
+    return np.array(cell).reshape(-1, 2)
 
 
 def _cut(cell: list[Corner], x: float, y: float, limit: float) -> list[Corner]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from optmech.certificate.check import CheckReport
 from optmech.certificate.proved import Proved, examined
-from optmech.reading.sealed import read_sealed
+from optmech.reading.sealed import is_packed_file, read_sealed
 from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
@@ -54,8 +54,6 @@ def load(path: str | Path) -> Proved | PackedMechanism | Earth:
     >>> om.load("noise.json").epsilon
     1.0
     """
-    from optmech.packed.file import is_packed_file
-
     return load_any_packed(path) if is_packed_file(path) else Proved.load(path)
 
 

@@ -11,7 +11,6 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array
 from optmech.base.read_only import ReadOnly, frozen
 from optmech.base.shown import card
-from optmech.base.storage import refuse_unwritable, write_atomically
 from optmech.certificate.check import Check, CheckReport
 from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
@@ -30,12 +28,12 @@ from optmech.exact.sampler import EachBytes, bytes_for
 from optmech.packed.cbor import decode, typed, untyped
 from optmech.packed.file import (
     little_endian,
+    one_draw,
     payload_of,
     sealed,
-    sign as signed,
-    start_of,
     unsealed,
     verified,
+    write_file,
 )
 from optmech.packed.header import (
     COMMON,
@@ -57,6 +55,7 @@ from optmech.packed.spherical import (
     made,
 )
 from optmech.packed.words import EARTH, in_odds, least_above, promise_of_header, promised
+from optmech.reading.sealed import start_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.sphere import is_position, sines
 
@@ -94,14 +93,14 @@ class Cells(ReadOnly):
         """The number itself. Raises ProblemError on what is no cell."""
         if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < len(self):
             band, cell = divmod(number, 2 * self.bands)
-            if cell < int(self.counts(np.array([band]))[0]):
+            if cell < self.counts(np.array([band]))[0]:
                 return number
         raise ProblemError(f"{str(number)[:40]} is no number of a cell", where="place")
 
     def counts(self, band: Ints) -> Ints:
         """How many cells bands have."""
         _, flat = sines((band + 0.5) / self.bands * 180 - 90)
-        return np.asarray(np.ceil(2 * self.bands * flat).astype(np.int64))
+        return np.ceil(2 * self.bands * flat).astype(np.int64)
 
     def centres(self, numbers: Ints) -> Floats:
         """Longitudes from 0 to 360 and latitudes of cells, (n, 2)."""
@@ -117,13 +116,13 @@ class Cells(ReadOnly):
         x = np.where(x < 0, x + 360, x)
         count = self.counts(band)
         cell = np.minimum(np.floor(x / 360 * count).astype(np.int64), count - 1)
-        return np.asarray(2 * self.bands * band + cell)
+        return 2 * self.bands * band + cell
 
     def of_vectors(self, v: Floats) -> Ints:
         """The cells that vectors (n, 3) point at: by comparisons with sines alone."""
 
         def above(bands: Ints) -> Bools:
-            return np.asarray(sines(bands / self.bands * 180 - 90)[0] <= v[:, 2])
+            return sines(bands / self.bands * 180 - 90)[0] <= v[:, 2]
 
         band = _last(above, np.full(len(v), self.bands))
         count, west = self.counts(band), (v[:, 1] < 0) | ((v[:, 1] == 0) & (v[:, 0] < 0))
@@ -134,7 +133,7 @@ class Cells(ReadOnly):
             left = c * v[:, 1] - s * v[:, 0] >= 0
             return np.where(west == (angle >= 180), left, west)
 
-        return np.asarray(2 * self.bands * band + _last(eastward, count))
+        return 2 * self.bands * band + _last(eastward, count)
 
 
 def _last(fits: Callable[[Ints], Bools], end: Ints) -> Ints:
@@ -190,10 +189,13 @@ class Earth(ReadOnly):
     _content: bytes
     lattice = None
     place_bytes = 8
+    draw_bytes = DRAW_BYTES
+    """Bytes that a report takes."""
 
     def __init__(self, content: bytes, where: str = "") -> None:
         """From the content of a plain file; see ``Earth.load``."""
-        header, rings, bands = _read(content, where)
+        with verified(where, _KIND, "Make it again (optmech pack --earth)"):
+            header, rings, bands = _decoded(content)
         vars(self).update(
             header=header,
             rings=rings,
@@ -206,11 +208,6 @@ class Earth(ReadOnly):
     def observables(self) -> Cells:
         """Reports are cells, as places are."""
         return self.secrets
-
-    @property
-    def draw_bytes(self) -> int:
-        """Bytes that a report takes."""
-        return DRAW_BYTES
 
     @property
     def numbers(self) -> int:
@@ -257,7 +254,14 @@ class Earth(ReadOnly):
         bands = round(math.pi * RADIUS / size)
         title = title or f"Everywhere on earth, {_said(exact)}"
         header = _stated(exact, rings, bands, title, rings.snap(rate, bands))
-        return cls(_written(header, rings, bands))
+        body = {
+            **header_entries(header),
+            "kind": "earth",
+            "bands": bands,
+            "heights": typed(rings.heights, 86),
+            "snap": header.snap,
+        }
+        return cls(sealed(FORMAT, body, rings.content))
 
     @classmethod
     @checked_arguments
@@ -271,11 +275,7 @@ class Earth(ReadOnly):
     def save(self, path: str | Path, *, sign: str | Path | None = None) -> None:
         """Write the file, signed with an Ed25519 key where one is named. Raises ProblemError where
         that cannot be done."""
-        refuse_unwritable(path)
-        content = self._content
-        if sign is not None:
-            content = signed(content, sign)
-        write_atomically(path, content)
+        write_file(path, self._content, sign)
 
     def locate(self, position: Sequence[float]) -> int:
         """The number of the cell of a position (longitude, latitude) in degrees. Raises
@@ -299,10 +299,8 @@ class Earth(ReadOnly):
     def report(self, place: int, entropy: bytes) -> int:
         """The report that ``draw_bytes`` bytes stand for. Raises ProblemError on another number of
         bytes, or what is no cell."""
-        if not isinstance(entropy, bytes) or len(entropy) != DRAW_BYTES:
-            raise ProblemError(f"a draw takes {DRAW_BYTES} bytes", where="entropy")
         number = np.array([self.secrets.index(place)])
-        return int(self.reports(number, np.frombuffer(entropy, np.uint8)[None])[0])
+        return int(self.reports(number, one_draw(entropy, DRAW_BYTES))[0])
 
     report_of = report
 
@@ -350,18 +348,14 @@ class Earth(ReadOnly):
     def reports(self, places: Ints, entropy: NDArray[np.uint8]) -> Ints:
         """A report for each of ``places`` (n,) and row of ``entropy`` (n, draw_bytes)."""
         drawn, within, turn = map(little_endian, np.split(entropy, (8, 14), axis=1))
-        ring = (self._sums <= drawn[:, None]).sum(axis=1)
-        everywhere = ring == len(self._sums)
+        ring = (self.rings.words <= drawn[:, None]).sum(axis=1)
+        everywhere = ring == len(self.rings.words)
         edges = np.concatenate([[0.0], self.rings.heights, [0.0]])
         begin = np.where(everywhere, 0.0, edges[ring])
         end = np.where(everywhere, 2.0, edges[ring + 1])
         height = begin + within / 2.0**48 * (end - begin)
         centre = np.where(everywhere[:, None], [0.0, 90.0], self.secrets.centres(places))
         return self.secrets.of_vectors(_led(centre, height, turn * 360.0 / 2.0**40))
-
-    @cached_property
-    def _sums(self) -> NDArray[np.uint64]:
-        return np.array(self.rings.sums, dtype=np.uint64)
 
     def check(self) -> CheckReport:
         """What was proved when the file was read: the largest log ratio, and its own words."""
@@ -421,7 +415,7 @@ def _stated(exact: Exact, rings: Rings, bands: int, title: str, snap: float) -> 
     # to the centre of a cell, and from a report to that of its own
     way = 2 * ROUND * height
     mean = rings.mean() + way
-    law = hashlib.sha256(rings.heights.tobytes() + _bytes(rings)).hexdigest()
+    law = hashlib.sha256(rings.heights.tobytes() + rings.content).hexdigest()
     protects = (f"metric_privacy: {said}",)
     return Header(
         title=title,
@@ -438,27 +432,6 @@ def _stated(exact: Exact, rings: Rings, bands: int, title: str, snap: float) -> 
         accuracy=Accuracy(0.95, (1000 * (rings.quantile() + way),)),
         snap=snap,
     )
-
-
-def _bytes(rings: Rings) -> bytes:
-    return np.array(rings.sums, dtype="<u8").tobytes()
-
-
-def _written(header: Header, rings: Rings, bands: int) -> bytes:
-    body = {
-        **header_entries(header),
-        "kind": "earth",
-        "bands": bands,
-        "heights": typed(rings.heights, 86),
-        "snap": header.snap,
-    }
-    return sealed(FORMAT, body, _bytes(rings))
-
-
-def _read(content: bytes, where: str) -> tuple[Header, Rings, int]:
-    """Header, law and bands of a file, proved."""
-    with verified(where, _KIND, "Make it again (optmech pack --earth)"):
-        return _decoded(content)
 
 
 def _decoded(content: bytes) -> tuple[Header, Rings, int]:
@@ -484,11 +457,10 @@ def _require_proved(header: Header, rings: Rings, bands: int) -> None:
     rate, promise, snap = constraint["epsilon"], constraint["promise"], header.snap
     words = promise.removeprefix("ε = ").partition(" per ")[0]
     exact = parse_exact(words, where="epsilon", positive=True)
-    if rate is None or not 0 < rate <= least_above(exact) or _rate(exact) != rate:
+    if not rate or rate != _rate(exact):
         raise ProblemError("is not the rate that is promised", where="epsilon")
     proved = rings.snap(rate, bands)
-    assert snap is not None
-    if not proved <= snap <= proved * (1 + _NEAR):
+    if snap is None or not proved <= snap <= proved * (1 + _NEAR):
         raise ProblemError("is not what the law keeps", where="snap")
     proper = _stated(exact, rings, bands, header.title, snap)
     for name in differing(header, proper, (Loss, Accuracy), _NEAR):

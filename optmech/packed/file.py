@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Ints
 from optmech.base.machine import needed
 from optmech.base.read_only import ReadOnly, record
+from optmech.base.storage import write_atomically
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.exact.checked import require_keys
 from optmech.packed.cbor import Tag, decode, encode, typed, untyped
 from optmech.packed.header import COMMON, DIGEST, Header, header_entries, read_header
 from optmech.packed.meshes import Weights, decode_mesh, encode_mesh
 from optmech.packed.places import decode_places, encode_places
-from optmech.reading.bounded import read_bytes, read_start, translated
+from optmech.reading.bounded import read_bytes, translated
+from optmech.reading.sealed import PLAIN_START, SIGNED_START
 from optmech.spaces.domain import Domain
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.network import Network
@@ -61,12 +63,12 @@ def encode_table(table: Table) -> tuple[dict[str, Plain], bytes]:
 
 
 def decode_table(body: Plain, rows: bytes, count: int, reports: int) -> Table:
-    """The inverse, for ``count`` rows and as many ``reports``. Raises ProblemError unless every
-    row is a distribution, in the one form that is written."""
+    """The table in a file, of ``count`` rows and as many ``reports``. Raises ProblemError unless
+    every row is a distribution, in the one form that is written."""
     bits, width = body["bits"], body["width"]
     if bits not in BITS or type(bits) is not int:
         raise ProblemError(f"{str(bits)[:40]} is none of {BITS}", where="bits")
-    columns = untyped(body["columns"], 70).astype(np.int64)
+    columns = untyped(body["columns"], 70)
     if not len(columns) or (np.diff(columns) <= 0).any() or columns[-1] >= reports:
         raise ProblemError("are no ascending numbers of reports", where="columns")
     if len(columns) > MOST_COLUMNS:
@@ -94,6 +96,13 @@ def little_endian(octets: NDArray[np.uint8]) -> NDArray[Any]:
     return words.view("<u8")[..., 0].astype(np.uint64)
 
 
+def one_draw(entropy: object, size: int) -> NDArray[np.uint8]:
+    """A row of the bytes of a draw. Raises ProblemError unless there are so many."""
+    if not isinstance(entropy, bytes) or len(entropy) != size:
+        raise ProblemError(f"a draw takes {size} bytes", where="entropy")
+    return np.frombuffer(entropy, np.uint8)[None]
+
+
 def used_rows(numbers: Ints, most: int, where: str) -> int:
     """How many rows ``numbers`` speak of. Raises ProblemError where some row is not used, or there
     are more than ``most``."""
@@ -107,9 +116,8 @@ def used_rows(numbers: Ints, most: int, where: str) -> int:
 FORMAT, MESH_FORMAT = "optmech-packed/1", "optmech-packed/2"
 MAX_BYTES = 64 * 2**20
 _CBOR, _SIGNED = 55799, 18
-_PROTECTED = encode({1: -8})
-_PLAIN_START = b"\xd9\xd9\xf7\x84\x70optmech-packed/"
-_SIGNED_START = b"\xd2\x84\x43\xa1\x01\x27"
+_PROTECTED = b"\xa1\x01\x27"
+"""The map {1: -8} in CBOR: Ed25519, by its number in COSE."""
 _REMEDY = "Pack the design again"
 _KEYS = {
     FORMAT: COMMON | TABLE | {"secrets", "reports", "row of", "reach"},
@@ -133,7 +141,7 @@ class Parts(ReadOnly):
 
     @property
     def mesh(self) -> Mesh | None:
-        """Of a mechanism for every point."""
+        """The mesh of a mechanism for every point; None of others."""
         return self.places.mesh if isinstance(self.places, Weights) else None
 
 
@@ -195,21 +203,6 @@ def decode_parts(content: bytes, where: str) -> Parts:
         return _decoded(content)
 
 
-def start_of(path: str | Path) -> bytes:
-    """The first bytes of a file, which have the format in them, also behind the head of a signed
-    one; none where it cannot be read."""
-    try:
-        return read_start(path, 48)
-    except ProblemError:
-        return b""
-
-
-def is_packed_file(path: str | Path) -> bool:
-    """Whether a file begins like a packed one of any version, plain or signed; False where it
-    cannot be read."""
-    return start_of(path).startswith((_PLAIN_START, _SIGNED_START))
-
-
 def envelope(payload: bytes, signature: bytes) -> bytes:
     """COSE_Sign1 (RFC 9052) around a plain file."""
     return encode(Tag(_SIGNED, [_PROTECTED, {}, payload, signature]))
@@ -223,7 +216,7 @@ def signed_bytes(payload: bytes) -> bytes:
 def opened(content: bytes, where: str) -> tuple[bytes, bytes] | None:
     """Payload and signature of a signed file, not verified; None of one that is not signed.
     Raises VerificationError where it is neither."""
-    if not content.startswith(_SIGNED_START):
+    if not content.startswith(SIGNED_START):
         return None
     with verified(where, "signed file"):
         protected, unprotected, payload, signature = decode(content).value
@@ -234,16 +227,16 @@ def opened(content: bytes, where: str) -> tuple[bytes, bytes] | None:
 
 
 def _decoded(content: bytes) -> Parts:
-    if not content.startswith(_PLAIN_START):
+    if not content.startswith(PLAIN_START):
         raise ProblemError("is no packed mechanism")
     item = decode(content)
-    if not isinstance(item, Tag) or item.number != _CBOR or type(item.value) is not list:
+    if not isinstance(item, Tag) or item.tag != _CBOR or type(item.value) is not list:
         raise ProblemError("is no packed mechanism")
-    if not item.value or item.value[0] not in _KEYS:
-        if item.value and item.value[0] == "optmech-packed/3":
-            raise ProblemError("is a file for the whole earth, which om.Earth.load reads")
+    form, *rest = item.value or [None]
+    if form == "optmech-packed/3":
+        raise ProblemError("is a file for the whole earth, which om.Earth.load reads")
+    if form not in _KEYS:
         raise ProblemError(f"is no file of format {FORMAT} or {MESH_FORMAT}")
-    form, *rest = item.value
     body, rows = unsealed(content, rest, _KEYS[form], "packed mechanism")
     places: Domain | Weights
     if form == MESH_FORMAT:
@@ -253,7 +246,7 @@ def _decoded(content: bytes) -> Parts:
         same = None
     else:
         places = same = decode_places(body["secrets"])
-        row_of = untyped(body["row of"], 70).astype(np.int64)
+        row_of = untyped(body["row of"], 70)
         if len(row_of) != len(places):
             raise ProblemError("does not give every secret one of the rows", where="row of")
     reports = same if same and body["reports"] is None else decode_places(body["reports"])
@@ -273,6 +266,12 @@ def sign(payload: bytes, key: str | Path) -> bytes:
     that is no such key, or cryptography is not installed."""
     private = _key(key, "private", "sign", "genpkey", password=None)
     return envelope(payload, private.sign(signed_bytes(payload)))
+
+
+def write_file(path: str | Path, content: bytes, key: str | Path | None) -> None:
+    """Write a plain file, or one signed with the private key of a file where one is named. Raises
+    ProblemError where that cannot be done."""
+    write_atomically(path, content if key is None else sign(content, key))
 
 
 def verify(payload: bytes, signature: bytes, key: str | Path, where: str) -> None:
@@ -309,9 +308,9 @@ def payload_of(path: str | Path, signer: str | Path | None) -> bytes:
     """The plain file's bytes, after the signature was verified where there is one or has to be."""
     content, where = read_bytes(path, MAX_BYTES), str(path)
     found = opened(content, where)
-    if found is None and signer is None:
-        return content
     if found is None:
+        if signer is None:
+            return content
         raise VerificationError(
             "is not signed, and a signature was asked for",
             where=where,

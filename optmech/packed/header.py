@@ -87,7 +87,7 @@ def differing(
             near = len(x) == len(y) and np.allclose(x, y, rtol=_NEAR, atol=least)
             same = one == other and near
         else:
-            same = own == value and _spelled(own) == _spelled(value)
+            same = _spelled(own) == _spelled(value)
         if not same:
             yield name.replace("_", " ")
 
@@ -123,11 +123,38 @@ def read_header(body: Plain, columns: int) -> Header:
         raise ProblemError(said, where="accuracy")
     return Header(
         **entries,
-        prior=of_type(str, prior["words"], "prior"),
+        prior=_text("prior").read(prior["words"]),
         prior_date=optional(_text("prior")).read(prior["date"]),
-        reach=_length(body.get("reach"), "reach"),
-        snap=_length(body.get("snap"), "snap"),
+        reach=_length("reach").read(body.get("reach")),
+        snap=_length("snap").read(body.get("snap")),
     )
+
+
+def _value(
+    kind: Callable[..., Any],
+    where: str,
+    fits: Callable[[Any], object] = lambda value: True,
+    fault: str = "",
+) -> Codec[Any]:
+    """A value of just that type, that ``fits`` or has a ``fault``."""
+
+    def read(plain: Plain) -> Any:
+        if type(plain) is not kind:
+            said = f"has a {type(plain).__name__} where another value belongs"
+            raise ProblemError(said, where=where)
+        if not fits(plain):
+            raise ProblemError(fault, where=where)
+        return plain
+
+    return Codec(kind, read)
+
+
+def _text(where: str) -> Codec[str]:
+    return _value(str, where)
+
+
+def _length(where: str) -> Codec[float | None]:
+    return optional(_value(float, where, lambda length: length >= 0, "is below 0"))
 
 
 def _radii(plain: Plain) -> tuple[float, ...]:
@@ -137,62 +164,31 @@ def _radii(plain: Plain) -> tuple[float, ...]:
     return tuple(radius.tolist())
 
 
-def _quantile(plain: Plain) -> float:
-    quantile: float = of_type(float, plain, "quantile")
-    if not 0 < quantile < 1:
-        raise ProblemError("is not between 0 and 1", where="quantile")
-    return quantile
-
-
-def _digest(plain: Plain) -> str:
-    if len(of_type(bytes, plain, "design")) != DIGEST:
-        raise ProblemError("is no digest", where="design")
-    found: str = plain.hex()
-    return found
-
-
-def _constraint(plain: Plain) -> dict[str, Any]:
-    require_keys(plain, {"kind", "promise", "epsilon", "per"}, "constraints")
-    for name in ("kind", "promise", "per"):
-        of_type(str, plain[name], "constraints")
-    if plain["epsilon"] is not None and not of_type(float, plain["epsilon"], "constraints") >= 0:
-        raise ProblemError("has an ε below 0", where="constraints")
-    return dict(plain)
-
-
-def _length(plain: Plain, where: str) -> float | None:
-    found: float | None = None if plain is None else of_type(float, plain, where)
-    if found is not None and found < 0:
-        raise ProblemError("is below 0", where=where)
-    return found
-
-
-def of_type(kind: Callable[..., Any], value: Plain, where: str) -> Any:
-    """The value, where it is of that type exactly; else ProblemError."""
-    if type(value) is not kind:
-        raise ProblemError(f"has a {type(value).__name__} where another value belongs", where=where)
-    return value
-
-
-def _text(where: str) -> Codec[str]:
-    return Codec(str, lambda plain: of_type(str, plain, where))
-
-
-_FIGURE = Codec(float, lambda plain: of_type(float, plain, "loss"))
+_CONSTRAINT = record(
+    dict,
+    "constraints",
+    **dict.fromkeys(("kind", "promise", "per"), _text("constraints")),
+    epsilon=optional(
+        _value(float, "constraints", lambda epsilon: epsilon >= 0, "has an ε below 0")
+    ),
+)
+_FIGURE = _value(float, "loss")
 _LOSS = record(
     Loss, "loss", objective=_text("loss"), design=_FIGURE, packed=_FIGURE, increase=_FIGURE
 )
+_SHARE = _value(float, "quantile", lambda share: 0 < share < 1, "is not between 0 and 1")
 _RADII = Codec(lambda radius: typed(list(radius), 86), _radii)
-_ACCURACY = record(Accuracy, "accuracy", quantile=Codec(float, _quantile), radius=_RADII)
+_ACCURACY = record(Accuracy, "accuracy", quantile=_SHARE, radius=_RADII)
+_DIGEST = _value(bytes, "design", lambda digest: len(digest) == DIGEST, "is no digest")
 _ENTRIES = record(
     dict,
     "header",
     title=_text("title"),
     protects=listing(_text("protects")),
-    constraints=listing(Codec(dict, _constraint)),
+    constraints=listing(Codec(dict, _CONSTRAINT.read)),
     region=_text("region"),
     loss=_LOSS,
-    design=Codec(bytes.fromhex, _digest),
+    design=Codec(bytes.fromhex, lambda plain: _DIGEST.read(plain).hex()),
     outside=one_of("outside", OUTSIDE),
     accuracy=optional(_ACCURACY),
     **{"does not promise": ("does_not_promise", listing(_text("does not promise")))},

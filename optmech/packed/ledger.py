@@ -198,10 +198,10 @@ class Ledger(Kept):
         truth(redesigned, "redesigned")
         ledger = cls(mechanism, epsilon, radius, **options)
         ledger._path = _file(path)
-        with ledger._alone():
+        with ledger._alone(ledger._path):
             known = os.path.lexists(ledger._path)
             if known:
-                ledger._take(ledger._kept(), redesigned, options.get("order") is not None)
+                ledger._take(_kept(ledger._path), redesigned, options.get("order") is not None)
             ledger._keep()
             if not known:
                 # before there is a place in it
@@ -332,17 +332,18 @@ class Ledger(Kept):
     def _held(self) -> Iterator[None]:
         """Alone, and with all draws of other processes."""
         with self._mutex:
-            if self._path is None:
+            path = self._path
+            if path is None:
                 yield
                 return
-            with self._alone():
-                if not os.path.lexists(self._path):
+            with self._alone(path):
+                if not os.path.lexists(path):
                     raise ProblemError(
                         "is gone, and with it what was spent",
-                        where=self._path,
+                        where=path,
                         remedy="Put it back; a new ledger is made by Ledger.open",
                     )
-                self._take_no_less(self._kept())
+                self._take_no_less(_kept(path))
                 yield
 
     def _take_no_less(self, plain: Any) -> None:
@@ -358,27 +359,9 @@ class Ledger(Kept):
             )
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        assert self._path is not None
-        lock = self._path.with_name(f"{self._path.name}.lock")
-        with locked(lock, wait=True) as self._is_alone:
+    def _alone(self, path: Path) -> Iterator[None]:
+        with locked(path.with_name(f"{path.name}.lock"), wait=True) as self._is_alone:
             yield
-
-    def _kept(self) -> Any:
-        assert self._path is not None
-        content = read_bytes(self._path, _MOST_BYTES)
-        if self._path.stat().st_nlink > 1:
-            raise ProblemError(
-                "has two names, one of which would keep what was spent so far",
-                where=self._path,
-                remedy="Remove the other hard link",
-            )
-        try:
-            return json.loads(content, object_pairs_hook=distinct)
-        except (ValueError, RecursionError):
-            raise no_ledger(f"{self._path} is no JSON") from None
-        except ProblemError as error:
-            raise no_ledger(f"{self._path}: {error}") from None
 
     def _keep(self) -> None:
         if self._path is not None:
@@ -434,6 +417,23 @@ class Ledger(Kept):
     def _spent(self) -> Spent:
         draws = self._draws
         return Spent(sum(draws.values()), *(self._own(draws, name) for name in Spent._fields[1:]))
+
+
+def _kept(path: Path) -> Any:
+    """What a file of a ledger holds."""
+    content = read_bytes(path, _MOST_BYTES)
+    if path.stat().st_nlink > 1:
+        raise ProblemError(
+            "has two names, one of which would keep what was spent so far",
+            where=path,
+            remedy="Remove the other hard link",
+        )
+    try:
+        return json.loads(content, object_pairs_hook=distinct)
+    except (ValueError, RecursionError):
+        raise no_ledger(f"{path} is no JSON") from None
+    except ProblemError as error:
+        raise no_ledger(f"{path}: {error}") from None
 
 
 def _file(path: str | Path) -> Path:

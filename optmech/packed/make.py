@@ -7,7 +7,7 @@ import re
 from datetime import date
 from pathlib import Path
 
-from optmech.base.storage import refuse_unwritable, write_atomically
+from optmech.base.storage import refuse_unwritable
 from optmech.certificate import check_exact, values
 from optmech.certificate.check import CheckReport
 from optmech.certificate.objective import relative_gap
@@ -15,10 +15,10 @@ from optmech.designs.design import Design, unit_after
 from optmech.designs.notes import about_bounds
 from optmech.errors import ProblemError
 from optmech.packed.documents import load_packed, mechanism_of
-from optmech.packed.file import BITS, decode_parts, encode_parts, sign as signed
+from optmech.packed.file import BITS, decode_parts, encode_parts, write_file
 from optmech.packed.header import OUTSIDE, Accuracy, differing
 from optmech.packed.mechanism import PackedMechanism
-from optmech.packed.stated import Stated
+from optmech.packed.packing import Packing
 from optmech.packed.words import NOT_CHECKED
 from optmech.spaces.arguments import checked_arguments
 
@@ -85,9 +85,7 @@ def pack(
     content, found = packed_content(
         design, bits, allowed, prior_date=prior_date, outside=outside, where=str(path)
     )
-    if sign is not None:
-        content = signed(content, sign)
-    write_atomically(path, content)
+    write_file(path, content, sign)
     return found
 
 
@@ -117,12 +115,12 @@ def packed_content(
             where="design",
             remedy="Pack a feasible design, on finitely many secrets or on a mesh",
         )
-    stated = Stated(design)
-    released = stated.rounded(bits)
-    increase = math.inf if released is None else stated.increase(released)
+    packing = Packing(design)
+    released = packing.rounded(bits)
+    increase = math.inf if released is None else packing.increase(released)
     if released is None or increase > allowed:
-        raise _refusal(stated, bits, increase, allowed)
-    content = encode_parts(stated.parts(released, prior_date, outside))
+        raise _refusal(packing, bits, increase, allowed)
+    content = encode_parts(packing.parts(released, prior_date, outside))
     found = mechanism_of(decode_parts(content, where))
     if found.rows.rows != released.rows:
         raise ProblemError("was not written as it was released", where=where)
@@ -149,21 +147,21 @@ def check_packed(
     True
     """
     packed = load_packed(path, signer=signer)
-    stated, said = Stated(design), packed.header
-    faults = stated.differs(packed)
+    packing, said = Packing(design), packed.header
+    faults = packing.differs(packed)
     if faults:
         nan = math.nan
         return CheckReport(str(path), "failed", (), nan, nan, nan, nan, nan, tuple(faults))
     numbers = packed.rows
-    checks = check_exact(stated.statement, numbers)
+    checks = check_exact(packing.statement, numbers)
     faults += [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     columns = packed._parts.table.columns
-    proper = stated.header(numbers, columns, said.prior_date, said.outside)
+    proper = packing.header(numbers, columns, said.prior_date, said.outside)
     for name in differing(said, proper, (Accuracy, float)):
         if name != "title":
             faults.append(f"{name} in the file is not that of the design")
-    sign = stated.statement.sign
-    loss = values.rounded_up(stated.expected(numbers))
+    sign = packing.statement.sign
+    loss = values.rounded_up(packing.expected(numbers))
     return CheckReport(
         path=str(path),
         status="failed" if faults else "packed",
@@ -196,17 +194,16 @@ def share(value: float | str, where: str) -> float:
     return found
 
 
-def _refusal(stated: Stated, bits: int, increase: float, allowed: float) -> ProblemError:
+def _refusal(packing: Packing, bits: int, increase: float, allowed: float) -> ProblemError:
     found = []
-    for more in BITS:
-        if more > bits:
-            released = stated.rounded(more)
-            if released is not None:
-                cost = stated.increase(released)
-                found.append(f"{more} bits cost {cost:.3g}")
-                if cost <= allowed:
-                    break
-    held = stated.statement.held
+    for more in BITS[BITS.index(bits) + 1 :]:
+        released = packing.rounded(more)
+        if released is not None:
+            cost = packing.increase(released)
+            found.append(f"{more} bits cost {cost:.3g}")
+            if cost <= allowed:
+                break
+    held = packing.statement.held
     if held is not None and held.exact.bits > bits:
         raise ProblemError(
             f"the rows held fixed are whole numbers over 2^{held.exact.bits}, which {bits} bits "

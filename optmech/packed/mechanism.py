@@ -19,7 +19,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.numerators import SAMPLED_BITS, FixedNumerators, Numerators
 from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each
-from optmech.packed.file import Parts, little_endian
+from optmech.packed.file import Parts, little_endian, one_draw
 from optmech.packed.header import Header
 from optmech.packed.meshes import Steps
 from optmech.packed.places import Finder, coordinates_of
@@ -131,12 +131,6 @@ class PackedMechanism(Mechanism):
     def draw_bytes(self) -> int:
         """Bytes that a report takes: of a row, and from a mesh three for each of its degrees."""
 
-    def _require_bytes(self, entropy: bytes) -> NDArray[np.uint8]:
-        """A row of the bytes of one draw."""
-        if not isinstance(entropy, bytes) or len(entropy) != self.draw_bytes:
-            raise ProblemError(f"a draw takes {self.draw_bytes} bytes", where="entropy")
-        return np.frombuffer(entropy, np.uint8).reshape(1, -1)
-
     @cached_property
     def rows(self) -> Numerators:
         """What was released: the whole numbers of every place, or of every control point of the
@@ -147,7 +141,7 @@ class PackedMechanism(Mechanism):
 
     @cached_property
     def _sums(self) -> NDArray[np.uint64]:
-        """Of the distinct rows, over the columns that there are."""
+        """Sums of the distinct rows along the columns that there are."""
         return np.cumsum(self._parts.table.rows, axis=1, dtype=np.uint64)
 
     def _drawn(self, row: Ints, entropy: NDArray[np.uint8]) -> Ints:
@@ -238,7 +232,7 @@ class PackedPlaces(PackedMechanism):
         return self.bits // 8
 
     def report(self, place: Hashable, entropy: bytes) -> Hashable:
-        return self.reports(place, self._require_bytes(entropy))[0]
+        return self.reports(place, one_draw(entropy, self.draw_bytes))[0]
 
     def reports(self, place: Hashable, entropy: NDArray[np.uint8]) -> list[Hashable]:
         row = self._parts.row_of[[self.secrets.index_evenly(place)]]
@@ -247,11 +241,11 @@ class PackedPlaces(PackedMechanism):
 
     def _draw_of(self, secret: int, count: int, source: Bytes) -> Ints:
         row = int(self._parts.row_of[secret])
-        return np.asarray(self._parts.table.columns[draw(self._table, row, count, source)])
+        return self._parts.table.columns[draw(self._table, row, count, source)]
 
     def _draws_of(self, secrets: Ints, source: EachBytes) -> Ints:
         rows = self._parts.row_of[secrets]
-        return np.asarray(self._parts.table.columns[draw_each(self._table, rows, source)])
+        return self._parts.table.columns[draw_each(self._table, rows, source)]
 
     def locate(self, position: Sequence[float]) -> Hashable | None:
         dimension = self.secrets.require_points("look up a position").shape[1]

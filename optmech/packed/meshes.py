@@ -66,13 +66,13 @@ def shape_of(mesh: Mesh) -> dict[str, Plain]:
 
 
 def decode_mesh(plain: Plain, kind: str) -> tuple[Weights, Ints]:
-    """The inverse, of a ``kind``: "mesh" or "network". Raises ProblemError where triangles do not
-    tile a convex region, or segments are no line or connected network, control points that are one
-    have two rows, and on anything else that ``encode_mesh`` does not write."""
+    """A mesh of a ``kind``, "mesh" or "network", and the row of every control point. Raises
+    ProblemError where triangles do not tile a convex region, or segments are no line or connected
+    network, control points that are one have two rows, and on anything else that ``encode_mesh``
+    does not write."""
     require_keys(plain, _KEYS[kind], "mesh")
     cells = "triangles" if kind == "mesh" else "segments"
-    corners = untyped(plain[cells], 70).astype(np.int64)
-    flat = untyped(plain["vertices"], 86)
+    corners, flat = untyped(plain[cells], 70), untyped(plain["vertices"], 86)
     require_near(flat, "vertices")
     size, dimension = (3, 2) if kind == "mesh" else (2, plain["dimension"])
     if type(dimension) is not int or dimension not in (1, 2) or len(flat) % dimension:
@@ -85,29 +85,25 @@ def decode_mesh(plain: Plain, kind: str) -> tuple[Weights, Ints]:
         raise ProblemError("do not run counterclockwise, or along the line", where=cells)
     if mesh.unit != plain["unit"]:
         raise ProblemError("is not that of the coordinates", where="unit")
-    weights = weights_of(mesh)
-    if not weights.proper:
-        raise ProblemError("has a triangle without an area in floats", where="mesh")
-    rows = untyped(plain["rows"], 70).astype(np.int64)
+    rows = untyped(plain["rows"], 70)
     if len(rows) != mesh.control.size:
         raise ProblemError(f"{len(rows)} rows of control points", where="mesh")
     row_of = np.zeros(mesh.rows, dtype=np.int64)
     row_of[mesh.control.ravel()] = rows
     if not np.array_equal(row_of[mesh.control.ravel()], rows):
         raise ProblemError("control points that are one have two rows", where="mesh")
-    return weights, row_of
+    return weights_of(mesh), row_of
 
 
 def _region(plain: Plain, vertices: Floats, corners: Ints) -> Mesh:
     if type(plain["unit"]) is not str or type(plain["degree"]) is not int:
         raise ProblemError("has a unit or a degree that is none", where="mesh")
-    return Mesh(
-        vertices,
-        corners,
-        unit=plain["unit"],
-        coordinates=plain["coordinates"],
-        degree=plain["degree"],
-    )
+    names = ("unit", "coordinates", "degree")
+    mesh = Mesh(vertices, corners, **{name: plain[name] for name in names})
+    # weights are divided by them
+    if not (Areas(mesh).areas > 0).all():
+        raise ProblemError("has a triangle without an area in floats", where="mesh")
+    return mesh
 
 
 def _network(plain: Plain, vertices: Floats, ends: Ints) -> Network:
@@ -140,11 +136,6 @@ class Weights(ReadOnly):
     """Where positions are in a mesh."""
 
     mesh: Mesh
-
-    @property
-    def proper(self) -> bool:
-        """Whether cells have the size in floats that weights are divided by."""
-        return True
 
     @cached_property
     @abstractmethod
@@ -184,8 +175,8 @@ class Areas(Weights):
 
     @cached_property
     def corners(self) -> Floats:
-        """Of every triangle, (T, 3, 2)."""
-        return np.asarray(self.mesh.vertices[self.mesh.triangles])
+        """The corners of every triangle, (T, 3, 2)."""
+        return self.mesh.vertices[self.mesh.triangles]
 
     @cached_property
     def areas(self) -> Floats:
@@ -193,10 +184,6 @@ class Areas(Weights):
         a, b, c = self.corners.transpose(1, 0, 2)
         across, up = b - a, c - a
         return np.asarray(across[:, 0] * up[:, 1] - across[:, 1] * up[:, 0])
-
-    @property
-    def proper(self) -> bool:
-        return bool((self.areas > 0).all())
 
     @cached_property
     def snap(self) -> float:
@@ -302,7 +289,7 @@ class Steps:
         return (len(self.mesh) + len(self.mesh.segments) * (self.parts - 1),)
 
     def number(self, segment: int, share: float) -> int:
-        """Of the point next to a share of the way along a segment."""
+        """The number of the point next to a share of the way along a segment."""
         step = math.floor(share * self.parts + 0.5)
         if 0 < step < self.parts:
             return len(self.mesh) + segment * (self.parts - 1) + step - 1

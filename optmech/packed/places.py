@@ -68,7 +68,7 @@ def encode_places(domain: Domain) -> Plain:
 
 
 def decode_places(plain: Plain) -> Domain:
-    """The inverse. Raises ProblemError on anything that ``encode_places`` does not write."""
+    """The places of a file. Raises ProblemError on what ``encode_places`` does not write."""
     kind = plain.get("kind") if isinstance(plain, dict) else None
     if kind not in _KEYS:
         raise ProblemError(f"{str(kind)[:40]!r} is no kind of places", where="kind")
@@ -132,8 +132,8 @@ def apart(domain: Domain, place: int) -> Floats:
     along great circles."""
     points = domain.require_points("measure distances")
     if domain.coordinates == "lonlat":
-        return np.asarray(great_circle(points, points[place]))
-    return np.asarray(np.sqrt(squares(points - points[place])))
+        return great_circle(points, points[place])
+    return np.sqrt(squares(points - points[place]))
 
 
 def chord(degrees: float) -> float:
@@ -182,14 +182,12 @@ def _hexagons(domain: Domain) -> list[int] | None:
 
 
 def _plain(label: Hashable) -> Plain:
-    if _depth(label) > _DEEPEST:
-        raise ProblemError(f"nests deeper than {_DEEPEST} levels", where="labels")
+    _require_flat(label)
     return encode_label(label)
 
 
 def _label(plain: Plain) -> Hashable:
-    if _depth(plain) > _DEEPEST:
-        raise ProblemError(f"is nested deeper than {_DEEPEST} levels", where="labels")
+    _require_flat(plain)
     found = decode_label(plain)
     try:
         hash(found)
@@ -200,8 +198,13 @@ def _label(plain: Plain) -> Hashable:
     return found
 
 
-def _depth(plain: Plain) -> int:
-    return 1 + max(map(_depth, plain), default=0) if isinstance(plain, list | tuple) else 0
+def _require_flat(label: Any, depth: int = 0) -> None:
+    """Raise ProblemError on lists in lists without end."""
+    if isinstance(label, list | tuple):
+        if depth == _DEEPEST:
+            raise ProblemError(f"nests deeper than {_DEEPEST} levels", where="labels")
+        for part in label:
+            _require_flat(part, depth + 1)
 
 
 def _count(value: Plain) -> int:

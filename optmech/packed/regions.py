@@ -16,7 +16,7 @@ from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.sampler import EachBytes, bytes_for, fresh
-from optmech.packed.file import Parts, little_endian
+from optmech.packed.file import Parts, little_endian, one_draw
 from optmech.packed.mechanism import PackedMechanism
 from optmech.packed.meshes import CORNER_BYTES, WEIGHT_BITS, Steps, Weights
 from optmech.protection.places import Snap
@@ -88,29 +88,29 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         return CORNER_BYTES * self.mesh.degree + self.bits // 8
 
     def locate(self, position: Sequence[float]) -> tuple[int, tuple[int, ...]] | None:
+        cell, weights = self._found(self._floats(position))
+        return None if cell[0] < 0 else (int(cell[0]), tuple(weights[0].tolist()))
+
+    def _floats(self, position: Any) -> Floats:
+        """The coordinates of a position, (1, n). Raises ProblemError on what is none."""
         exact = self._coordinates(position)
         globe = self.mesh.coordinates == "lonlat"
         if max(map(abs, exact)) > FAR or (globe and abs(exact[1]) > _POLE):
             raise ProblemError("is too large for a position", where="position")
-        cell, weights = self._found(np.array([list(map(float, exact))]))
-        return None if cell[0] < 0 else (int(cell[0]), tuple(weights[0].tolist()))
+        return np.array([list(map(float, exact))])
 
     def _coordinates(self, position: Any) -> tuple[Fraction, ...]:
         """A position's coordinates, exactly: of a line one, which may stand alone."""
         if self._dimension == 2:
             return both_rational(position)
         alone = isinstance(position, int | float | Fraction | np.number)
-        return (rational(position if alone else self._only(position)),)
-
-    @staticmethod
-    def _only(position: Sequence[float]) -> float:
         try:
-            (found,) = position
+            (found,) = [position] if alone else position
         except (TypeError, ValueError) as error:
             raise ProblemError(
                 f"{position!r} is no point of a line", where="position", remedy="Give a number"
             ) from error
-        return found
+        return (rational(found),)
 
     @property
     def _dimension(self) -> int:
@@ -136,11 +136,10 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         return math.prod(self._required().shape)
 
     def number(self, place: Sequence[float]) -> int | None:
-        lattice = self._required()
-        if self.locate(place) is None:
+        lattice, where = self._required(), self._floats(place)
+        led, lost, (cells, shares) = self._positions.led(where, self.header.outside)
+        if lost[0]:
             return None
-        where = np.array([list(map(float, self._coordinates(place)))])
-        led, _, (cells, shares) = self._positions.led(where, self.header.outside)
         if isinstance(lattice, Steps):
             return lattice.number(int(cells[0]), float(shares[0, 0]))
         column, row = lattice.index(led)[0].tolist()
@@ -157,7 +156,8 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
 
     def report_of(self, number: int, entropy: bytes) -> Hashable:
         lattice = self._required()
-        place, drawn = whole(number, "number", most=self.numbers - 1), self._require_bytes(entropy)
+        place = whole(number, "number", most=self.numbers - 1)
+        drawn = one_draw(entropy, self.draw_bytes)
         if isinstance(lattice, Steps):
             return self.reports(lattice.point(place), drawn)[0]
         row, column = divmod(place, lattice.shape[0])
@@ -176,7 +176,7 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         return np.where(proper, cells, -1), weights
 
     def report(self, place: Sequence[float], entropy: bytes) -> Hashable | None:
-        drawn, found = self._require_bytes(entropy), self.locate(place)
+        drawn, found = one_draw(entropy, self.draw_bytes), self.locate(place)
         return None if found is None else self.reports(found, drawn)[0]
 
     def reports(
@@ -187,7 +187,8 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         return [labels[k] for k in drawn]
 
     def _drawn_from(self, triangle: Ints, weights: Ints, entropy: NDArray[np.uint8]) -> Ints:
-        """The same as numbers of observables, at one place or at one for each row."""
+        """Numbers of observables for rows of ``entropy``, at one place or at one for each of
+        them."""
         first, second = weights[:, :1], weights[:, 1:2]
         degree = self.mesh.degree
         corners = entropy[:, : CORNER_BYTES * degree].reshape(len(entropy), degree, CORNER_BYTES)
@@ -240,7 +241,8 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         return out[0] if size is None else out
 
     def _inside(self, places: Floats) -> tuple[Ints, Ints]:
-        """As ``_found``; the first that is outside, or no position, is refused."""
+        """Cells and weights as ``_found`` gives them. Raises ProblemError on the first position
+        that is outside, or none."""
         triangle, weights = self._found(places)
         for k in np.flatnonzero(triangle < 0).tolist():
             self._within(places[k].tolist())

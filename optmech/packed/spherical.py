@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import flint
 import numpy as np
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, record
@@ -68,8 +69,19 @@ class Rings(ReadOnly):
             raise ProblemError("are no rings", where="heights")
 
     @cached_property
+    def words(self) -> NDArray[np.uint64]:
+        """The sums as an array."""
+        return np.array(self.sums, dtype=np.uint64)
+
+    @property
+    def content(self) -> bytes:
+        """The sums as they are in a file."""
+        return self.words.astype("<u8").tobytes()
+
+    @cached_property
     def densities(self) -> tuple[Fraction, ...]:
-        """Of the rings and of what is beyond, over that of 2^-64 on a cap of height 1: exactly."""
+        """Densities of the rings and of what is beyond, over that of 2^-64 on a cap of height 1:
+        exactly."""
         rest = Fraction(TOTAL - self.sums[-1], 2)
         edges = [Fraction(0), *map(Fraction, self.heights.tolist())]
         sums = (0, *self.sums)
@@ -86,15 +98,13 @@ class Rings(ReadOnly):
             speed = flint.arb(rate)
             ends = [_reach(flint.arb(height)) for height in (0.0, *self.heights.tolist())]
             logs = [ball_of(density).log() for density in self.densities]
-            high, low, worst = None, None, flint.arb(0)
-            for k, log in enumerate(logs):
-                inner = speed * ends[k]
-                if high is not None and low is not None:
-                    worst = worst.max((high - (log + inner)).max(log - inner - low))
-                if k + 1 < len(ends):
-                    outer = speed * ends[k + 1]
-                    high = log + outer if high is None else high.max(log + outer)
-                    low = log - outer if low is None else -(-low).max(outer - log)
+            worst, high, low = flint.arb(0), flint.arb("-inf"), flint.arb("inf")
+            # what is beyond the last ring has no end
+            for log, start, end in zip_longest(logs, ends, ends[1:]):
+                inner = speed * start
+                worst = worst.max((high - (log + inner)).max(log - inner - low))
+                if end is not None:
+                    high, low = high.max(log + speed * end), low.min(log - speed * end)
             return above(worst / (2 * speed))
 
     def snap(self, rate: float, bands: int) -> float:

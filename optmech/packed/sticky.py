@@ -104,13 +104,9 @@ class StickyReports(Kept):
         """The last epoch that every place was drawn for in."""
         self._last: Hashable | None = None
 
-    def _require_own(self, ledger: object, mechanism: PackedMechanism | Earth) -> None:
+    def _require_own(self, ledger: Ledger, mechanism: PackedMechanism | Earth) -> None:
         """Raise ProblemError unless it counts draws of the mechanism, for a radius that is wide
         enough."""
-        if not isinstance(ledger, Ledger):
-            raise ProblemError(
-                f"{type(ledger).__name__} is no ledger", where="ledger", remedy="Give an om.Ledger"
-            )
         if ledger.radius <= self.snap:
             raise ProblemError(
                 f"is for a radius of {ledger.radius:g}, and positions count as up to "

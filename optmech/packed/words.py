@@ -149,17 +149,14 @@ def in_odds(promise: Promise) -> tuple[str, ...]:
 
 def _of_positions(secrets: Domain, outside: str, mesh: Mesh | None) -> tuple[str, ...]:
     """What is not promised of positions, where there are any."""
-    refused = outside == "refuse"
-    if isinstance(mesh, Network) and not mesh.is_line:
-        return (_MATCHED, _REFUSED if refused else _NEAREST_ROAD)
-    if isinstance(mesh, Network):
-        return (_MOVED, _REFUSED if refused else _NEAREST_END)
-    if mesh is not None:
-        globe = (_GLOBE,) if mesh.coordinates == "lonlat" else ()
-        return (_MOVED, *((_REFUSED,) if refused else (_NEAREST_POINT, *globe)))
-    if secrets.points is None:
-        return ()
-    return (_PLACES, _REFUSED if refused else _NEAREST_PLACE)
+    said: tuple[str, ...] = (_MOVED, _NEAREST_POINT)
+    if mesh is None:
+        said = () if secrets.points is None else (_PLACES, _NEAREST_PLACE)
+    elif isinstance(mesh, Network):
+        said = (_MOVED, _NEAREST_END) if mesh.is_line else (_MATCHED, _NEAREST_ROAD)
+    elif mesh.coordinates == "lonlat":
+        said = (*said, _GLOBE)
+    return (said[0], _REFUSED) if said and outside == "refuse" else said
 
 
 def objective_words(problem: Problem) -> str:

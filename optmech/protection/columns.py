@@ -36,10 +36,7 @@ class Chosen:
                 where="label" if label is not None else "x",
                 remedy=f"Name x and y, or label; the columns are {few(known, COLUMNS)}",
             )
-        if label is not None:
-            names: tuple[Hashable, ...] = (label,)
-        else:
-            names = (x,) if y is None else (x, y)
+        names = tuple(name for name in (x, y, label) if name is not None)
         require_columns("data", names, known)
         if len(set(names)) < len(names):
             raise ProblemError(f"{x!r} is both x and y", where="y", remedy="Name two columns")
@@ -71,6 +68,8 @@ class Replaced:
     """The columns of the reports: in the place of those that said where rows were, or after all."""
 
     chosen: Chosen
+    reporter: Reporter
+    """What draws them."""
     report: str | None
     """Name of the column with the reports' labels."""
     places: Floats | Centres | None
@@ -96,24 +95,25 @@ class Replaced:
             raise ProblemError(
                 f"the data have a column {report!r}", where="report", remedy="Choose another name"
             )
-        return cls(chosen, report, places)
+        return cls(chosen, reporter, report, places)
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """Of those columns of the place that stay."""
+        """Names of those columns of the place that stay."""
         return self.chosen.names if self.chosen.labelled or self.places is not None else ()
 
-    def columns(self, labels: Sequence[Hashable], drawn: Drawn) -> dict[Any, Any]:
+    def columns(self, drawn: Drawn) -> dict[Any, Any]:
         """The new columns by name; of labels, arrays of objects where these are tuples."""
         reports = drawn[1]
-        named = column_of([labels[k] for k in reports.tolist()])
         out: dict[Any, Any] = {}
-        if self.chosen.labelled:
-            out[self.chosen.names[0]] = named
-        elif self.places is not None:
+        if self.places is not None:
             out = {name: self.places[reports, k] for k, name in enumerate(self.chosen.names)}
+        texts = [*self.chosen.names] if self.chosen.labelled else []
         if self.report is not None:
-            out[self.report] = named
+            texts.append(self.report)
+        if texts:
+            labels = self.reporter.mechanism.observables.labels
+            out |= dict.fromkeys(texts, column_of([labels[k] for k in reports.tolist()]))
         return out
 
 
@@ -144,30 +144,26 @@ class Asked:
                 remedy=f"Leave it out, or keep it all the same with keep_place = {place!r}",
             )
 
-    def refuse_told(
+    def told(
         self, cells: Callable[[Any], Sequence[Any]], coordinates: Sequence[Floats], degrees: bool
-    ) -> None:
-        """Raise ProblemError where the ``cells`` of a column that is kept lie where the
-        ``coordinates`` of the rows do, and it is not ``unveiled``."""
-        for name in self.keep:
-            if name not in self.unveiled and tells_place(cells(name), coordinates, degrees):
+    ) -> list[str]:
+        """Sentences about columns that are kept, and not ``unveiled``, each of whose values stands
+        at one place. Raises ProblemError where the ``cells`` of one lie where the ``coordinates``
+        of the rows do."""
+        judged = {name: cells(name) for name in self.keep if name not in self.unveiled}
+        for name, column in judged.items():
+            if tells_place(column, coordinates, degrees):
                 raise ProblemError(
                     f"numbers in {name!r} lie where the coordinates of the rows do, and may give "
                     "away what the report hides",
                     where="keep",
                     remedy=f"Leave it out, or keep it all the same with keep_place = {name!r}",
                 )
-
-    def still(
-        self, cells: Callable[[Any], Sequence[Any]], coordinates: Sequence[Floats]
-    ) -> list[str]:
-        """Sentences about columns that are kept, each of whose values stands at one place."""
-        names = (name for name in self.keep if name not in self.unveiled)
         return [
             f"most values of {name!r} stand at one place each: who knows what one is knows where "
             "the row was, whatever the report says"
-            for name in names
-            if stands_still(cells(name), coordinates)
+            for name, column in judged.items()
+            if stands_still(column, coordinates)
         ]
 
     def replaced(self, chosen: Chosen, reporter: Reporter, known: Sequence[Hashable]) -> Replaced:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ _MIDDLE = (math.sqrt(2) + math.log(1 + math.sqrt(2))) / 6
 
 @record
 class Crossings:
-    """Of one way of reporting: how often the place behind a report changes, how often the report
+    """How often the place behind a report changes under one way of reporting, how often the report
     does, and how far from the truth who sees that is."""
 
     places: float
@@ -89,8 +90,85 @@ def crossings(
     that is none, and where fewer than two fixes follow each other.
     """
     reporter = Reporter(mechanism, "drop", key=bytes(LEAST_KEY), unusable="drop", rate=rate)
+    points, who, seconds = _traces(source, asked, reporter.geographic, noted)
+    kept, reports = reporter.at_points(points, [who.tolist()])
+    n = np.argsort(who[kept], kind="stable")
+    points, who, reports = points[kept[n]], who[kept[n]], reports[n]
+    before, total = _steps(who, None if seconds is None else seconds[kept[n]])
+    if not len(before):
+        raise ProblemError(
+            "no two fixes of a person follow each other inside of the region",
+            where=source,
+            remedy="Give traces in the order of time, in seconds where times are bare numbers",
+        )
+    if reporter.places is None:
+        raise ProblemError("reports have no coordinates", where="design")
+    where = reporter.places[reports]
+    if reporter.geographic:
+        around = np.median(points, axis=0)
+        points, where = flattened(points, around), flattened(where, around)
+    steps = _Steps(before, _between(points, before), total)
+    side = loss / _MIDDLE
+    return Compared(
+        "1,000 fixes" if seconds is None else "hour",
+        len(who),
+        len(np.unique(who)),
+        side,
+        steps.crossings(reporter.visited[n], reports, where),
+        steps.of_cells(np.floor(points / side).astype(np.int64), side),
+    )
+
+
+@record
+class _Steps:
+    """Pairs of fixes that follow each other: the number of the first of each, the middle between
+    both, and for how many hours, or 1,000 pairs, they stand."""
+
+    before: Ints
+    middles: Floats
+    total: float
+
+    def crossings(self, places: Ints, reports: Ints, where: Floats) -> Crossings:
+        """What changes at these steps, by the place, the report and its coordinates of all fixes,
+        and what the last tell."""
+        changed, crossed = (v[self.before] != v[self.before + 1] for v in (reports, places))
+        away = (_between(where, self.before) - self.middles)[changed]
+        off = _median(np.hypot(*away.T))
+        moves, changes = (float(found.sum()) / self.total for found in (crossed, changed))
+        return Crossings(moves, changes, math.nan if off is None else off)
+
+    def of_cells(self, index: Ints, side: float) -> Crossings:
+        """The crossings of cells that report themselves, by their columns and rows."""
+        number = index[:, 0] * 2**31 + index[:, 1]
+        found = self.crossings(number, number, np.asarray((index + 0.5) * side, dtype=np.float64))
+        one, other = index[self.before], index[self.before + 1]
+        off = np.abs(self.middles - np.maximum(one, other) * side)
+        # of a border that was crossed, where neighbours change places
+        line = _median(np.where(np.abs(one - other) == 1, off, np.inf).min(axis=1))
+        return replace(found, line=line)
+
+
+def _between(values: Floats, before: Ints) -> Floats:
+    return (values[before] + values[before + 1]) / 2
+
+
+def _steps(who: Ints, seconds: Floats | None) -> tuple[Ints, float]:
+    """The fixes that another one of the same person follows soon, and the hours, or 1,000 pairs, of
+    all of them."""
+    before = np.flatnonzero(np.diff(who) == 0)
+    if seconds is None:
+        return before, len(before) / 1000.0
+    gap = seconds[before + 1] - seconds[before]
+    near = (gap > 0) & (gap <= _PAUSE)
+    return before[near], float(gap[near].sum()) / 3600.0
+
+
+def _traces(
+    source: str | Path, asked: Asked, degrees: bool, noted: Callable[[str], None]
+) -> tuple[Floats, Ints, Floats | None]:
+    """Points of a table, the person of each by a number, and the time in seconds."""
     with opened_table(source, _MOST) as table:
-        asked = guessed(table, asked, reporter.geographic, lambda text: None)
+        asked = guessed(table, asked, degrees, lambda text: None)
         if asked.x is None and not isinstance(table, PointTable):
             several = f"a row has {len(asked.pairs)} places" if asked.pairs else ""
             raise ProblemError(
@@ -99,8 +177,8 @@ def crossings(
                 remedy=f"Name x and y; the columns are {few(table.known, COLUMNS)}",
             )
         chosen = chosen_of(table, asked, source)
-        key = next((name for name in table.known if is_key(name)), None)
-        time = next((name for name in table.known if is_time(name)), None)
+        key = next(filter(is_key, table.known), None)
+        time = next(filter(is_time, table.known), None)
         others = [name for name in (key, time) if name is not None]
         part = next(iter(table.parts(chosen.names, others)), None)
     if chosen.labelled or part is None:
@@ -113,8 +191,8 @@ def crossings(
         noted(
             "no column is called like one that says whose a row is: all are taken for one person's"
         )
-    if key is not None:
-        who = np.unique(np.array(list(map(str, part[key]))), return_inverse=True)[1].reshape(-1)
+    else:
+        who = np.unique(list(map(str, part[key])), return_inverse=True)[1].reshape(-1)
     seconds = None if time is None else _times(part[time])
     if isinstance(seconds, str):
         noted(
@@ -122,67 +200,13 @@ def crossings(
             "seconds: figures are per 1,000 fixes"
         )
         seconds = None
-    names = [str(k) for k in who.tolist()]
-    kept, reports = reporter.at_points(points, [names])
-    n = np.argsort(who[kept], kind="stable")
-    order = kept[n]
-    follows = np.flatnonzero(np.diff(who[order]) == 0)
-    total = len(follows) / 1000.0
-    if seconds is not None:
-        gap = seconds[order[follows + 1]] - seconds[order[follows]]
-        near = (gap > 0) & (gap <= _PAUSE)
-        follows, total = follows[near], float(gap[near].sum()) / 3600.0
-    if not len(follows):
-        raise ProblemError(
-            "no two fixes of a person follow each other inside of the region",
-            where=source,
-            remedy="Give traces in the order of time, in seconds where times are bare numbers",
-        )
-    places = reporter.places
-    if places is None:
-        raise ProblemError("reports have no coordinates", where="design")
-    flat = _flattened(reporter.geographic, points[order])
-    true = (flat[follows] + flat[follows + 1]) / 2
-    own = _flattened(reporter.geographic, places[reports[n]], points[order])
-    visited = reporter.visited[n]
-    sticky = _of(follows, visited, reports[n], own, true, total)
-    side = loss / _MIDDLE
-    index = np.floor(flat / side).astype(np.int64)
-    number = index[:, 0] * 2**31 + index[:, 1]
-    middles = np.asarray((index + 0.5) * side, dtype=np.float64)
-    found = _of(follows, number, number, middles, true, total)
-    moved = index[follows + 1] - index[follows]
-    lines = np.maximum(index[follows + 1], index[follows]) * side
-    off = np.abs(true - lines)
-    # of a border that was crossed, where neighbours change places
-    line = _median(np.where(np.abs(moved) == 1, off, np.inf).min(axis=1))
-    cells = Crossings(found.places, found.reports, found.off, line)
-    per = "1,000 fixes" if seconds is None else "hour"
-    return Compared(per, len(order), len(np.unique(who[order])), side, sticky, cells)
-
-
-def _of(
-    follows: Ints, places: Ints, reports: Ints, where: Floats, true: Floats, total: float
-) -> Crossings:
-    changed = reports[follows] != reports[follows + 1]
-    guess = (where[follows] + where[follows + 1])[changed] / 2
-    off = _median(np.hypot(*(guess - true[changed]).T))
-    crossed = int((places[follows] != places[follows + 1]).sum())
-    changes = int(changed.sum()) / total
-    return Crossings(crossed / total, changes, math.nan if off is None else off)
+    return points, who, seconds
 
 
 def _median(values: Floats) -> float | None:
-    """Of the finite ones; None where there are none."""
+    """The median of the finite values; None where there are none."""
     finite = values[np.isfinite(values)]
     return float(np.median(finite)) if len(finite) else None
-
-
-def _flattened(degrees: bool, points: Floats, around: Floats | None = None) -> Floats:
-    """Points in the unit of distances: km on the plane around the middle of those ``around``."""
-    if not degrees:
-        return points
-    return flattened(points, np.median(points if around is None else around, axis=0))
 
 
 def _times(cells: Sequence[Any]) -> Floats | str:

@@ -1,12 +1,13 @@
 """``om.protect``: a report for every row of a table, in the form that the table has."""
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.base.labelled import coordinate_names, refuse_latitude_first
 from optmech.base.machine import needed
 from optmech.designs.design import Design
@@ -15,7 +16,6 @@ from optmech.errors import ProblemError
 from optmech.protection.columns import Asked, Chosen, Replaced, column_of
 from optmech.protection.places import Anywhere
 from optmech.protection.reporter import Missing, Outside, Reporter
-from optmech.reading.columns import require_columns
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism, mechanism_from
 
@@ -116,18 +116,22 @@ def protect(
     reporter = Reporter(mechanism, outside, max_distance, key, seed, missing, rate)
     kept, unveiled = _listed(keep), _listed(keep_place)
     asked = Asked(x, y, label, (*kept, *unveiled), _listed(by), report, unveiled=unveiled)
-    if hasattr(data, "to_crs") and hasattr(data, "geometry"):
-        out = _geo(reporter, data, asked)
-    elif hasattr(data, "data_vars"):
-        out = _dataset(reporter, data, asked)
-    elif hasattr(data, "iloc") and hasattr(data, "columns"):
-        out = _frame(reporter, data, asked)
-    else:
-        _refuse_columns(asked, type(data).__name__, "x y label keep by report")
-        out = _plain(reporter, data)
+    out = _protected(reporter, data, asked)
     for line in reporter.said():
         warnings.warn(line, stacklevel=3)
     return out
+
+
+def _protected(reporter: Reporter, data: Any, asked: Asked) -> Any:
+    """Reports in the form that the data have."""
+    if hasattr(data, "to_crs") and hasattr(data, "geometry"):
+        return _geo(reporter, data, asked)
+    if hasattr(data, "data_vars"):
+        return _dataset(reporter, data, asked)
+    if hasattr(data, "iloc") and hasattr(data, "columns"):
+        return _frame(reporter, data, asked)
+    _refuse_columns(asked, type(data).__name__, "x y label keep by report")
+    return _plain(reporter, data)
 
 
 def _rate_of(design: Any) -> float | None:
@@ -147,18 +151,34 @@ def _refuse_columns(asked: Asked, kind: str, names: str) -> None:
 
 
 def _found(
-    asked: Asked, reporter: Reporter, known: list[Hashable], column: Any
+    asked: Asked,
+    reporter: Reporter,
+    known: list[Hashable],
+    column: Callable[[Any], Any],
+    chosen: Chosen | None = None,
+    own: Sequence[Floats] = (),
 ) -> tuple[Replaced, Any, dict[Any, Any]]:
-    """What is replaced, the rows that are left, and the new columns."""
-    chosen = Chosen.of(asked.x, asked.y, asked.label, known)
+    """What is replaced, the rows that are left, and the new columns: of the ``chosen`` ones, whose
+    coordinates as the data have them are ``own``, else of those that are asked for."""
+    chosen = chosen or Chosen.of(asked.x, asked.y, asked.label, known)
     replaced = asked.replaced(chosen, reporter, known)
     values = [column(name) for name in chosen.names]
     if not chosen.labelled:
-        own = [*chosen.points(values).T]
-        asked.refuse_told(_first_of(column), own, reporter.geographic)
-        reporter.noticed += asked.still(_first_of(column), own)
+        own = own or [*chosen.points(values).T]
+        reporter.noticed += asked.told(
+            lambda name: column(name)[:_LOOKED_AT], own, reporter.geographic
+        )
     drawn = chosen.draw(reporter, values, [column(name) for name in asked.by])
-    return replaced, drawn[0], replaced.columns(reporter.mechanism.observables.labels, drawn)
+    return replaced, drawn[0], replaced.columns(drawn)
+
+
+def _taken(data: Any, names: Sequence[Any], rows: Any, new: dict[Any, Any]) -> Any:
+    """Rows of a pandas table with columns that stay, in their order, and new ones; with an index
+    from 0, as theirs may be the time."""
+    out = data[[name for name in data.columns if name in names]].iloc[rows].reset_index(drop=True)
+    for name, column in new.items():
+        out[name] = column
+    return out
 
 
 def _plain(reporter: Reporter, data: Any) -> Any:
@@ -201,21 +221,14 @@ def _are_points(listed: list[Any], mechanism: Any) -> bool:
 
 
 def _frame(reporter: Reporter, data: Any, asked: Asked) -> Any:
-    """A pandas table: columns in their order, with an index from 0, as theirs may be the time."""
+    """A pandas table."""
     if (asked.x, asked.y, asked.label) == (None, None, None):
         found = coordinate_names(data.columns, reporter.geographic)
         asked = asked if found is None else replace(asked, x=found[0], y=found[1])
     if asked.x is not None and asked.y is not None and {asked.x, asked.y} <= set(data.columns):
         refuse_latitude_first(data[[asked.x, asked.y]], where="data")
-    replaced, rows, new = _found(
-        asked, reporter, list(data.columns), lambda name: data[name].to_numpy()
-    )
-    wanted = (*replaced.names, *asked.keep)
-    out = data[[name for name in data.columns if name in wanted]].iloc[rows].copy()
-    out = out.reset_index(drop=True)
-    for name, column in new.items():
-        out[name] = column
-    return out
+    replaced, rows, new = _found(asked, reporter, list(data.columns), _cells_of(data))
+    return _taken(data, (*replaced.names, *asked.keep), rows, new)
 
 
 def _dataset(reporter: Reporter, data: Any, asked: Asked) -> Any:
@@ -229,7 +242,7 @@ def _dataset(reporter: Reporter, data: Any, asked: Asked) -> Any:
             where="data",
             remedy="Give variables of one dimension, the same for all: a row is a point",
         )
-    replaced, rows, new = _found(asked, reporter, known, lambda name: data[name].to_numpy())
+    replaced, rows, new = _found(asked, reporter, known, _cells_of(data))
     ((dim,),) = dims
     wanted = (*replaced.names, *asked.keep)
     out = data.drop_vars([n for n in known if n not in wanted]).isel({dim: rows})
@@ -245,39 +258,34 @@ def _geo(reporter: Reporter, data: Any, asked: Asked) -> Any:
         raise ProblemError(
             f"holds {', '.join(sorted(kinds))}", where="data", remedy="Give points only"
         )
-    geometry = data.geometry.name
-    names = [name for name in data.columns if name != geometry]
-    require_columns("data", [*asked.keep, *asked.by], names)
-    asked.refuse_places()
-    degrees = reporter.geographic and data.crs is not None
+    geometry, crs, cells = data.geometry.name, data.crs, _cells_of(data)
+    degrees = reporter.geographic and crs is not None
     shown = data.geometry.to_crs(4326) if degrees else data.geometry
-    replaced = Replaced.of(Chosen(("x", "y"), False), reporter, asked.report, names)
+    points = {(geometry, axis): getattr(shown, axis) for axis in "xy"}
+    replaced, rows, new = _found(
+        asked,
+        reporter,
+        [name for name in data.columns if name != geometry],
+        lambda name: points[name] if name in points else cells(name),
+        Chosen(tuple(points), False),
+        [np.asarray(each, dtype=np.float64) for each in (data.geometry.x, data.geometry.y)],
+    )
     if replaced.places is None:
         raise ProblemError(
             "the reports have no coordinates in the plane",
             where="data",
             remedy="Give a table without a geometry, and take the column report",
         )
-    points = np.column_stack([shown.x, shown.y])
-    own = [np.asarray(each, dtype=np.float64) for each in (data.geometry.x, data.geometry.y)]
-    cells = _first_of(lambda name: data[name].to_numpy())
-    asked.refuse_told(cells, own, reporter.geographic)
-    reporter.noticed += asked.still(cells, own)
-    drawn = reporter.at_points(points, [data[name].to_numpy() for name in asked.by])
-    new = replaced.columns(reporter.mechanism.observables.labels, drawn)
-    out = data[[name for name in data.columns if name in (*asked.keep, geometry)]]
-    out = out.iloc[drawn[0]].copy().reset_index(drop=True)
-    places = shapely.points(np.column_stack([new["x"], new["y"]]))
-    series = type(data.geometry)(places, index=out.index, crs=4326 if degrees else data.crs)
-    out[geometry] = series.to_crs(data.crs) if degrees else series
-    if asked.report is not None:
-        out[asked.report] = new[asked.report]
+    places = shapely.points(np.column_stack([new.pop(name) for name in points]))
+    out = _taken(data, (*asked.keep, geometry), rows, new)
+    series = type(data.geometry)(places, index=out.index, crs=4326 if degrees else crs)
+    out[geometry] = series.to_crs(crs) if degrees else series
     return out
 
 
-def _first_of(column: Any) -> Any:
-    """The first cells of a column by its name."""
-    return lambda name: column(name)[:_LOOKED_AT]
+def _cells_of(data: Any) -> Callable[[Any], Any]:
+    """The cells of a column by its name."""
+    return lambda name: data[name].to_numpy()
 
 
 def _listed(names: Names) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from optmech.base.labelled import coordinate_pairs, other_words
 from optmech.errors import ProblemError, moved
-from optmech.protection.columns import Asked, Chosen
+from optmech.protection.columns import Asked, Chosen, Replaced
 from optmech.protection.persons import Persons
 from optmech.protection.reporter import Drawn, Reporter
 from optmech.protection.tables import (
@@ -63,106 +63,93 @@ def protect_file(
             )
         asked = guessed(table, asked, reporter.geographic, noted)
         places = _places_of(table, asked, source, reporter)
-        names = list(dict.fromkeys(table.known))
-        with _of_file(source):
-            replaced = [own.replaced(chosen, each, table.known) for own, chosen, each in places]
-        _refuse_shared(places)
-        for _, each, _ in places:
-            if len(each.names) == 2 and (mixed := other_words(*each.names)):
+        own_names = [name for place in places for name in place.chosen.names]
+        for place in places:
+            if len(place.chosen.names) == 2 and (mixed := other_words(*place.chosen.names)):
                 noted(mixed)
-        taken = [name for each in replaced for name in each.names]
-        wanted = (*taken, *asked.keep)
+        names = list(dict.fromkeys(table.known))
+        wanted = {*asked.keep, *(name for place in places for name in place.names)}
         written = [name for name in names if name in wanted]
-        written += [each.report for each in replaced if each.report is not None]
-        chosen = places[0][1]
-        points = None
-        if kind == ".geojson" and reporter.geographic and replaced[0].places is not None:
-            points = chosen.names if replaced[0].places.shape[1] == 2 else None
-        labels = reporter.mechanism.observables.labels
-        own_names = [name for _, each, _ in places for name in each.names]
-        numbers = () if chosen.labelled else tuple(own_names)
+        left = [name for name in names if name not in wanted]
+        reports = (place.report for place in places)
+        written += [name for name in reports if name is not None]
+        chosen, found = places[0].chosen, places[0].places
+        on_map = kind == ".geojson" and reporter.geographic
+        points = chosen.names if on_map and found is not None and found.shape[1] == 2 else None
+        numbers, labels = ((), own_names) if chosen.labelled else (own_names, ())
         counted = [name for each in persons for name in (each.column, *each.by)]
-        others = list(
-            dict.fromkeys([*asked.keep, *asked.by, *counted, *(own_names if not numbers else ())])
-        )
+        others = list(dict.fromkeys([*asked.keep, *asked.by, *counted, *labels]))
         with opened_sink(target, written, points, table.types) as put:
             for part in table.parts(numbers, others):
                 if not reporter.rows:
                     where = [np.asarray(part[name], dtype=np.float64) for name in numbers]
-                    asked.refuse_told(part.__getitem__, where, reporter.geographic)
-                    reporter.noticed += asked.still(part.__getitem__, where)
+                    reporter.noticed += asked.told(part.__getitem__, where, reporter.geographic)
                 with moved(partial(_numbered, table)):
                     drawn = _drawn(part, places, asked.by)
                 rows = drawn[0][0].tolist()
-                kept = {name: [part[name][k] for k in rows] for name in asked.keep}
-                new = [r.columns(labels, each) for r, each in zip(replaced, drawn, strict=True)]
-                put(kept | {name: column for each in new for name, column in each.items()})
+                columns = {name: [part[name][k] for k in rows] for name in asked.keep}
+                for place, each in zip(places, drawn, strict=True):
+                    columns |= place.columns(each)
+                put(columns)
                 for one in persons:
                     _count(one, part, places, drawn)
                 told(f"{reporter.rows:,} rows")
-    left = [name for name in names if name not in written]
     return written, left
 
 
-Places = list[tuple[Asked, Chosen, Reporter]]
-"""For every place of a row what is asked for, its columns, and what draws its reports."""
-
-
-def _places_of(table: Table, asked: Asked, source: str | Path, reporter: Reporter) -> Places:
-    """One place a row, or those of ``asked.pairs``, each with a reporter that counts its own."""
-    if not asked.pairs:
-        return [(asked, chosen_of(table, asked, source), reporter)]
-    found: Places = []
-    for k, (x, y) in enumerate(asked.pairs):
-        report = None if asked.report is None else f"{asked.report}_{k + 1}"
-        own = replace(asked, x=x, y=y, label=None, report=report, pairs=())
-        each = reporter if not k else copy(reporter)
-        found.append((own, chosen_of(table, own, source), each))
-    reporter.others = [each for _, _, each in found[1:]]
+def _places_of(
+    table: Table, asked: Asked, source: str | Path, reporter: Reporter
+) -> list[Replaced]:
+    """One place a row, or those of ``asked.pairs``, each with a reporter that counts its own.
+    Raises ProblemError where a column is of two places."""
+    found: list[Replaced] = []
+    for k, pair in enumerate(asked.pairs or [None], start=1):
+        own, each = asked, copy(reporter) if found else reporter
+        if pair is not None:
+            report = None if asked.report is None else f"{asked.report}_{k}"
+            own = replace(asked, x=pair[0], y=pair[1], label=None, report=report, pairs=())
+        chosen = chosen_of(table, own, source)
+        with _of_file(source):
+            found.append(own.replaced(chosen, each, table.known))
+    reporter.others = [place.reporter for place in found[1:]]
+    names = [name for place in found for name in place.chosen.names]
+    shared = next((name for name in names if names.count(name) > 1), None)
+    if shared is not None:
+        raise ProblemError(
+            f"{shared!r} is a coordinate of two places", where="pair", remedy="Name it once"
+        )
     return found
 
 
-def _refuse_shared(places: Places) -> None:
-    """Raise ProblemError where a column is of two places."""
-    names = [name for _, chosen, _ in places for name in chosen.names]
-    for name in names:
-        if names.count(name) > 1:
-            raise ProblemError(
-                f"{name!r} is a coordinate of two places", where="pair", remedy="Name it once"
-            )
-
-
-def _drawn(part: Part, places: Places, by: Sequence[str]) -> list[Drawn]:
+def _drawn(part: Part, places: list[Replaced], by: Sequence[str]) -> list[Drawn]:
     """The rows that are left, the same for all places, and the reports of each place."""
-    values = [[part[name] for name in chosen.names] for _, chosen, _ in places]
+    values = [[part[name] for name in place.chosen.names] for place in places]
     keys = [part[name] for name in by]
     if len(places) == 1:
-        _, chosen, reporter = places[0]
-        return [chosen.draw(reporter, values[0], keys)]
+        return [places[0].chosen.draw(places[0].reporter, values[0], keys)]
     # a row is released with all of its places or not at all
-    count = len(values[0][0])
-    points = [each.points(own) for (_, each, _), own in zip(places, values, strict=True)]
-    kept, usable = places[0][2].kept_of(points)
+    points = [place.chosen.points(own) for place, own in zip(places, values, strict=True)]
+    kept, usable = places[0].reporter.kept_of(points)
     used = np.flatnonzero(kept)
     left = [[column[k] for k in used.tolist()] for column in keys]
     out: list[Drawn] = []
-    for (_, _, reporter), own in zip(places, points, strict=True):
-        reporter.drop(count - len(used), int((~usable).sum()))
-        out.append((used, reporter.at_points(own[used], left, judged=True)[1]))
+    for place, own in zip(places, points, strict=True):
+        place.reporter.drop(len(kept) - len(used), int((~usable).sum()))
+        out.append((used, place.reporter.at_points(own[used], left, judged=True)[1]))
     return out
 
 
-def _count(persons: Persons, part: Part, places: Places, drawn: Sequence[Drawn]) -> None:
+def _count(persons: Persons, part: Part, places: list[Replaced], drawn: Sequence[Drawn]) -> None:
     """Note the rows of a part for every place of theirs."""
-    for (_, chosen, reporter), (rows, reports) in zip(places, drawn, strict=True):
+    for place, (rows, reports) in zip(places, drawn, strict=True):
         near = None
-        if not chosen.labelled:
-            points = np.column_stack([np.asarray(part[name])[rows] for name in chosen.names])
-            near = reporter.nearest_reports(points)
+        if not place.chosen.labelled:
+            own = [np.asarray(part[name])[rows] for name in place.chosen.names]
+            near = place.reporter.nearest_reports(np.column_stack(own))
         kept = rows.tolist()
         who = [part[persons.column][k] for k in kept]
         by = [tuple(part[name][k] for name in persons.by) for k in kept]
-        persons.count(who, by, reporter.visited, reports, near)
+        persons.count(who, by, place.reporter.visited, reports, near)
 
 
 def _numbered(table: Table, own: str) -> str:

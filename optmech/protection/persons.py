@@ -86,8 +86,8 @@ def tells_place(cells: Sequence[Any], coordinates: Sequence[Floats], degrees: bo
     known = [span for span in spans if span is not None]
 
     def told(text: str) -> bool:
-        value = float(text.replace(",", "."))
-        _, _, decimals = text.replace(",", ".").partition(".")
+        decimal = text.replace(",", ".")
+        value, (_, _, decimals) = float(decimal), decimal.partition(".")
         sharp = len(decimals) >= 2 if degrees else abs(value) >= _MAPPED
         return sharp and any(low <= value <= high for low, high in known)
 
@@ -191,7 +191,7 @@ class Persons:
         return found
 
     def _share(self, reports: Counts) -> float | None:
-        """Of the persons with two rows or more, those whose report that is made most often is the
+        """The share, among persons with two rows or more, of those whose commonest report is the
         one nearest to where they are most often; None where nothing is known of that."""
         known = [who for who, near in self._near.items() if near.total() > 1]
         if not known:
@@ -227,26 +227,23 @@ def summed(
 
 def sentences(found: dict[str, Any]) -> list[str]:
     """The figures in words."""
-    return [line for each in (found, *found["others"]) for line in _sentences(each)]
-
-
-def _sentences(found: dict[str, Any]) -> list[str]:
-    who = ", ".join(found["columns"])
-    if not found["persons"]:
-        return []
-    lines = [f"{who}: {_words(found, found['unit'])}"]
-    other = found.get("if_sticky")
-    if other is not None and other["draws"]["worst"] < found["draws"]["worst"]:
-        option = " ".join(found["columns"])
-        lines.append(
-            f"with --sticky-key-file KEY --sticky-by {option} a place repeats its report: "
-            f"{_words({**found, **other}, found['unit'])}"
-        )
+    lines = []
+    for each in (found, *found["others"]):
+        if not each["persons"]:
+            continue
+        (column,) = each["columns"]
+        lines.append(f"{column}: {_words(each)}")
+        other = each.get("if_sticky")
+        if other is not None and other["draws"]["worst"] < each["draws"]["worst"]:
+            lines.append(
+                f"with --sticky-key-file KEY --sticky-by {column} a place repeats its report: "
+                f"{_words(each | other)}"
+            )
     return lines
 
 
-def _words(found: dict[str, Any], unit: str) -> str:
-    draws, epsilon = found["draws"], found["epsilon"]
+def _words(found: dict[str, Any]) -> str:
+    draws, epsilon, unit = found["draws"], found["epsilon"], found["unit"]
     text = f"{draws['worst']:,.0f} draws about the worst of {found['persons']:,}"
     text += f", {draws['median']:,.4g} about the median one"
     if epsilon is not None:

@@ -11,6 +11,7 @@ from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Tiles
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.mesh import Mesh
+from optmech.spaces.mesh.network import Network
 from optmech.spaces.observables import Suppressible
 from optmech.spaces.sphere import Border, sines, squares, turned
 
@@ -56,9 +57,9 @@ class Centres:
         return len(self.of.observables), 2
 
     def __getitem__(self, key: Any) -> Floats:
-        """As an array of all of them has it: of (reports, axis), or of reports."""
+        """Coordinates by (reports, axis), or by reports, as an array of all of them has them."""
         reports, axis = key if isinstance(key, tuple) else (key, slice(None))
-        return np.asarray(self.of.centres_of(reports)[:, axis])
+        return self.of.centres_of(reports)[:, axis]
 
 
 def data_coordinates(domain: Domain) -> Floats | None:
@@ -132,13 +133,14 @@ class Snap:
         """The widest whose moves add at most ``slack`` to a distance: its diagonal, where the
         region is a rectangle, whose points stay inside by themselves; twice that elsewhere, where
         the nearest point of the region is taken."""
-        slack = min(slack, _WIDEST) if mesh.coordinates == "lonlat" else slack
+        globe = mesh.coordinates == "lonlat"
+        slack = min(slack, _WIDEST) if globe else slack
         low, high = ends_of(mesh.vertices)
         corners = np.array([low, high, [low[0], high[1]], [high[0], low[1]]]).tolist()
         boxed = all(mesh.locate_exactly(corner) is not None for corner in corners)
         # by how much a foot may be farther away than the border itself
         more = 0.0
-        if not boxed and mesh.coordinates == "lonlat":
+        if not boxed and globe:
             border = mesh.border
             wide = float(np.abs(border.end - border.start).sum(axis=1).max()) * (np.pi / 180)
             more = wide * wide / 4 * EARTH_RADIUS_KM
@@ -146,7 +148,7 @@ class Snap:
         slack = slack if boxed else 2 * (diagonal + more)
         # a little less, for rounding and for what is led inwards from the border
         side = (1 - 5e-5) * np.array([diagonal, diagonal]) / np.sqrt(2)
-        if mesh.coordinates == "lonlat":
+        if globe:
             # of longitude where a degree is longest: nowhere is the lattice's cell longer
             near = 0.0 if low[1] <= 0 <= high[1] else float(np.abs([low[1], high[1]]).min())
             degree = float(np.radians(EARTH_RADIUS_KM))
@@ -177,7 +179,7 @@ class Snap:
     def points(self, index: Ints) -> Floats:
         """The lattice's points, cut off at the box around the region."""
         low, high = ends_of(self.mesh.vertices)
-        return np.asarray(np.clip(low + index * self.step, low, high))
+        return np.clip(low + index * self.step, low, high)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -198,7 +200,9 @@ def led_around(mesh: Mesh, points: Floats) -> Floats:
 def nearest_of_region(mesh: Mesh, points: Floats) -> Floats:
     """A point of the region next to each of ``points`` (k, 2), on the sphere for degrees: on its
     border, led inwards by a billionth of the region's width, and a vertex where even that is
-    outside."""
+    outside; of a line or of roads the nearest one."""
+    if isinstance(mesh, Network):
+        return mesh.nearest(points)
     feet: Floats = mesh.border.feet(points)
     feet = feet + _INWARD * (mesh.vertices.mean(axis=0) - feet)
     low, high = ends_of(mesh.vertices)

@@ -20,8 +20,9 @@ from optmech.protection.places import (
     nearest_inside,
     nearest_of_region,
 )
+from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index, label_text
-from optmech.spaces.mechanism import Mechanism, mechanism_from
+from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.sphere import FAR, is_position
@@ -32,6 +33,8 @@ FEW = 0.05
 """Of the rows of a part: so many that are wild are nobody's mistake about columns or bounds."""
 STICKY = 0.1
 """By which log ratios may grow, ε times a diagonal, where points are snapped to repeat reports."""
+_BORDER = 1e-9
+"""Of a weight, and of the width of a region: so near to its border floats may be wrong."""
 Drawn = tuple[Ints, Ints]
 """The rows that are kept, and the index of an observable for each of them."""
 
@@ -43,7 +46,7 @@ class Reporter:
     Parameters
     ----------
     mechanism:
-        A design, its mechanism, or one for the whole earth.
+        That of a design, or one for the whole earth.
     outside:
         What becomes of a point outside of the domain: ``"refuse"`` raises, ``"nearest"`` takes the
         nearest point of the domain, ``"drop"`` leaves the row out, ``"few"`` takes the nearest
@@ -78,8 +81,6 @@ class Reporter:
     """Of the dropped ones, those without usable coordinates."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, Anywhere):
-            self.mechanism = mechanism_from(self.mechanism, "design")
         one_of(self.outside, get_args(Outside), "outside")
         if self.unusable is None:
             self.unusable = "refuse" if self.outside == "nearest" else self.outside
@@ -92,25 +93,7 @@ class Reporter:
                 where="key",
                 remedy=f"Make one with secrets.token_bytes({LEAST_KEY}), and keep it secret",
             )
-        mesh = getattr(self.mechanism, "mesh", None)
-        self._snap: Snap | None = None
-        if self.key is not None and isinstance(mesh, Network):
-            raise ProblemError(
-                "the design is private at every point of a line: two fixes of one place are two "
-                "points, whose reports would not repeat",
-                where="key",
-                remedy="Leave the key out, or use a design for places",
-            )
-        if isinstance(self.mechanism, MeshMechanism) and not isinstance(mesh, Network):
-            if self.rate is None and self.key is not None:
-                raise ProblemError(
-                    "reports of a mechanism for every point repeat on a lattice, whose width "
-                    "depends on its ε, and this one states none",
-                    where="key",
-                    remedy="Give the design itself",
-                )
-            if self.rate is not None:
-                self._snap = Snap.of(self.mechanism.mesh, STICKY / self.rate)
+        self._snap = self._lattice()
         if self.seed is not None:
             whole(self.seed, "seed")
             if self.key is not None:
@@ -124,6 +107,29 @@ class Reporter:
         self.visited = np.zeros(0, dtype=np.int64)
         self.others: list[Reporter] = []
         self.noticed: list[str] = []
+
+    def _lattice(self) -> Snap | None:
+        """On whose points reports of a mechanism for every point repeat, where its ε is known."""
+        if not isinstance(self.mechanism, MeshMechanism):
+            return None
+        mesh = self.mechanism.mesh
+        if self.rate is not None and not isinstance(mesh, Network):
+            return Snap.of(mesh, STICKY / self.rate)
+        if self.key is None:
+            return None
+        if isinstance(mesh, Network):
+            raise ProblemError(
+                "the design is private at every point of a line: two fixes of one place are two "
+                "points, whose reports would not repeat",
+                where="key",
+                remedy="Leave the key out, or use a design for places",
+            )
+        raise ProblemError(
+            "reports of a mechanism for every point repeat on a lattice, whose width "
+            "depends on its ε, and this one states none",
+            where="key",
+            remedy="Give the design itself",
+        )
 
     @property
     def snap(self) -> float:
@@ -164,7 +170,7 @@ class Reporter:
             Where the secrets have no coordinates; on points outside, unless they are dropped or
             taken to the nearest; ``where`` is the row, counted from 1 over all parts.
         """
-        if self.dimensions is None or points.ndim != 2 or points.shape[1] != self.dimensions:
+        if points.shape[1:] != (self.dimensions,):
             has = "no coordinates" if self.dimensions is None else f"{self.dimensions} of them"
             raise ProblemError(
                 f"points of {points.shape[-1]} coordinate(s), and the secrets have {has}",
@@ -174,17 +180,12 @@ class Reporter:
                 else f"Give {self.dimensions}",
             )
         usable, inside = self._judged(points, judged)
-        kept = self._kept(usable, inside)
+        kept = np.flatnonzero(self._kept(usable, inside))
         used = points[kept]
         if isinstance(self.mechanism, MeshMechanism):
             out = ~inside[kept]
             if out.any():
-                mesh = self.mechanism.mesh
-                used[out] = (
-                    mesh.nearest(used[out])
-                    if isinstance(mesh, Network)
-                    else nearest_of_region(mesh, used[out])
-                )
+                used[out] = nearest_of_region(self.mechanism.mesh, used[out])
             messages: list[bytes] = []
             self.visited = np.arange(self.rows, self.rows + len(kept))
             if self._snap is not None:
@@ -210,9 +211,7 @@ class Reporter:
             for points, each in zip(places[::-1], found[::-1], strict=True):
                 worst[~each[kind]] = points[~each[kind]]
         self._judge(worst, usable, inside)
-        kept = np.zeros(len(worst), dtype=bool)
-        kept[self._kept(usable, inside)] = True
-        return kept, usable
+        return self._kept(usable, inside), usable
 
     def drop(self, rows: int, missing: int) -> None:
         """Count rows that are left out before their draws, ``missing`` of them for want of usable
@@ -242,8 +241,8 @@ class Reporter:
             self._judge(points, usable, inside)
         return usable, inside
 
-    def _kept(self, usable: Bools, inside: Bools) -> Ints:
-        return np.flatnonzero(usable if self.outside in ("nearest", "few") else inside)
+    def _kept(self, usable: Bools, inside: Bools) -> Bools:
+        return usable if self.outside in ("nearest", "few") else inside
 
     def at_labels(self, labels: Sequence[object], by: Sequence[Sequence[object]] = ()) -> Drawn:
         """Reports for labels of secrets, as they are or as people write them; labels that there
@@ -254,11 +253,11 @@ class Reporter:
                 where="label",
                 remedy="Name the columns with the coordinates",
             )
-        indices = np.array([self._index(label) for label in labels], dtype=np.int64)
+        secrets = self.mechanism.secrets
+        indices = np.array([self._index(secrets, label) for label in labels], dtype=np.int64)
         inside = indices >= 0
         lost = np.flatnonzero(~inside)
         if len(lost) and self.outside != "drop":
-            secrets = self.mechanism.secrets
             raise ProblemError(
                 f"the label is none of the {len(secrets)} labels"
                 + self._among(len(labels), [(len(lost), "without such a label")]),
@@ -272,31 +271,32 @@ class Reporter:
 
     # -- places ----------------------------------------------------------------------------------
 
-    def _index(self, label: Any) -> int:
+    def _index(self, secrets: Domain, label: object) -> int:
         """The index of a label however it is written, -1 where there is none."""
-        assert isinstance(self.mechanism, Mechanism)
-        known = self._known.get(label) if isinstance(label, Hashable) else None
-        if known is None:
-            try:
-                known = find_index(self.mechanism.secrets, label)
-            except ProblemError:
-                known = -1
-            if isinstance(label, Hashable) and len(self._known) < 2**20:
-                self._known[label] = known
-        return known
+        if isinstance(label, Hashable) and label in self._known:
+            return self._known[label]
+        try:
+            found = find_index(secrets, label)
+        except ProblemError:
+            found = -1
+        if isinstance(label, Hashable) and len(self._known) < 2**20:
+            self._known[label] = found
+        return found
 
     def _inside(self, points: Floats) -> Bools:
         if isinstance(self.mechanism, Anywhere):
-            return np.asarray(is_position(points, True))
+            return is_position(points, True)
         if isinstance(self.mechanism, MeshMechanism):
             mesh = self.mechanism.mesh
             if isinstance(mesh, Network):
                 return self.mechanism._holds(points)
-            found = mesh.locate(points)[0] >= 0
+            triangles, weights = mesh.locate(points)
+            inside = np.asarray(triangles >= 0)
             # floats find what is next to the border on either side of it: decided exactly there
-            for k in np.flatnonzero(_next_to_the_border(mesh, points)).tolist():
-                found[k] = mesh.locate_exactly(points[k].tolist()) is not None
-            return np.asarray(found)
+            unsure = _near(mesh, points) & (~inside | (weights.min(axis=1) < _BORDER))
+            for k in np.flatnonzero(unsure).tolist():
+                inside[k] = mesh.locate_exactly(points[k].tolist()) is not None
+            return inside
         secrets = self.mechanism.secrets
         return np.asarray(secrets.locate(points, max_distance=self.max_distance) >= 0)
 
@@ -386,17 +386,14 @@ class Reporter:
         return lines + self.noticed
 
 
-def _next_to_the_border(mesh: Any, points: Floats) -> Bools:
-    """Points so close to the border of the region that floats may be wrong about them."""
-    found, weights = mesh.locate(points)
-    places = points
-    if mesh.coordinates == "lonlat":
-        places = unwrapped(points, mesh.vertices.mean(axis=0))
+def _near(mesh: Any, points: Floats) -> Bools:
+    """Points that are not beyond the box around a region."""
+    lonlat = mesh.coordinates == "lonlat"
+    places = unwrapped(points, mesh.vertices.mean(axis=0)) if lonlat else points
     low, high = ends_of(mesh.vertices)
-    margin = 1e-9 * (high - low)
-    near = np.isfinite(places).all(axis=1)
-    near &= (places >= low - margin).all(axis=1) & (places <= high + margin).all(axis=1)
-    return np.asarray(near & ((found < 0) | (weights.min(axis=1) < 1e-9)))
+    margin = _BORDER * (high - low)
+    # numbers that are none compare false
+    return np.asarray(((places >= low - margin) & (places <= high + margin)).all(axis=1))
 
 
 def _mend(point: Floats) -> str:

@@ -1,15 +1,16 @@
 """Tables in files, read and written part by part: CSV of any length, GeoJSON and Parquet within
 bounds."""
 
-import gzip
 import io
 import json
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from optmech.reading.columns import (
     require_columns,
 )
 
+T = TypeVar("T")
 Part = dict[str, Any]
 """Columns of some rows by name: arrays of numbers, or lists."""
 DEGREES = ("longitude", "latitude")
@@ -108,8 +110,8 @@ class PointTable:
 
     def parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
         """All features at once; the columns ``DEGREES`` are their coordinates."""
-        shapes = enumerate(shape for _, shape in self.features)
-        points = np.array([_point(shape, k, self.path) for k, shape in shapes])
+        numbered = enumerate(self.features)
+        points = np.array([_point(shape, k, self.path) for k, (_, shape) in numbered])
         part: Part = {name: [row.get(name) for row, _ in self.features] for name in others}
         for k, name in enumerate(DEGREES):
             if name in numbers:
@@ -132,9 +134,10 @@ def opened_table(path: str | Path, size: int) -> Iterator[Table]:
     """The table in a file, by its ending: .parquet, .geojson, and CSV for all others and for
     standard input (``-``), ``size`` rows of it at a time."""
     file = path_of(path)
-    if file.suffix.lower() == ".parquet":
+    kind = file.suffix.lower()
+    if kind == ".parquet":
         yield ParquetTable(file, parquet_names(file))
-    elif file.suffix.lower() == ".geojson":
+    elif kind == ".geojson":
         features = read_features(file, empty=True)
         names = dict.fromkeys(key for properties, _ in features for key in properties)
         taken = next((name for name in DEGREES if name in names), None)
@@ -145,7 +148,7 @@ def opened_table(path: str | Path, size: int) -> Iterator[Table]:
                 remedy="Rename or remove it: the geometry says where a point is",
             )
         yield PointTable(file, [*DEGREES, *names], features)
-    elif (kind := file.suffix.lower()) in _NO_TABLES:
+    elif kind in _NO_TABLES:
         raise ProblemError(f"is {_NO_TABLES[kind]}, and no table", where=path, remedy=_AS_TABLE)
     else:
         with csv_parts(path, size) as (separator, header, rows):
@@ -208,17 +211,12 @@ def opened_sink(
                     where=path,
                     remedy="Write CSV or Parquet",
                 )
-            others = [name for name in names if name not in places]
-            write(b'{"type": "FeatureCollection", "features": [')
-            first = [True]
-            yield lambda part: write(_features(part, places, others, first))
-            write(b"\n]}\n")
+            yield from _geojson(write, names, places)
         elif kind == ".gz":
-            # the default would write the time and the name of the file into it
-            with gzip.GzipFile(
-                fileobj=cast(Any, _Stream(write)), mode="wb", mtime=0, filename=""
-            ) as packed:
-                yield from _csv(lambda content: cast(None, packed.write(content)), names)
+            # the form of gzip, without a time or a name
+            packer = zlib.compressobj(9, wbits=zlib.MAX_WBITS + 16)
+            yield from _csv(lambda content: write(packer.compress(content)), names)
+            write(packer.flush())
         else:
             yield from _csv(write, names)
 
@@ -239,20 +237,6 @@ def kind_of(path: str | Path) -> str:
     return kind
 
 
-class _Stream:
-    """What gzip writes to."""
-
-    def __init__(self, write: Write) -> None:
-        self._write = write
-
-    def write(self, content: bytes) -> int:
-        self._write(bytes(content))
-        return len(content)
-
-    def flush(self) -> None:
-        return None
-
-
 def _csv(write: Write, names: Sequence[str]) -> Iterator[Put]:
     def put(part: Part) -> None:
         write(csv_bytes(zip(*(_cells(part[name]) for name in names), strict=True)))
@@ -264,32 +248,36 @@ def _csv(write: Write, names: Sequence[str]) -> Iterator[Put]:
 def _cells(column: Any) -> list[str]:
     """A column as texts, nothing for NaN; coordinates of reports with twelve digits."""
     if isinstance(column, np.ndarray) and column.dtype.kind == "f":
-        values = _shortened(column)
-        known = {value: "" if value != value else repr(value) for value in values}
-        return [known[value] for value in values]
+        return _each(column, lambda value: "" if value != value else repr(value))
     return ["" if value is None else label_text(value) for value in column]
 
 
-def _shortened(column: Any) -> list[float]:
-    """Numbers with twelve digits, a tenth of a millimetre of degrees: those beyond come of sums."""
+def _each(column: Any, read: Callable[[float], T]) -> list[T]:
+    """What numbers are read as, with twelve digits, a tenth of a millimetre of degrees: those
+    beyond come of sums. Few numbers are different ones."""
     values, back = np.unique(column, return_inverse=True, equal_nan=True)
-    short = [float(f"{value:.12g}") for value in values.tolist()]
-    return [short[k] for k in back.ravel().tolist()]
+    known = [read(float(f"{value:.12g}")) for value in values.tolist()]
+    return [known[k] for k in back.ravel().tolist()]
 
 
-def _features(part: Part, places: Sequence[str], others: Sequence[str], first: list[bool]) -> bytes:
-    columns = [part[name] for name in others]
-    points = [_shortened(part[name]) for name in places]
-    out = []
-    for lon, lat, *values in zip(*points, *columns, strict=True):
+def _geojson(write: Write, names: Sequence[str], places: Sequence[str]) -> Iterator[Put]:
+    others = [name for name in names if name not in places]
+    before = chain(["\n"], repeat(",\n"))
+
+    def feature(lon: float, lat: float, *values: Any) -> str:
         known = {name: _value(value) for name, value in zip(others, values, strict=True)}
         point = None if lon != lon else {"type": "Point", "coordinates": [lon, lat]}
-        feature = {"type": "Feature", "properties": known, "geometry": point}
-        out.append("\n" + json.dumps(feature, allow_nan=False))
-    joined = ",".join(out)
-    lead = "" if first[0] or not out else ","
-    first[0] = first[0] and not out
-    return (lead + joined).encode()
+        found = {"type": "Feature", "properties": known, "geometry": point}
+        return next(before) + json.dumps(found, allow_nan=False)
+
+    def put(part: Part) -> None:
+        points = [_each(part[name], float) for name in places]
+        rows = zip(*points, *map(part.__getitem__, others), strict=True)
+        write("".join(feature(*row) for row in rows).encode())
+
+    write(b'{"type": "FeatureCollection", "features": [')
+    yield put
+    write(b"\n]}\n")
 
 
 def _value(value: Any) -> Any:
@@ -308,14 +296,12 @@ def _parquet(parts: list[Part], names: Sequence[str], types: dict[str, str]) -> 
 
     columns = {}
     for name in names:
-        cells: list[Any] = []
-        numbers = all(isinstance(p[name], np.ndarray) and p[name].dtype.kind == "f" for p in parts)
-        if numbers and parts:
-            columns[name] = pa.array(np.concatenate([part[name] for part in parts]))
-            continue
-        for part in parts:
-            cells += [None if v is None else label_text(v) for v in part[name]]
-        columns[name] = _typed(cells, types.get(name))
+        found = [part[name] for part in parts]
+        if found and all(isinstance(own, np.ndarray) and own.dtype.kind == "f" for own in found):
+            columns[name] = pa.array(np.concatenate(found))
+        else:
+            cells = [None if v is None else label_text(v) for v in chain.from_iterable(found)]
+            columns[name] = _typed(cells, types.get(name))
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer)
     return buffer.getvalue()

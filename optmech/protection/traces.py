@@ -126,7 +126,7 @@ def _noisy(points: Floats, covariance: Floats) -> Floats:
         covariance = np.eye(points.size) * float(covariance)
     root = np.linalg.cholesky(covariance)
     drawn = root @ np.random.default_rng().standard_normal(len(root))
-    return np.asarray(points + drawn.reshape(points.shape))
+    return points + drawn.reshape(points.shape)
 
 
 def _located(domain: Domain, points: Floats, row: RowWords) -> list[Hashable]:

@@ -8,6 +8,7 @@ import sys
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -169,7 +170,7 @@ def numbers_by(separator: str, name: str, path: str | Path) -> Callable[[str], f
 
 def bounded_lines(text: TextIO, path: str | Path) -> Iterator[str]:
     """The lines of a text; raises ProblemError on one that is too long."""
-    lines = iter(lambda: text.readline(_LONGEST_LINE + 1), "")
+    lines = iter(partial(text.readline, _LONGEST_LINE + 1), "")
     for number, line in enumerate(lines, start=1):
         if len(line) > _LONGEST_LINE:
             raise ProblemError(

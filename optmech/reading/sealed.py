@@ -368,3 +368,23 @@ def _unpacked(text: Plain, size: int) -> bytes:
     if len(content) != size or not reader.eof or reader.unused_data:
         raise ProblemError(f"does not hold {size:,} bytes", where=_WHERE)
     return content
+
+
+PLAIN_START = b"\xd9\xd9\xf7\x84\x70optmech-packed/"
+SIGNED_START = b"\xd2\x84\x43\xa1\x01\x27"
+"""How packed files begin, plain and signed, whatever their version (docs/packed.md)."""
+
+
+def start_of(path: str | Path) -> bytes:
+    """The first bytes of a file, which have the format in them, also behind the head of a signed
+    one; none where it cannot be read."""
+    try:
+        return read_start(path, 48)
+    except ProblemError:
+        return b""
+
+
+def is_packed_file(path: str | Path) -> bool:
+    """Whether a file begins like a packed one of any version, plain or signed; False where it
+    cannot be read."""
+    return start_of(path).startswith((PLAIN_START, SIGNED_START))

@@ -18,12 +18,11 @@ from optmech.errors import ProblemError
 from optmech.packed.charges import FORMAT as LEDGER, State, written
 from optmech.packed.documents import load_any_packed
 from optmech.packed.earth import Earth
-from optmech.packed.file import is_packed_file
 from optmech.packed.header import BEST_GUESS
 from optmech.packed.mechanism import PackedMechanism
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.errors import WORDS, by_ending, kind_of
-from optmech.reading.sealed import FORMATS, MAX_BYTES, begins, distinct, read_sealed
+from optmech.reading.sealed import FORMATS, MAX_BYTES, begins, distinct, is_packed_file, read_sealed
 from optmech.reading.source import read_document
 from optmech.show.words import increase_words, loss_unit
 

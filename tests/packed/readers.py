@@ -217,7 +217,7 @@ def other_float(value: float, rng: random.Random) -> float:
 
 
 def other_array(value: Tag, rng: random.Random) -> Tag:
-    code = SIZES.get(value.number)
+    code = SIZES.get(value.tag)
     if code is None or not isinstance(value.value, bytes) or rng.random() < 0.1:
         return Tag(rng.choice([70, 71, 86, 64]), value.value)
     count = len(value.value) // struct.calcsize(f"<{code}")
@@ -230,7 +230,7 @@ def other_array(value: Tag, rng: random.Random) -> Tag:
             numbers[k] = other_float(numbers[k], rng)
         else:
             numbers[k] = rng.choice([*numbers, max(numbers[k] - 1, 0), numbers[k] + 1])
-    return Tag(value.number, struct.pack(f"<{len(numbers)}{code}", *numbers))
+    return Tag(value.tag, struct.pack(f"<{len(numbers)}{code}", *numbers))
 
 
 def other_list(value: list[Any], rng: random.Random) -> list[Any]:

@@ -76,12 +76,12 @@ def test_a_fork_inside_a_lock_leaves_it_to_the_parent(
 ) -> None:
     path = tmp_path / "spent.json"
     ledger = om.Ledger.open(path, line, None, radius=2.0)
-    with ledger._alone():
+    with ledger._alone(path):
         child = os.fork()
         if not child:
             signal.alarm(60)
             try:
-                with ledger._alone():
+                with ledger._alone(path):
                     os._exit(1)
             finally:
                 os._exit(2)

@@ -19,7 +19,7 @@ from packed.test_packed import mutated
 import optmech as om
 from optmech import audit
 from optmech.cli.main import main
-from optmech.packed import stated
+from optmech.packed import packing
 from optmech.packed.cbor import Tag, decode, encode
 
 UNIT = 2**24
@@ -398,7 +398,7 @@ def test_constraints_beside_the_promise_are_kept(
         # the bound by the places counts these as well
         assert audit.main([str(own)]) == 0
         assert "at every point and keeps the other constraints, by" in capsys.readouterr().out
-    monkeypatch.setattr(stated.Stated, "_kept", lambda *_: True)
+    monkeypatch.setattr(packing.Packing, "_is_kept", lambda *_: True)
     assert packed(limited, bits=16) == "failed"
     assert audit.main([str(path), str(own)]) == 1
     assert "the loss is" in capsys.readouterr().out

@@ -65,12 +65,12 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, float):
         return [value * 1.001 + 1e-6, value * 1e3, None, -value]
     if isinstance(value, Tag):
-        numbers = np.frombuffer(value.value, readers_type(value.number))
+        numbers = np.frombuffer(value.value, readers_type(value.tag))
         moved = numbers.copy()
-        moved[-1] = moved[-1] * 1.001 if value.number == 86 else max(int(moved[-1]) - 1, 0)
+        moved[-1] = moved[-1] * 1.001 if value.tag == 86 else max(int(moved[-1]) - 1, 0)
         back = numbers[::-1]
         differs = not np.allclose(back, numbers, rtol=1e-9, atol=0)
-        return [typed(part, value.number) for part in (moved, *[back] * differs)]
+        return [typed(part, value.tag) for part in (moved, *[back] * differs)]
     if isinstance(value, list):
         return [value[:-1], [*value, *value[:1]]]
     return []

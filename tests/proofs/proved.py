@@ -12,7 +12,7 @@ import pytest
 import optmech as om
 from optmech.certificate.proved import examined
 from optmech.designs.design import Design
-from optmech.exchange.checked import checked_text
+from optmech.exchange.checker_file import checked_text
 from optmech.reading.sealed import DESIGN, read_sealed
 
 PROOFS = Path(__file__).parents[2] / "proofs"

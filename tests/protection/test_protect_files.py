@@ -675,3 +675,21 @@ def test_coordinates_have_no_digits_of_sums(ending: str, tmp_path: Path) -> None
         return
     found = json.loads(out.read_text())["features"]
     assert [tuple(each["geometry"]["coordinates"]) for each in found] == centres
+
+
+def test_statistics_and_packed_files_are_not_loaded_for_a_design(tmp_path: Path) -> None:
+    """scipy.stats alone took longer than reading and drawing 100,000 rows."""
+    grid, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
+    private = om.MetricPrivacy(1, km)
+    design, points = tmp_path / "design.json", tmp_path / "points.csv"
+    om.solve(om.Problem(om.Prior.uniform(grid), km, constraints=[private])).save(design)
+    points.write_text("x,y\n0.5,1.5\n", encoding="utf-8")
+    code = (
+        "import sys; from optmech.cli.main import main; main(sys.argv[1:]); "
+        "print(*{'scipy.stats', 'optmech.packed.file'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, "protect", design, points, "-o", tmp_path / "out.csv"]
+    home = Path(om.__file__).parents[1]
+    done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=True)
+    assert "random pairs of positions exceed ε" in done.stderr
+    assert done.stdout.strip() == ""

@@ -24,7 +24,7 @@ def run(args: Namespace) -> Answer:
     """0 when every check passes, 1 when one fails."""
     from optmech.designs.design import Design
     from optmech.packed.documents import check
-    from optmech.packed.file import is_packed_file
+    from optmech.reading.sealed import is_packed_file
 
     if args.of is not None or args.signer is not None or is_packed_file(args.design):
         from optmech.packed.earth import Earth, is_earth_file

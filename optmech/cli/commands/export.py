@@ -66,7 +66,7 @@ def run(args: Namespace) -> Answer:
             text = f"map ({count:,} features in longitude and latitude)"
         case "checked":
             from optmech.designs.file import read_with_digest
-            from optmech.exchange.checked import write_checked
+            from optmech.exchange.checker_file import write_checked
 
             size = write_checked(*read_with_digest(args.problem), args.output)
             text = (

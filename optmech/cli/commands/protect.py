@@ -193,8 +193,7 @@ def _released(args: Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
     from optmech.designs.design import Design
     from optmech.designs.promise import guess_words
     from optmech.packed.documents import load_any_packed
-    from optmech.packed.file import is_packed_file
-    from optmech.reading.sealed import FAMILY, is_of_format
+    from optmech.reading.sealed import FAMILY, is_of_format, is_packed_file
 
     if args.input is None and is_packed_file(args.design):
         packed = load_any_packed(args.design)

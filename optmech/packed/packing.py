@@ -39,7 +39,7 @@ _MIXTURES = tuple(2.0**-k for k in range(40, 3, -4))
 """Shares of constant mechanisms that are tried where rounding leaves a constraint."""
 
 
-class Stated:
+class Packing:
     """A design that has a mechanism, over places or for every point of a mesh, and what its packed
     file has to say."""
 
@@ -51,33 +51,31 @@ class Stated:
     def rounded(self, bits: int) -> Numerators | None:
         """Whole numbers over 2^bits that keep every inequality; None where none were found."""
         if self.mesh is not None and self.mesh.is_region:
-            return self._rounded_inside(bits)
+            return next(filter(self._is_kept, self._rounded_inside(bits)), None)
         released = few_bits(
             self.statement, self.exact.matrix, bits, partial(strictly_inside, self.statement)
         )
         return None if released is None else released.exact
 
-    def _rounded_inside(self, bits: int) -> Numerators | None:
+    def _is_kept(self, released: Numerators) -> bool:
+        """Whether rounding left what is said of the places beside the promise."""
+        return all(check.passed for check in check_exact(self.statement, released))
+
+    def _rounded_inside(self, bits: int) -> Iterator[Numerators]:
+        """Whole numbers that keep the promise at every point."""
         promise = gradient_in(self.statement)
         kept = np.flatnonzero(self.statement.allowed.all(axis=0)).tolist()
-        matrix = self.exact.matrix[:, kept]
-        for candidate in self._mixed(matrix, kept):
+        for candidate in self._mixed(self.exact.matrix[:, kept], kept):
             found = few_bits_inside(promise.mesh, promise.epsilon, candidate, bits, promise.index)
             if found is not None:
-                rows = np.zeros((len(matrix), len(self.problem.observables)), dtype=np.int64)
+                rows = np.zeros((len(candidate), len(self.problem.observables)), dtype=np.int64)
                 rows[:, kept] = found.rows
-                released = Numerators(bits, tuple(map(tuple, rows.tolist())))
-                # rounding may leave what is said of the places beside the promise
-                if self._kept(released):
-                    return released
-        return None
-
-    def _kept(self, released: Numerators) -> bool:
-        return all(check.passed for check in check_exact(self.statement, released))
+                yield Numerators(bits, tuple(map(tuple, rows.tolist())))
 
     def _mixed(self, matrix: Floats, kept: list[int]) -> Iterator[Floats]:
         """The matrix, and where constraints stand beside the promise more and more of constant
-        ones in it, which also serve the place that loses most."""
+        ones in it, which also serve the place that loses most, and then of one that keeps all with
+        room: no constant one may keep bounds of the loss beside a least distortion."""
         yield matrix
         places = over_places(self.statement)
         if not places.families:
@@ -87,7 +85,6 @@ class Stated:
         for share in _MIXTURES:
             for anchor in anchors:
                 yield (1 - share) * matrix + share * anchor
-        # no constant one may keep bounds of the loss beside a least distortion
         inside = inside_mesh(self.statement)
         if inside is not None:
             for share in _MIXTURES:
@@ -165,12 +162,11 @@ class Stated:
 
 def table_of(released: Numerators) -> tuple[Table, Ints]:
     """The distinct rows of a matrix, and which one each of its rows is."""
-    entries = np.array(released.rows, dtype=np.uint64)
-    columns = np.flatnonzero(entries.any(axis=0))
     numbers: dict[tuple[int, ...], int] = {}
     row_of = np.array([numbers.setdefault(row, len(numbers)) for row in released.rows])
-    first = np.unique(row_of, return_index=True)[1]
-    return Table(released.bits, columns, entries[np.ix_(first, columns)]), row_of
+    rows = np.array(list(numbers), dtype=np.uint64)
+    columns = np.flatnonzero(rows.any(axis=0))
+    return Table(released.bits, columns, rows[:, columns]), row_of
 
 
 def same_places(own: Domain, stated: Domain) -> bool:
@@ -205,15 +201,14 @@ def accuracy_of(problem: Problem, matrix: Floats, columns: Ints) -> Accuracy | N
         apart = _METRES * great_circle(points, others)
     else:
         apart = np.sqrt(((points - others) ** 2).sum(axis=2)) * _scale(secrets)
+    order = np.argsort(apart, axis=0, kind="stable")
     joint = problem.prior.weights[:, None] * matrix
-    radius = []
-    for own, weight in zip(apart.T, joint.T, strict=True):
-        order = np.argsort(own, kind="stable")
-        reached = np.cumsum(weight[order])
-        # a report that no likely secret makes may come from any
-        place = int(np.searchsorted(reached, QUANTILE * reached[-1])) if reached[-1] else -1
-        radius.append(float(own[order[min(place, len(own) - 1)]]) + _half_diagonal(secrets))
-    return Accuracy(QUANTILE, tuple(radius))
+    reached = np.cumsum(np.take_along_axis(joint, order, 0), axis=0)
+    short = (reached < QUANTILE * reached[-1]).sum(axis=0)
+    # a report that no likely secret makes may come from any
+    place = np.where(reached[-1] > 0, np.minimum(short, len(secrets) - 1), -1)
+    radius = np.take_along_axis(apart, order, 0)[place, np.arange(len(columns))]
+    return Accuracy(QUANTILE, tuple((radius + _half_diagonal(secrets)).tolist()))
 
 
 def _scale(domain: Domain) -> float:

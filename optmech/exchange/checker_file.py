@@ -9,7 +9,6 @@ less than 2^-500 of them; they claim nothing, and the checker works with what st
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +17,15 @@ from optmech.base.storage import write_atomically
 from optmech.certificate import Multipliers, infeasibility_margin
 from optmech.certificate.families import Gradient
 from optmech.certificate.objective import trivial_bound
-from optmech.certificate.statement import Statement
+from optmech.certificate.statement import Spread, Statement
 from optmech.designs.design import Design
-from optmech.exact.numerators import dot, integers
-from optmech.exchange.checked_promises import (
+from optmech.exact.numerators import Numerators, dot, integers
+from optmech.exchange.checker_promises import (
     Item,
     Stated,
     dyadic,
     guess_lines,
     item_line,
-    items_of,
     product,
     promises_of,
     rate_line,
@@ -68,7 +66,7 @@ def checked_text(design: Design, digest: str) -> str:
     if design.exact is None:
         lines = _refutation(statement, multipliers)
     elif statement.spread is not None:
-        lines = _everywhere(design, statement)
+        lines = _everywhere(design, statement.spread, design.exact)
     elif outer is not None:
         raise uncovered("outer", "a bound by cells of the secrets")
     else:
@@ -85,51 +83,45 @@ def _design(
     claims: tuple[Fraction, Fraction],
 ) -> list[str]:
     """Matrix, objective, promises, what it costs at most and anything at least, and the proof."""
-    promises = [promises_of(family, statement) for family in statement.families]
     goal, goal_bits = _objective(statement)
     cost, least = claims
     if least <= Fraction(trivial_bound(statement)):
         multipliers = Multipliers()  # they may prove less than what every mechanism costs
     free = max(64, _SCALE - goal_bits)
-    items = items_of(statement, multipliers, promises, goal_bits + free)
+    promises = promises_of(statement, multipliers, goal_bits + free)
     lines = [*matrix, *goal, *_stated(promises)]
     lines.append(f"cost {cost.numerator} {cost.denominator}")
     lines.append(f"least {least.numerator} {least.denominator}")
     lines += ["proof", item_line(_goal_item(statement, multipliers, 1 << free))]
-    return lines + _item_lines(items)
+    return lines + _item_lines(promises)
 
 
-def _stated(promises: list[list[Stated]]) -> list[str]:
-    lines = [line for promise in chain.from_iterable(promises) for line in promise.lines]
-    return [f"promises {sum(map(len, promises))}", *lines]
+def _stated(promises: list[Stated]) -> list[str]:
+    return [f"promises {len(promises)}", *(line for each in promises for line in each.lines)]
 
 
-def _item_lines(items: list[list[Item]]) -> list[str]:
-    return [line for own in items for line in (f"items {len(own)}", *map(item_line, own))]
+def _item_lines(promises: list[Stated]) -> list[str]:
+    return [line for _, own in promises for line in (f"items {len(own)}", *map(item_line, own))]
 
 
 def _refutation(statement: Statement, multipliers: Multipliers) -> list[str]:
     """The promises that nothing keeps together, and what adds up to more than 0."""
     if not infeasibility_margin(statement, multipliers) > 0:
         raise uncovered("reason", "a proof without multipliers that nothing is feasible")
-    promises = [promises_of(family, statement) for family in statement.families]
-    items = items_of(statement, multipliers, promises, _SCALE, objective=False)
-    return ["infeasible", *_stated(promises), "proof", *_item_lines(items)]
+    promises = promises_of(statement, multipliers, _SCALE, objective=False)
+    return ["infeasible", *_stated(promises), "proof", *_item_lines(promises)]
 
 
-def _everywhere(design: Design, statement: Statement) -> list[str]:
+def _everywhere(design: Design, spread: Spread, exact: Numerators) -> list[str]:
     """The problem over the places, whose bound is that of all mechanisms, and the mesh."""
-    outer, spread, exact = design.certificate.outer, statement.spread, design.exact
-    gradient = next(iter(statement.of_kind(Gradient)))
+    outer, mesh = design.certificate.outer, spread.mesh
+    gradient = next(iter(design.problem.statement.of_kind(Gradient)))
     where = f"constraints[{gradient.index}]"
-    assert spread is not None
-    assert exact is not None
-    mesh = spread.mesh
     if mesh.coordinates != "plane":
         raise uncovered(where, "a region in degrees")
     if outer is None or outer.cells is not None:
         raise uncovered("outer", "a promise at every point without a bound by the places")
-    rows, bits = _at_places(design, where)
+    rows, bits = _at_places(spread, exact, where)
     matrix = [f"matrix {bits}", *table_lines(rows)]
     claims = Fraction(design.objective), _minimised(outer.statement, design.lower_bound)
     lines = _design(outer.statement, outer.multipliers, matrix, claims)
@@ -145,12 +137,9 @@ def _everywhere(design: Design, statement: Statement) -> list[str]:
     return [*lines, "places", *table_lines(places)]
 
 
-def _at_places(design: Design, where: str) -> tuple[list[list[int]], int]:
+def _at_places(spread: Spread, exact: Numerators, where: str) -> tuple[list[list[int]], int]:
     """What is reported from the places of the prior: whole numbers, and the power of two that they
     are over."""
-    spread, exact = design.problem.statement.spread, design.exact
-    assert spread is not None
-    assert exact is not None
     found: list[list[Fraction]] = []
     for control, weights in spread.weights:
         total = sum(weights) << exact.bits

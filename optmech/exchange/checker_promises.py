@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -45,9 +45,10 @@ Item = tuple[int, int, int, Rows]
 
 
 class Stated(NamedTuple):
+    """A promise in the file, and its multipliers."""
+
     lines: list[str]
-    items: Callable[[Any, int], Iterable[Item]]
-    """Of multipliers of the family, or None, and the bits of the scale."""
+    items: list[Item]
 
 
 def uncovered(where: str, what: str) -> ProblemError:
@@ -56,6 +57,11 @@ def uncovered(where: str, what: str) -> ProblemError:
         where=where,
         remedy="Use optmech check and python -m optmech.audit, which cover everything",
     )
+
+
+def _singles(found: Iterable[tuple[int, int, int, int]]) -> list[Item]:
+    """Items of one number each, of those that are not 0."""
+    return [(i, j, o, [[v]]) for i, j, o, v in found if v]
 
 
 def table_lines(rows: Iterable[Iterable[object]]) -> list[str]:
@@ -105,29 +111,52 @@ def rate_line(epsilon: Exact) -> str:
     return f"{head} log {epsilon.log_of.numerator} {epsilon.log_of.denominator} {ends}"
 
 
-def promises_of(family: object, statement: Statement) -> list[Stated]:
+def promises_of(
+    statement: Statement, given: Multipliers, scale: int, *, objective: bool = True
+) -> list[Stated]:
+    """All promises, with multipliers on a scale of so many bits; pairs of secrets belong to the
+    family that limits them most."""
+    parts = [own for _, own in given.of(statement)]
+    for place, pairs in shared_out(statement, pairs_of(statement, given)).items():
+        parts[place] = pairs
+    total = None
+    if statement.held is not None:
+        total = lagrangian_of(statement, given, objective=objective)
+    seen: set[int] = set()
+    for k, family in enumerate(statement.families):
+        if isinstance(family, Fixed):  # of a row that is fixed twice the first takes all
+            own = set(family.secrets.tolist()) - seen
+            parts[k] = {} if total is None else {s: total.terms[s].tolist() for s in sorted(own)}
+            seen |= own
+    rows = zip(statement.families, parts, strict=True)
+    return [each for family, own in rows for each in _promises(family, statement, own, scale)]
+
+
+def _promises(family: object, statement: Statement, given: Any, scale: int) -> list[Stated]:
     """What a family of inequalities is in the file, mostly one promise."""
     where = f"constraints[{getattr(family, 'index', '?')}]"
     match family:
         case Ratio():
-            return [_ratios(family)]
+            return [_ratios(family, given, scale)]
         case LiftedRatio() | Approximate():
-            return [_of_pairs(family, where)]
+            return [_of_pairs(family, given, scale, where)]
         case Distortion():
             least = family.least
             if least[0] != least[1]:
                 raise uncovered(where, f"a distortion of {family.minimum!r}, which is no fraction")
-            return [_adversary(product(family.distance, family.prior), least[0])]
+            costs = product(family.distance, family.prior)
+            return [_adversary(costs, least[0], given, scale)]
         case Leakage():
-            return [_adversary(product(-family.gain, family.weights), -_leakage(family, where))]
+            costs = product(-family.gain, family.weights)
+            return [_adversary(costs, -_leakage(family, where), given, scale)]
         case LossLimit():
-            return [_loss_limit(family, statement, where)]
+            return [_loss_limit(family, statement, given, scale)]
         case Bias():
-            return _bias(family, where)
+            return _bias(family, given, scale, where)
         case Support():
-            return [_support(family)]
+            return [_support(family, scale)]
         case Fixed():
-            return [_fixed(family, statement)]
+            return [_fixed(family, statement.secrets, given, scale)]
     raise uncovered(where, f"a promise of the kind {getattr(family, 'kind', type(family))!r}")
 
 
@@ -145,38 +174,29 @@ def _mask(mask: Any) -> list[str]:
     return table_lines(mask.astype(int).tolist())
 
 
-def _ratios(family: Ratio) -> Stated:
+def _ratios(family: Ratio, given: Any, scale: int) -> Stated:
     limited = np.isfinite(family.table)
     np.fill_diagonal(limited, False)
     whole, bits = dyadic(np.where(limited, family.table, 0.0))
     rows = zip(whole, limited.tolist(), strict=True)
     distances = [[v if own else "-" for v, own in zip(*row, strict=True)] for row in rows]
     window = ["window all"] if family.window is None else ["window some", *_mask(family.window)]
-    lines = [
-        "ratios",
-        rate_line(family.epsilon),
-        f"distances {bits}",
-        *table_lines(distances),
-        *window,
-    ]
-
-    def items(given: Any, scale: int) -> Iterator[Item]:
-        if given is None:
-            return
-        used = limited[given.i, given.j] & (given.value > 0)
-        used &= family.log_ratio[given.i, given.j] <= _LARGEST_LOG
-        if family.window is not None:
-            used &= family.window[given.i, given.o]
-        kept = given.take(used)
-        columns = (part.tolist() for part in (kept.i, kept.j, kept.o, kept.value))
-        for i, j, o, value in zip(*columns, strict=True):
-            if v := share(value, 1 << (scale - _FACTOR), 1):
-                yield i, j, o, [[v]]
-
-    return Stated(lines, items)
+    lines = ["ratios", rate_line(family.epsilon), f"distances {bits}", *table_lines(distances)]
+    lines += window
+    if given is None:
+        return Stated(lines, [])
+    used = limited[given.i, given.j] & (given.value > 0)
+    used &= family.log_ratio[given.i, given.j] <= _LARGEST_LOG
+    if family.window is not None:
+        used &= family.window[given.i, given.o]
+    kept = given.take(used)
+    columns = (part.tolist() for part in (kept.i, kept.j, kept.o, kept.value))
+    unit = 1 << (scale - _FACTOR)
+    found = zip(*columns, strict=True)
+    return Stated(lines, _singles((i, j, o, share(v, unit, 1)) for i, j, o, v in found))
 
 
-def _of_pairs(family: LiftedRatio | Approximate, where: str) -> Stated:
+def _of_pairs(family: LiftedRatio | Approximate, given: Any, scale: int, where: str) -> Stated:
     """Both distributions of a pair are weights with one sum."""
     left, right = (
         dyadic(side if isinstance(side, np.ndarray) else side.toarray())[0]
@@ -190,31 +210,24 @@ def _of_pairs(family: LiftedRatio | Approximate, where: str) -> Stated:
         sides = ([v * (common // x) for v in a], [v * (common // y) for v in b])
         pairs += [str(d), *table_lines(sides)]
         totals.append(common)
-    stated = [f"pairs {bits} {len(totals)}", *pairs]
-    large = (family.log_ratio > _LARGEST_LOG).tolist()
-    rate = rate_line(family.epsilon)
+    stated = [rate_line(family.epsilon), f"pairs {bits} {len(totals)}", *pairs]
+    small, unit = (family.log_ratio <= _LARGEST_LOG).tolist(), 1 << (scale - _FACTOR)
     if isinstance(family, LiftedRatio):
-
-        def lifted(given: Any, scale: int) -> Iterator[Item]:
-            places = () if given is None else np.argwhere(np.asarray(given) > 0).tolist()
-            for k, o in places:
-                v = share(float(given[k, o]), 1 << (scale - _FACTOR), totals[k])
-                if v and not large[k]:
-                    yield k, 0, o, [[v]]
-
-        return Stated(["lifted", rate, *stated], lifted)
-    delta = _stated(family.delta, where)
-
-    def approximate(given: Any, scale: int) -> Iterator[Item]:
-        weights = [] if given is None else given.weight.tolist()
-        for k, weight in enumerate(weights):
-            unit = (1 << (scale - _FACTOR), totals[k] * delta.denominator)
-            if weight > 0 and not large[k] and (y := share(weight, *unit)):
-                tests = np.clip(given.test[k], 0.0, 1.0).tolist()
-                yield k, 0, 0, [[y], [share(t, y, 1) for t in tests]]
-
-    head = ["approximate", rate, f"delta {delta.numerator} {delta.denominator}"]
-    return Stated([*head, *stated], approximate)
+        prices = np.zeros((0, 0)) if given is None else np.asarray(given)
+        found = (
+            (k, 0, o, share(float(prices[k, o]), unit, totals[k]))
+            for k, o in np.argwhere(prices > 0).tolist()
+            if small[k]
+        )
+        return Stated(["lifted", *stated], _singles(found))
+    delta, items = _stated(family.delta, where), list[Item]()
+    for k, weight in enumerate([] if given is None else given.weight.tolist()):
+        y = share(weight, unit, totals[k] * delta.denominator)
+        if small[k] and y:
+            tests = np.clip(given.test[k], 0.0, 1.0).tolist()
+            items.append((k, 0, 0, [[y], [share(t, y, 1) for t in tests]]))
+    stated.insert(1, f"delta {delta.numerator} {delta.denominator}")
+    return Stated(["approximate", *stated], items)
 
 
 def guess_lines(w: list[list[int]], bits: int) -> list[str]:
@@ -234,111 +247,69 @@ def strategy_of(played: Floats, total: int) -> list[list[int]]:
     return found
 
 
-def _adversary(costs: tuple[list[list[int]], int], least: Fraction) -> Stated:
+def _adversary(
+    costs: tuple[list[list[int]], int], least: Fraction, given: Any, scale: int
+) -> Stated:
     w, bits = costs
+    items: list[Item] = []
+    if given is not None and given.weight > 0:
+        total = share(float(given.weight), 1 << scale, least.denominator << bits)
+        items.append((0, 0, 0, [[total], *strategy_of(given.strategy, total)]))
     head = ["adversary", f"least {least.numerator} {least.denominator}"]
-
-    def items(given: Any, scale: int) -> Iterator[Item]:
-        if given is not None and given.weight > 0:
-            total = share(float(given.weight), 1 << scale, least.denominator << bits)
-            yield 0, 0, 0, [[total], *strategy_of(given.strategy, total)]
-
     return Stated([*head, *guess_lines(w, bits)], items)
 
 
-def _loss_limit(family: LossLimit, statement: Statement, where: str) -> Stated:
+def _loss_limit(family: LossLimit, statement: Statement, given: Any, scale: int) -> Stated:
     low, high = family.most(statement)
     if low != high:
-        raise uncovered(where, f"a limit of {family.maximum!r}, which is no fraction")
+        raise uncovered(
+            f"constraints[{family.index}]", f"a limit of {family.maximum!r}, which is no fraction"
+        )
     if family.per_secret:
-        u, bits = dyadic(family.loss)
-        return _means(u, bits, [low] * statement.secrets, lambda given: given)
+        return _means(*dyadic(family.loss), [low] * statement.secrets, given, scale)
     columns, bits = product(family.loss.T, statement.prior)
-    u = [list(row) for row in zip(*columns, strict=True)]
-    lines = ["mean", f"most {low.numerator} {low.denominator}", f"costs {bits}", *table_lines(u)]
-
-    def items(given: Any, scale: int) -> Iterator[Item]:
-        if given is not None:
-            price = float(np.atleast_1d(given)[0])
-            yield 0, 0, 0, [[share(price, 1 << scale, low.denominator << bits)]]
-
-    return Stated(lines, items)
+    costs = table_lines(zip(*columns, strict=True))
+    lines = ["mean", f"most {low.numerator} {low.denominator}", f"costs {bits}", *costs]
+    prices = [] if given is None else np.atleast_1d(given)[:1].tolist()
+    unit = 1 << scale, low.denominator << bits
+    return Stated(lines, [(0, 0, 0, [[share(price, *unit)]]) for price in prices])
 
 
-def _means(
-    u: list[list[int]], bits: int, most: list[Fraction], prices: Callable[[Any], Any]
-) -> Stated:
+def _means(u: list[list[int]], bits: int, most: list[Fraction], prices: Any, scale: int) -> Stated:
     common = math.lcm(*(q.denominator for q in most))
-    tops = " ".join(str(int(q * common)) for q in most)
-    lines = ["means", f"most {common}", tops, f"costs {bits}", *table_lines(u)]
-
-    def items(given: Any, scale: int) -> Iterator[Item]:
-        own = () if given is None else np.atleast_1d(prices(given)).tolist()
-        for s, price in enumerate(own):
-            if v := share(price, 1 << scale, common << bits):
-                yield s, 0, 0, [[v]]
-
-    return Stated(lines, items)
+    tops = [int(q * common) for q in most]
+    lines = ["means", f"most {common}", *table_lines([tops]), f"costs {bits}", *table_lines(u)]
+    own = () if prices is None else np.atleast_1d(prices).tolist()
+    unit = 1 << scale, common << bits
+    return Stated(lines, _singles((s, 0, 0, share(v, *unit)) for s, v in enumerate(own)))
 
 
-def _bias(family: Bias, where: str) -> list[Stated]:
+def _bias(family: Bias, given: Any, scale: int, where: str) -> list[Stated]:
     """Means that are not too large, and means that are not too small."""
     most = _stated(family.maximum, where)
-    meant = [Fraction(v) for v in family.meant.tolist()]
     (values,), bits = dyadic(family.reported)
-    above = _means([values] * len(meant), bits, [most + v for v in meant], lambda given: given[0])
-    values = [-v for v in values]
-    below = _means([values] * len(meant), bits, [most - v for v in meant], lambda given: given[1])
-    return [above, below]
+    found = []
+    for sign, prices in zip((1, -1), (None, None) if given is None else given, strict=True):
+        tops = [most + sign * Fraction(v) for v in family.meant.tolist()]
+        rows = [[sign * v for v in values]] * len(tops)
+        found.append(_means(rows, bits, tops, prices, scale))
+    return found
 
 
-def _support(family: Support) -> Stated:
+def _support(family: Support, scale: int) -> Stated:
     """Any multiple of what is 0 may be added: so much that the least of a row is elsewhere."""
-    closed = np.argwhere(~family.allowed).tolist()
-
-    def items(_: Any, scale: int) -> Iterator[Item]:
-        for s, o in closed:
-            yield s, 0, o, [[1 << (scale + _FREE)]]
-
-    return Stated(["support", *_mask(family.allowed)], items)
+    closed, cost = np.argwhere(~family.allowed).tolist(), 1 << (scale + _FREE)
+    return Stated(["support", *_mask(family.allowed)], _singles((s, 0, o, cost) for s, o in closed))
 
 
-def _fixed(family: Fixed, statement: Statement) -> Stated:
+def _fixed(family: Fixed, secrets: int, costs: dict[int, list[float]], scale: int) -> Stated:
     """Any multiple of the difference to the given row may be added: so much that all of the row
     cost the same."""
+    bits = family.exact.bits
     rows = dict(zip(family.secrets.tolist(), family.exact.rows, strict=True))
-    every = range(statement.secrets)
-    table = [["row", *rows[s]] if s in rows else ["-"] for s in every]
-
-    def items(costs: Any, scale: int) -> Iterator[Item]:
-        for s, row in costs.items():
-            for o, cost in enumerate(map(Fraction, row)):
-                under = cost.denominator << family.exact.bits
-                yield s, 0, o, [[-(cost.numerator << scale) // under]]
-
-    return Stated([f"fixed {family.exact.bits}", *table_lines(table)], items)
-
-
-def items_of(
-    statement: Statement,
-    given: Multipliers,
-    promises: list[list[Stated]],
-    scale: int,
-    *,
-    objective: bool = True,
-) -> list[list[Item]]:
-    """Those of every promise; pairs of secrets belong to the family that limits them most."""
-    parts = [own for _, own in given.of(statement)]
-    for place, pairs in shared_out(statement, pairs_of(statement, given)).items():
-        parts[place] = pairs
-    total = None
-    if statement.held is not None:
-        total = lagrangian_of(statement, given, objective=objective)
-    seen: set[int] = set()
-    for k, family in enumerate(statement.families):
-        if isinstance(family, Fixed):  # of a row that is fixed twice the first takes all
-            own = set(family.secrets.tolist()) - seen
-            parts[k] = {} if total is None else {s: total.terms[s].tolist() for s in sorted(own)}
-            seen |= own
-    rows = zip(promises, parts, strict=True)
-    return [list(each.items(own, scale)) for family, own in rows for each in family]
+    table = [["row", *rows[s]] if s in rows else ["-"] for s in range(secrets)]
+    items: list[Item] = []
+    for s, row in costs.items():
+        for o, cost in enumerate(map(Fraction, row)):
+            items.append((s, 0, o, [[-(cost.numerator << scale) // (cost.denominator << bits)]]))
+    return Stated([f"fixed {bits}", *table_lines(table)], items)
