@@ -60,18 +60,11 @@ class ReadOnly:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # what is evaluated once has a slot in a class of attrs, and is no attribute there
+        held = {a.name: getattr(self, a.name) for a in getattr(self, "__attrs_attrs__", ())}
+        held |= getattr(self, "__dict__", {})
         classes = type(self).__mro__
         follows = {k for c in classes for k, v in vars(c).items() if isinstance(v, cached_property)}
-        # slots that attrs gave to what is evaluated once are no attributes of its
-        given = [{a.name for a in getattr(c, "__attrs_attrs__", ())} for c in classes]
-        slots = [
-            name
-            for c, own in zip(classes, given, strict=True)
-            for name in getattr(c, "__slots__", ())
-            if name[:2] != "__" and (not own or name in own)
-        ]
-        held = {name: getattr(self, name) for name in slots if hasattr(self, name)}
-        held |= getattr(self, "__dict__", {})
         return _made, (type(self), {k: v for k, v in held.items() if k not in follows})
 
 

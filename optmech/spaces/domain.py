@@ -20,7 +20,7 @@ from optmech.base.arrays import (
 )
 from optmech.base.labelled import refuse_latitude_first, rows_in_order
 from optmech.base.read_only import ReadOnly, frozen, record
-from optmech.base.shown import card
+from optmech.base.shown import SameFields, card
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.spaces import sphere
@@ -61,7 +61,7 @@ _LABELLED = 100.0
 
 
 @record
-class Domain(ReadOnly):
+class Domain(SameFields, ReadOnly):
     """A finite set with distinct labels and, where it has them, coordinates.
 
     Parameters
@@ -103,6 +103,7 @@ class Domain(ReadOnly):
     (1, (2, 2))
     """
 
+    _apart = frozenset({"outlines"})
     labels: tuple[Hashable, ...]
     points: Floats | None = None
     unit: str = ""
@@ -169,27 +170,12 @@ class Domain(ReadOnly):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def __eq__(self, other: object) -> bool:
-        """Of one kind, with the same labels, points and units; outlines are only for drawing."""
-        if not isinstance(other, Domain):
-            return NotImplemented
-        if self is other:
-            return True
-        mine, theirs = self.points, other.points
-        if mine is None or theirs is None:
-            return mine is theirs and self._content() == other._content()
-        return np.array_equal(mine, theirs) and self._content() == other._content()
-
     def __hash__(self) -> int:
         return self._hash
 
     @cached_property
     def _hash(self) -> int:
-        return hash(self._content())
-
-    def _content(self) -> tuple[Hashable, ...]:
-        """Its kind and all but the points; what a kind adds to that, its class adds here."""
-        return type(self).__qualname__, self.labels, self.unit, self.coordinates
+        return hash((type(self).__qualname__, self.labels, self.unit, self.coordinates))
 
     @property
     def frame(self) -> tuple[Hashable, ...]:
@@ -469,9 +455,6 @@ class Grid(Tiles):
         """A grid over (west, south, east, north) in degrees, measured in km: the same as with
         ``bounds``."""
         return cls(rows, columns, bounds=bounds)
-
-    def _content(self) -> tuple[Hashable, ...]:
-        return *super()._content(), self.cell, self.origin, self.bounds
 
     @property
     def frame(self) -> tuple[Hashable, ...]:

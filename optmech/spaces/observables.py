@@ -62,9 +62,6 @@ class Subsets(Domain):
             )
         vars(self).update(base=base, members=groups)
 
-    def _content(self) -> tuple[Hashable, ...]:
-        return *super()._content(), self.base, self.members
-
     @property
     def frame(self) -> tuple[Hashable, ...]:
         """That of the base."""
@@ -91,9 +88,6 @@ class Suppressible(Domain):
     def __init__(self, inner: Domain, symbol: Hashable = "suppressed") -> None:
         super().__init__((*inner.labels, symbol))
         object.__setattr__(self, "inner", inner)
-
-    def _content(self) -> tuple[Hashable, ...]:
-        return *super()._content(), self.inner
 
     def __repr__(self) -> str:
         return f"{self.inner!r} or {self.labels[-1]!r}"

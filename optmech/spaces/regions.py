@@ -63,9 +63,6 @@ class Regions(Tiles):
         vars(self).update(boxes=edges, scale=scale)
         super().__init__(labels, (edges[:, :2] + edges[:, 2:]) / 2, unit)
 
-    def _content(self) -> tuple[Hashable, ...]:
-        return *super()._content(), self.scale, self.boxes.tobytes()
-
     @property
     def frame(self) -> tuple[Hashable, ...]:
         """The corner and scale of the grid that was refined, where that reads degrees."""

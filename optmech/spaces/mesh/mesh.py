@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
 from optmech.base.labelled import refuse_latitude_first
 from optmech.base.read_only import ReadOnly, locked, record
+from optmech.base.shown import SameFields
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
@@ -43,7 +44,7 @@ MADE: dict[str, Callable[..., Any]] = {}
 
 
 @record
-class Mesh(ReadOnly):
+class Mesh(SameFields, ReadOnly):
     """Vertices, and triangles that tile a convex region edge to edge; decided exactly.
 
     Parameters
@@ -339,18 +340,6 @@ class Mesh(ReadOnly):
         """The region and its triangles, in a sentence."""
         degree = f", by polynomials of degree {self.degree}" if self.degree > 1 else ""
         return f"a region of {len(self.triangles)} triangles with {len(self)} corners{degree}"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Mesh):
-            return NotImplemented
-        same = np.array_equal(self.vertices, other.vertices) and np.array_equal(
-            self.triangles, other.triangles
-        )
-        mine, theirs = ((m.unit, m.coordinates, m.degree) for m in (self, other))
-        return same and mine == theirs
-
-    def __hash__(self) -> int:
-        return hash((self.vertices.tobytes(), self.triangles.tobytes(), self.degree))
 
     def flaw(self) -> str:
         """Why the triangles do not tile a convex region; empty where they do."""

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array
 from optmech.base.edges import Edges
 from optmech.base.read_only import record
+from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import ball_of, bracket
 from optmech.exact.number import Exact, float_of
@@ -190,17 +191,6 @@ class Network(Mesh):
             return f"the line from {low:g} to {high:g}{unit} in {len(self.segments)} segments"
         return f"a network of {len(self.segments)} segments between {len(self)} vertices"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Mesh):
-            return NotImplemented
-        if not isinstance(other, Network) or self.ways != other.ways:
-            return False
-        own, theirs = (np.zeros(0) if m.lengths is None else m.lengths for m in (self, other))
-        return self.domain == other.domain and np.array_equal(own, theirs)
-
-    def __hash__(self) -> int:
-        return hash((self.vertices.tobytes(), self.ways))
-
     def flaw(self) -> str:
         """Why it is no network; empty where it is one."""
         return network_flaw(self.vertices.tolist(), self.ways, self._stated)
@@ -218,16 +208,6 @@ class Network(Mesh):
     def exact_lengths(self) -> tuple[Fraction, ...]:
         """The length of every segment, exactly."""
         return lengths_of(self.vertices.tolist(), self.segments.tolist(), self._stated)
-
-    @cached_property
-    def control(self) -> Ints:
-        """The two vertices of every segment."""
-        return self.segments
-
-    @property
-    def rows(self) -> int:
-        """The number of vertices, each of which has a row of a mechanism's matrix."""
-        return len(self)
 
     @cached_property
     def widths(self) -> Floats:
@@ -554,7 +534,7 @@ class Network(Mesh):
 
 
 @record
-class Along:
+class Along(SameFields):
     """The length of the shortest way along the roads of a network between vertices, which domains
     name by their labels."""
 
@@ -563,12 +543,6 @@ class Along:
 
     def __repr__(self) -> str:
         return f"distances along {self.network.words}"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Along) and self.network == other.network
-
-    def __hash__(self) -> int:
-        return hash(self.network)
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
         index = self.network.domain.index
