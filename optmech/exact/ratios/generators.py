@@ -17,7 +17,7 @@ from optmech.errors import ProblemError
 from optmech.exact.ratios.enclosures import Ball, Generator
 from optmech.exact.ratios.powers import order_of, power_generator
 
-_NAMES = ("max", "kl", "reverse_kl", "tv", "chi2", "hellinger")
+NAMES = ("max", "kl", "reverse_kl", "tv", "chi2", "hellinger")
 _LONG = {"total_variation": "tv", "chi_squared": "chi2", "squared_hellinger": "hellinger"}
 
 
@@ -25,12 +25,12 @@ def divergence_name(value: object, where: str = "divergence", *, orders: bool = 
     """The short name of a divergence: "max", "kl", "reverse_kl", "tv", "chi2" or "hellinger", with
     ``orders`` also "renyi:3/2" and the like; raises ProblemError on any other text or value."""
     short = _LONG.get(value, value) if isinstance(value, str) else ""
-    if short not in _NAMES and not (orders and order_of(short) is not None):
+    if short not in NAMES and not (orders and order_of(short) is not None):
         more = ', or "renyi:α" with an order such as 2 or 3/2 up to 64' if orders else ""
         raise ProblemError(
             f"divergence {value!r} is unknown",
             where=where,
-            remedy=f"Use one of {', '.join(_NAMES)}{more}",
+            remedy=f"Use one of {', '.join(NAMES)}{more}",
         )
     return short
 

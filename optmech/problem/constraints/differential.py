@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from attrs import field, frozen
@@ -64,35 +64,6 @@ def _pair(item: Any, where: str, remedy: str) -> tuple[int, int]:
     return i, j
 
 
-def _key() -> Any:
-    from pydantic import Discriminator, Field as Key, Tag
-
-    from optmech.reading.sections import (
-        SORTS,
-        LabelReference,
-        NonNegative,
-        Section,
-        either,
-        table_or_name,
-    )
-
-    pair = Annotated[list[LabelReference], Key(min_length=2, max_length=2)]
-    measure: Any = SORTS["distance"]
-
-    class Neighbours(Section):
-        """Which secrets are adjacent: listed pairs of labels, or all within a radius."""
-
-        pairs: Annotated[list[pair], Key(min_length=1)] | None = None
-        distance: measure | None = None
-        radius: NonNegative | None = None
-
-        _one_form = either("pairs", "distance radius", remedy="Keep one of the two forms")
-
-    name, table = Tag("kind=name"), Tag("kind=table")
-    forms = Annotated[Literal["all"], name] | Annotated[Neighbours, table]
-    return Annotated[forms, Discriminator(table_or_name)]
-
-
 def _write(value: Adjacency, space: Space) -> Plain:
     if value == "all":
         return "all"
@@ -120,7 +91,7 @@ def _build(spec: Any, place: Place) -> Any:
     return pairs
 
 
-FIELDS[as_adjacency] = Field(_key, _write, _read, _build)
+FIELDS[as_adjacency] = Field("adjacency", _write, _read, _build)
 
 
 @constraint("differential_privacy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from attrs import field, frozen
 
@@ -28,25 +28,7 @@ def as_minimum(value: object) -> Exact:
     return parse_exact(value, where="")
 
 
-def _key() -> Any:
-    from pydantic import Discriminator, Field as Key, Tag
-
-    from optmech.reading.sections import ExactNumber, Section
-
-    class FractionOfBlind(Section):
-        """A share of d_max, the error of an adversary who sees nothing."""
-
-        fraction_of_blind: Annotated[float, Key(ge=0, le=1)]
-
-    def tag(value: object) -> str:
-        return "kind=table" if isinstance(value, dict | FractionOfBlind) else "kind=number"
-
-    number, share = Tag("kind=number"), Tag("kind=table")
-    forms = Annotated[ExactNumber, number] | Annotated[FractionOfBlind, share]
-    return Annotated[forms, Discriminator(tag)]
-
-
-FIELDS[as_minimum] = Field(_key, lambda value, _: value.text)
+FIELDS[as_minimum] = Field("number or share", lambda value, _: value.text)
 
 
 @constraint("distortion_privacy")

@@ -4,8 +4,7 @@ about secrets behind an answer (Pufferfish privacy)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -78,16 +77,6 @@ def as_scale(value: ArrayLike | None) -> tuple[float, ...] | None:
     return tuple(array.tolist())
 
 
-def _pairs_key() -> Any:
-    from pydantic import Field as Key
-
-    from optmech.reading.sections import SORTS
-
-    weights: Any = SORTS["distribution"]
-    pair = Annotated[list[weights], Key(min_length=2, max_length=2)]
-    return Annotated[list[pair], Key(min_length=1)]
-
-
 def _build_pairs(spec: Any, place: Place) -> list[list[Floats]]:
     found: list[list[Floats]] = []
     for k, pair in enumerate(spec):
@@ -98,23 +87,12 @@ def _build_pairs(spec: Any, place: Place) -> list[list[Floats]]:
     return found
 
 
-def _divergence_key() -> Any:
-    from pydantic import BeforeValidator, WithJsonSchema
-
-    from optmech.reading.sections import parsed
-
-    names = {"enum": list(_WORDS)}
-    orders = {"type": "string", "pattern": "^renyi:[0-9]+(/[0-9]+)?$"}
-    known = BeforeValidator(parsed(partial(divergence_name, orders=True)))
-    return Annotated[str, known, WithJsonSchema({"anyOf": [names, orders]})]
-
-
 def _write_pairs(value: Any, space: Space) -> Plain:
     return [[a.tolist(), b.tolist()] for a, b in value]
 
 
-FIELDS[as_pairs] = Field(_pairs_key, plain=_write_pairs, build=_build_pairs)
-FIELDS[as_divergence] = Field(_divergence_key)
+FIELDS[as_pairs] = Field("pairs", plain=_write_pairs, build=_build_pairs)
+FIELDS[as_divergence] = Field("divergence")
 FIELDS[as_scale] = Field("bounds", lambda value, _: list(value))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from attrs import field, frozen
@@ -44,28 +44,8 @@ def as_labels(value: Any) -> tuple[Hashable, ...] | None:
     return tuple(tuple(label) if isinstance(label, list) else label for label in value)
 
 
-def _rows_key() -> Any:
-    from optmech.reading.sections import ExactNumber, LabelReference, Section
-
-    class RowSpec(Section):
-        """The row of one secret: a probability for every observable."""
-
-        secret: LabelReference
-        row: list[ExactNumber]
-
-    return list[RowSpec]
-
-
-def _labels_key() -> Any:
-    from pydantic import Field as Key
-
-    from optmech.reading.sections import LabelReference
-
-    return Annotated[list[LabelReference], Key(min_length=1)]
-
-
-FIELDS[as_rows] = Field(_rows_key)
-FIELDS[as_labels] = Field(_labels_key)
+FIELDS[as_rows] = Field("rows")
+FIELDS[as_labels] = Field("labels")
 
 
 @constraint("fixed_rows")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from attrs import field, frozen
@@ -44,34 +44,7 @@ def booleans(value: ArrayLike | None) -> Bools | None:
     return locked(array)
 
 
-def _rows(value: object) -> Any:
-    from optmech.reading.sections import refusal, shorten
-
-    rows_fit = isinstance(value, list) and all(isinstance(row, list) for row in value)
-    if not rows_fit:
-        raise refusal("is not an array of rows", "Give [[1, 0], [1, 1]], a row per secret")
-    assert isinstance(value, list)
-    for i, row in enumerate(value):
-        for j, cell in enumerate(row):
-            if not isinstance(cell, bool | int) or cell not in (0, 1):
-                raise refusal(f"{shorten(cell)} is not 0, 1, true or false", "Correct it", (i, j))
-        if len(row) != len(value[0]):
-            raise refusal(
-                f"has {len(row)} entries and row 0 has {len(value[0])}",
-                "Give rows of one length",
-                (i,),
-            )
-    return value
-
-
-def _key() -> Any:
-    from pydantic import BeforeValidator, WithJsonSchema
-
-    cells = {"type": "array", "items": {"enum": [0, 1, True, False]}}
-    return Annotated[Any, BeforeValidator(_rows), WithJsonSchema({"type": "array", "items": cells})]
-
-
-FIELDS[booleans] = Field(_key)
+FIELDS[booleans] = Field("mask")
 
 
 @constraint("support")

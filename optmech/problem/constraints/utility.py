@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
 
 import numpy as np
 from attrs import field, frozen
@@ -90,29 +89,8 @@ def as_values(value: ArrayLike | None) -> Floats | None:
     return found
 
 
-def _rows(value: object) -> Any:
-    from optmech.reading.sections import is_number, refusal, shorten
-
-    if not isinstance(value, list) or not value:
-        raise refusal("is not an array of numbers", "Give a number, or an array of some, for each")
-    for k, row in enumerate(value):
-        for number in row if isinstance(row, list) else [row]:
-            if not is_number(number):
-                raise refusal(f"{shorten(number)} is not a number", "Correct it", (k,))
-    return value
-
-
-def _key() -> Any:
-    from pydantic import BeforeValidator, WithJsonSchema
-
-    number = {"type": "number"}
-    items = {"anyOf": [number, {"type": "array", "items": number, "minItems": 1}]}
-    schema = {"type": "array", "items": items, "minItems": 1}
-    return Annotated[Any, BeforeValidator(_rows), WithJsonSchema(schema)]
-
-
 FIELDS[positive] = FIELDS[fields.number]
-FIELDS[as_values] = Field(_key, lambda value, _: value.tolist())
+FIELDS[as_values] = Field("values", lambda value, _: value.tolist())
 
 
 @constraint("bias")
