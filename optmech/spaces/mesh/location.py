@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints, normalised_rows
-from optmech.spaces.mesh.covering import Corners, Place
+from optmech.spaces.mesh.covering import Corners, Place, doubled_area
 
 _EDGE = 1e-12
 """A point is taken to lie in a triangle whose weights fall below zero by no more than this."""
@@ -80,12 +80,9 @@ class Locator:
         x, y = (int(value * unit * scale) for value in point)
 
         def weights(t: int) -> tuple[int, int, int]:
-            a, b, c = ((u * scale - x, v * scale - y) for u, v in (places[k] for k in triangles[t]))
-            return (
-                b[0] * c[1] - b[1] * c[0],
-                c[0] * a[1] - c[1] * a[0],
-                a[0] * b[1] - a[1] * b[0],
-            )
+            a, b, c = ((u * scale, v * scale) for u, v in (places[k] for k in triangles[t]))
+            p = x, y
+            return doubled_area(p, b, c), doubled_area(p, c, a), doubled_area(p, a, b)
 
         seen: set[int] = set()
         t = int(self._incident[self._nearest(np.array(list(map(float, point))))])
@@ -96,7 +93,7 @@ class Locator:
                 return t, own
             t = int(self._beside[t][own.index(min(own))])
         for t in range(len(triangles)):
-            if t not in seen and min(own := weights(t)) >= 0:
+            if min(own := weights(t)) >= 0:
                 return t, own
         return None
 
