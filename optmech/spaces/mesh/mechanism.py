@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import frozen, locked
 from optmech.base.shown import card
 from optmech.errors import ProblemError
@@ -181,13 +181,8 @@ class MeshMechanism(Mechanism):
             On a point outside of the region, or without finite coordinates.
         """
         each = fresh() if source is None else source
-        if isinstance(self.mesh, Network):
-            listed = enumerate(self.mesh.listed(points))
-            found = [self.mesh.inside(point, k) for k, point in listed]
-            rows = draw_control_points(self.mesh, found, each, found.__getitem__)
-        else:
-            places = finite_array(coordinate_rows(points, 2), where="points")
-            rows = draw_control_points(self.mesh, places, each, lambda k: self._within(places[k]))
+        mesh, places = self.mesh, self.mesh.listed(points)
+        rows = draw_control_points(mesh, places, each, lambda k: mesh.inside(places[k], k))
         return draw_each(self.rows.table, rows, each)
 
     @checked_arguments
@@ -213,26 +208,8 @@ class MeshMechanism(Mechanism):
 
     def _weights(self, point: Sequence[float | Fraction]) -> tuple[list[int], tuple[int, ...]]:
         """The control points around a point and their weights there, in whole numbers."""
-        triangle, weights = self._within(point)
+        triangle, weights = self.mesh.inside(point)
         return self.mesh.control[triangle].tolist(), whole_basis(weights, self.mesh.degree)
-
-    def _within(self, point: Sequence[float | Fraction]) -> tuple[int, tuple[int, ...]]:
-        """The triangle around a point and the weights of its corners there, in whole numbers."""
-        found = self.mesh.locate_exactly(point)
-        if found is None:
-            raise ProblemError(
-                f"{_shown(point)} lies outside of the region",
-                where="point",
-                remedy="Choose a point of the mesh, or a larger mesh",
-            )
-        return found
-
-
-def _shown(point: Any) -> str:
-    try:
-        return f"({', '.join(map(str, point))})"
-    except TypeError:
-        return str(point)
 
 
 _BITS = 53

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -97,6 +97,7 @@ class Mesh(SameFields, ReadOnly):
     ''
     """
 
+    _outside: ClassVar = ("lies outside of the region", "Use a mesh around all of the points")
     vertices: Floats
     triangles: Ints
     unit: str = ""
@@ -429,14 +430,14 @@ class Mesh(SameFields, ReadOnly):
             On a point outside of the region.
         """
         triangle, weights = self.locate(points)
-        outside = np.flatnonzero(triangle < 0)
-        if len(outside):
+        outside = np.flatnonzero(triangle < 0).tolist()
+        if outside:
             more = f", and so do {len(outside) - 1} more" if len(outside) > 1 else ""
-            place = coordinate_rows(points, 2)[outside[0]].tolist()
+            where, remedy = self._outside
             raise ProblemError(
-                f"{place} lies outside of the region{more}",
+                f"{_shown(self.listed(points)[outside[0]])} {where}{more}",
                 where=f"points[{outside[0]}]",
-                remedy="Use a mesh around all of the points",
+                remedy=remedy,
             )
         values, control = elements.basis(weights, self.degree), self.control[triangle]
         places = np.repeat(np.arange(len(values)), values.shape[1]), control.ravel()
@@ -456,6 +457,20 @@ class Mesh(SameFields, ReadOnly):
             x -= 360 * round((x - middle) / 360)
         places, exponent = self.whole
         return self._locator.exactly((x, y), places, exponent, self.corners)
+
+    def listed(self, points: ArrayLike) -> Any:
+        """Points one by one: finite coordinates, (k, 2)."""
+        return finite_array(coordinate_rows(points, 2), where="points")
+
+    def inside(self, point: Any, k: int | None = None) -> tuple[int, tuple[int, ...]]:
+        """``locate_exactly`` of a point, of those given that of number ``k``; ProblemError where it
+        lies outside."""
+        found = self.locate_exactly(point)
+        if found is None:
+            outside, remedy = self._outside
+            where = "point" if k is None else f"points[{k}]"
+            raise ProblemError(f"{_shown(point)} {outside}", where=where, remedy=remedy)
+        return found
 
     @cached_property
     def border(self) -> Border:
@@ -520,6 +535,13 @@ class Mesh(SameFields, ReadOnly):
         """Write GeoJSON (.geojson), JSON (.json), or what meshio makes of the path's ending; of
         these JSON alone keeps the degree."""
         files.write(path, self.to_dict())
+
+
+def _shown(point: Any) -> str:
+    try:
+        return f"({', '.join(map(str, point))})"
+    except TypeError:
+        return str(point)
 
 
 def _triangulated(vertices: Floats, unit: str, coordinates: Coordinates, degree: int) -> Mesh:

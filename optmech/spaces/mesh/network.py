@@ -120,6 +120,7 @@ class Network(Mesh):
     4
     """
 
+    _outside = ("lies beyond the ends of the line", "Use a longer line")
     ways: tuple[tuple[int, ...], ...] = ()
     lengths: Floats | None = None
     labels: tuple[Hashable, ...] = ()
@@ -335,14 +336,6 @@ class Network(Mesh):
     def locate_exactly(self, point: Any) -> Within | None:  # type: ignore[override]
         return self.position(point)
 
-    def interpolation(self, points: Any) -> sp.csr_array:
-        """What every row of a mechanism's matrix counts for at points, shape (n, V)."""
-        found = [self.inside(point, k) for k, point in enumerate(self.listed(points))]
-        ends = self.segments[[segment for segment, _ in found]].ravel()
-        shares = [w / (first + other) for _, (first, other) in found for w in (first, other)]
-        rows = np.repeat(np.arange(len(found)), 2)
-        return sp.csr_array((shares, (rows, ends)), shape=(len(found), len(self)))
-
     def match(self, points: ArrayLike, within: float | None = None) -> list[tuple[Any, ...]]:
         """The positions on roads that are nearest to points (k, 2), in the coordinates of the
         vertices, by straight lines.
@@ -488,17 +481,6 @@ class Network(Mesh):
             where="indicator",
             remedy="Make it with more cells, or with a smaller divide",
         )
-
-    def inside(self, point: Any, k: int) -> Within:
-        """``position`` of the point of number ``k``; ProblemError where it has none."""
-        found = self.position(point)
-        if found is None:
-            raise ProblemError(
-                f"{point} lies beyond the ends of the line",
-                where=f"points[{k}]",
-                remedy="Use a longer line",
-            )
-        return found
 
     # -- files -------------------------------------------------------------------------------
 
