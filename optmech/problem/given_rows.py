@@ -37,9 +37,7 @@ class GivenRows(Shown):
             return value
         if isinstance(value, Mapping):
             return whole_rows(value)
-        mechanism: Any = value if isinstance(value, Mechanism) else None
-        if mechanism is None and hasattr(value, "mechanism"):
-            mechanism = value.mechanism
+        mechanism = getattr(value, "mechanism", value)
         if not isinstance(mechanism, Mechanism):
             raise ProblemError(
                 f"{type(value).__name__} has no rows",

@@ -16,6 +16,7 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.ratios.enclosures import Ball, Generator
 from optmech.exact.ratios.powers import order_of, power_generator
+from optmech.exact.rounding import UNIT
 
 NAMES = ("max", "kl", "reverse_kl", "tv", "chi2", "hellinger")
 _LONG = {"total_variation": "tv", "chi_squared": "chi2", "squared_hellinger": "hellinger"}
@@ -132,7 +133,7 @@ GENERATORS = {
             at_zero=np.inf,
             recession=0.0,
             lowest=-(2.0**50),
-            highest=1 - 2.0**-53,
+            highest=1 - UNIT,
         ),
         # f = (t - 1)²,  f* = α + α²/4 for α >= -2
         Generator(
@@ -158,7 +159,7 @@ GENERATORS = {
             at_zero=0.5,
             recession=0.5,
             lowest=-(2.0**50),
-            highest=0.5 - 2.0**-54,
+            highest=0.5 - UNIT / 2,
         ),
     )
 }

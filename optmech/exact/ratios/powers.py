@@ -19,6 +19,7 @@ from optmech.base.arrays import Floats
 from optmech.exact.exponentials import ball_of, exp_bracket
 from optmech.exact.number import Exact
 from optmech.exact.ratios.enclosures import Generator
+from optmech.exact.rounding import UNIT
 
 PREFIX = "renyi:"
 MOST = 64
@@ -103,7 +104,7 @@ def power_generator(order: Fraction) -> Generator:
         lowest = math.nextafter(-a, 0.0)
         highest = min(highest, a * math.expm1(min(600.0 * (a - 1) / a, 600.0)))
     else:
-        highest = a * (1 - max(2.0**-52, math.exp(-600.0 * (1 - a) / a)))
+        highest = a * (1 - max(2 * UNIT, math.exp(-600.0 * (1 - a) / a)))
     return Generator(
         name_of(order),
         terms=terms,

@@ -17,6 +17,7 @@ from optmech.base.read_only import frozen, locked
 from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, dot
+from optmech.exact.rounding import UNIT
 from optmech.exact.sampler import (
     EachBytes,
     Table,
@@ -214,7 +215,6 @@ class MeshMechanism(Mechanism):
 
 _BITS = 53
 """Bits of the first number: floats hold it exactly."""
-_ROUNDING = 2.0**-53
 _SLACK = 64.0
 """Units of rounding that are charged; 26 are used up."""
 
@@ -241,7 +241,7 @@ def draw_control_points(mesh: Mesh, points: Any, source: EachBytes, around: Arou
         attempt, step = -1 - k, -mesh.degree
         words = np.frombuffer(source(every, 8, attempt), dtype=">u8").astype(np.uint64)
         numbers = words >> np.uint64(64 - _BITS)
-        at = numbers * 2.0**-_BITS
+        at = numbers * UNIT
         sure = inner & (np.abs(at - first) > near) & (np.abs(at - second) > near)
         chosen = (at > first).astype(np.int64) + (at > second)
         for n in np.flatnonzero(~sure).tolist():
@@ -293,7 +293,7 @@ def _enclosed(mesh: Mesh, points: Any) -> tuple[Ints, Floats, Floats]:
     total, size = (one - other).sum(axis=1), (np.abs(one) + np.abs(other)).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = (one - other) / total[:, None]
-        error = _SLACK * _ROUNDING * (size / total + 1.0)
+        error = _SLACK * UNIT * (size / total + 1.0)
     # the bound holds where the sum stands out of its own rounding, and nothing underflows
     usable = (error > 0) & (error < 2.0**-10) & (total > 1e-200)
     return np.where(usable, triangle, -1), weights, error
