@@ -138,10 +138,6 @@ def _order(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) -> 
             continue
         if len(mine) == len(wanted) and all(read(label) in place for label in wanted):
             return [place[read(label)] for label in wanted]
-    raise _mismatch(mine, wanted, where)
-
-
-def _mismatch(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) -> ProblemError:
     known, given = set(wanted), set(mine)
     unknown = [label for label in mine if label not in known]
     missing = [label for label in wanted if label not in given]
@@ -152,7 +148,7 @@ def _mismatch(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) 
         message = f"its index lacks {few(missing)}"
     else:
         message = "a label occurs twice in its index"
-    return ProblemError(
+    raise ProblemError(
         f"{message}; the labels are {few(wanted)}",
         where=where,
         remedy=f"Make the labels its index, or {_BY_POSITION}",

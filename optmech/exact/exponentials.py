@@ -59,8 +59,15 @@ def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
     low, high = np.ones(len(distinct)), np.full(len(distinct), np.inf)
     with flint.ctx.workprec(128):
         for k, d in enumerate(distinct.tolist()):
-            if math.isfinite(d):
-                low[k], high[k] = _float_ends(epsilon, d)
+            if not math.isfinite(d):
+                continue
+            if exact_exp(epsilon, d) == 1:
+                high[k] = 1.0
+            elif float(epsilon) * d > _OVERFLOW:
+                low[k] = 2.0**1022
+            else:
+                ball = log_ball(epsilon, d).exp()
+                low[k], high[k] = max(1.0, below(ball)), above(ball)
     shape = distance.shape
     return low[back].reshape(shape), high[back].reshape(shape)
 
@@ -175,16 +182,6 @@ def at_most(left: int, right: int, epsilon: Exact, d: float) -> bool:
                 return False
         precision *= 4
     return False
-
-
-def _float_ends(epsilon: Exact, d: float) -> tuple[float, float]:
-    known = exact_exp(epsilon, d)
-    if known == 1:
-        return 1.0, 1.0
-    if float(epsilon) * d > _OVERFLOW:
-        return 2.0**1022, math.inf
-    ball = log_ball(epsilon, d).exp()
-    return max(1.0, below(ball)), above(ball)
 
 
 def log_ball(epsilon: Exact, d: float) -> Any:

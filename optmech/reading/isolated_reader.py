@@ -70,8 +70,18 @@ def _parquet(order: dict[str, Any]) -> Answer:
     if twice is not None:
         raise ProblemError(f"has two columns {twice!r}", remedy="Rename one of them")
     texts = [name for name in names if _is_text(schema.field(name).type)]
+    # of lists, tables and bytes the number of rows does not bound the size
+    flat = (
+        pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal,
+        pa.types.is_decimal, pa.types.is_null, _is_text,
+    )  # fmt: skip
     for name in names:
-        _require_flat(name, schema.field(name).type)
+        kind = schema.field(name).type
+        inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not any(test(inner) for test in flat):
+            raise ProblemError(
+                f"the column {name!r} holds {str(kind)[:60]}", remedy="Give numbers or texts"
+            )
     with pq.ParquetFile(path, read_dictionary=texts) as file:
         table = file.read(columns=list(dict.fromkeys(names)), use_threads=False)
     # a damaged file may refer to texts that it does not have
@@ -103,21 +113,6 @@ def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _require_flat(name: str, kind: Any) -> None:
-    """Refuse lists, tables and bytes, whose size the number of rows does not bound."""
-    import pyarrow as pa
-
-    flat = (
-        pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal,
-        pa.types.is_decimal, pa.types.is_null, _is_text,
-    )  # fmt: skip
-    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if not any(test(inner) for test in flat):
-        raise ProblemError(
-            f"the column {name!r} holds {str(kind)[:60]}", remedy="Give numbers or texts"
-        )
 
 
 def _checked(name: str, distinct: list[Any]) -> list[str]:

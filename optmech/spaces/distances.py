@@ -496,7 +496,27 @@ def _plane_points(a: Domain, b: Domain, name: str) -> tuple[Floats, Floats]:
                 where=name,
                 remedy='Use "haversine", which measures in km, or project the points first',
             )
-    _refuse_other_frame(a, b, name)
+    # coordinates of two units, or counted from two places, have no distance
+    if a.unit and b.unit and a.unit != b.unit:
+        raise ProblemError(
+            f"the points are in {a.unit!r} and in {b.unit!r}",
+            where=name,
+            remedy="Give both in one unit",
+        )
+    if a.frame and b.frame and a.frame != b.frame:
+        raise ProblemError(
+            "the two grids lie over different bounds, and each counts its km from its own corner",
+            where=name,
+            remedy="Put both over the same bounds, with more or fewer cells",
+        )
+    if a.frame != b.frame and not (a.unit and b.unit):
+        raise ProblemError(
+            "one side is a grid over bounds, in km from its south-west corner, and the points of "
+            "the other have no unit",
+            where=name,
+            remedy='If they are in km from that corner, say unit = "km"; if they are in degrees, '
+            "give both sides as longitude and latitude and measure haversine distance",
+        )
     p, q = (domain.require_points(f"measure {name} distance") for domain in (a, b))
     if p.shape[1] != q.shape[1]:
         raise ProblemError(f"points have {p.shape[1]} and {q.shape[1]} coordinates", where=name)
@@ -514,32 +534,6 @@ def _instead_of_haversine(domain: Domain) -> str:
         'Give the points as longitude and latitude (kind = "lonlat", or coordinates = "lonlat" of '
         'a table; Domain.geographic in Python), or use "euclidean" if they are not in degrees'
     )
-
-
-def _refuse_other_frame(a: Domain, b: Domain, name: str) -> None:
-    """Coordinates of two units, or counted from two places, have no distance."""
-    if a.unit and b.unit and a.unit != b.unit:
-        raise ProblemError(
-            f"the points are in {a.unit!r} and in {b.unit!r}",
-            where=name,
-            remedy="Give both in one unit",
-        )
-    if a.frame == b.frame:
-        return
-    if a.frame and b.frame:
-        raise ProblemError(
-            "the two grids lie over different bounds, and each counts its km from its own corner",
-            where=name,
-            remedy="Put both over the same bounds, with more or fewer cells",
-        )
-    if not (a.unit and b.unit):
-        raise ProblemError(
-            "one side is a grid over bounds, in km from its south-west corner, and the points of "
-            "the other have no unit",
-            where=name,
-            remedy='If they are in km from that corner, say unit = "km"; if they are in degrees, '
-            "give both sides as longitude and latitude and measure haversine distance",
-        )
 
 
 def _edge_lengths(network: nx.Graph[Any], weight: str, position: dict[Any, int]) -> sp.csr_array:

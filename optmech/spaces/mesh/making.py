@@ -86,33 +86,31 @@ _SHORT = 12
 """Bits of a lattice's width: its multiples, and their halves, are floats exactly."""
 
 
-def rectangle(bounds: Box, steps: tuple[int, int]) -> Floats:
-    """The vertices of ``steps`` equal cells each way, row by row from below."""
+def rectangle(bounds: Box, steps: tuple[int, int]) -> tuple[Floats, Ints]:
+    """The vertices of ``steps`` equal cells each way, row by row from below; and triangles: every
+    cell cut along a diagonal, neighbours along others."""
     x, y = (
         low + (high - low) * (np.arange(count + 1) / count)
         for low, high, count in zip(bounds[:2], bounds[2:], steps, strict=True)
     )
     x[-1], y[-1] = bounds[2:]
-    return np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
-
-
-def halved_cells(steps: tuple[int, int]) -> Ints:
-    """The triangles of ``rectangle``: every cell cut along a diagonal, neighbours along others."""
+    vertices = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
     j, i = (part.ravel() for part in np.mgrid[0 : steps[1], 0 : steps[0]])
     a = j * (steps[0] + 1) + i
     b, c, d = a + 1, a + steps[0] + 1, a + steps[0] + 2
     even = ((i + j) % 2 == 0)[:, None]
     first = np.where(even, np.column_stack([a, b, c]), np.column_stack([a, b, d]))
     second = np.where(even, np.column_stack([d, c, b]), np.column_stack([a, d, c]))
-    return np.vstack([first, second])
+    return vertices, np.vstack([first, second])
 
 
-def lattice_around(points: Floats, width: tuple[float, float]) -> Floats:
+def lattice_around(points: Floats, width: Floats) -> Floats:
     """Lattice points whose convex hull, of up to eight sides, holds the points.
 
     ``width`` is the spacing each way, made shorter by less than a thousandth.
     """
-    step = np.array([_short(w) for w in width])
+    mantissa, exponent = np.frexp(width)
+    step = np.ldexp(np.floor(np.ldexp(mantissa, _SHORT)), exponent - _SHORT)
     scaled = points / step
     low, high = np.floor(scaled.min(axis=0)), np.ceil(scaled.max(axis=0))
     # a region with an inside, also around one point or a line of them
@@ -185,8 +183,3 @@ def refuse_more(count: float) -> None:
             where="mesh",
             remedy="Use a larger width",
         )
-
-
-def _short(width: float) -> float:
-    mantissa, exponent = math.frexp(width)
-    return math.ldexp(math.floor(math.ldexp(mantissa, _SHORT)), exponent - _SHORT)

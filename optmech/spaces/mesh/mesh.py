@@ -163,9 +163,8 @@ class Mesh(SameFields, ReadOnly):
         making.refuse_more(float(np.prod(counts + 1)))
         steps = int(counts[0]), int(counts[1])
         west, south, east, north = box.tolist()
-        vertices = making.rectangle((west, south, east, north), steps)
-        triangles = making.halved_cells(steps)
-        return cls(vertices, triangles, unit=unit, coordinates=coordinates, degree=degree)
+        made = making.rectangle((west, south, east, north), steps)
+        return cls(*made, unit=unit, coordinates=coordinates, degree=degree)
 
     @classmethod
     def around(
@@ -204,7 +203,7 @@ class Mesh(SameFields, ReadOnly):
             raise ProblemError(f"shape {places.shape} is not (n, 2)", where="points")
         box = np.array([places.min(axis=0), places.max(axis=0)])
         step = widths_of(width, box, coordinates)
-        lattice = making.lattice_around(places, (float(step[0]), float(step[1])))
+        lattice = making.lattice_around(places, step)
         found = _triangulated(lattice, unit, coordinates, elements.degree_of(degree))
         if vertices is None:
             return found
