@@ -51,14 +51,23 @@ def gradient_in(statement: Statement) -> Gradient:
     return statement.of_kind(Gradient)[0]
 
 
-def measured_gradient(m: Mechanism, mesh: Mesh, epsilon: Exact) -> Kept | None:
-    """The largest ‖G_o[α]‖ / P[α,o], which is an ε that all points of the region keep; None of
-    mechanisms that are not on this mesh."""
+def measured_everywhere(m: Mechanism, mesh: Mesh, epsilon: Exact) -> Kept | None:
+    """An ε that all points keep: of a region the largest ‖G_o[α]‖ / P[α,o], of a network the
+    largest |p − p'| / (ℓ min(p, p')) of two neighbouring rows; None of mechanisms that are not on
+    this mesh."""
     if not isinstance(m, MeshMechanism) or m.mesh != mesh:
         return None
-    check = check_gradients(mesh, epsilon, m.rows)
-    share = min(check.worst, 1.0) if check.passed else check.worst
-    return Kept("epsilon", float(epsilon), share * float(epsilon) if share else 0.0)
+    stated = float(epsilon)
+    if not isinstance(mesh, Network):
+        check = check_gradients(mesh, epsilon, m.rows)
+        share = min(check.worst, 1.0) if check.passed else check.worst
+        return Kept("epsilon", stated, share * stated if share else 0.0)
+    one, other = (m.rows.matrix[ends] for ends in mesh.segments.T)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rise = np.where(one == other, 0.0, np.abs(one - other) / np.minimum(one, other))
+    found = float((rise.max(axis=1) / mesh.widths).max())
+    # what keeps ε exactly may seem to exceed it by a rounding
+    return Kept("epsilon", stated, stated if 0 < found / stated - 1 < 1e-12 else found)
 
 
 def over_places(statement: Statement) -> Statement:
@@ -157,20 +166,6 @@ def require_vertices(network: Network, space: Space) -> None:
 def _require_unit(places: str, mesh: str) -> None:
     if "" not in (places, mesh) and places != mesh:
         raise ProblemError(f"the places are in {places} and the mesh in {mesh}", where="everywhere")
-
-
-def measured_slope(m: Mechanism, network: Network, epsilon: Exact) -> Kept | None:
-    """The largest |p − p'| / (ℓ min(p, p')) of two neighbouring rows, which is an ε that all points
-    of the roads keep; None of mechanisms that are not on this network."""
-    if not isinstance(m, MeshMechanism) or m.mesh != network:
-        return None
-    one, other = (m.rows.matrix[ends] for ends in network.segments.T)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rise = np.where(one == other, 0.0, np.abs(one - other) / np.minimum(one, other))
-    found = float((rise.max(axis=1) / network.widths).max())
-    # what keeps ε exactly may seem to exceed it by a rounding
-    stated = float(epsilon)
-    return Kept("epsilon", stated, stated if 0 < found / stated - 1 < 1e-12 else found)
 
 
 def measure_of(mesh: Mesh) -> tuple[str, Distance]:

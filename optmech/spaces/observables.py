@@ -104,12 +104,6 @@ def coarser(grid: Grid, rows: int, columns: int) -> Subsets:
     >>> om.observables.coarser(om.Grid(2, 4), rows=2, columns=2).points.tolist()
     [[1.0, 1.0], [3.0, 1.0]]
     """
-    if not isinstance(grid, Grid):
-        raise ProblemError(
-            f"{type(grid).__name__} is not a Grid",
-            where="coarser",
-            remedy="Use observables.subsets for other domains",
-        )
     for name, value in (("rows", rows), ("columns", columns)):
         whole(value, f"coarser.{name}", least=1)
     groups: dict[Hashable, list[int]] = {}

@@ -17,8 +17,7 @@ from optmech.problem.fields import Plain
 from optmech.problem.ratios import delta_words, measured_ratio, ratio_families, triangle_notes
 from optmech.problem.regions import (
     measure_of,
-    measured_gradient,
-    measured_slope,
+    measured_everywhere,
     require_distance,
     require_places,
     require_vertices,
@@ -151,10 +150,8 @@ class MetricPrivacy(Constraint):
         return text + delta_words(self.delta)
 
     def measured(self, m: Mechanism, space: Space) -> Kept | None:
-        if isinstance(self.everywhere, Network):
-            return measured_slope(m, self.everywhere, self.epsilon)
         if self.everywhere is not None:
-            return measured_gradient(m, self.everywhere, self.epsilon)
+            return measured_everywhere(m, self.everywhere, self.epsilon)
         if self.observable_threshold is not None:
             return None
         pairs = None
