@@ -42,7 +42,7 @@ from optmech.exact.checked import require_keys
 from optmech.exact.codec import listing, within
 from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
-from optmech.problem.given_rows import GivenRows
+from optmech.problem.space import GivenRows
 from optmech.reading.sealed import DESIGN, FORMATS, decoding, read_sealed
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.network import Network

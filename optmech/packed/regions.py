@@ -22,9 +22,9 @@ from optmech.packed.meshes import CORNER_BYTES, WEIGHT_BITS, Steps, Weights
 from optmech.protection.places import Snap
 from optmech.protection.reporter import STICKY
 from optmech.spaces.mesh.elements import basis
-from optmech.spaces.mesh.making import both_rational, rational
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.network import Network
+from optmech.spaces.mesh.triangulation import both_rational, rational
 from optmech.spaces.sphere import FAR, is_position
 
 _POLE = 90

@@ -15,7 +15,7 @@ from optmech.pipeline.session import Progress
 from optmech.pipeline.solve import solve
 from optmech.problem import FixedRows, Problem
 from optmech.problem.constraints.fixed_rows import as_labels
-from optmech.problem.given_rows import GivenRows
+from optmech.problem.space import GivenRows
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label

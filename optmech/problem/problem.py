@@ -23,7 +23,7 @@ from optmech.exact.checked import text
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Record, idle_notes, kinds
 from optmech.problem.gains import PRIOR_FREE, Gain, as_goal, gain_matrix
-from optmech.problem.regions import mesh_of, require_joint
+from optmech.problem.ratios import mesh_of, require_joint
 from optmech.problem.space import Space
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance

@@ -20,7 +20,7 @@ from optmech.base.machine import needed
 from optmech.base.storage import STANDARD_OUTPUT, path_of
 from optmech.errors import ProblemError
 from optmech.reading.bounded import MAX_BYTES, expanded, read_text, require_readable, translated
-from optmech.reading.isolated import Found, read_isolated
+from optmech.reading.sandbox import Found, read_isolated
 
 MAX_ROWS = 5_000_000
 _LONGEST_LINE = 2**20

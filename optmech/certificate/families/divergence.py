@@ -21,9 +21,16 @@ from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
-from optmech.exact.ratios.enclosures import average_at_most, intercepts_below
-from optmech.exact.ratios.generators import generator, is_smooth
-from optmech.exact.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
+from optmech.exact.ratios.generators import (
+    LARGEST_RATE,
+    average_at_most,
+    generator,
+    growth_of,
+    intercepts_below,
+    is_smooth,
+    limit_of,
+    order_of,
+)
 
 
 @record

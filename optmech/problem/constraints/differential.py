@@ -16,8 +16,13 @@ from optmech.exact.number import Exact, float_of
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
-from optmech.problem.ratios import delta_words, measured_ratio, ratio_families
-from optmech.problem.regions import require_network, require_vertices
+from optmech.problem.ratios import (
+    delta_words,
+    measured_ratio,
+    ratio_families,
+    require_network,
+    require_vertices,
+)
 from optmech.problem.space import Bools, Place, Space
 from optmech.spaces.distances import Distance, DistanceLike, as_distance, dimensions
 from optmech.spaces.labels import find_index, find_label

@@ -21,8 +21,15 @@ from optmech.certificate.families.ratio import rounded_product
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import weights
 from optmech.exact.number import Exact, Number, parse_exact
-from optmech.exact.ratios.generators import divergence_name, generator
-from optmech.exact.ratios.powers import LARGEST_RATE, MOST, limit_of, name_of, order_of
+from optmech.exact.ratios.generators import (
+    LARGEST_RATE,
+    MOST,
+    divergence_name,
+    generator,
+    limit_of,
+    name_of,
+    order_of,
+)
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, ZERO, Field, Plain, optional_distance

@@ -18,8 +18,7 @@ from optmech.exact.numerators import MAX_BITS, Numerators
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
-from optmech.problem.given_rows import GivenRows, whole_rows
-from optmech.problem.space import Place, Space
+from optmech.problem.space import GivenRows, Place, Space, whole_rows
 from optmech.spaces.labels import find_index, find_label
 from optmech.spaces.mechanism import Mechanism
 

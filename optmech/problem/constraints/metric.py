@@ -14,13 +14,16 @@ from optmech.exact.number import Exact, parse_exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import Plain
-from optmech.problem.ratios import delta_words, measured_ratio, ratio_families, triangle_notes
-from optmech.problem.regions import (
+from optmech.problem.ratios import (
+    delta_words,
     measure_of,
     measured_everywhere,
+    measured_ratio,
+    ratio_families,
     require_distance,
     require_places,
     require_vertices,
+    triangle_notes,
 )
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance

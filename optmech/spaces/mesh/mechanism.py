@@ -31,9 +31,9 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.elements import indices, whole_basis
-from optmech.spaces.mesh.location import area_products
 from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.mesh.network import Network
+from optmech.spaces.mesh.triangulation import area_products
 from optmech.spaces.rationals import RationalRows, composed, lowest_terms
 
 

@@ -23,7 +23,7 @@ from optmech.exact.numerators import integers
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
-from optmech.spaces.mesh import elements, files, making
+from optmech.spaces.mesh import elements, files, triangulation
 from optmech.spaces.mesh.covering import (
     Corners,
     Place,
@@ -32,8 +32,14 @@ from optmech.spaces.mesh.covering import (
     kilometres_per_degree,
     least_share,
 )
-from optmech.spaces.mesh.location import Locator
-from optmech.spaces.mesh.making import both_rational, corners_of, kilometres, weights_of, widths_of
+from optmech.spaces.mesh.triangulation import (
+    Locator,
+    both_rational,
+    corners_of,
+    kilometres,
+    weights_of,
+    widths_of,
+)
 from optmech.spaces.sphere import Border
 
 _REFINED = 0.3
@@ -120,7 +126,7 @@ class Mesh(SameFields, ReadOnly):
                 f"shape {places.shape} is not that of three or more places in the plane",
                 where="vertices",
             )
-        making.refuse_more(len(places))
+        triangulation.refuse_more(len(places))
         if coordinates == "lonlat":
             require_lonlat(places)
         vars(self).update(
@@ -160,10 +166,10 @@ class Mesh(SameFields, ReadOnly):
             )
         step = widths_of(width, box.reshape(2, 2), coordinates)
         counts = np.maximum(1.0, np.ceil((box[2:] - box[:2]) / step * (1 - 1e-12)))
-        making.refuse_more(float(np.prod(counts + 1)))
+        triangulation.refuse_more(float(np.prod(counts + 1)))
         steps = int(counts[0]), int(counts[1])
         west, south, east, north = box.tolist()
-        made = making.rectangle((west, south, east, north), steps)
+        made = triangulation.rectangle((west, south, east, north), steps)
         return cls(*made, unit=unit, coordinates=coordinates, degree=degree)
 
     @classmethod
@@ -203,7 +209,7 @@ class Mesh(SameFields, ReadOnly):
             raise ProblemError(f"shape {places.shape} is not (n, 2)", where="points")
         box = np.array([places.min(axis=0), places.max(axis=0)])
         step = widths_of(width, box, coordinates)
-        lattice = making.lattice_around(places, step)
+        lattice = triangulation.lattice_around(places, step)
         found = _triangulated(lattice, unit, coordinates, elements.degree_of(degree))
         if vertices is None:
             return found
@@ -300,8 +306,8 @@ class Mesh(SameFields, ReadOnly):
         """Halve the longest edges of the triangles with the largest ``indicator`` (T,), as many as
         hold 30 % of its sum and at most ``most``, and triangulate again."""
         values = weights_of(indicator, len(self.triangles), "indicator", "a triangle")
-        marked = making.largest(values, _REFINED, most)
-        more = making.halves(self.vertices, self.triangles, marked, self.scale)
+        marked = triangulation.largest(values, _REFINED, most)
+        more = triangulation.halves(self.vertices, self.triangles, marked, self.scale)
         if not len(more):
             return self
         vertices = np.vstack([self.vertices, more])
@@ -546,7 +552,7 @@ def _shown(point: Any) -> str:
 def _triangulated(vertices: Floats, unit: str, coordinates: Coordinates, degree: int) -> Mesh:
     """Delaunay's triangles that have an area, exactly."""
     scale = kilometres(vertices) if coordinates == "lonlat" else np.ones(2)
-    triangles = making.delaunay(vertices, scale)
+    triangles = triangulation.delaunay(vertices, scale)
     places = [(x, y) for x, y in integers(vertices)[0]]
     kept = [doubled_area(places[a], places[b], places[c]) != 0 for a, b, c in triangles.tolist()]
     return Mesh(vertices, triangles[kept], unit=unit, coordinates=coordinates, degree=degree)

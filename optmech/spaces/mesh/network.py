@@ -33,7 +33,7 @@ from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Coordinates, Domain, great_circle
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
 from optmech.spaces.labels import decode_label, encode_label
-from optmech.spaces.mesh import making
+from optmech.spaces.mesh import triangulation
 from optmech.spaces.mesh.covering import lengths_of, network_flaw
 from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.sphere import Border
@@ -144,7 +144,7 @@ class Network(Mesh):
                 where="ways",
                 remedy="Give two or more vertices for every road",
             )
-        making.refuse_more(len(places))
+        triangulation.refuse_more(len(places))
         if coordinates == "lonlat":
             require_lonlat(places)
         chains = tuple(_chain(road, len(places), k) for k, road in enumerate(ways))
@@ -278,9 +278,9 @@ class Network(Mesh):
             if not isinstance(point, int | float | Fraction | np.number):
                 with suppress(TypeError, KeyError):  # what has no length is no number either
                     value = point[0] if len(point) == 1 else point
-            return self._on_road(0, making.rational(value) - Fraction(self.vertices[0, 0]))
+            return self._on_road(0, triangulation.rational(value) - Fraction(self.vertices[0, 0]))
         road, forward, given = self._road_of(point)
-        share = making.rational(given)
+        share = triangulation.rational(given)
         if not 0 <= share <= 1:
             raise ProblemError(f"the share {given!r} is not between 0 and 1", where="point")
         return self._on_road(road, (share if forward else 1 - share) * self._at[road][-1])

@@ -29,7 +29,7 @@ from optmech.exact.number import Number, float_of, parse_signed
 from optmech.reading.bounded import expanded, translated
 from optmech.reading.columns import read_features
 from optmech.spaces.domain import Coordinates, great_circle
-from optmech.spaces.mesh import making
+from optmech.spaces.mesh import triangulation
 from optmech.spaces.mesh.mesh import MADE
 from optmech.spaces.mesh.network import Network
 
@@ -69,7 +69,7 @@ def line(low: Number, high: Number, cells: int, unit: str) -> Network:
     whole(cells, "cells", least=1)
     if not start < end:
         raise ProblemError(f"{start:g} is not below {end:g}", where="low")
-    making.refuse_more(cells + 1)
+    triangulation.refuse_more(cells + 1)
     vertices = start + (end - start) * (np.arange(cells + 1) / cells)
     vertices[-1] = end
     if not (np.diff(vertices) > 0).all():
@@ -205,9 +205,9 @@ def _divided(
         # no two segments join the same vertices
         parts = 3 if road.start == road.end else 1 + (before > 0)
         if step is not None:
-            wanted = min(road.length / step * (1 - 1e-12), making.MOST + 1.0)
+            wanted = min(road.length / step * (1 - 1e-12), triangulation.MOST + 1.0)
             parts = max(parts, math.ceil(wanted))
-        making.refuse_more(len(vertices) + parts)
+        triangulation.refuse_more(len(vertices) + parts)
         inner = range(len(vertices), len(vertices) + parts - 1)
         shares = np.arange(1, parts) / parts
         vertices += _along(road.line, shares, _measure(coordinates)).tolist()
