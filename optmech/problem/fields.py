@@ -8,10 +8,9 @@ sort adds its converter to ``FIELDS``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 from numpy.typing import ArrayLike
@@ -37,8 +36,7 @@ def built(spec: Any, place: Place) -> Any:
     return spec.build(place) if hasattr(spec, "build") else spec
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """How the values of a converter are written and read.
 
     ``plain`` and ``load`` are the way to a design file, where distances are matrices, and back;

@@ -13,9 +13,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +33,7 @@ main()
 """
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """What a file holds: plain values, and arrays that they refer to by position."""
 
     values: dict[str, Any]
@@ -73,11 +71,11 @@ def read_isolated(kind: str, path: Path, **options: object) -> Found:
     return found
 
 
-def encoded(values: dict[str, Any], arrays: list[np.ndarray]) -> bytes:
+def _encoded(found: Found) -> bytes:
     """A child's answer: a line of JSON, then the arrays."""
     out = io.BytesIO()
-    out.write(json.dumps({**values, "arrays": len(arrays)}).encode() + b"\n")
-    for array in arrays:
+    out.write(json.dumps({**found.values, "arrays": len(found.arrays)}).encode() + b"\n")
+    for array in found.arrays:
         np.save(out, array, allow_pickle=False)
     return out.getvalue()
 
@@ -102,8 +100,6 @@ _ROOM = 768 * 2**20
 _LONGEST_TEXT = 2**20
 _MOST_TEXT = 64 * 2**20
 
-Answer = tuple[dict[str, Any], list[np.ndarray]]
-
 
 def main() -> None:
     """Read the order on standard input, and the file that it names."""
@@ -117,16 +113,16 @@ def main() -> None:
     try:
         read, name, other = _READERS[kind]
         with translated("", f"cannot be read as {name}", f"Write the file again, or as {other}"):
-            values, arrays = read(order)
+            found = read(order)
     except ProblemError as error:
-        values, arrays = {"error": error.message, "remedy": error.remedy}, []
+        found = Found({"error": error.message, "remedy": error.remedy}, [])
     with os.fdopen(answer, "wb") as stream:
-        stream.write(encoded(values, arrays))
+        stream.write(_encoded(found))
     # tearing down libraries that have met a damaged file can fail again
     os._exit(0)
 
 
-def _parquet(order: dict[str, Any]) -> Answer:
+def _parquet(order: dict[str, Any]) -> Found:
     """Columns of a table: numbers as float64, everything else as texts and where they stand.
 
     Texts stay a dictionary, as in the file: a few kilobytes can refer to one long text a million
@@ -140,7 +136,7 @@ def _parquet(order: dict[str, Any]) -> Answer:
     with pq.ParquetFile(path) as file:
         schema, rows = file.schema_arrow, file.metadata.num_rows
     if any(name not in schema.names for name in names):
-        return {"columns": schema.names[:1000]}, []
+        return Found({"columns": schema.names[:1000]}, [])
     if rows > order["most_rows"]:
         raise ProblemError(
             f"has {rows:,} rows, more than the {order['most_rows']:,} allowed",
@@ -186,7 +182,7 @@ def _parquet(order: dict[str, Any]) -> Answer:
         found.append({"texts": _checked(name, distinct), "places": len(arrays)})
         arrays.append(np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False)))
     types = [str(schema.field(name).type)[:100] for name in names]
-    return {"columns": schema.names[:1000], "found": found, "types": types}, arrays
+    return Found({"columns": schema.names[:1000], "found": found, "types": types}, arrays)
 
 
 def _is_text(kind: Any) -> bool:
@@ -206,7 +202,7 @@ def _checked(name: str, distinct: list[Any]) -> list[str]:
     return texts
 
 
-def _netcdf(order: dict[str, Any]) -> Answer:
+def _netcdf(order: dict[str, Any]) -> Found:
     """The one array of a file with its labels and coordinates."""
     import h5py
     import xarray
@@ -234,10 +230,10 @@ def _netcdf(order: dict[str, Any]) -> Answer:
         elif values.ndim == 1:
             labels[str(name)] = _checked(str(name), [str(label) for label in values.values])
     dimensions = [str(name) for name in array.dims]
-    return {"dims": dimensions, "labels": labels, "coordinates": coordinates}, arrays
+    return Found({"dims": dimensions, "labels": labels, "coordinates": coordinates}, arrays)
 
 
-def _mesh(order: dict[str, Any]) -> Answer:
+def _mesh(order: dict[str, Any]) -> Found:
     """The points and the triangles of a mesh, in two dimensions and as they are numbered."""
     import meshio
 
@@ -251,7 +247,7 @@ def _mesh(order: dict[str, Any]) -> Answer:
     points = np.asarray(found.points, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] < 2 or not blocks:
         raise ProblemError("holds no triangles", remedy="Give a mesh of triangles")
-    return {}, [points[:, :2], np.vstack(blocks).astype(np.int64)]
+    return Found({}, [points[:, :2], np.vstack(blocks).astype(np.int64)])
 
 
 def _refuse_elsewhere(file: Any) -> None:
@@ -283,7 +279,7 @@ def _limit(room: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
 
 
-_READERS: dict[str, tuple[Callable[[dict[str, Any]], Answer], str, str]] = {
+_READERS: dict[str, tuple[Callable[[dict[str, Any]], Found], str, str]] = {
     "parquet": (_parquet, "Parquet", "CSV"),
     "netcdf": (_netcdf, "NetCDF", "CSV"),
     "mesh": (_mesh, "a mesh", "GeoJSON"),

@@ -16,6 +16,7 @@ van Erven and Harremoës 2014).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -127,6 +128,7 @@ def average_at_most(
 
 
 PREFIX = "renyi:"
+_ORDER = re.compile(f"{PREFIX}([0-9]{{1,2}})(?:/([1-9][0-9]?))?", re.ASCII)
 MOST = 64
 """Orders are fractions of whole numbers up to this."""
 LARGEST_RATE = 10.0
@@ -137,13 +139,8 @@ _NEAR = 0.25
 
 def order_of(name: str) -> Fraction | None:
     """The order that "renyi:3/2" names, in lowest terms and other than 1; None for other texts."""
-    if not name.startswith(PREFIX) or len(name) > 20:
-        return None
-    top, slash, bottom = name.removeprefix(PREFIX).partition("/")
-    plain = all(part.isascii() and part.isdigit() for part in ((top, bottom) if slash else (top,)))
-    if not plain or (slash and int(bottom) == 0):
-        return None
-    order = Fraction(int(top), int(bottom or 1))
+    found = _ORDER.fullmatch(name)
+    order = Fraction(int(found[1]), int(found[2] or 1)) if found else Fraction(0)
     fits = 0 < order != 1 and max(order.numerator, order.denominator) <= MOST
     return order if fits and name == name_of(order) else None
 
