@@ -417,7 +417,8 @@ class Network(Mesh):
                 f"{named!r} is unknown", where="of", remedy='Use "crossings", "length" or positions'
             )
         else:
-            mass += np.asarray(self.interpolation(of).sum(axis=0)).ravel()
+            places: Any = of
+            mass += np.asarray(self.interpolation(places).sum(axis=0)).ravel()
         return Prior(self.domain, mass)
 
     @cached_property
