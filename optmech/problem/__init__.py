@@ -3,6 +3,7 @@
 from optmech.problem.constraint import Constraint as Constraint
 from optmech.problem.constraints.differential import (
     DifferentialPrivacy as DifferentialPrivacy,
+    MetricPrivacy as MetricPrivacy,
     PolicyGraph as PolicyGraph,
 )
 from optmech.problem.constraints.distribution import (
@@ -19,7 +20,6 @@ from optmech.problem.constraints.leakage import (
     MaximalLeakage as MaximalLeakage,
     PointwiseMaximalLeakage as PointwiseMaximalLeakage,
 )
-from optmech.problem.constraints.metric import MetricPrivacy as MetricPrivacy
 from optmech.problem.constraints.utility import (
     Bias as Bias,
     LossBound as LossBound,
