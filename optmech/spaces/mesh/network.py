@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -29,7 +28,7 @@ from optmech.errors import ProblemError
 from optmech.exact.exponentials import ball_of, bracket
 from optmech.exact.number import Exact, float_of
 from optmech.exact.rounding import below
-from optmech.spaces.distances import Distance
+from optmech.spaces.distances import Distance, dimensions
 from optmech.spaces.domain import Coordinates, Domain, great_circle
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
 from optmech.spaces.labels import decode_label, encode_label
@@ -274,10 +273,7 @@ class Network(Mesh):
             Where it is no such point, or no road joins u and v.
         """
         if self.is_line:
-            value = point
-            if not isinstance(point, int | float | Fraction | np.number):
-                with suppress(TypeError, KeyError):  # what has no length is no number either
-                    value = point[0] if len(point) == 1 else point
+            value = point[0] if dimensions(point) == 1 and len(point) == 1 else point
             return self._on_road(0, triangulation.rational(value) - Fraction(self.vertices[0, 0]))
         road, forward, given = self._road_of(point)
         share = triangulation.rational(given)
