@@ -40,7 +40,7 @@ class Edges(ReadOnly):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the table that it stands for."""
+        """The shape of the table that it stands for."""
         return self.count, self.count
 
     @cached_property
@@ -72,7 +72,7 @@ class Edges(ReadOnly):
         return Edges(self.count, self.i, self.j, locked(np.asarray(value, dtype=np.float64)))
 
     def shortest(self) -> Floats:
-        """Of every pair the length of the shortest path from i to j, in edges of ``value``."""
+        """For every pair the length of the shortest path from i to j, in edges of ``value``."""
         import scipy.sparse as sp
         from scipy.sparse.csgraph import dijkstra
 

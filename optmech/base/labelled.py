@@ -66,7 +66,8 @@ def reordered(
     *,
     where: str,
 ) -> Any:
-    """An array with these labels in the order of the axes; the same errors."""
+    """An array with these labels in the order of the axes; errors as ``in_order``
+    has them."""
     if len(labels) != len(axes):
         raise ProblemError(
             f"has {len(labels)} dimension(s), needs {len(axes)}",

@@ -82,7 +82,8 @@ def open_by(length: Floats) -> float:
 
 
 def steps_are_shortest(length: Floats) -> bool:
-    """As ``is_closed`` for the steps that there are, whatever paths lead where there is none."""
+    """Whether ``is_closed`` holds for the steps that there are, whatever paths lead where there is
+    none."""
     return len(length) >= MANY and slackness(length, whole=False) <= _CLOSED * _largest(length)
 
 
@@ -146,8 +147,8 @@ def _largest(length: Floats) -> float:
 
 
 def near_detour(length: Floats) -> Floats:
-    """As ``shortest_detour``, but of ``MANY`` points and more only the k among the nearest of i are
-    tried: what is found is a detour, if not always the shortest."""
+    """A detour as ``shortest_detour`` finds it; of ``MANY`` points and more only the k among the
+    nearest of i are tried: what is found is a detour, if not always the shortest."""
     return shortest_detour(length) if len(length) < MANY else _near_detour(length)
 
 

@@ -180,7 +180,7 @@ def descriptor_of(path: str | Path) -> int | None:
 
 
 def status_of(path: str | Path) -> os.stat_result | None:
-    """Of what the path leads to, links followed; None where there is nothing."""
+    """The status of what the path leads to, links followed; None where there is nothing."""
     try:
         return os.stat(path)
     except OSError as error:

@@ -94,7 +94,7 @@ def exp_above(epsilon: Exact, distance: Floats) -> Floats:
 
 
 def exp_below(epsilon: Exact, distance: Floats) -> Floats:
-    """The lower bounds of the same."""
+    """The lower bounds of ``exp_range`` of a large array, or of a part of it."""
     finite = np.isfinite(distance)
     d = np.where(finite, distance, 0.0)
     low = exp_down(down(stated_down(epsilon) * d))

@@ -108,7 +108,8 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
 
 
 def float_of(value: object, where: str, *, positive: bool = False) -> float:
-    """The float next to a number ≥ 0 (or > 0) that may be an exact string; errors as above."""
+    """The float next to a number ≥ 0 (or > 0) that may be an exact string; errors as
+    ``parse_exact`` has them."""
     return float(parse_exact(value, where=where, positive=positive))
 
 

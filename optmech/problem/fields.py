@@ -164,7 +164,7 @@ def write_distance(value: Distance, space: Space, *, reach: bool = False) -> Pla
 
 
 def read_distance(plain: Plain, space: Space) -> Distance:
-    """The inverse of ``write_distance``."""
+    """The distance that ``write_distance`` wrote."""
     # the table of secrets comes first: it is the one meant where both domains are equal
     tables = [(space.secrets, space.secrets, plain["secrets"])]
     if "observables" in plain:

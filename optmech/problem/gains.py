@@ -154,7 +154,7 @@ class Adversary:
 
     @property
     def _against(self) -> str:
-        """In words."""
+        """Whom it is against, in words."""
         against = "the prior" if self.prior is None else "another prior"
         if self.radius is None:
             return against

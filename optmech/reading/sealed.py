@@ -46,7 +46,7 @@ class Format(NamedTuple):
     """Whose ``encode`` makes its object of a result, and whose ``decode`` makes a result of the
     object, with the verdict on every claim of it."""
     listed: str = ""
-    """The same with long lists as bytes."""
+    """The name of its form with long lists as bytes."""
 
 
 FORMATS = {

@@ -105,5 +105,5 @@ def encode_label(label: Hashable) -> Plain:
 
 
 def decode_label(plain: Plain) -> Hashable:
-    """The inverse."""
+    """The label that a plain value of ``encode_label`` stands for."""
     return tuple(decode_label(part) for part in plain) if isinstance(plain, list) else plain

@@ -257,7 +257,7 @@ def to_areas(points: Floats, shapes: list[list[Floats]], reduce: Reduce, power: 
 
 
 def _edges(points: Floats, ring: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of every point (rows) and edge: h, positive to the left of the edge, where the edge begins
+    """For every point (rows) and edge: h, positive to the left of the edge, where the edge begins
     and ends along its own line, and lengths; edges of no length are left out."""
     start, end = ring, np.roll(ring, -1, axis=0)
     length = np.hypot(*(end - start).T)
@@ -302,7 +302,7 @@ def _mean(points: Floats, rings: list[Floats], power: float) -> Floats:
 
 
 def _primitive(t: Floats, h: Floats) -> Floats:
-    """Of √(h² + t²) in t."""
+    """The primitive of √(h² + t²) in t."""
     size = np.abs(h)
     safe = np.where(size > 0, size, 1.0)
     bent = np.where(size > 0, h**2 * np.arcsinh(t / safe), 0.0)
@@ -331,7 +331,8 @@ def _inside(points: Floats, ring: Floats) -> np.ndarray:
 
 
 def _area(ring: Floats) -> tuple[float, Floats]:
-    """With a sign, and the integral of x and y over it, from the first corner on."""
+    """The area inside a ring, with a sign, and the integral of x and y over it, from the first
+    corner on."""
     corner = ring - ring[0]
     after = np.roll(corner, -1, axis=0)
     across = corner[:, 0] * after[:, 1] - after[:, 0] * corner[:, 1]

@@ -64,7 +64,7 @@ class Subsets(Domain):
 
     @property
     def frame(self) -> tuple[Hashable, ...]:
-        """That of the base."""
+        """What the coordinates of the base are measured from."""
         return self.base.frame
 
     @property

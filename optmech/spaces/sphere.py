@@ -116,7 +116,7 @@ class Border(ReadOnly):
     """Ends of the parts in coordinates, (E, 2)."""
     tails: Floats
     along: Floats
-    """The same as vectors: where parts begin, and to where they lead; (E, 2), or (E, 3) on the
+    """The parts as vectors: where they begin, and to where they lead; (E, 2), or (E, 3) on the
     globe."""
     globe: bool
     edge: Ints

@@ -395,7 +395,7 @@ class MetricPrivacy(Constraint):
 
     @classmethod
     def load(cls, plain: Plain, space: Space) -> Self:
-        """The inverse of ``plain``."""
+        """The constraint of plain values, as ``plain`` writes them."""
         if "everywhere" not in plain:
             return super().load(plain, space)
         mesh = Mesh.from_dict(plain["everywhere"], "everywhere")

@@ -142,7 +142,8 @@ class FixedRows(Constraint):
 
     @classmethod
     def load(cls, plain: Plain, space: Space) -> Self:
-        """The inverse of ``plain``; indices that are none, and other numerals, are refused."""
+        """The constraint that ``plain`` wrote; indices that are none, and other numerals, are
+        refused."""
         labels, count = space.secrets.labels, len(space.observables)
         secrets = [fields.index(s, len(labels), "secrets") for s in plain["secrets"]]
         _require_order(secrets, "secrets")

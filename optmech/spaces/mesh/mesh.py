@@ -89,6 +89,10 @@ class Mesh(SameFields, ReadOnly):
     >>> triangle, weights = mesh.locate_exactly((0.25, 0.25))  # whole numbers
     >>> [weight / sum(weights) for weight in weights]
     [0.5, 0.25, 0.25]
+    >>> mesh.inside((0.25, 0.25)) == (triangle, weights)  # an error outside of the region
+    True
+    >>> mesh.listed((0.25, 0.25)).tolist()
+    [[0.25, 0.25]]
     >>> print(mesh.interpolation([[0.25, 0.25]]).toarray())
     [[0.5  0.25 0.25 0.  ]]
     >>> len(mesh.refine([1, 0]).triangles)

@@ -462,7 +462,8 @@ class Network(Mesh):
         return 0.0
 
     def with_degree(self, degree: int) -> Network:
-        """Itself for degree 1, of which its mechanisms are. Raises ProblemError otherwise."""
+        """The network itself for degree 1, of which its mechanisms are. Raises ProblemError
+        otherwise."""
         if degree != 1:
             raise ProblemError(
                 f"{degree} is not 1, as on every segment",
@@ -495,7 +496,7 @@ class Network(Mesh):
 
     @classmethod
     def of_dict(cls, content: dict[str, Any]) -> Network:
-        """The inverse; ProblemError on anything else."""
+        """The network of ``to_dict``; ProblemError on anything else."""
         unknown = sorted(map(str, content.keys() - _KEYS - {"labels", "lengths"}))
         missing = sorted(_KEYS - content.keys())
         if unknown or missing:
