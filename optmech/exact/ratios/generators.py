@@ -173,8 +173,8 @@ def power_generator(order: Fraction) -> Generator:
             x = (p - q) / q
             logs = a * np.log(p) + (1 - a) * np.log(q)
             far = sign * (np.exp(logs) - q - a * (p - q))
-            near = sign * q * _excess(a, np.where(np.abs(x) * max(a, 1.0) <= _NEAR, x, 0.0))
-            out = np.where(np.abs(x) * max(a, 1.0) <= _NEAR, near, far)
+            close = np.abs(x) * max(a, 1.0) <= _NEAR
+            out = np.where(close, sign * q * _excess(a, np.where(close, x, 0.0)), far)
         at_zero = sign * (a - 1) * q
         alone = np.where(p > 0, np.inf if order > 1 else a * p, 0.0)
         return np.asarray(np.where(q == 0, alone, np.where(p == 0, at_zero, out)))

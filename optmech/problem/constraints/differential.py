@@ -88,7 +88,7 @@ def _write(value: Adjacency, space: Space) -> Plain:
 def _read(plain: Plain, space: Space) -> Any:
     if isinstance(plain, dict):
         return (fields.read_distance(plain["distance"], space), plain["radius"])
-    return plain if plain == "all" else [tuple(pair) for pair in plain]
+    return plain
 
 
 def _build(spec: Any, place: Place) -> Any:

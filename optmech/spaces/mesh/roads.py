@@ -14,14 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import label_text
-from optmech.base.read_only import ReadOnly, record
 from optmech.base.storage import path_of
 from optmech.errors import ProblemError
 from optmech.exact.checked import float_or_nan, whole
@@ -53,8 +52,7 @@ Measure = Callable[[Floats, Floats], Floats]
 _LINE = re.compile(r"LINESTRING\s*(?:ZM?|M)?\s*\(([^()]*)\)", re.IGNORECASE)
 
 
-@record
-class Road(ReadOnly):
+class Road(NamedTuple):
     """A way between two crossings: its length, and the corners of its line from end to end."""
 
     start: Hashable
@@ -240,9 +238,10 @@ def _counted_on(roads: list[Road], places: Places) -> tuple[list[Road], Places]:
         known = np.array(list(places.values()))
         around = np.column_stack([turn(known[:, 0]), known[:, 1]]).tolist()
         places = dict(zip(places, around, strict=True))
-        lines = [np.column_stack([turn(road.line[:, 0]), road.line[:, 1]]) for road in roads]
-        pairs = zip(roads, lines, strict=True)
-        roads = [Road(road.start, road.end, road.length, line) for road, line in pairs]
+        roads = [
+            road._replace(line=np.column_stack([turn(road.line[:, 0]), road.line[:, 1]]))
+            for road in roads
+        ]
     for road in roads:
         if (np.abs(np.diff(road.line[:, 0])) > 180).any():
             raise ProblemError(
