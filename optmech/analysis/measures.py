@@ -431,7 +431,7 @@ def weights_over(m: Mechanism, lam: Distribution, where: str) -> Floats:
 
 
 def _loss_per_secret(m: Mechanism, loss: DistanceLike) -> Floats:
-    values = loss_matrix(as_loss(loss, "loss"), m.secrets, m.observables, where="loss")
+    values = loss_matrix(as_loss(loss, "loss"), m.secrets, m.observables)
     return np.asarray((m.matrix * values).sum(axis=1))
 
 

@@ -80,8 +80,8 @@ def reordered(
     return array
 
 
-def rows_in_order(value: Any, labels: Sequence[Hashable], *, where: str) -> Any:
-    """A table with a row for every label, in their order where its index has them.
+def rows_in_order(value: Any, labels: Sequence[Hashable]) -> Any:
+    """A table of points with a row for every label, in their order where its index has them.
 
     An index that has none of the labels numbers the rows, which are then in order.
     """
@@ -91,7 +91,7 @@ def rows_in_order(value: Any, labels: Sequence[Hashable], *, where: str) -> Any:
     mine: set[object] = {*own[0], *map(label_text, own[0])}
     if not any(label in mine or label_text(label) in mine for label in labels):
         return value.to_numpy()
-    return np.take(value.to_numpy(), _order(own[0], labels, where), axis=0)
+    return np.take(value.to_numpy(), _order(own[0], labels, "points"), axis=0)
 
 
 def refuse_unordered(value: Any, *, where: str) -> None:

@@ -249,7 +249,7 @@ class Design(Proved):
         """The mechanism that reports from every point of a region. Raises ProblemError where the
         design is one for its secrets only."""
         mechanism = self.mechanism
-        refuse_network(self.mesh, "this is")
+        refuse_network(self.mesh)
         if not isinstance(mechanism, MeshMechanism):
             raise ProblemError(
                 "has no region: it reports from its secrets only",

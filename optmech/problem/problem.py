@@ -228,7 +228,7 @@ class Problem(SameFields, ReadOnly):
                 remedy="Add a LossBound; without one, reporting a constant is optimal",
             )
         given = as_loss(loss, "loss")
-        values = loss_matrix(given, prior.domain, outputs, where="loss")
+        values = loss_matrix(given, prior.domain, outputs)
         space = Space(prior, outputs, read_only(values))
         statement = make_statement(space, objective, stated)
         require_joint(statement, [c.kind for c in stated], mesh)

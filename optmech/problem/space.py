@@ -56,7 +56,7 @@ class Space(ReadOnly):
         """A loss of its own as an S x O array, or the problem's for None."""
         if loss is None:
             return self.loss
-        return loss_matrix(loss, self.secrets, self.observables, where="loss")
+        return loss_matrix(loss, self.secrets, self.observables)
 
     def adversary(self, prior: Prior | None) -> Prior:
         """The adversary's prior, the problem's for None. Raises ProblemError where it is no prior

@@ -133,7 +133,7 @@ class Domain(SameFields, ReadOnly):
         if points is not None:
             if coordinates == "lonlat":
                 refuse_latitude_first(points, where="points")
-            ordered = rows_in_order(points, listed, where="points")
+            ordered = rows_in_order(points, listed)
             array = finite_array(ordered, where="points", observations=True)
             if array.ndim == 1:
                 array = array[:, None]

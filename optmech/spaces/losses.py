@@ -223,19 +223,19 @@ def as_loss(value: DistanceLike, where: str) -> Distance | Floats:
     return finite_array(value, where=where, ndim=2)
 
 
-def loss_matrix(loss: object, secrets: Domain, observables: Domain, *, where: str) -> Floats:
+def loss_matrix(loss: object, secrets: Domain, observables: Domain) -> Floats:
     """The S x O matrix of a loss given as a distance or an array, checked."""
     if callable(loss):
-        return evaluate(loss, secrets, observables, where=where)
+        return evaluate(loss, secrets, observables, where="loss")
     values = np.asarray(loss, dtype=np.float64)
     shape = (len(secrets), len(observables))
     if values.shape != shape:
         raise ProblemError(
             f"shape {values.shape} does not fit {shape[0]} secrets x {shape[1]} observables",
-            where=where,
+            where="loss",
             remedy=f"Give an array of shape {shape}",
         )
-    refuse_negative(values, where, "loss", "Losses must be >= 0; add a constant to all of them")
+    refuse_negative(values, "loss", "loss", "Losses must be >= 0; add a constant to all of them")
     return values
 
 

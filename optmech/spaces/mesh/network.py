@@ -542,11 +542,11 @@ def _chain(road: object, count: int, k: int) -> tuple[int, ...]:
     return tuple(map(int, values))
 
 
-def refuse_network(mesh: object, what: str) -> None:
+def refuse_network(mesh: object) -> None:
     """Raise ProblemError where a mesh is a line or network, and what is asked for is not."""
     if isinstance(mesh, Network):
         raise ProblemError(
-            f"is for {mesh.words}, and {what} for regions and places only",
+            f"is for {mesh.words}, and this is for regions and places only",
             where="design",
             remedy="Draw reports with design.mechanism.sample_at, or draws_at for many points",
         )
