@@ -11,13 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base import memory
-from optmech.base.arrays import (
-    Floats as Floats,
-    Ints as Ints,
-    coordinate_rows,
-    finite_array,
-    unwrapped,
-)
+from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
 from optmech.base.labelled import refuse_latitude_first, rows_in_order
 from optmech.base.read_only import ReadOnly, frozen, record
 from optmech.base.shown import SameFields, card
@@ -34,14 +28,6 @@ from optmech.spaces.domain_arguments import (
     rings_of,
     unit_text,
 )
-
-__all__ = [
-    "EARTH_RADIUS_KM",
-    "Coordinates",
-    "Domain",
-    "Grid",
-    "Outlines",
-]
 
 Coordinates = Literal["plane", "lonlat"]
 _CLOSE, _COSINE = 1e-12, 1e-15

@@ -9,21 +9,12 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Ints
-from optmech.base.labelled import label_text
+from optmech.base.labelled import label_text as label_text
 from optmech.errors import ProblemError
 from optmech.reading.errors import show
 from optmech.spaces.domain import Domain
 
 Plain = Any
-
-__all__ = [
-    "decode_label",
-    "encode_label",
-    "find_index",
-    "find_label",
-    "indices_of",
-    "label_text",
-]
 
 
 def find_label(domain: Domain, given: object) -> Hashable:

@@ -226,10 +226,6 @@ def as_edges(value: Any) -> tuple[Edge, ...]:
     return tuple(found)
 
 
-def _write_edges(value: tuple[Edge, ...], space: Space) -> Plain:
-    return [[*_ends(space, edge), edge[2]] for edge in value]
-
-
 def _load_edges(plain: Plain, space: Space) -> Any:
     labels, count = space.secrets.labels, len(space.secrets)
     return [(*(labels[fields.index(k, count, "graph")] for k in (i, j)), d) for i, j, d in plain]
@@ -248,7 +244,12 @@ def _ends(space: Space, edge: Edge) -> tuple[int, int]:
     return find_index(space.secrets, edge[0]), find_index(space.secrets, edge[1])
 
 
-FIELDS[as_edges] = Field("edges", plain=_write_edges, load=_load_edges, build=_build_edges)
+FIELDS[as_edges] = Field(
+    "edges",
+    lambda value, space: [[*_ends(space, edge), edge[2]] for edge in value],
+    _load_edges,
+    _build_edges,
+)
 
 
 @constraint("policy_graph")

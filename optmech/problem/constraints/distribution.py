@@ -32,7 +32,7 @@ from optmech.exact.ratios.generators import (
 )
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
-from optmech.problem.fields import FIELDS, ZERO, Field, Plain, optional_distance
+from optmech.problem.fields import FIELDS, ZERO, Field, optional_distance
 from optmech.problem.ratios import delta_words
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance
@@ -99,11 +99,9 @@ def _build_pairs(spec: Any, place: Place) -> list[list[Floats]]:
     return found
 
 
-def _write_pairs(value: Any, space: Space) -> Plain:
-    return [[a.tolist(), b.tolist()] for a, b in value]
-
-
-FIELDS[as_pairs] = Field("pairs", plain=_write_pairs, build=_build_pairs)
+FIELDS[as_pairs] = Field(
+    "pairs", plain=lambda value, _: [[a.tolist(), b.tolist()] for a, b in value], build=_build_pairs
+)
 FIELDS[as_divergence] = Field("divergence")
 FIELDS[as_scale] = Field("bounds", lambda value, _: list(value))
 
