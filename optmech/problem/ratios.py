@@ -15,12 +15,7 @@ import scipy.sparse as sp
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats, Ints
-from optmech.certificate.families import (
-    Approximate,
-    Gradient,
-    Ratio,
-    known,
-)
+from optmech.certificate.families import Approximate, Gradient, Ratio, known
 from optmech.certificate.families.gradient import check_gradients
 from optmech.certificate.families.ratio import rounded_product
 from optmech.certificate.statement import Statement

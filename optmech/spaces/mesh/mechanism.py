@@ -18,15 +18,7 @@ from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, dot
 from optmech.exact.rounding import UNIT
-from optmech.exact.sampler import (
-    EachBytes,
-    Table,
-    bytes_for,
-    draw,
-    draw_each,
-    fingerprint,
-    fresh,
-)
+from optmech.exact.sampler import EachBytes, Table, bytes_for, draw, draw_each, fingerprint, fresh
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
