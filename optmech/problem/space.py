@@ -46,7 +46,7 @@ class Space(ReadOnly):
 
     def reach(self, distance: Distance) -> Floats:
         """d(s, o), shape (S, O); not to be written to."""
-        return evaluate(distance, self.secrets, self.observables, where="distance")
+        return evaluate(distance, self.secrets, self.observables)
 
     def near(self, distance: Distance, radius: float, where: str = "distance") -> Bools:
         """The pairs of different secrets that are at most ``radius`` apart, shape (S, S)."""

@@ -438,7 +438,7 @@ def dimensions(value: Any) -> int | None:
         return None
 
 
-def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str) -> Floats:
+def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str = "distance") -> Floats:
     """The values of a distance, checked; errors are reported at ``where``."""
     given = as_distance(distance, where=where)
     with inside(where):
@@ -455,7 +455,7 @@ def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str) -> Flo
 
 def between(distance: DistanceLike, domain: Domain) -> Floats:
     """The values of a distance between the elements of a domain, checked."""
-    return evaluate(distance, domain, domain, where="distance")
+    return evaluate(distance, domain, domain)
 
 
 def values_between(distance: DistanceLike, a: Domain | None, b: Domain | None) -> Floats:
@@ -474,7 +474,7 @@ def values_between(distance: DistanceLike, a: Domain | None, b: Domain | None) -
             where="distance",
             remedy="Give an om.Prior for each, or the values as an array",
         )
-    return evaluate(distance, a, b, where="distance")
+    return evaluate(distance, a, b)
 
 
 def refuse_negative(

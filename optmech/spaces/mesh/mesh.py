@@ -17,7 +17,7 @@ from optmech.base.labelled import refuse_latitude_first
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError, inside
-from optmech.exact.checked import whole
+from optmech.exact.checked import nonnegative, whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
 from optmech.spaces.arguments import checked_arguments
@@ -37,7 +37,6 @@ from optmech.spaces.mesh.triangulation import (
     both_rational,
     corners_of,
     kilometres,
-    weights_of,
     widths_of,
 )
 from optmech.spaces.sphere import Border
@@ -219,7 +218,7 @@ class Mesh(SameFields, ReadOnly):
             return found
         mass = np.ones(len(places))
         if weights is not None:
-            mass = weights_of(weights, len(places), "weights", "a point")
+            mass = nonnegative(weights, "weights", mass.shape)
         return by_mass(found, places, mass, whole(vertices, "vertices", least=3))
 
     @staticmethod
@@ -309,7 +308,7 @@ class Mesh(SameFields, ReadOnly):
     def refine(self, indicator: ArrayLike, most: int | None = None) -> Mesh:
         """Halve the longest edges of the triangles with the largest ``indicator`` (T,), as many as
         hold 30 % of its sum and at most ``most``, and triangulate again."""
-        values = weights_of(indicator, len(self.triangles), "indicator", "a triangle")
+        values = nonnegative(indicator, "indicator", (len(self.triangles),))
         marked = triangulation.largest(values, _REFINED, most)
         more = triangulation.halves(self.vertices, self.triangles, marked, self.scale)
         if not len(more):

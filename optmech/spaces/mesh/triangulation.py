@@ -54,14 +54,6 @@ def corners_of(value: ArrayLike, count: int) -> Ints:
     return rows.astype(np.int64)
 
 
-def weights_of(value: ArrayLike, count: int, where: str, each: str) -> Floats:
-    """A number >= 0 for each of ``count`` things."""
-    values = finite_array(value, where=where)
-    if values.shape != (count,) or (values < 0).any():
-        raise ProblemError(f"shape {values.shape} is not one number >= 0 {each}", where=where)
-    return values
-
-
 def both_rational(point: Sequence[float | Fraction]) -> tuple[Fraction, Fraction]:
     """The two coordinates of a point, exactly."""
     try:
