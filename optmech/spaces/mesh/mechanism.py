@@ -201,8 +201,12 @@ class MeshMechanism(Mechanism):
 
     def _weights(self, point: Sequence[float | Fraction]) -> tuple[list[int], tuple[int, ...]]:
         """The control points around a point and their weights there, in whole numbers."""
-        triangle, weights = self.mesh.inside(point)
+        triangle, weights = self._within(point)
         return self.mesh.control[triangle].tolist(), whole_basis(weights, self.mesh.degree)
+
+    def _within(self, point: Sequence[float | Fraction]) -> tuple[int, tuple[int, ...]]:
+        """The triangle around a point and the weights of its corners there, in whole numbers."""
+        return self.mesh.inside(point)
 
 
 _BITS = 53
