@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from optmech.analysis.positions import Everywhere, everywhere
 from optmech.base.arrays import Bools, Floats, Ints, finite_array
 from optmech.errors import ProblemError, moved
-from optmech.exact.checked import distribution, probability
+from optmech.exact.arguments import distribution, probability
 from optmech.exact.number import Number, float_of
 from optmech.exact.ratios.hockey_stick import (
     HockeyStick,

@@ -140,7 +140,7 @@ def promises(name: str, found: Iterable[Measured]) -> Iterator[Grid]:
 
 def write_moves(path: str, moves: Iterable[tuple[Any, ...]], *names: str) -> None:
     """A CSV file of moved mass, in UTF-8: ``names``, then two labels, mass and distance."""
-    from optmech.base.labelled import label_text
+    from optmech.base.labels import label_text
 
     rows: list[list[Any]] = [[*names, "from", "to", "mass", "distance"]]
     for *first, start, end, mass, distance in moves:

@@ -31,7 +31,7 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.network import Network, refuse_network
-from optmech.spaces.tabulated import distance_words
+from optmech.spaces.tables import distance_words
 
 if TYPE_CHECKING:
     from optmech.reductions.witness import Witness

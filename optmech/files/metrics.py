@@ -35,7 +35,7 @@ from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.mesh import by_mass
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.observables import Subsets, Suppressible
-from optmech.spaces.tabulated import NAMED
+from optmech.spaces.tables import NAMED
 
 
 class Named(Section):

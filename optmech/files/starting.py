@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints, finite_array
-from optmech.base.labelled import COLUMNS, few, is_degrees
+from optmech.base.labels import COLUMNS, few, is_degrees
 from optmech.designs.promise import at_most
 from optmech.errors import ProblemError
-from optmech.exact.checked import positive, whole
+from optmech.exact.arguments import positive, whole
 from optmech.files.extent import (
     between,
     box_around,

@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, TooLargeError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.noise.additive.file import (
     LARGEST_EPSILON,
     MOST_PAIRS,

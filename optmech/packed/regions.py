@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array, slices
 from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.sampler import EachBytes, bytes_for, fresh
 from optmech.packed.file import Parts, little_endian
 from optmech.packed.mechanism import PackedMechanism

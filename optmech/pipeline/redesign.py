@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from optmech.base.labelled import label_text
+from optmech.base.labels import label_text
 from optmech.designs.design import Design
 from optmech.designs.file import read_with_digest
 from optmech.errors import ProblemError, inside

@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, inside
-from optmech.exact.checked import probability, truth
+from optmech.exact.arguments import probability, truth
 from optmech.exact.number import Exact, Number, float_of, parse_exact, parse_signed
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance, DistanceLike, as_distance
 from optmech.spaces.losses import as_loss
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.prior import Prior
-from optmech.spaces.tabulated import table
+from optmech.spaces.tables import table
 
 Plain = Any
 """What JSON can hold."""

@@ -19,7 +19,7 @@ from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance, of_domains
 from optmech.spaces.prior import Prior
-from optmech.spaces.tabulated import distance_words
+from optmech.spaces.tables import distance_words
 
 Gain = Floats | Distance | Literal["identity", "maximal", "additive"]
 

@@ -19,7 +19,7 @@ from optmech.base.shown import SameFields, card, short
 from optmech.certificate.families import Gradient, Ratio, known
 from optmech.certificate.statement import Family, Objective, Statement
 from optmech.errors import ProblemError, inside
-from optmech.exact.checked import text
+from optmech.exact.arguments import text
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Record, idle_notes, kinds
 from optmech.problem.gains import PRIOR_FREE, Gain, as_goal, gain_matrix

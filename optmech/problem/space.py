@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from optmech.base.arrays import Bools as Bools, Floats
-from optmech.base.labelled import label_text
+from optmech.base.labels import label_text
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, inside
@@ -23,7 +23,7 @@ from optmech.spaces.losses import loss_matrix
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.prior import Prior
-from optmech.spaces.tabulated import NAMED, distance_words, misnamed
+from optmech.spaces.tables import NAMED, distance_words, misnamed
 
 
 @record

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.labelled import few
+from optmech.base.labels import few
 from optmech.base.machine import needed
 from optmech.base.storage import STANDARD_OUTPUT, path_of
 from optmech.errors import ProblemError

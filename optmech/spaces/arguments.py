@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from optmech.errors import ProblemError, moved
-from optmech.exact.checked import truth
+from optmech.exact.arguments import truth
 
 P = ParamSpec("P")
 R = TypeVar("R")

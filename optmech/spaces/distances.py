@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array, square_array
 from optmech.base.edges import Edges
-from optmech.base.labelled import own_labels, reordered
+from optmech.base.labels import own_labels, reordered
 from optmech.base.minplus import elastic_lengths, is_closed, shortest_detour
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError, inside, moved
-from optmech.exact.checked import positive, weights
+from optmech.exact.arguments import positive, weights
 from optmech.spaces.domain import Domain, great_circle
 from optmech.spaces.prior import Prior
 

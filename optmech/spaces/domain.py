@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
-from optmech.base.labelled import refuse_latitude_first, rows_in_order
+from optmech.base.labels import refuse_latitude_first, rows_in_order
 from optmech.base.read_only import ReadOnly, frozen, record
 from optmech.base.shown import SameFields, card
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.spaces import sphere
 from optmech.spaces.domain_arguments import (
     Box,

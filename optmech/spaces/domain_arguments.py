@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
-from optmech.exact.checked import one_of, text
+from optmech.exact.arguments import one_of, text
 
 Box = tuple[float, float, float, float]
 """(west, south, east, north), or what else there is four of: a place and two scales."""

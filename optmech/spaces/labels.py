@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Ints
-from optmech.base.labelled import label_text as label_text
+from optmech.base.labels import label_text as label_text
 from optmech.errors import ProblemError
 from optmech.reading.errors import show
 from optmech.spaces.domain import Domain

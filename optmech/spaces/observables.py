@@ -13,7 +13,7 @@ import numpy as np
 from optmech.base.arrays import Floats, unwrapped
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.domain_arguments import Box

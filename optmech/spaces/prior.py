@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, coordinate_rows, finite_array, normalised
-from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_other_rows
+from optmech.base.labels import few, in_order, label_text, own_labels, refuse_other_rows
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields, card
 from optmech.errors import ProblemError

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
-from optmech.base.labelled import refuse_other_rows
+from optmech.base.labels import refuse_other_rows
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.spaces.arguments import checked_arguments

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.pipeline.profiles import Profile
 from optmech.sweeps.axes import Axis, Cell, Point
 from optmech.sweeps.templates import Template, digest

@@ -14,7 +14,7 @@ import numpy as np
 from optmech.analysis.measures import distributions
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.exact.checked import float_or_nan, probability
+from optmech.exact.arguments import float_or_nan, probability
 from optmech.exact.number import Interval, Number
 from optmech.exact.numerators import integers
 from optmech.exact.ratios.generators import divergence_ball, excess_log, generator

@@ -18,7 +18,7 @@ from optmech.analysis.leakage.vulnerability import shares
 from optmech.analysis.measures import IndexPairs, neighbours, per_unit
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, inside
-from optmech.exact.checked import nonnegative
+from optmech.exact.arguments import nonnegative
 from optmech.exact.exponentials import stated_down, stated_up
 from optmech.exact.number import Number, parse_exact, rounded_up
 from optmech.exact.ratios.generators import divergence_name, generator, order_of

@@ -20,7 +20,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.base.simplex import concave_maximum
 from optmech.errors import ProblemError
-from optmech.exact.checked import positive, whole
+from optmech.exact.arguments import positive, whole
 from optmech.exact.number import Exact, Interval
 from optmech.exact.numerators import dot
 from optmech.exact.rounding import above, below

@@ -31,7 +31,7 @@ from optmech.certificate.lagrangian import Bound, Lagrangian
 from optmech.certificate.statement import Spread, Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys
+from optmech.exact.arguments import require_keys
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_down
 from optmech.exact.numerators import Numerators, integers

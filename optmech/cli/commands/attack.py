@@ -37,7 +37,7 @@ ARGUMENTS = {
 
 def run(args: argparse.Namespace) -> Answer:
     """Always 0: an attack is a measurement."""
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
     from optmech.show.figures import blind_error
     from optmech.spaces.labels import label_text
 

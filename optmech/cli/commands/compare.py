@@ -34,7 +34,7 @@ def _distances(
     args: argparse.Namespace, first: Problem, second: Problem
 ) -> tuple[tuple[str, Distance], tuple[str, Distance]]:
     """The distance that both are measured with, of each with its own places."""
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
     from optmech.spaces.distances import distance_name
 
     mine = choose_distance(first, args.distance)

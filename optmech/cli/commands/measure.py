@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> Answer:
     """Always 0: numbers are reported, not judged."""
     from optmech.analysis import measures
     from optmech.exact.number import float_of, parse_exact
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
     from optmech.show.figures import measure_constraints
     from optmech.show.words import loss_unit
     from optmech.spaces.mesh.mechanism import MeshMechanism
@@ -244,7 +244,7 @@ def _plain(found: Everywhere, rate: float | None) -> dict[str, Any]:
 
 
 def _facts(found: Everywhere, rate: float | None, unit: str) -> list[tuple[str, str]]:
-    from optmech.base.labelled import label_text
+    from optmech.base.labels import label_text
     from optmech.show.words import after
 
     length = after(unit)

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> Answer:
     from optmech.designs.file import load_mechanism
     from optmech.packed.file import is_packed_file
     from optmech.pipeline.redesign import redesign
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
     from optmech.show.leaks import measured_versions, version_notes, version_rows
 
     file, profile = asked(args)

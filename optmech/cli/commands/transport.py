@@ -64,7 +64,7 @@ def _compare(args: argparse.Namespace, problem: Problem) -> Answer:
     from optmech import transport
     from optmech.analysis import measures
     from optmech.exact.number import float_of
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
     from optmech.spaces.distances import evaluate
 
     radius = None if args.radius is None else float_of(args.radius, "--radius")

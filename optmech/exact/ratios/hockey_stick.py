@@ -17,7 +17,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
-from optmech.exact.checked import probability
+from optmech.exact.arguments import probability
 from optmech.exact.number import Number, log_of_fraction, parse_exact
 
 _SHIFT = 100

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.number import Number
 from optmech.exact.sampler import Bytes, system_bytes
 from optmech.noise.additive.certified import LatticeNoise

@@ -19,7 +19,7 @@ from optmech.base.arrays import Floats, finite_array, normalised
 from optmech.certificate.families import Approximate, Divergence, Information, LiftedRatio
 from optmech.certificate.families.ratio import rounded_product
 from optmech.errors import ProblemError, inside
-from optmech.exact.checked import weights
+from optmech.exact.arguments import weights
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.exact.ratios.generators import (
     LARGEST_RATE,

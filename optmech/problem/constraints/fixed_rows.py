@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from attrs import field, frozen
 
-from optmech.base.labelled import label_text
+from optmech.base.labels import label_text
 from optmech.certificate.families import Fixed
 from optmech.errors import ProblemError, inside
 from optmech.exact.numerators import MAX_BITS, Numerators

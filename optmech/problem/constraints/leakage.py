@@ -35,7 +35,7 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance, between
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
-from optmech.spaces.tabulated import distance_words
+from optmech.spaces.tables import distance_words
 
 
 @constraint("maximal_leakage")

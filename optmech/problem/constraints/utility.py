@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.labelled import refuse_unordered
+from optmech.base.labels import refuse_unordered
 from optmech.base.read_only import locked
 from optmech.certificate import families
 from optmech.certificate.families import LossLimit

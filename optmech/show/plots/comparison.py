@@ -10,8 +10,8 @@ import numpy as np
 from optmech.analysis import leakage, measures
 from optmech.analysis.measures import distortion
 from optmech.errors import ProblemError
-from optmech.exact.checked import one_of
-from optmech.problem.attacked import choose_distance
+from optmech.exact.arguments import one_of
+from optmech.problem.attack import choose_distance
 from optmech.show import words
 from optmech.show.figures import loss_name, measure_constraints
 from optmech.show.plots.drawing import SERIES, SYMBOLS, new_figure, plain_text, series_colour

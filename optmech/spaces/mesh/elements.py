@@ -25,7 +25,7 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import locked
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 
 MOST_DEGREE = 6
 """Beyond this, coefficients say little of the values between them."""

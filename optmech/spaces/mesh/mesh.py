@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
-from optmech.base.labelled import refuse_latitude_first
+from optmech.base.labels import refuse_latitude_first
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError, inside
-from optmech.exact.checked import nonnegative, whole
+from optmech.exact.arguments import nonnegative, whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
 from optmech.spaces.arguments import checked_arguments

@@ -20,10 +20,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.labelled import label_text
+from optmech.base.labels import label_text
 from optmech.base.storage import path_of
 from optmech.errors import ProblemError
-from optmech.exact.checked import float_or_nan, whole
+from optmech.exact.arguments import float_or_nan, whole
 from optmech.exact.number import Number, float_of, parse_signed
 from optmech.reading.bounded import expanded, translated
 from optmech.reading.columns import read_features

@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.number import Exact
 from optmech.exact.ratios.hockey_stick import log_ratio
 from optmech.problem import DistortionPrivacy, DistributionPrivacy, fields
