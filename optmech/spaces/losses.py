@@ -98,7 +98,8 @@ class _OverCells(_Reduced):
                 where="loss.power",
                 remedy="Use the power 1 or 2, or the least or the largest distance",
             )
-        return to_areas(points, drawn.shapes, self.reduce, power)
+        measure = {"mean": _mean, "max": _most, "min": _least}[self.reduce]
+        return np.column_stack([measure(points, rings, power) for rings in drawn.shapes])
 
 
 @record
@@ -239,21 +240,9 @@ def loss_matrix(loss: object, secrets: Domain, observables: Domain) -> Floats:
     return values
 
 
-def to_areas(points: Floats, shapes: list[list[Floats]], reduce: Reduce, power: float) -> Floats:
-    """Distances, to a ``power`` (1 or 2 for means), from points (n, 2) to shapes, each the inside
-    of an odd number of its rings (k, 2) of corners: (n, shapes). Raises ProblemError on shapes
-    without area."""
-    out = np.empty((len(points), len(shapes)))
-    for column, rings in enumerate(shapes):
-        if reduce == "mean":
-            out[:, column] = _mean(points, rings, power)
-        elif reduce == "max":
-            corners = np.vstack(rings)
-            away = np.hypot(*(points[:, None] - corners).transpose(2, 0, 1))
-            out[:, column] = away.max(axis=1) ** power
-        else:
-            out[:, column] = _least(points, rings) ** power
-    return out
+def _most(points: Floats, rings: list[Floats], power: float) -> Floats:
+    away = points[:, None] - np.vstack(rings)
+    return np.asarray(np.hypot(away[..., 0], away[..., 1]).max(axis=1) ** power)
 
 
 def _edges(points: Floats, ring: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -309,7 +298,8 @@ def _primitive(t: Floats, h: Floats) -> Floats:
     return 0.5 * (t * np.hypot(t, h) + bent)
 
 
-def _least(points: Floats, rings: list[Floats]) -> Floats:
+def _least(points: Floats, rings: list[Floats], power: float) -> Floats:
+    """Distances of points (n, 2) to what lies inside of an odd number of rings."""
     found = np.full(len(points), np.inf)
     odd = np.zeros(len(points), dtype=bool)
     for ring in rings:
@@ -317,7 +307,7 @@ def _least(points: Floats, rings: list[Floats]) -> Floats:
         beyond = np.maximum(np.maximum(first, -last), 0.0)
         found = np.minimum(found, np.hypot(h, beyond).min(axis=1, initial=np.inf))
         odd ^= _inside(points, ring)
-    return np.where(odd, 0.0, found)
+    return np.where(odd, 0.0, found) ** power
 
 
 def _inside(points: Floats, ring: Floats) -> np.ndarray:
