@@ -50,22 +50,18 @@ class Edges(ReadOnly):
 
     @cached_property
     def _keys(self) -> Ints:
-        return locked(self.i * self.count + self.j)
+        """The pairs by number, in order, and one number beyond all."""
+        return locked(np.append(self.i * self.count + self.j, self.count**2))
 
     def number(self, i: Ints, j: Ints) -> Ints:
         """Which pair leads from i to j, for arrays of both; -1 where there is none."""
-        if not len(self):
-            return np.full(np.shape(i), -1, dtype=np.int64)
         wanted = np.asarray(i, dtype=np.int64) * self.count + j
-        found = np.minimum(np.searchsorted(self._keys, wanted), len(self) - 1)
+        found = np.searchsorted(self._keys, wanted)
         return np.asarray(np.where(self._keys[found] == wanted, found, -1), dtype=np.int64)
 
     def at(self, i: Ints, j: Ints) -> Floats:
         """The values from i to j, for arrays of both; inf where there is none."""
-        found = self.number(i, j)
-        if not len(self):
-            return np.full(found.shape, np.inf)
-        return np.asarray(np.where(found < 0, np.inf, self.value[found]))
+        return np.append(self.value, np.inf)[self.number(i, j)]
 
     def with_values(self, value: Floats) -> Edges:
         """Other numbers for the same pairs."""
