@@ -201,11 +201,10 @@ def elastic_lengths(apart: Floats, mass: Floats, unit: float, exponent: float) -
     step = np.empty_like(apart)
     for x, own in enumerate(apart):
         order = np.argsort(own, kind="stable")
-        held = np.cumsum(mass[order])
+        held = np.append(0.0, np.cumsum(mass[order]))
         # points that are equally far come in together
         first = np.searchsorted(own[order], own[order], side="left")
-        before = np.where(first > 0, held[np.maximum(first, 1) - 1], mass[x])
-        step[x, order] = (np.maximum(before, mass[x]) / unit) ** (1 / exponent)
+        step[x, order] = (np.maximum(held[first], mass[x]) / unit) ** (1 / exponent)
     step = np.minimum(step, step.T)
     np.fill_diagonal(step, 0.0)
     out = shortest_paths(step)
