@@ -483,10 +483,9 @@ class Mesh(SameFields, ReadOnly):
     @cached_property
     def border(self) -> Border:
         """For positions outside: the edges of one triangle only, in the order of the triangles."""
-        edges = [(a, b) for t in self.corners for a, b in zip(t, t[1:] + t[:1], strict=True)]
-        known = set(edges)
-        outer = [edge for edge in edges if edge[::-1] not in known]
-        start, end = (self.vertices[[edge[k] for edge in outer]] for k in (0, 1))
+        alone = self._locator.beside[:, (2, 0, 1)] < 0
+        ends = self.triangles, self.triangles[:, (1, 2, 0)]
+        start, end = (self.vertices[part[alone]] for part in ends)
         return Border.of(start, end, self.coordinates == "lonlat")
 
     @cached_property

@@ -196,7 +196,7 @@ class Locator:
         self._corners, self._scale = vertices[triangles], scale
         self._low, self._high = vertices.min(axis=0), vertices.max(axis=0)
         self._tree = cKDTree(vertices * scale)
-        self._beside = _neighbours(triangles)
+        self.beside = _neighbours(triangles)
         # some triangle at every vertex
         self._incident = np.zeros(len(vertices), dtype=np.int64)
         self._incident[triangles.ravel()] = np.repeat(np.arange(len(triangles)), 3)
@@ -204,7 +204,7 @@ class Locator:
     def floats(self, points: Floats) -> tuple[Ints, Floats]:
         """For points (k, 2) the triangle of each, -1 outside and for points that are not finite,
         and its weights (k, 3), which are >= 0 and sum to one up to rounding."""
-        corners, beside = self._corners, self._beside
+        corners, beside = self._corners, self.beside
         at, weights = np.zeros(len(points), dtype=np.int64), np.zeros((len(points), 3))
         active = np.flatnonzero(np.isfinite(points).all(axis=1))
         at[active] = self._incident[self._nearest(points[active])]
@@ -259,7 +259,7 @@ class Locator:
             own = weights(t)
             if min(own) >= 0:
                 return t, own
-            t = int(self._beside[t][own.index(min(own))])
+            t = int(self.beside[t][own.index(min(own))])
         for t in range(len(triangles)):
             if min(own := weights(t)) >= 0:
                 return t, own
