@@ -134,9 +134,8 @@ class _Graph:
         rows, columns = (_node_indices(domain, position) for domain in (a, b))
         lengths = _edge_lengths(self.network, self.weight, position)
         directed = self.network.is_directed()
-        nodes, order = np.unique(rows, return_inverse=True)
-        full = shortest_path(lengths, directed=directed, indices=nodes)
-        out = np.asarray(full[order][:, columns], dtype=np.float64)
+        full = shortest_path(lengths, directed=directed, indices=rows)
+        out = np.asarray(full[:, columns], dtype=np.float64)
         unreachable = np.argwhere(~np.isfinite(out))
         if len(unreachable):
             i, j = unreachable[0]
