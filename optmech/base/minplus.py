@@ -123,16 +123,16 @@ def slackness(length: Floats, *, whole: bool = True) -> float:
     distances, what they were rounded by. A step that is missing counts as one without end, or, not
     ``whole``, as none."""
     index = np.arange(len(length))
-    counts = True if whole else np.isfinite(length)
+    counts = np.broadcast_to(True, length.shape) if whole else np.isfinite(length)
     chosen, bearable = index[:: max(1, len(index) // 16)], _CLOSED * _largest(length)
     most = 0.0
     for part in slices(len(length), len(length), _CACHED):
-        own, own_counts = length[part], counts if whole else np.isfinite(length[part])
+        own = length[part]
         for k in chosen:
             around = own[:, k, None] + length[k]
             around[np.arange(len(own)), index[part]] = np.inf
             with np.errstate(invalid="ignore"):
-                most = max(most, float(np.nanmax(own - around, where=own_counts, initial=0.0)))
+                most = max(most, float(np.nanmax(own - around, where=counts[part], initial=0.0)))
         if most > bearable:
             return most
     found = _near_detour(length, _LOOKED_AT)

@@ -199,8 +199,9 @@ def ball_of(value: Fraction) -> Any:
 
 def ends_of(ball: Any) -> tuple[Fraction, Fraction]:
     """The ends of a ball, exactly."""
-    low, high = (tuple(map(int, end.man_exp())) for end in (ball.lower(), ball.upper()))
-    return low[0] * Fraction(2) ** low[1], high[0] * Fraction(2) ** high[1]
+    ends = (end.man_exp() for end in (ball.lower(), ball.upper()))
+    low, high = (int(mantissa) * Fraction(2) ** int(exponent) for mantissa, exponent in ends)
+    return low, high
 
 
 def _root(value: Fraction, q: int) -> Fraction | None:

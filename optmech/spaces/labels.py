@@ -10,7 +10,7 @@ import numpy as np
 
 from optmech.base.arrays import Ints
 from optmech.base.labels import label_text as label_text
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, moved
 from optmech.reading.errors import show
 from optmech.spaces.domain import Domain
 
@@ -45,10 +45,8 @@ def indices_of(domain: Domain, labels: Any) -> Ints:
         listed = [listed]
     out = np.empty(len(listed), dtype=np.int64)
     for k, label in enumerate(listed):
-        try:
+        with moved(f"secrets[{k}]"):
             out[k] = domain.index(tuple(label) if isinstance(label, list) else label)
-        except ProblemError as error:
-            raise error.moved(f"secrets[{k}]") from None
     return out
 
 

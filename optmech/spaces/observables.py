@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 
-import numpy as np
-
-from optmech.base.arrays import Floats, unwrapped
+from optmech.base.arrays import unwrapped
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
@@ -54,7 +52,10 @@ class Subsets(Domain):
                 )
         points = None
         if base.points is not None:
-            points = np.array([_mean(base, group) for group in groups])
+            own = [base.points[list(group)] for group in groups]
+            if base.coordinates == "lonlat":
+                own = [unwrapped(members, members[0]) for members in own]
+            points = [members.mean(axis=0) for members in own]
         super().__init__(labels, points, base.unit, coordinates=base.coordinates)
         if len(groups) != len(self.labels):
             raise ProblemError(
@@ -128,14 +129,6 @@ def subsets(base: Domain, groups: Mapping[Hashable, Iterable[Hashable]]) -> Subs
         groups.keys(),
         [[base.index(label) for label in members] for members in groups.values()],
     )
-
-
-def _mean(base: Domain, group: tuple[int, ...]) -> Floats:
-    assert base.points is not None
-    members = base.points[list(group)]
-    if base.coordinates == "lonlat":
-        members = unwrapped(members, members[0])
-    return np.asarray(members.mean(axis=0))
 
 
 @checked_arguments

@@ -421,10 +421,9 @@ class Mesh(SameFields, ReadOnly):
 
         In floating point: what lies on an edge may be found on either side of it.
         """
+        places = coordinate_rows(points, 2)
         if self.coordinates == "lonlat":
             refuse_latitude_first(points, where="points")
-        places = coordinate_rows(points, 2)
-        if self.coordinates == "lonlat" and len(places):
             places = unwrapped(places, self.vertices.mean(axis=0))
         return self._locator.floats(places)
 

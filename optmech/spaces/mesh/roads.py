@@ -94,7 +94,7 @@ def build(
     kept = _connected(kept, places, largest)
     if coordinates == "lonlat":
         kept, places = _counted_on(kept, places)
-    step = None if divide is None else float_of(divide, "divide", positive=True)
+    step = math.inf if divide is None else float_of(divide, "divide", positive=True)
     return _divided(kept, places, step, unit, coordinates)
 
 
@@ -185,7 +185,7 @@ def _connected(roads: list[Road], places: Places, largest: bool) -> list[Road]:
 def _divided(
     roads: list[Road],
     places: Places,
-    step: float | None,
+    step: float,
     unit: str,
     coordinates: Coordinates,
 ) -> Network:
@@ -201,10 +201,9 @@ def _divided(
         before = beside[ends]
         beside[ends] += 1
         # no two segments join the same vertices
-        parts = 3 if road.start == road.end else 1 + (before > 0)
-        if step is not None:
-            wanted = min(road.length / step * (1 - 1e-12), triangulation.MOST + 1.0)
-            parts = max(parts, math.ceil(wanted))
+        least = 3 if road.start == road.end else 1 + (before > 0)
+        wanted = min(road.length / step * (1 - 1e-12), triangulation.MOST + 1.0)
+        parts = max(least, math.ceil(wanted))
         triangulation.refuse_more(len(vertices) + parts)
         inner = range(len(vertices), len(vertices) + parts - 1)
         shares = np.arange(1, parts) / parts
