@@ -7,7 +7,6 @@ point of all segments where the rows of neighbours are within the factor 1 + ε�
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
@@ -26,7 +25,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import ball_of, bracket
-from optmech.exact.number import Exact, float_of
+from optmech.exact.number import Exact, float_of, rounded_up
 from optmech.exact.rounding import below
 from optmech.spaces.distances import Distance, dimensions
 from optmech.spaces.domain import Coordinates, Domain, great_circle
@@ -239,20 +238,16 @@ class Network(Mesh):
 
     def log_ratios(self, epsilon: Exact) -> Edges:
         """Floats that are not above ln(1 + εℓ) for the ends of every segment, both ways."""
-        rate, out = bracket(epsilon)[0], []
+        rate = bracket(epsilon)[0]
         with flint.ctx.workprec(128):
-            for length in self.exact_lengths:
-                step = rate * length
-                ball = ball_of(step).log1p()
-                out.append(max(0.0, below(ball)))
-        return self.between_ends(np.array(out))
+            balls = (ball_of(rate * length).log1p() for length in self.exact_lengths)
+            low = [max(0.0, below(ball)) for ball in balls]
+        return self.between_ends(np.array(low))
 
     @property
     def lengths_up(self) -> Edges:
         """Floats that are not below the length of every segment, both ways."""
-        exact = zip(self.widths.tolist(), self.exact_lengths, strict=True)
-        near = [w if Fraction(w) >= length else math.nextafter(w, math.inf) for w, length in exact]
-        return self.between_ends(np.array(near))
+        return self.between_ends(np.array(list(map(rounded_up, self.exact_lengths))))
 
     def between_ends(self, values: Floats) -> Edges:
         """Numbers of all segments, (E,), for the ends of each, both ways."""
