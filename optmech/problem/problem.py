@@ -342,7 +342,7 @@ def _doubt_of_region(family: Gradient) -> str:
     mesh: object = family.mesh
     if not isinstance(mesh, Mesh):
         return ""
-    sides = (mesh.vertices.max(axis=0) - mesh.vertices.min(axis=0)) * mesh.scale
+    sides = np.ptp(mesh.vertices, axis=0) * mesh.scale
     across = float(family.epsilon) * float(np.hypot(*sides))
     if across > _TOLD_APART / _NEAR:
         return (

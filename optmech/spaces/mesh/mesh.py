@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
+from optmech.base.arrays import Floats, Ints, coordinate_rows, ends_of, finite_array, unwrapped
 from optmech.base.labels import refuse_latitude_first
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.base.shown import SameFields
@@ -210,7 +210,7 @@ class Mesh(SameFields, ReadOnly):
         places = finite_array(points, where="points", ndim=2, observations=True)
         if places.shape[1] != 2 or not len(places):
             raise ProblemError(f"shape {places.shape} is not (n, 2)", where="points")
-        box = np.array([places.min(axis=0), places.max(axis=0)])
+        box = np.array(ends_of(places))
         step = widths_of(width, box, coordinates)
         lattice = triangulation.lattice_around(places, step)
         found = _triangulated(lattice, unit, coordinates, elements.degree_of(degree))

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array
+from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, ends_of, finite_array
 from optmech.base.edges import Edges
 from optmech.base.read_only import record
 from optmech.base.shown import SameFields
@@ -429,7 +429,7 @@ class Network(Mesh):
     def nearest(self, points: Floats) -> Floats:
         """The points of the line or roads that are nearest to ``points`` (k, n)."""
         feet = points if self.is_line else self.border.feet(points)
-        return np.clip(feet, self.vertices.min(axis=0), self.vertices.max(axis=0))
+        return np.clip(feet, *ends_of(self.vertices))
 
     def listed(self, points: Any) -> list[Any]:
         """Points one by one: the rows of an array, or the entries of a list; one may come alone. An

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Bools, Floats, Ints, finite_array, normalised_rows
+from optmech.base.arrays import Bools, Floats, Ints, ends_of, finite_array, normalised_rows
 from optmech.errors import ProblemError
 from optmech.exact.number import Number, float_of
 from optmech.spaces.domain import EARTH_RADIUS_KM, Coordinates
@@ -194,7 +194,7 @@ class Locator:
         from scipy.spatial import cKDTree
 
         self._corners, self._scale = vertices[triangles], scale
-        self._low, self._high = vertices.min(axis=0), vertices.max(axis=0)
+        self._ends = ends_of(vertices)
         self._tree = cKDTree(vertices * scale)
         self.beside = _neighbours(triangles)
         # some triangle at every vertex
@@ -231,7 +231,7 @@ class Locator:
                 found[k], weights[k] = best, own[best]
         weights = np.maximum(weights, 0.0)
         inside = found >= 0
-        weights[inside] /= weights[inside].sum(axis=1, keepdims=True)
+        weights[inside] = normalised_rows(weights[inside])
         return found, weights
 
     def exactly(
@@ -267,7 +267,7 @@ class Locator:
 
     def _nearest(self, places: Floats) -> Any:
         """A vertex near each of ``places`` (..., 2), or near where its box is nearest to it."""
-        inside = np.clip(places, self._low, self._high)
+        inside = np.clip(places, *self._ends)
         return self._tree.query(inside * self._scale)[1]
 
 
