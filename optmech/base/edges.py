@@ -25,10 +25,15 @@ class Edges(ReadOnly):
     value: Floats
 
     @classmethod
-    def of(cls, count: int, i: ArrayLike, j: ArrayLike, value: ArrayLike) -> Edges:
-        """Pairs in any order; of those given twice the least value."""
+    def of(
+        cls, count: int, i: ArrayLike, j: ArrayLike, value: ArrayLike, *, both: bool = False
+    ) -> Edges:
+        """Pairs in any order, or ``both`` ways; of those given twice the least value."""
         first, second = (np.asarray(part, dtype=np.int64) for part in (i, j))
         number = np.asarray(value, dtype=np.float64)
+        if both:
+            first, second = np.append(first, second), np.append(second, first)
+            number = np.append(number, number)
         order = np.lexsort((number, second, first))
         first, second, number = first[order], second[order], number[order]
         keys = first * count + second

@@ -284,9 +284,8 @@ class PolicyGraph(Constraint):
             with inside(f"graph[{k}]"):
                 ends.append(_ends(space, edge))
         i, j = np.array(ends, dtype=np.int64).T
-        length = np.array([edge[2] for edge in self.graph])
-        both = np.concatenate([i, j]), np.concatenate([j, i]), np.concatenate([length, length])
-        return Edges.of(len(space.secrets), *both)
+        length = [edge[2] for edge in self.graph]
+        return Edges.of(len(space.secrets), i, j, length, both=True)
 
     def families(self, index: int, space: Space) -> Iterator[Ratio]:
         yield Ratio(index, self.epsilon, self.edges(space))

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, ends_of, finite_array
+from optmech.base.arrays import Bools, Floats, Ints, ends_of, finite_array
 from optmech.base.edges import Edges
 from optmech.base.read_only import record
 from optmech.base.shown import SameFields
@@ -251,9 +251,7 @@ class Network(Mesh):
 
     def between_ends(self, values: Floats) -> Edges:
         """Numbers of all segments, (E,), for the ends of each, both ways."""
-        a, b = self.segments.T
-        ends = np.concatenate([a, b]), np.concatenate([b, a])
-        return Edges.of(len(self), *ends, np.concatenate([values, values]))
+        return Edges.of(len(self), *self.segments.T, values, both=True)
 
     # -- where points are --------------------------------------------------------------------
 
@@ -354,7 +352,7 @@ class Network(Mesh):
         """
         if self.is_line:
             raise ProblemError("points of a line are numbers", where="points")
-        places = finite_array(coordinate_rows(points, 2), where="points")
+        places = super().listed(points)
         if within is not None:
             feet, globe = self.border.feet(places), self.coordinates == "lonlat"
             far = great_circle(places, feet) if globe else np.hypot(*(places - feet).T)
