@@ -36,7 +36,7 @@ from optmech.spaces.mesh.triangulation import (
     Locator,
     both_rational,
     corners_of,
-    kilometres,
+    scale_of,
     widths_of,
 )
 from optmech.spaces.sphere import Border
@@ -552,8 +552,7 @@ def _shown(point: Any) -> str:
 
 def _triangulated(vertices: Floats, unit: str, coordinates: Coordinates, degree: int) -> Mesh:
     """Delaunay's triangles that have an area, exactly."""
-    scale = kilometres(vertices) if coordinates == "lonlat" else np.ones(2)
-    triangles = triangulation.delaunay(vertices, scale)
+    triangles = triangulation.delaunay(vertices, scale_of(vertices, coordinates))
     places = [(x, y) for x, y in integers(vertices)[0]]
     kept = [doubled_area(places[a], places[b], places[c]) != 0 for a, b, c in triangles.tolist()]
     return Mesh(vertices, triangles[kept], unit=unit, coordinates=coordinates, degree=degree)

@@ -24,8 +24,11 @@ from optmech.spaces.domain_arguments import Box, require_lonlat
 from optmech.spaces.mesh.covering import Corners, Place, doubled_area
 
 
-def kilometres(points: Floats) -> Floats:
-    """Kilometres per degree of longitude and latitude, about."""
+def scale_of(points: Floats, coordinates: Coordinates) -> Floats:
+    """What a unit of each coordinate is, about: 1, or kilometres per degree of longitude and
+    latitude."""
+    if coordinates == "plane":
+        return np.ones(2)
     middle = (points[:, 1].min() + points[:, 1].max()) / 2
     return float(np.radians(EARTH_RADIUS_KM)) * np.array([float(np.cos(np.radians(middle))), 1.0])
 
@@ -35,8 +38,7 @@ def widths_of(width: Number, box: Floats, coordinates: Coordinates) -> Floats:
     step = float_of(width, "width", positive=True)
     if coordinates == "lonlat":
         require_lonlat(box)
-        return step / kilometres(box)
-    return np.array([step, step])
+    return step / scale_of(box, coordinates)
 
 
 def corners_of(value: ArrayLike, count: int) -> Ints:
