@@ -16,7 +16,7 @@ import attrs
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError, inside
+from optmech.errors import inside
 from optmech.exact.arguments import probability, truth
 from optmech.exact.number import Exact, Number, float_of, parse_exact, parse_signed
 from optmech.problem.space import Place, Space
@@ -140,13 +140,6 @@ def loss(value: Distance | ArrayLike | None) -> Distance | Floats | None:
 
 def mesh(value: Mesh | None) -> Mesh | None:
     """A mesh of the region where a promise holds at every point, or None for the secrets alone."""
-    return value
-
-
-def index(value: Any, count: int, where: str) -> int:
-    """A number in a file that counts one of so many things. Raises ProblemError on others."""
-    if type(value) is not int or not 0 <= value < count:
-        raise ProblemError(f"{value!r} is no index below {count}", where=where)
     return value
 
 

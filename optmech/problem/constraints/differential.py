@@ -13,6 +13,7 @@ from attrs import field, frozen
 from optmech.base.edges import Edges
 from optmech.certificate.families import Approximate, Gradient, Ratio
 from optmech.errors import ProblemError, inside
+from optmech.exact.arguments import whole
 from optmech.exact.number import Exact, float_of, parse_exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
@@ -63,10 +64,10 @@ def as_adjacency(
 def _pair(item: Any, where: str, remedy: str) -> tuple[int, int]:
     try:
         i, j = (int(x) for x in item)
-        whole = all(float(x) == int(x) for x in item)
+        fits = min(i, j) >= 0 and all(float(x) == int(x) for x in item)
     except (TypeError, ValueError, OverflowError):
-        whole = False
-    if not whole or min(i, j) < 0:
+        fits = False
+    if not fits:
         raise ProblemError(f"{item!r} is not a pair of indices", where=where, remedy=remedy)
     if i == j:
         raise ProblemError(
@@ -227,8 +228,8 @@ def as_edges(value: Any) -> tuple[Edge, ...]:
 
 
 def _load_edges(plain: Plain, space: Space) -> Any:
-    labels, count = space.secrets.labels, len(space.secrets)
-    return [(*(labels[fields.index(k, count, "graph")] for k in (i, j)), d) for i, j, d in plain]
+    labels, last = space.secrets.labels, len(space.secrets) - 1
+    return [(*(labels[whole(k, "graph", 0, last)] for k in (i, j)), d) for i, j, d in plain]
 
 
 def _build_edges(spec: Any, place: Place) -> list[Edge]:

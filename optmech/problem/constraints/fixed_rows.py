@@ -14,6 +14,7 @@ from attrs import field, frozen
 from optmech.base.labels import label_text
 from optmech.certificate.families import Fixed
 from optmech.errors import ProblemError, inside
+from optmech.exact.arguments import whole
 from optmech.exact.numerators import MAX_BITS, Numerators
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
@@ -145,7 +146,7 @@ class FixedRows(Constraint):
         """The constraint that ``plain`` wrote; indices that are none, and other numerals, are
         refused."""
         labels, count = space.secrets.labels, len(space.observables)
-        secrets = [fields.index(s, len(labels), "secrets") for s in plain["secrets"]]
+        secrets = [whole(s, "secrets", 0, len(labels) - 1) for s in plain["secrets"]]
         _require_order(secrets, "secrets")
         rows = []
         for places, digits in plain["rows"]:
@@ -153,7 +154,7 @@ class FixedRows(Constraint):
             for o, text in zip(places, digits, strict=True):
                 if type(text) is not str or not _HEX.fullmatch(text):
                     raise ProblemError("is no whole number in hexadecimal", where="rows")
-                row[fields.index(o, count, "rows")] = int(text, 16)
+                row[whole(o, "rows", 0, count - 1)] = int(text, 16)
             _require_order(places, "rows")
             rows.append(tuple(row))
         if len(rows) != len(secrets) or type(plain["bits"]) is not int:
