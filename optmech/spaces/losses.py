@@ -16,6 +16,7 @@ from optmech.base.labels import own_labels
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
+from optmech.exact.arguments import one_of
 from optmech.exact.number import float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import (
@@ -46,10 +47,7 @@ class _Reduced:
     reduce: Reduce
 
     def __post_init__(self) -> None:
-        if self.reduce not in ("mean", "max", "min"):
-            raise ProblemError(
-                f"{self.reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce"
-            )
+        one_of(self.reduce, ("mean", "max", "min"), "loss.reduce")
 
 
 @dataclass(frozen=True)
