@@ -323,23 +323,26 @@ class Problem(SameFields, ReadOnly):
                 "east, north), the order of the coordinates and their unit"
             )
         found += [
-            f"constraints[{family.index}]: ε hides next to nothing: reports of the two secrets "
-            f"that are hidden best may differ by a factor of e^{least:.4g}. Use a smaller ε, or "
-            "check its unit"
-            for family in self.statement.families
-            if isinstance(family, Ratio) and (least := least_ratio(family)) > _TOLD_APART
-        ]
-        found += [
             f"constraints[{family.index}]: {said}"
             for family in self.statement.families
-            if isinstance(family, Gradient) and (said := _doubt_of_region(family))
+            if (said := _doubt_of(family))
         ]
         return tuple(found)
 
 
-def _doubt_of_region(family: Gradient) -> str:
-    """What can hardly be meant by a rate for the points of a region, in words; "" else."""
-    mesh: object = family.mesh
+def _doubt_of(family: Family) -> str:
+    """What can hardly be meant by a rate, for pairs or for the points of a region, in words; ""
+    else."""
+    if isinstance(family, Ratio):
+        distance = family.distance.value if isinstance(family.distance, Edges) else family.distance
+        apart = distance[np.isfinite(distance) & (distance > 0)]
+        least = float(family.epsilon) * float(apart.min()) if apart.size else 0.0
+        if least > _TOLD_APART:
+            return (
+                "ε hides next to nothing: reports of the two secrets that are hidden best may "
+                f"differ by a factor of e^{least:.4g}. Use a smaller ε, or check its unit"
+            )
+    mesh: object = family.mesh if isinstance(family, Gradient) else None
     if not isinstance(mesh, Mesh):
         return ""
     sides = np.ptp(mesh.vertices, axis=0) * mesh.scale
@@ -355,13 +358,6 @@ def _doubt_of_region(family: Gradient) -> str:
             f"factor of {math.exp(across):.4g} at most. Use a larger ε, or check its unit"
         )
     return ""
-
-
-def least_ratio(family: Ratio) -> float:
-    """The least log-ratio that is allowed between two secrets with different rows; 0 for none."""
-    distance = family.distance.value if isinstance(family.distance, Edges) else family.distance
-    apart = distance[np.isfinite(distance) & (distance > 0)]
-    return float(family.epsilon) * float(apart.min()) if apart.size else 0.0
 
 
 def make_statement(
