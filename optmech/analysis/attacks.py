@@ -19,7 +19,7 @@ from optmech.base.arrays import Floats, finite_array, normalised_rows
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError
-from optmech.exact.checked import one_of, probability, whole
+from optmech.exact.arguments import one_of, probability, whole
 from optmech.exact.rounding import UNIT
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate as distance_matrix

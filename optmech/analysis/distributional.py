@@ -21,8 +21,8 @@ from optmech.base.arrays import Floats, Ints, largest_entry, normalised
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact import checked
-from optmech.exact.checked import nonnegative, probability, whole
+from optmech.exact import arguments
+from optmech.exact.arguments import nonnegative, probability, whole
 from optmech.exact.number import Number, float_of
 from optmech.exact.ratios.wide import Wide, either_log_ratio, pushed
 from optmech.exact.rounding import UNIT, suffix_sums
@@ -335,7 +335,7 @@ def _bayes_rule(
     _require_some(count)
     share = np.full(count, 1.0 / count)
     if weights is not None:
-        share = normalised(checked.weights(weights, "weights", count))
+        share = normalised(arguments.weights(weights, "weights", count))
     outputs = np.array(outputs_of(m, lams))
     return share, outputs, (share[:, None] * outputs).argmax(axis=0)
 

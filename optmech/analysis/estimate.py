@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike
 from optmech.analysis.leakage.vulnerability import probabilities
 from optmech.analysis.measures import prior_weights
 from optmech.base.arrays import Floats, finite_array, slices
-from optmech.base.labelled import few, own_labels
+from optmech.base.labels import few, own_labels
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.base.simplex import likeliest
 from optmech.errors import ProblemError, moved
-from optmech.exact.checked import positive, probability, whole
+from optmech.exact.arguments import positive, probability, whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import dot
 from optmech.exact.rounding import above

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from optmech.analysis.positions import Everywhere, everywhere
 from optmech.base.arrays import Bools, Floats, Ints, finite_array
 from optmech.errors import ProblemError, moved
-from optmech.exact.checked import distribution, probability
+from optmech.exact.arguments import distribution, probability
 from optmech.exact.number import Number, float_of
 from optmech.exact.ratios.hockey_stick import (
     HockeyStick,
@@ -431,7 +431,7 @@ def weights_over(m: Mechanism, lam: Distribution, where: str) -> Floats:
 
 
 def _loss_per_secret(m: Mechanism, loss: DistanceLike) -> Floats:
-    values = loss_matrix(as_loss(loss, "loss"), m.secrets, m.observables, where="loss")
+    values = loss_matrix(as_loss(loss, "loss"), m.secrets, m.observables)
     return np.asarray((m.matrix * values).sum(axis=1))
 
 

@@ -16,7 +16,7 @@ from optmech.base.arrays import Floats, Ints, largest_entry
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, whole
+from optmech.exact.arguments import probability, whole
 from optmech.exact.number import Number, float_of
 from optmech.exact.ratios.hockey_stick import most_revealing
 from optmech.spaces.arguments import checked_arguments

@@ -61,7 +61,7 @@ def optimal(
     0.1
     """
     targets = m.secrets if outputs is None else outputs
-    costs = loss_matrix(as_loss(loss, "loss"), m.secrets, targets, where="loss")
+    costs = loss_matrix(as_loss(loss, "loss"), m.secrets, targets)
     onto = np.zeros((len(m.observables), len(targets)))
     onto[np.arange(len(onto)), best_guesses(m, prior, -costs.T)] = 1.0
     return m.then(Mechanism(m.observables, targets, onto))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optmech.base.labelled import refuse_unordered
+from optmech.base.labels import refuse_unordered
 from optmech.base.read_only import locked
 from optmech.errors import ProblemError
 

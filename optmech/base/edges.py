@@ -25,10 +25,15 @@ class Edges(ReadOnly):
     value: Floats
 
     @classmethod
-    def of(cls, count: int, i: ArrayLike, j: ArrayLike, value: ArrayLike) -> Edges:
-        """Pairs in any order; of those given twice the least value."""
+    def of(
+        cls, count: int, i: ArrayLike, j: ArrayLike, value: ArrayLike, *, both: bool = False
+    ) -> Edges:
+        """Pairs in any order, or ``both`` ways; of those given twice the least value."""
         first, second = (np.asarray(part, dtype=np.int64) for part in (i, j))
         number = np.asarray(value, dtype=np.float64)
+        if both:
+            first, second = np.append(first, second), np.append(second, first)
+            number = np.append(number, number)
         order = np.lexsort((number, second, first))
         first, second, number = first[order], second[order], number[order]
         keys = first * count + second
@@ -40,7 +45,7 @@ class Edges(ReadOnly):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the table that it stands for."""
+        """The shape of the table that it stands for."""
         return self.count, self.count
 
     @cached_property
@@ -50,29 +55,25 @@ class Edges(ReadOnly):
 
     @cached_property
     def _keys(self) -> Ints:
-        return locked(self.i * self.count + self.j)
+        """The pairs by number, in order, and one number beyond all."""
+        return locked(np.append(self.i * self.count + self.j, self.count**2))
 
     def number(self, i: Ints, j: Ints) -> Ints:
         """Which pair leads from i to j, for arrays of both; -1 where there is none."""
-        if not len(self):
-            return np.full(np.shape(i), -1, dtype=np.int64)
         wanted = np.asarray(i, dtype=np.int64) * self.count + j
-        found = np.minimum(np.searchsorted(self._keys, wanted), len(self) - 1)
+        found = np.searchsorted(self._keys, wanted)
         return np.asarray(np.where(self._keys[found] == wanted, found, -1), dtype=np.int64)
 
     def at(self, i: Ints, j: Ints) -> Floats:
         """The values from i to j, for arrays of both; inf where there is none."""
-        found = self.number(i, j)
-        if not len(self):
-            return np.full(found.shape, np.inf)
-        return np.asarray(np.where(found < 0, np.inf, self.value[found]))
+        return np.append(self.value, np.inf)[self.number(i, j)]
 
     def with_values(self, value: Floats) -> Edges:
         """Other numbers for the same pairs."""
         return Edges(self.count, self.i, self.j, locked(np.asarray(value, dtype=np.float64)))
 
     def shortest(self) -> Floats:
-        """Of every pair the length of the shortest path from i to j, in edges of ``value``."""
+        """For every pair the length of the shortest path from i to j, in edges of ``value``."""
         import scipy.sparse as sp
         from scipy.sparse.csgraph import dijkstra
 

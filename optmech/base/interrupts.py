@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 
 @contextmanager
@@ -16,18 +17,24 @@ def undisturbed() -> Iterator[None]:
     Interrupts reach the main thread only, so nothing is done in others; nor where the handler was
     not installed from Python, as it could not be put back.
     """
-    here = threading.current_thread() is threading.main_thread()
-    if not here or signal.getsignal(signal.SIGINT) is None:
+    previous = _handler()
+    if previous is None:
         yield
         return
     late: list[tuple[int, FrameType | None]] = []
-    previous = signal.signal(signal.SIGINT, lambda number, frame: late.append((number, frame)))
+    signal.signal(signal.SIGINT, lambda number, frame: late.append((number, frame)))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, previous)
         if late and callable(previous):
             previous(*late[0])
+
+
+def _handler() -> Any:
+    """What takes Ctrl-C; None outside the main thread, or where Python did not install it."""
+    here = threading.current_thread() is threading.main_thread()
+    return signal.getsignal(signal.SIGINT) if here else None
 
 
 class _Handler:
@@ -53,8 +60,7 @@ def noticed(notice: Callable[[], None]) -> Iterator[None]:
     """The first Ctrl-C inside calls ``notice``, and that of a ``noticed`` around this one; a second
     one interrupts as usual. Outside the main thread, or where the handler was not installed from
     Python, nothing changes."""
-    here = threading.current_thread() is threading.main_thread()
-    previous = signal.getsignal(signal.SIGINT) if here else None
+    previous = _handler()
     if previous is None:
         yield
         return

@@ -82,7 +82,12 @@ def _acquired(path: Path, wait: bool) -> int:
         try:
             while not _taken(handle, wait, path):
                 if not wait:
-                    raise _held_by(handle, path)
+                    holder = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
+                    raise ProblemError(
+                        f"another run (process {holder}) is working in this directory",
+                        where=path.parent,
+                        remedy="Wait until it ends, or stop it",
+                    )
                 time.sleep(_AGAIN)
             if _has_its_name(handle, path):
                 return handle
@@ -110,15 +115,6 @@ def _has_its_name(handle: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(handle), os.lstat(path))
     except FileNotFoundError:
         return False
-
-
-def _held_by(handle: int, path: Path) -> ProblemError:
-    holder = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
-    return ProblemError(
-        f"another run (process {holder}) is working in this directory",
-        where=path.parent,
-        remedy="Wait until it ends, or stop it",
-    )
 
 
 def _unusable(path: Path, error: OSError) -> ProblemError:

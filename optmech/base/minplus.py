@@ -82,7 +82,8 @@ def open_by(length: Floats) -> float:
 
 
 def steps_are_shortest(length: Floats) -> bool:
-    """As ``is_closed`` for the steps that there are, whatever paths lead where there is none."""
+    """Whether ``is_closed`` holds for the steps that there are, whatever paths lead where there is
+    none."""
     return len(length) >= MANY and slackness(length, whole=False) <= _CLOSED * _largest(length)
 
 
@@ -122,16 +123,16 @@ def slackness(length: Floats, *, whole: bool = True) -> float:
     distances, what they were rounded by. A step that is missing counts as one without end, or, not
     ``whole``, as none."""
     index = np.arange(len(length))
-    counts = True if whole else np.isfinite(length)
+    counts = np.broadcast_to(True, length.shape) if whole else np.isfinite(length)
     chosen, bearable = index[:: max(1, len(index) // 16)], _CLOSED * _largest(length)
     most = 0.0
     for part in slices(len(length), len(length), _CACHED):
-        own, own_counts = length[part], counts if whole else np.isfinite(length[part])
+        own = length[part]
         for k in chosen:
             around = own[:, k, None] + length[k]
             around[np.arange(len(own)), index[part]] = np.inf
             with np.errstate(invalid="ignore"):
-                most = max(most, float(np.nanmax(own - around, where=own_counts, initial=0.0)))
+                most = max(most, float(np.nanmax(own - around, where=counts[part], initial=0.0)))
         if most > bearable:
             return most
     found = _near_detour(length, _LOOKED_AT)
@@ -146,8 +147,8 @@ def _largest(length: Floats) -> float:
 
 
 def near_detour(length: Floats) -> Floats:
-    """As ``shortest_detour``, but of ``MANY`` points and more only the k among the nearest of i are
-    tried: what is found is a detour, if not always the shortest."""
+    """A detour as ``shortest_detour`` finds it; of ``MANY`` points and more only the k among the
+    nearest of i are tried: what is found is a detour, if not always the shortest."""
     return shortest_detour(length) if len(length) < MANY else _near_detour(length)
 
 
@@ -200,11 +201,10 @@ def elastic_lengths(apart: Floats, mass: Floats, unit: float, exponent: float) -
     step = np.empty_like(apart)
     for x, own in enumerate(apart):
         order = np.argsort(own, kind="stable")
-        held = np.cumsum(mass[order])
+        held = np.append(0.0, np.cumsum(mass[order]))
         # points that are equally far come in together
         first = np.searchsorted(own[order], own[order], side="left")
-        before = np.where(first > 0, held[np.maximum(first, 1) - 1], mass[x])
-        step[x, order] = (np.maximum(before, mass[x]) / unit) ** (1 / exponent)
+        step[x, order] = (np.maximum(held[first], mass[x]) / unit) ** (1 / exponent)
     step = np.minimum(step, step.T)
     np.fill_diagonal(step, 0.0)
     out = shortest_paths(step)

@@ -60,18 +60,11 @@ class ReadOnly:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # what is evaluated once has a slot in a class of attrs, and is no attribute there
+        held = {a.name: getattr(self, a.name) for a in getattr(self, "__attrs_attrs__", ())}
+        held |= getattr(self, "__dict__", {})
         classes = type(self).__mro__
         follows = {k for c in classes for k, v in vars(c).items() if isinstance(v, cached_property)}
-        # slots that attrs gave to what is evaluated once are no attributes of its
-        given = [{a.name for a in getattr(c, "__attrs_attrs__", ())} for c in classes]
-        slots = [
-            name
-            for c, own in zip(classes, given, strict=True)
-            for name in getattr(c, "__slots__", ())
-            if name[:2] != "__" and (not own or name in own)
-        ]
-        held = {name: getattr(self, name) for name in slots if hasattr(self, name)}
-        held |= getattr(self, "__dict__", {})
         return _made, (type(self), {k: v for k, v in held.items() if k not in follows})
 
 
@@ -125,27 +118,28 @@ def _sealing(compute: Callable[[Any], T]) -> Callable[[Any], T]:
 def read_only(value: T) -> T:
     """An array, a sparse one, a dictionary, a tuple of these, or a frozen dataclass with such
     fields, such that nobody can change an entry."""
+    out: T = _read_only(value)
+    return out
+
+
+def _read_only(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return cast(T, locked(value if _kept(value) else np.array(value)))
+        return locked(value if _kept(value) else np.array(value))
     if isinstance(getattr(value, "indptr", None), np.ndarray):
-        sparse = cast(Any, value)
-        parts = tuple(read_only(part) for part in (sparse.data, sparse.indices, sparse.indptr))
-        return cast(T, type(sparse)(parts, shape=sparse.shape, copy=False))
+        parts = tuple(map(_read_only, (value.data, value.indices, value.indptr)))
+        return type(value)(parts, shape=value.shape, copy=False)
     if type(value) is tuple:
-        entries = cast(tuple[Any, ...], value)
-        if any(not isinstance(entry, int | str) for entry in entries):
-            kept = tuple(map(read_only, entries))
-            if any(new is not entry for new, entry in zip(kept, entries, strict=True)):
-                return cast(T, kept)
+        if any(not isinstance(entry, int | str) for entry in value):
+            kept = tuple(map(_read_only, value))
+            if any(new is not entry for new, entry in zip(kept, value, strict=True)):
+                return kept
     elif type(value) is dict:
-        table = cast(dict[Any, Any], value)
-        return cast(T, Fixed({key: read_only(part) for key, part in table.items()}))
+        return Fixed({key: _read_only(part) for key, part in value.items()})
     elif _plain(value):
-        plain = cast(Any, value)
-        own = {field.name: getattr(value, field.name) for field in fields(plain) if field.init}
-        changed = {k: new for k, part in own.items() if (new := read_only(part)) is not part}
+        own = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        changed = {k: new for k, part in own.items() if (new := _read_only(part)) is not part}
         if changed:
-            return cast(T, replace(plain, **changed))
+            return replace(value, **changed)
     return value
 
 

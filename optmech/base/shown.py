@@ -36,11 +36,11 @@ class SameFields:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        pairs = zip(self._compared(), other._compared(), strict=True)
-        return self is other or all(_same(mine, theirs) for mine, theirs in pairs)
+        return self is other or all(map(_same, self._compared(), other._compared()))
 
     def __hash__(self) -> int:
-        plain = (v for v in self._compared() if isinstance(v, str | float | int) and v == v)
+        known = str | float | int | SameFields
+        plain = (v for v in self._compared() if isinstance(v, known) and v == v)
         return hash((type(self).__name__, *plain))
 
 
@@ -50,6 +50,8 @@ def names_of_fields(value: Any) -> list[str]:
 
 
 def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return type(a) is type(b) and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
     if isinstance(a, tuple | list) and type(a) is type(b):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, normalised_rows
 
 Value = Callable[[Floats], tuple[Floats, Floats, float]]
 """From weights to the gradient, minus the matrix of second derivatives, and how much is still to
@@ -86,7 +86,7 @@ def likeliest(likely: Floats, shares: Floats, enough: float, most: int) -> tuple
                 weights[row], value, enough, min(most - steps, _NEWTON)
             )
             spent = max(spent, taken)
-    return weights / weights.sum(axis=1, keepdims=True), steps + spent
+    return normalised_rows(weights), steps + spent
 
 
 def _updated(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[Floats, int]:
@@ -109,10 +109,10 @@ def _updated(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[
         further = weights + 2 * stretch * change + stretch**2 * curve
         usable = further.min(axis=1, keepdims=True) > 0
         further = np.where(usable, further, second)
-        further /= further.sum(axis=1, keepdims=True)
+        further = normalised_rows(further)
         better = _log_likelihood(likely, shares, further) >= _log_likelihood(likely, shares, second)
         weights = np.where(better[:, None], further, second)
-        weights = np.maximum(weights / weights.sum(axis=1, keepdims=True), _LEAST)
+        weights = np.maximum(normalised_rows(weights), _LEAST)
     return weights, steps
 
 

@@ -180,7 +180,7 @@ def descriptor_of(path: str | Path) -> int | None:
 
 
 def status_of(path: str | Path) -> os.stat_result | None:
-    """Of what the path leads to, links followed; None where there is nothing."""
+    """The status of what the path leads to, links followed; None where there is nothing."""
     try:
         return os.stat(path)
     except OSError as error:
@@ -236,7 +236,13 @@ def _rename(beside: Path, target: Path, found: os.stat_result | None) -> None:
             raise
         with open(beside, "rb") as source:
             _overwrite(target, source)
-    _settle(target.parent)
+    # the renaming is to last through a loss of power, where the system can be asked for that
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextmanager
@@ -306,17 +312,6 @@ def removed_on_a_signal(beside: Path) -> Iterator[None]:
     finally:
         for number in taken:
             signal.signal(number, signal.SIG_DFL)
-
-
-def _settle(folder: Path) -> None:
-    """Make a renaming last through a loss of power, where the system can be asked to."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def plain_values(value: Any) -> Any:

@@ -31,7 +31,7 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.network import Network, refuse_network
-from optmech.spaces.tabulated import distance_words
+from optmech.spaces.tables import distance_words
 
 if TYPE_CHECKING:
     from optmech.reductions.witness import Witness
@@ -249,7 +249,7 @@ class Design(Proved):
         """The mechanism that reports from every point of a region. Raises ProblemError where the
         design is one for its secrets only."""
         mechanism = self.mechanism
-        refuse_network(self.mesh, "this is")
+        refuse_network(self.mesh)
         if not isinstance(mechanism, MeshMechanism):
             raise ProblemError(
                 "has no region: it reports from its secrets only",

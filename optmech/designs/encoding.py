@@ -19,7 +19,7 @@ from optmech.certificate.families.ratio import decode_pairs, everywhere, shared_
 from optmech.certificate.statement import Statement
 from optmech.designs.promise import Approximation
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys, text
+from optmech.exact.arguments import require_keys, text
 from optmech.exact.codec import Codec, is_same, listing, one_of, placed, record, within
 from optmech.exact.numerators import MAX_BITS, Numerators
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
@@ -30,7 +30,7 @@ from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.labels import decode_label, encode_label
 from optmech.spaces.prior import Prior
-from optmech.spaces.tabulated import NAMED, table
+from optmech.spaces.tables import NAMED, table
 
 if TYPE_CHECKING:
     from optmech.designs.design import OuterProof

@@ -34,15 +34,15 @@ from optmech.designs.encoding import (
 from optmech.designs.notes import about_bounds, design_notes
 from optmech.designs.promise import claims_of, measure_approximations
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.checked import require_keys
+from optmech.exact.arguments import require_keys
 from optmech.exact.codec import listing, within
 from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
-from optmech.problem.given_rows import GivenRows
+from optmech.problem.space import GivenRows
 from optmech.reading.sealed import DESIGN, FORMATS, decoding, read_sealed
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.network import Network
-from optmech.spaces.tabulated import distance_words
+from optmech.spaces.tables import distance_words
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
 _WITNESS = {"plans", "costs"}

@@ -21,7 +21,7 @@ from optmech.exact.exponentials import stated_up
 from optmech.exact.rounding import UNIT, up
 from optmech.problem import DifferentialPrivacy, MetricPrivacy, Problem
 from optmech.problem.constraint import Constraint
-from optmech.problem.regions import gradient_in
+from optmech.problem.ratios import gradient_in
 from optmech.spaces import distances
 from optmech.spaces.domain import Domain
 from optmech.spaces.mesh.network import Network

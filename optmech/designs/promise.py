@@ -29,7 +29,7 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.prior import Prior
 from optmech.spaces.regions import Regions, grid_boxes
-from optmech.spaces.tabulated import distance_words
+from optmech.spaces.tables import distance_words
 
 Scope = Literal["every point", "cells", "places", "secrets", "nothing"]
 METRES = (100, 1_000, 10_000)

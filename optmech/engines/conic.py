@@ -22,7 +22,7 @@ from optmech.engines.cutting_planes import (
 )
 from optmech.engines.highs import require_memory
 from optmech.errors import ProblemError
-from optmech.exact.ratios.powers import order_of
+from optmech.exact.ratios.generators import order_of
 from optmech.lp.blocks import BlockLP, Perspective, Point
 from optmech.lp.flatten import flatten
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys, whole
+from optmech.exact.arguments import require_keys, whole
 from optmech.exact.number import Exact, parse_exact
 
 T = TypeVar("T")

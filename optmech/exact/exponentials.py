@@ -59,8 +59,15 @@ def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
     low, high = np.ones(len(distinct)), np.full(len(distinct), np.inf)
     with flint.ctx.workprec(128):
         for k, d in enumerate(distinct.tolist()):
-            if math.isfinite(d):
-                low[k], high[k] = _float_ends(epsilon, d)
+            if not math.isfinite(d):
+                continue
+            if exact_exp(epsilon, d) == 1:
+                high[k] = 1.0
+            elif float(epsilon) * d > _OVERFLOW:
+                low[k] = 2.0**1022
+            else:
+                ball = log_ball(epsilon, d).exp()
+                low[k], high[k] = max(1.0, below(ball)), above(ball)
     shape = distance.shape
     return low[back].reshape(shape), high[back].reshape(shape)
 
@@ -87,7 +94,7 @@ def exp_above(epsilon: Exact, distance: Floats) -> Floats:
 
 
 def exp_below(epsilon: Exact, distance: Floats) -> Floats:
-    """The lower bounds of the same."""
+    """The lower bounds of ``exp_range`` of a large array, or of a part of it."""
     finite = np.isfinite(distance)
     d = np.where(finite, distance, 0.0)
     low = exp_down(down(stated_down(epsilon) * d))
@@ -177,16 +184,6 @@ def at_most(left: int, right: int, epsilon: Exact, d: float) -> bool:
     return False
 
 
-def _float_ends(epsilon: Exact, d: float) -> tuple[float, float]:
-    known = exact_exp(epsilon, d)
-    if known == 1:
-        return 1.0, 1.0
-    if float(epsilon) * d > _OVERFLOW:
-        return 2.0**1022, math.inf
-    ball = log_ball(epsilon, d).exp()
-    return max(1.0, below(ball)), above(ball)
-
-
 def log_ball(epsilon: Exact, d: float) -> Any:
     """ε d as a ball of the current precision."""
     out = ball_of(epsilon.factor)
@@ -202,8 +199,9 @@ def ball_of(value: Fraction) -> Any:
 
 def ends_of(ball: Any) -> tuple[Fraction, Fraction]:
     """The ends of a ball, exactly."""
-    low, high = (tuple(map(int, end.man_exp())) for end in (ball.lower(), ball.upper()))
-    return low[0] * Fraction(2) ** low[1], high[0] * Fraction(2) ** high[1]
+    ends = (end.man_exp() for end in (ball.lower(), ball.upper()))
+    low, high = (int(mantissa) * Fraction(2) ** int(exponent) for mantissa, exponent in ends)
+    return low, high
 
 
 def _root(value: Fraction, q: int) -> Fraction | None:

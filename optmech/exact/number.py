@@ -87,23 +87,19 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
         number = value
     elif isinstance(value, str):
         number = _parse_string(value, where, remedy)
-    elif isinstance(value, Fraction | Decimal | int) and not isinstance(value, bool):
-        try:
-            number = Exact(Fraction(value))
-        except (ValueError, ZeroDivisionError) as error:
-            raise refused(f"{value!r} is not finite") from error
-        except OverflowError as error:
-            raise refused("is too large for a float") from error
     elif not _is_number(value):
         raise refused(f"{value!r} is not a number")
     else:
+        own: Any = value
         try:
-            plain = float(cast(Any, value))
-        except (TypeError, ValueError, OverflowError) as error:
-            raise refused(f"{value!r} is not a number") from error
-        if not math.isfinite(plain):
-            raise refused(f"{plain!r} is not finite")
-        number = Exact(Fraction(plain))
+            own = own if isinstance(own, Fraction | Decimal | int) else float(own)
+            if isinstance(own, float) and not math.isfinite(own):
+                raise refused(f"{own!r} is not finite")
+            number = Exact(Fraction(own))
+        except OverflowError as error:
+            raise refused("is too large for a float") from error
+        except (TypeError, ValueError) as error:
+            raise refused(f"{value!r} is not a finite number") from error
     if number < 0 or not math.isfinite(number):
         raise refused(f"{value!r} is negative or not finite")
     if positive and not number > 0:
@@ -112,7 +108,8 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
 
 
 def float_of(value: object, where: str, *, positive: bool = False) -> float:
-    """The float next to a number ≥ 0 (or > 0) that may be an exact string; errors as above."""
+    """The float next to a number ≥ 0 (or > 0) that may be an exact string; errors as
+    ``parse_exact`` has them."""
     return float(parse_exact(value, where=where, positive=positive))
 
 
@@ -129,7 +126,7 @@ def parse_signed(value: object, *, where: str) -> Exact:
     below: Any = None
     if isinstance(value, str):
         below = value.strip()[1:] if value.strip().startswith("-") else None
-    elif isinstance(value, int | float | Fraction | Decimal) or _is_number(value):
+    elif _is_number(value):
         # one that is no number is left to ``parse_exact``: to compare it may be an error
         comparable = not (isinstance(value, Decimal) and value.is_nan())
         below = -cast(Any, value) if comparable and cast(Any, value) < 0 else None

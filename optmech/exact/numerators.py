@@ -110,12 +110,13 @@ class Numerators(WholeRows):
     def placed(cls, columns: Floats, places: Ints, count: int) -> Numerators:
         """Numerators of a matrix of ``count`` columns, of which those at ``places`` are given and
         the others zero."""
-        bits = enough_bits(columns, count)
-        whole, _ = integers(columns)
-        rows = (apportioned(row, bits) for row in whole)
-        if len(places) == count:
-            return cls(bits, tuple(rows))
-        return cls(bits, tuple(_spread(row, places.tolist(), count) for row in rows))
+        bits, rows = enough_bits(columns, count), []
+        for given in integers(columns)[0]:
+            row = [0] * count
+            for place, value in zip(places.tolist(), apportioned(given, bits), strict=True):
+                row[place] = value
+            rows.append(tuple(row))
+        return cls(bits, tuple(rows))
 
     def mixed(self, other: Numerators, shift: int) -> Numerators:
         """(1 - 2^-shift) of this matrix and 2^-shift of the other, exactly."""

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from optmech.base import memory
 from optmech.base.arrays import Ints
-from optmech.base.labelled import label_text
+from optmech.base.labels import label_text
 from optmech.base.read_only import ReadOnly, locked, record
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 
 Words = NDArray[np.uint64]
 Bytes = Callable[[int], bytes]

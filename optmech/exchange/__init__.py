@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from optmech.base.lazily import lazily
+from optmech.base.names import lazily
 
 if TYPE_CHECKING:
     from optmech.designs.cells import (

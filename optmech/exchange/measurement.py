@@ -16,7 +16,7 @@ from optmech.base.machine import needed
 from optmech.base.storage import csv_bytes, write_atomically
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, TooLargeError, VerificationError
-from optmech.exact.checked import positive, whole
+from optmech.exact.arguments import positive, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_up
 from optmech.noise.additive.bound import largest_delta
@@ -29,7 +29,7 @@ from optmech.noise.additive.result import CertifiedNoise
 from optmech.problem import DifferentialPrivacy, MetricPrivacy
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.labels import label_text
-from optmech.spaces.tabulated import distance_words
+from optmech.spaces.tables import distance_words
 
 
 @checked_arguments

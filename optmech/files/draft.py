@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.labelled import COLUMNS, few, is_degrees
+from optmech.base.labels import COLUMNS, few, is_degrees
 from optmech.designs.promise import Promise, Scope, at_most
 from optmech.errors import ProblemError
-from optmech.exact.checked import positive
+from optmech.exact.arguments import positive
 from optmech.files.extent import (
     box_around,
     by,

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints, finite_array
-from optmech.base.labelled import COLUMNS, few, is_degrees
+from optmech.base.labels import COLUMNS, few, is_degrees
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.files.draft import (
     MOST_CELLS,
     SHARE,

@@ -16,6 +16,7 @@ from optmech.reading.sections import (
     ByKind,
     ExactNumber,
     Label,
+    LabelReference,
     Matrix,
     NonNegative,
     Positive,
@@ -32,7 +33,7 @@ from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.mesh import by_mass
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.observables import Subsets, Suppressible
-from optmech.spaces.tabulated import NAMED
+from optmech.spaces.tables import NAMED
 
 
 class Named(Section):
@@ -289,7 +290,21 @@ class RoadMesh(Section):
         )
 
 
+_Two = Annotated[list[LabelReference], Field(min_length=2, max_length=2)]
+
+
+class Neighbours(Section):
+    """Which secrets are adjacent: listed pairs of labels, or all within a radius."""
+
+    pairs: Annotated[list[_Two], Field(min_length=1)] | None = None
+    distance: DistanceSection | None = None
+    radius: NonNegative | None = None
+
+    _one_form = either("pairs", "distance radius", remedy="Keep one of the two forms")
+
+
 SORTS |= {
+    "adjacency": Annotated[Literal["all"] | Neighbours, ByKind(table_or_name)],
     "distance": DistanceSection,
     "loss": LossSection,
     "gain": Annotated[Literal["identity"] | GainTable, ByKind(table_or_name)],

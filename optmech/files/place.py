@@ -14,7 +14,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
 from optmech.designs.file import rows_of_design
 from optmech.errors import ProblemError
-from optmech.problem.given_rows import GivenRows
+from optmech.problem.space import GivenRows
 from optmech.reading.data import DataFile
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior

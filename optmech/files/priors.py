@@ -308,7 +308,12 @@ def _weights_or_prior(value: object) -> str | None:
 _Bare = Annotated[Weights, AfterValidator(BareWeights)]
 Distribution = Annotated[_Bare | _Kinds, ByKind(_weights_or_prior)]
 """Bare weights (an array, or a table from label to weight), or anything that makes a prior."""
-SORTS |= {"prior": PriorSection, "distribution": Distribution}
+_Pair = Annotated[list[Distribution], Field(min_length=2, max_length=2)]
+SORTS |= {
+    "prior": PriorSection,
+    "distribution": Distribution,
+    "pairs": Annotated[list[_Pair], Field(min_length=1)],
+}
 
 
 def _by_row(given: Any, listed: Listed, key: str) -> tuple[Floats, float]:

@@ -195,7 +195,7 @@ class Parts:
         values = np.zeros((len(prior), len(observed)))
         try:
             if self.loss is not None:
-                values = loss_matrix(self.loss, prior.domain, observed, where="loss")
+                values = loss_matrix(self.loss, prior.domain, observed)
         except ProblemError as error:
             self.errors.add(_in_file(error))
         space = Space(prior, observed, values)

@@ -7,7 +7,7 @@ Each docstring says what the mechanism promises; ``om.measures`` says what a mat
 
 from typing import TYPE_CHECKING
 
-from optmech.base.lazily import lazily
+from optmech.base.names import lazily
 
 if TYPE_CHECKING:
     from optmech.mechanisms.coarsening import (

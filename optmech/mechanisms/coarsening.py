@@ -13,7 +13,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, normalised_rows
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.number import Number, float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array, normalised_rows
 from optmech.errors import ProblemError, SolverError, TooLargeError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.number import Number, float_of, parse_exact
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, between, euclidean, evaluate

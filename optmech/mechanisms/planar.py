@@ -21,7 +21,7 @@ import numpy as np
 
 from optmech.base.arrays import Bools, Floats, Ints, normalised_rows, slices, sums_from
 from optmech.errors import ProblemError, SolverError, TooLargeError
-from optmech.exact.checked import positive
+from optmech.exact.arguments import positive
 from optmech.exact.number import Number, float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Grid

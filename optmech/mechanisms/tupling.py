@@ -18,7 +18,7 @@ from optmech.base.bisection import bisected
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, moved
-from optmech.exact.checked import probability, whole
+from optmech.exact.arguments import probability, whole
 from optmech.exact.number import Interval, Number, float_of, parse_exact
 from optmech.exact.ratios.wide import Wide, either_log_ratio, log_ratio, log_values
 from optmech.exact.rounding import UNIT, depth, total

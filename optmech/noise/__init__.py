@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from optmech.base.lazily import lazily
+from optmech.base.names import lazily
 
 if TYPE_CHECKING:
     from optmech.noise.additive.composition import ComposedPrivacy as ComposedPrivacy

@@ -14,7 +14,7 @@ from optmech.base.bisection import least_whole, reached
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, whole
+from optmech.exact.arguments import probability, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.noise.additive.loss import NoiseLoss
 from optmech.noise.proposals import excess, mirrored

@@ -15,7 +15,7 @@ from optmech.base.arrays import Floats
 from optmech.base.bisection import bisected
 from optmech.certificate.objective import relative_gap
 from optmech.errors import TooLargeError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number
 from optmech.noise.additive.bound import BITS, nothing

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from optmech.certificate.objective import OPTIMAL_GAP
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, TooLargeError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.number import Number
 from optmech.noise.additive.design import NoiseDesign
 from optmech.noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY

@@ -15,7 +15,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError, TooLargeError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.noise.additive.bound import ShiftWindow
 from optmech.noise.additive.file import MOST_PAIRS, MOST_PLANAR_SENSITIVITY, MOST_WIDTH
 from optmech.noise.additive.loss import NoiseLoss

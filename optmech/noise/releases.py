@@ -20,7 +20,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.certificate.objective import OPTIMAL_GAP
 from optmech.errors import InfeasibleError, OptmechError, ProblemError, TooLargeError
-from optmech.exact.checked import probability, whole
+from optmech.exact.arguments import probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
 from optmech.noise.additive.bound import largest_delta, nothing

@@ -19,7 +19,7 @@ from optmech.base.machine import needed
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.storage import write_atomically
 from optmech.errors import OptmechError, ProblemError, VerificationError
-from optmech.exact.checked import require_keys
+from optmech.exact.arguments import require_keys
 from optmech.packed.cbor import Tag, decode, encode, typed, untyped
 from optmech.packed.header import COMMON, DIGEST, Header, header_entries, read_header
 from optmech.packed.meshes import Weights, decode_mesh, encode_mesh

@@ -10,7 +10,7 @@ import numpy as np
 
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys
+from optmech.exact.arguments import require_keys
 from optmech.exact.codec import Codec, listing, one_of, optional, record
 from optmech.packed.cbor import typed, untyped
 

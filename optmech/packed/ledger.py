@@ -28,7 +28,7 @@ from optmech.base.lock import Mutex, locked
 from optmech.base.read_only import Kept
 from optmech.base.storage import descriptor_of, refuse_unwritable, write_atomically
 from optmech.errors import ProblemError
-from optmech.exact.checked import one_of, probability, truth, whole
+from optmech.exact.arguments import one_of, probability, truth, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.packed.charges import (
     MOST_CHARGED,

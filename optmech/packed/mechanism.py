@@ -16,7 +16,7 @@ from optmech.base.read_only import frozen
 from optmech.base.shown import card
 from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.numerators import SAMPLED_BITS, FixedNumerators, Numerators
 from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each
 from optmech.packed.file import Parts, little_endian, one_draw

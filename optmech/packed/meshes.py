@@ -13,7 +13,7 @@ import numpy as np
 from optmech.base.arrays import Bools, Floats, Ints, ends_of, slices
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys
+from optmech.exact.arguments import require_keys
 from optmech.packed.cbor import typed, untyped
 from optmech.packed.places import require_near
 from optmech.protection.places import led_around

@@ -26,7 +26,7 @@ from optmech.packed.words import objective_words, words_of
 from optmech.pipeline.mesh_search import strictly_inside as inside_mesh
 from optmech.pipeline.search import strictly_inside
 from optmech.problem import Problem
-from optmech.problem.regions import gradient_in, over_places
+from optmech.problem.ratios import gradient_in, over_places
 from optmech.repair.few_bits import few_bits
 from optmech.repair.gradients import few_bits_inside
 from optmech.repair.mixing import constant_anchors

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys
+from optmech.exact.arguments import require_keys
 from optmech.packed.cbor import Tag, typed, untyped
 from optmech.protection.places import nearest_index, nearest_inside
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid, great_circle

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array, slices
 from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.sampler import EachBytes, bytes_for, fresh
 from optmech.packed.file import Parts, little_endian, one_draw
 from optmech.packed.mechanism import PackedMechanism
@@ -22,9 +22,9 @@ from optmech.packed.meshes import CORNER_BYTES, WEIGHT_BITS, Steps, Weights
 from optmech.protection.places import Snap
 from optmech.protection.reporter import STICKY
 from optmech.spaces.mesh.elements import basis
-from optmech.spaces.mesh.making import both_rational, rational
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.network import Network
+from optmech.spaces.mesh.triangulation import both_rational, rational
 from optmech.spaces.sphere import FAR, is_position
 
 _POLE = 90

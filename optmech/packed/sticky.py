@@ -20,7 +20,7 @@ from typing import Any
 from optmech.base.lock import Mutex
 from optmech.base.read_only import Kept
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys, whole
+from optmech.exact.arguments import require_keys, whole
 from optmech.packed.earth import Earth
 from optmech.packed.ledger import Ledger
 from optmech.packed.mechanism import PackedMechanism

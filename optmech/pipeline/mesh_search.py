@@ -16,7 +16,7 @@ from optmech.errors import OptmechError, SolverError, VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.lp.place_rows import PlaceRows
 from optmech.pipeline.session import Clock
-from optmech.problem.regions import gradient_in, over_places
+from optmech.problem.ratios import gradient_in, over_places
 from optmech.repair.gradients import inside, released_inside
 from optmech.repair.mixing import always_cheapest, mix
 

@@ -43,7 +43,7 @@ from optmech.pipeline.session import (
     infeasible_design,
 )
 from optmech.problem import Problem
-from optmech.problem.regions import gradient_in
+from optmech.problem.ratios import gradient_in
 from optmech.repair.gradients import released_inside
 from optmech.repair.mixing import always_cheapest
 from optmech.repair.release import Released

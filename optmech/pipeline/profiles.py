@@ -13,7 +13,7 @@ from optmech.base.storage import path_of
 from optmech.engines import NAMES
 from optmech.engines.base import Options
 from optmech.errors import ProblemError, inside
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.number import parse_exact
 from optmech.reading.errors import show
 from optmech.reading.source import read_document

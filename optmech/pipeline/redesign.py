@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from optmech.base.labelled import label_text
+from optmech.base.labels import label_text
 from optmech.designs.design import Design
 from optmech.designs.file import read_with_digest
 from optmech.errors import ProblemError, inside
@@ -15,7 +15,7 @@ from optmech.pipeline.session import Progress
 from optmech.pipeline.solve import solve
 from optmech.problem import FixedRows, Problem
 from optmech.problem.constraints.fixed_rows import as_labels
-from optmech.problem.given_rows import GivenRows
+from optmech.problem.space import GivenRows
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label

@@ -1,27 +1,30 @@
 """What is wanted: a problem, its constraints, and the statement that they make."""
 
 from optmech.problem.constraint import Constraint as Constraint
-from optmech.problem.constraints.differential import DifferentialPrivacy as DifferentialPrivacy
-from optmech.problem.constraints.distortion import DistortionPrivacy as DistortionPrivacy
+from optmech.problem.constraints.differential import (
+    DifferentialPrivacy as DifferentialPrivacy,
+    MetricPrivacy as MetricPrivacy,
+    PolicyGraph as PolicyGraph,
+)
 from optmech.problem.constraints.distribution import (
     DistributionPrivacy as DistributionPrivacy,
-    Pufferfish as Pufferfish,
-)
-from optmech.problem.constraints.fixed_rows import FixedRows as FixedRows
-from optmech.problem.constraints.information import (
     MutualInformation as MutualInformation,
+    Pufferfish as Pufferfish,
     RenyiPrivacy as RenyiPrivacy,
 )
+from optmech.problem.constraints.fixed_rows import FixedRows as FixedRows
 from optmech.problem.constraints.leakage import (
     AdditiveCapacity as AdditiveCapacity,
+    DistortionPrivacy as DistortionPrivacy,
     GainLeakage as GainLeakage,
     MaximalLeakage as MaximalLeakage,
     PointwiseMaximalLeakage as PointwiseMaximalLeakage,
 )
-from optmech.problem.constraints.metric import MetricPrivacy as MetricPrivacy
-from optmech.problem.constraints.policy import PolicyGraph as PolicyGraph
-from optmech.problem.constraints.support import Support as Support
-from optmech.problem.constraints.utility import Bias as Bias, LossBound as LossBound
+from optmech.problem.constraints.utility import (
+    Bias as Bias,
+    LossBound as LossBound,
+    Support as Support,
+)
 from optmech.problem.problem import (
     MaximizeDistortion as MaximizeDistortion,
     MinimizeLeakage as MinimizeLeakage,

@@ -65,7 +65,7 @@ class Record(Shown):
 
     @classmethod
     def load(cls, plain: Plain, space: Space) -> Self:
-        """The inverse of ``plain``; KeyError where a field is missing."""
+        """The record that ``plain`` wrote; KeyError where a field is missing."""
         known = [field for field in _fields(cls) if field[0] in plain or field[0] not in cls.later]
         return cls(**{name: f.load(plain[name], space) for name, f, _ in known})
 

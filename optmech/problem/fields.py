@@ -8,24 +8,23 @@ sort adds its converter to ``FIELDS``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError, inside
-from optmech.exact.checked import probability, truth
+from optmech.errors import inside
+from optmech.exact.arguments import probability, truth
 from optmech.exact.number import Exact, Number, float_of, parse_exact, parse_signed
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance, DistanceLike, as_distance
 from optmech.spaces.losses import as_loss
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.prior import Prior
-from optmech.spaces.tabulated import table
+from optmech.spaces.tables import table
 
 Plain = Any
 """What JSON can hold."""
@@ -37,8 +36,7 @@ def built(spec: Any, place: Place) -> Any:
     return spec.build(place) if hasattr(spec, "build") else spec
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """How the values of a converter are written and read.
 
     ``plain`` and ``load`` are the way to a design file, where distances are matrices, and back;
@@ -145,13 +143,6 @@ def mesh(value: Mesh | None) -> Mesh | None:
     return value
 
 
-def index(value: Any, count: int, where: str) -> int:
-    """A number in a file that counts one of so many things. Raises ProblemError on others."""
-    if type(value) is not int or not 0 <= value < count:
-        raise ProblemError(f"{value!r} is no index below {count}", where=where)
-    return value
-
-
 def write_distance(value: Distance, space: Space, *, reach: bool = False) -> Plain:
     """A distance as its matrix between secrets, with ``reach`` also that to the observables."""
     values = space.apart(value)
@@ -166,7 +157,7 @@ def write_distance(value: Distance, space: Space, *, reach: bool = False) -> Pla
 
 
 def read_distance(plain: Plain, space: Space) -> Distance:
-    """The inverse of ``write_distance``."""
+    """The distance that ``write_distance`` wrote."""
     # the table of secrets comes first: it is the one meant where both domains are equal
     tables = [(space.secrets, space.secrets, plain["secrets"])]
     if "observables" in plain:

@@ -19,7 +19,7 @@ from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance, of_domains
 from optmech.spaces.prior import Prior
-from optmech.spaces.tabulated import distance_words
+from optmech.spaces.tables import distance_words
 
 Gain = Floats | Distance | Literal["identity", "maximal", "additive"]
 
@@ -154,7 +154,7 @@ class Adversary:
 
     @property
     def _against(self) -> str:
-        """In words."""
+        """Whom it is against, in words."""
         against = "the prior" if self.prior is None else "another prior"
         if self.radius is None:
             return against

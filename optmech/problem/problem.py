@@ -15,15 +15,15 @@ from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.edges import Edges
 from optmech.base.read_only import ReadOnly, read_only, record
-from optmech.base.shown import card, short
+from optmech.base.shown import SameFields, card, short
 from optmech.certificate.families import Gradient, Ratio, known
 from optmech.certificate.statement import Family, Objective, Statement
 from optmech.errors import ProblemError, inside
-from optmech.exact.checked import text
+from optmech.exact.arguments import text
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Record, idle_notes, kinds
 from optmech.problem.gains import PRIOR_FREE, Gain, as_goal, gain_matrix
-from optmech.problem.regions import mesh_of, require_joint
+from optmech.problem.ratios import mesh_of, require_joint
 from optmech.problem.space import Space
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance
@@ -113,6 +113,8 @@ class MinimizeLeakage(Record):
         return gain_matrix(self.gain, space), space.adversary(self.prior).weights
 
 
+Goal = MaximizeDistortion | MinimizeLeakage
+"""Objectives other than the loss."""
 _WITHOUT_LOSS = {
     "maximize_distortion": "maximising distortion",
     "minimize_leakage": "minimising leakage",
@@ -126,7 +128,7 @@ _DIFFERENT = 0.75
 
 
 @record
-class Problem(ReadOnly):
+class Problem(SameFields, ReadOnly):
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (Shokri, PETS 2015, sections 4
     to 8).
 
@@ -169,7 +171,7 @@ class Problem(ReadOnly):
     prior: Prior
     loss: Distance | Floats
     observables: Domain
-    objective: Objective | MaximizeDistortion | MinimizeLeakage
+    objective: Objective | Goal
     constraints: tuple[Constraint, ...]
     title: str
     space: Space
@@ -182,14 +184,11 @@ class Problem(ReadOnly):
         loss: Distance | ArrayLike,
         observables: Domain | None = None,
         *,
-        objective: Objective | MaximizeDistortion | MinimizeLeakage = "expected_loss",
+        objective: Objective | Goal = "expected_loss",
         constraints: Sequence[Constraint] = (),
         title: str = "",
     ) -> None:
-        if not isinstance(objective, MaximizeDistortion | MinimizeLeakage) and objective not in (
-            "expected_loss",
-            "worst_loss",
-        ):
+        if not isinstance(objective, Goal) and objective not in ("expected_loss", "worst_loss"):
             raise ProblemError(
                 f"{objective!r} is unknown",
                 where="objective",
@@ -205,15 +204,14 @@ class Problem(ReadOnly):
             )
         stated = tuple(constraints)
         mesh = mesh_of(stated)
-        everywhere = mesh is not None
         # what is promised for the vertices of a mesh, or for edges, has no table of pairs of places
         tables = any(
             not getattr(c, "limits_loss", True)
             and (getattr(c, "everywhere", None) is None or c.kind != "metric_privacy")
             for c in stated
         )
-        rows = 1 if everywhere and not tables else len(prior)
-        places = 64.0 * len(prior) * len(outputs) if everywhere else 0.0
+        rows = 1 if mesh is not None and not tables else len(prior)
+        places = 64.0 * len(prior) * len(outputs) if mesh is not None else 0.0
         memory.require(
             # its matrices; what a search needs comes on top
             8.0 * rows * max(rows, len(outputs)) * (4 + 3 * len(stated)) + places,
@@ -221,7 +219,7 @@ class Problem(ReadOnly):
             where="problem",
             remedy="Use a coarser domain",
         )
-        if isinstance(objective, MaximizeDistortion | MinimizeLeakage) and not any(
+        if isinstance(objective, Goal) and not any(
             isinstance(c, Constraint) and c.limits_loss for c in stated
         ):
             raise ProblemError(
@@ -230,7 +228,7 @@ class Problem(ReadOnly):
                 remedy="Add a LossBound; without one, reporting a constant is optimal",
             )
         given = as_loss(loss, "loss")
-        values = loss_matrix(given, prior.domain, outputs, where="loss")
+        values = loss_matrix(given, prior.domain, outputs)
         space = Space(prior, outputs, read_only(values))
         statement = make_statement(space, objective, stated)
         require_joint(statement, [c.kind for c in stated], mesh)
@@ -258,28 +256,16 @@ class Problem(ReadOnly):
             shown.append(f"<{len(self.constraints) - 5} more constraints>")
         return ",\n        ".join([*parts, *shown]) + ")"
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both are one problem exactly: prior, observables, losses, objective and
-        constraints, with every distance as its numbers. Titles do not count, nor do names of
-        distances."""
-        if not isinstance(other, Problem):
-            return NotImplemented
-        if self is other:
-            return True
-        same = self.prior == other.prior and self.observables == other.observables
-        return same and (
-            np.array_equal(self.loss_matrix, other.loss_matrix) and self._asked() == other._asked()
-        )
-
     def __hash__(self) -> int:
         return hash((self.prior, self.observables, (self.loss_matrix + 0.0).tobytes()))
 
-    def _asked(self) -> tuple[object, list[object]]:
-        """The objective and the constraints as plain values."""
-        objective: object = self.objective
-        if isinstance(self.objective, Record):
-            objective = (self.objective.kind, self.objective.plain(self.space))
-        return objective, [(c.kind, c.plain(self.space)) for c in self.constraints]
+    def _compared(self) -> Iterator[object]:
+        """What makes it one problem exactly: prior, observables, losses, objective and constraints,
+        with every distance as its numbers. Titles do not count, nor do names of distances."""
+        goal = self.objective
+        yield from (self.prior, self.observables, self.loss_matrix)
+        yield (goal.kind, goal.plain(self.space)) if isinstance(goal, Goal) else goal
+        yield [(c.kind, c.plain(self.space)) for c in self.constraints]
 
     def _repr_html_(self) -> str:
         stated = [(f"constraints[{k}]", stated) for k, stated in enumerate(self.constraints[:8])]
@@ -337,26 +323,28 @@ class Problem(ReadOnly):
                 "east, north), the order of the coordinates and their unit"
             )
         found += [
-            f"constraints[{family.index}]: ε hides next to nothing: reports of the two secrets "
-            f"that are hidden best may differ by a factor of e^{least:.4g}. Use a smaller ε, or "
-            "check its unit"
-            for family in self.statement.families
-            if isinstance(family, Ratio) and (least := least_ratio(family)) > _TOLD_APART
-        ]
-        found += [
             f"constraints[{family.index}]: {said}"
             for family in self.statement.families
-            if isinstance(family, Gradient) and (said := _doubt_of_region(family))
+            if (said := _doubt_of(family))
         ]
         return tuple(found)
 
 
-def _doubt_of_region(family: Gradient) -> str:
-    """What can hardly be meant by a rate for the points of a region, in words; "" else."""
-    mesh: object = family.mesh
-    if not isinstance(mesh, Mesh):
+def _doubt_of(family: Family) -> str:
+    """What can hardly be meant by a rate, for pairs or for the points of a region, in words; ""
+    else."""
+    if isinstance(family, Ratio):
+        distance = family.distance.value if isinstance(family.distance, Edges) else family.distance
+        apart = distance[np.isfinite(distance) & (distance > 0)]
+        least = float(family.epsilon) * float(apart.min()) if apart.size else 0.0
+        if least > _TOLD_APART:
+            return (
+                "ε hides next to nothing: reports of the two secrets that are hidden best may "
+                f"differ by a factor of e^{least:.4g}. Use a smaller ε, or check its unit"
+            )
+    if not isinstance(family, Gradient) or not isinstance(family.mesh, Mesh):
         return ""
-    sides = (mesh.vertices.max(axis=0) - mesh.vertices.min(axis=0)) * mesh.scale
+    sides = np.ptp(family.mesh.vertices, axis=0) * family.mesh.scale
     across = float(family.epsilon) * float(np.hypot(*sides))
     if across > _TOLD_APART / _NEAR:
         return (
@@ -371,16 +359,9 @@ def _doubt_of_region(family: Gradient) -> str:
     return ""
 
 
-def least_ratio(family: Ratio) -> float:
-    """The least log-ratio that is allowed between two secrets with different rows; 0 for none."""
-    distance = family.distance.value if isinstance(family.distance, Edges) else family.distance
-    apart = distance[np.isfinite(distance) & (distance > 0)]
-    return float(family.epsilon) * float(apart.min()) if apart.size else 0.0
-
-
 def make_statement(
     space: Space,
-    objective: Objective | MaximizeDistortion | MinimizeLeakage,
+    objective: Objective | Goal,
     constraints: Sequence[Constraint],
 ) -> Statement:
     """Evaluate every distance and put the families of all constraints together.
@@ -399,7 +380,7 @@ def make_statement(
             families += _families(k, _require(stated), space)
     name: Objective
     factors = None
-    if isinstance(objective, MaximizeDistortion | MinimizeLeakage):
+    if isinstance(objective, Goal):
         with inside("objective"):
             name, factors = objective.kind, objective.factors(space)
     else:

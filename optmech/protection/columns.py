@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.labelled import COLUMNS, few
+from optmech.base.labels import COLUMNS, few
 from optmech.errors import ProblemError
 from optmech.protection.persons import is_place, stands_still, tells_place
 from optmech.protection.places import Centres

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.labelled import COLUMNS, few
+from optmech.base.labels import COLUMNS, few
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.sampler import LEAST_KEY

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.labelled import coordinate_names, refuse_latitude_first
+from optmech.base.labels import coordinate_names, refuse_latitude_first
 from optmech.base.machine import needed
 from optmech.designs.design import Design
 from optmech.designs.promise import promise_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from optmech.base.labelled import coordinate_pairs, other_words
+from optmech.base.labels import coordinate_pairs, other_words
 from optmech.errors import ProblemError, moved
 from optmech.protection.columns import Asked, Chosen, Replaced
 from optmech.protection.persons import Persons

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.labelled import parts_of
+from optmech.base.labels import parts_of
 from optmech.exact.number import Number, parse_exact
 
 _NAMES = """id uid uuid guid user userid rider driver person customer client member subscriber

@@ -8,7 +8,7 @@ import numpy as np
 
 from optmech.base.arrays import Bools, Floats, Ints, ends_of, unwrapped
 from optmech.errors import ProblemError
-from optmech.exact.checked import one_of, positive, whole
+from optmech.exact.arguments import one_of, positive, whole
 from optmech.exact.sampler import LEAST_KEY, EachBytes, Keyed, framed, fresh, seeded_bytes
 from optmech.protection.places import (
     Anywhere,

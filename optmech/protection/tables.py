@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from optmech.base.labelled import label_text
+from optmech.base.labels import label_text
 from optmech.base.machine import needed
 from optmech.base.storage import Write, csv_bytes, ending, path_of, written_in_parts
 from optmech.errors import ProblemError

@@ -7,7 +7,7 @@ import re
 import sys
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -16,16 +16,21 @@ from typing import Any, TextIO
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.labelled import few
+from optmech.base.labels import few
 from optmech.base.machine import needed
 from optmech.base.storage import STANDARD_OUTPUT, path_of
 from optmech.errors import ProblemError
-from optmech.reading.bounded import expanded, read_text, require_readable, translated
-from optmech.reading.isolated import Found, read_isolated
+from optmech.reading.bounded import MAX_BYTES, expanded, read_text, require_readable, translated
+from optmech.reading.sandbox import Found, read_isolated
 
 MAX_ROWS = 5_000_000
 _LONGEST_LINE = 2**20
 _MOST_FEATURES = 200_000
+_NO_CSV = ("is not a UTF-8 CSV file", "Save it as UTF-8 CSV")
+
+Row = tuple[int, list[str]]
+"""The number of its last line, and its cells."""
+Rows = list[Row]
 
 
 def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, Floats]:
@@ -57,68 +62,66 @@ def _columns(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
         return _geojson(file, names)
     # texts of numbers would take ten times the memory
     columns: dict[str, Any] = {name: array("d") if numbers else [] for name in names}
-    separator, rows = _rows(file, names)
-    readers = [numbers_by(separator, name, file) if numbers else str for name in names]
-    for cells in rows:
-        for name, read, cell in zip(names, readers, cells, strict=True):
-            columns[name].append(read(cell))
+    with _csv(file) as (separator, rows):
+        _, header = next(rows, (0, list[str]()))
+        require_columns(file, names, header)
+        readers = [numbers_by(separator, name, file) if numbers else str for name in names]
+        wanted = [(columns[name].append, header.index(name)) for name in names]
+        for _, row in rows:
+            for (keep, k), read in zip(wanted, readers, strict=True):
+                # what a row lacks is empty
+                keep(read(row[k] if k < len(row) else ""))
     return columns
 
 
-def read_csv(path: Path, *, numbers: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """What separates the columns of a CSV file, as the only cell of a line 0, and its rows with the
-    numbers of their lines, empty lines left out; of ``numbers`` the first line is no header. See
-    ``read_text_columns`` for what is refused."""
-    with (
-        expanded(path) as stream,
-        io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text,
-        translated(path, "is not a UTF-8 CSV file", "Save it as UTF-8 CSV"),
-    ):
+@contextmanager
+def _csv(path: Path, *, numbers: bool = False) -> Iterator[tuple[str, Iterator[Row]]]:
+    """What separates the columns of a CSV file, and its rows, empty lines left out; of ``numbers``
+    the first line is no header. See ``read_text_columns`` for what is refused."""
+    with _text(path, MAX_BYTES) as text, translated(path, *_NO_CSV):
         separator, reader = _reader(bounded_lines(text, path), numbers)
-        yield 0, [separator]
-        for count, row in enumerate(reader):
-            if count > MAX_ROWS:
-                raise ProblemError(
-                    f"has more than the {MAX_ROWS:,} rows allowed",
-                    where=path,
-                    remedy="Keep only the rows that are needed, or count equal ones",
-                )
-            if row:
-                yield reader.line_num, row
+
+        def rows() -> Iterator[Row]:
+            for count, row in enumerate(reader):
+                if count > MAX_ROWS:
+                    raise ProblemError(
+                        f"has more than the {MAX_ROWS:,} rows allowed",
+                        where=path,
+                        remedy="Keep only the rows that are needed, or count equal ones",
+                    )
+                if row:
+                    yield reader.line_num, row
+
+        yield separator, rows()
+
+
+@contextmanager
+def _text(path: str | Path, limit: int) -> Iterator[TextIO]:
+    with (
+        expanded(path, limit) as content,
+        io.TextIOWrapper(content, encoding="utf-8-sig", newline="") as text,
+    ):
+        yield text
 
 
 def read_rows(path: Path) -> list[Floats]:
     """The rows of a CSV file of numbers without a header, of any lengths."""
-    rows = read_csv(path, numbers=True)
-    _, (separator,) = next(rows)
-    read = float if separator == "," else numbers_by(separator, "the file", path)
+    with _csv(path, numbers=True) as (separator, rows):
+        read = float if separator == "," else numbers_by(separator, "the file", path)
 
-    def number(cell: str, line: int) -> float:
-        try:
-            found = read(cell)
-        except ValueError:
-            found = None
-        if found is None or (separator != "," and found != found):
+        def number(cell: str, line: int) -> float:
+            with suppress(ValueError):
+                found = read(cell)
+                # a cell may say nan, and with decimal commas it stands for what is none
+                if separator == "," or found == found:
+                    return found
             raise ProblemError(
                 f"line {line}: {cell[:40]!r} is not a number",
                 where=path,
                 remedy="Give rows of numbers, without a header",
             )
-        return found
 
-    return [
-        np.array([number(cell, line) for cell in cells], dtype=np.float64) for line, cells in rows
-    ]
-
-
-def _rows(file: Path, names: Sequence[str]) -> tuple[str, Iterator[list[str]]]:
-    """What separates columns, and the cells of the named ones; what a row lacks is empty."""
-    rows = read_csv(file)
-    _, (separator,) = next(rows)
-    _, header = next(rows, (0, list[str]()))
-    require_columns(file, names, header)
-    wanted = [header.index(name) for name in names]
-    return separator, ([row[k] if k < len(row) else "" for k in wanted] for _, row in rows)
+        return [np.array([number(cell, line) for cell in cells]) for line, cells in rows]
 
 
 _QUOTED = re.compile('"[^"]*"')
@@ -335,9 +338,6 @@ _LONGEST_FILE = 2**44
 _MOST_LINES = 1000
 """Of one row, whose quoted cells may hold line breaks: an open quotation mark ends somewhere."""
 
-Rows = list[tuple[int, list[str]]]
-"""Rows with the numbers of their last lines."""
-
 
 @contextmanager
 def csv_parts(path: str | Path, size: int) -> Iterator[tuple[str, list[str], Iterator[Rows]]]:
@@ -348,7 +348,7 @@ def csv_parts(path: str | Path, size: int) -> Iterator[tuple[str, list[str], Ite
     is standard input. Only a part is in memory at any time. Raises ProblemError on what is no such
     file, on a row with more cells than columns, and on lines of more than a million characters.
     """
-    wrong = ("is not a UTF-8 CSV file", "Save it as UTF-8 CSV")
+    wrong = _NO_CSV
     if path_of(path).suffix.lower() in (".gz", ".bz2", ".xz"):
         wrong = ("is no UTF-8 CSV file packed as its name says", "Pack it again, or give it plain")
     with _opened(path) as text, translated(path, *wrong):
@@ -366,7 +366,7 @@ def csv_parts(path: str | Path, size: int) -> Iterator[tuple[str, list[str], Ite
 def _parts(
     reader: Iterator[list[str]], width: int, size: int, path: str | Path, handed: list[int]
 ) -> Iterator[Rows]:
-    def rows() -> Iterator[tuple[int, list[str]]]:
+    def rows() -> Iterator[Row]:
         for row in reader:
             handed[0] = 0
             line = reader.line_num  # type: ignore[attr-defined]
@@ -400,20 +400,17 @@ def _rows_bounded(text: TextIO, path: str | Path, handed: list[int]) -> Iterator
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[TextIO]:
-    if str(path) == STANDARD_INPUT:
-        stream = getattr(sys.stdin, "buffer", None)
-        if stream is None:
-            yield sys.stdin
-        else:
-            wrapped = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-            try:
-                yield wrapped
-            finally:
-                # the stream itself belongs to Python
-                wrapped.detach()
+    if str(path) != STANDARD_INPUT:
+        with _text(path, _LONGEST_FILE) as text:
+            yield text
         return
-    with (
-        expanded(path, _LONGEST_FILE) as content,
-        io.TextIOWrapper(content, encoding="utf-8-sig", newline="") as text,
-    ):
-        yield text
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        yield sys.stdin
+        return
+    wrapped = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    try:
+        yield wrapped
+    finally:
+        # the stream itself belongs to Python
+        wrapped.detach()

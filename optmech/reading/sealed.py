@@ -46,7 +46,7 @@ class Format(NamedTuple):
     """Whose ``encode`` makes its object of a result, and whose ``decode`` makes a result of the
     object, with the verdict on every claim of it."""
     listed: str = ""
-    """The same with long lists as bytes."""
+    """The name of its form with long lists as bytes."""
 
 
 FORMATS = {
@@ -161,31 +161,32 @@ def parse_sealed(
             where=where,
             remedy=f"Give a file written by {_writers(formats)}",
         ) from error
-    listed = isinstance(body, dict) and isinstance(body.get("format"), str)
-    plain = _LISTED.get(body["format"]) if sealed and listed else None
+    table = body if isinstance(body, dict) else {}
+    form = table.get("format")
+    plain = _LISTED.get(form) if sealed and isinstance(form, str) else None
+    if plain is not None:
+        table["format"] = form = plain
     if plain in formats:
         with decoding(where, expected.remedy):
-            kept = {key: body.pop(key) for key in unread if key in body}
-            body = {**unpacked(body), **kept, "format": plain}
-    elif plain is not None:
-        body["format"] = plain
-    if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
-        found = kind_of(body) if isinstance(body, dict) else None
-        own = [name for name in formats if kind_of_format(name) == found]
-        if found is not None and not own:
-            raise _another(found, formats, where)
-        if own and (form := body["format"]) not in (*FORMATS, *_LISTED):
-            raise ProblemError(
-                f"is of format {str(form)[:_SHOWN]!r}, which this version of optmech does not read",
-                where=where,
-                remedy=FORMATS[own[0]].remedy,
-            )
+            kept = {key: table.pop(key) for key in unread if key in table}
+            table = {**unpacked(table), **kept}
+    if sealed and form in formats:
+        return table
+    found = kind_of(table)
+    own = [name for name in formats if kind_of_format(name) == found]
+    if found is not None and not own:
+        raise _another(found, formats, where)
+    if own and form not in (*FORMATS, *_LISTED):
         raise ProblemError(
-            f"is no {expected.what} of format {formats[0]!r}, sealed by its digest",
+            f"is of format {str(form)[:_SHOWN]!r}, which this version of optmech does not read",
             where=where,
-            remedy=f"Give a file written by {_writers(formats)}",
+            remedy=FORMATS[own[0]].remedy,
         )
-    return body
+    raise ProblemError(
+        f"is no {expected.what} of format {formats[0]!r}, sealed by its digest",
+        where=where,
+        remedy=f"Give a file written by {_writers(formats)}",
+    )
 
 
 def _another(found: Kind, formats: tuple[str, ...], where: str) -> ProblemError:
@@ -260,7 +261,6 @@ _DEEPEST = 32
 _MOST_BYTES = 2**31
 """Of all lists of a document together, expanded."""
 _KINDS = {"float64": "<f8", "uint8": "u1", "uint16": "<u2", "uint32": "<u4"}
-_WHOLE = ("uint8", "uint16", "uint32")
 _HEX = re.compile(r"[1-9a-f][0-9a-f]{0,1023}", re.ASCII)
 _WHERE = "list"
 
@@ -287,30 +287,27 @@ def unpacked(plain: Plain) -> Plain:
 def _contracted(values: list[Plain]) -> Plain:
     kinds = {type(value) for value in values}
     if kinds == {list} and (width := len(values[0])):
-        flat = [part for row in values for part in row]
-        whole = all(len(row) == width for row in values) and {type(part) for part in flat}
-        if len(flat) >= _SHORTEST and whole == {float}:
-            return _written("float64", [len(values), width], np.array(flat, "<f8").tobytes())
-        return None
+        whole = all(len(row) == width for row in values)
+        numbers = whole and all(type(part) is float for row in values for part in row)
+        long = len(values) * width >= _SHORTEST
+        return _written("float64", np.array(values, "<f8")) if long and numbers else None
     if len(values) < _SHORTEST:
         return None
     if kinds == {float}:
-        return _written("float64", [len(values)], np.array(values, "<f8").tobytes())
+        return _written("float64", np.array(values, "<f8"))
     if kinds == {int} and min(values) >= 0:
-        for kind in _WHOLE:
-            if max(values) <= np.iinfo(_KINDS[kind]).max:
-                content = np.array(values, _KINDS[kind]).tobytes()
-                return _written(kind, [len(values)], content)
+        kind = np.min_scalar_type(max(values)).name
+        return _written(kind, np.array(values, _KINDS[kind])) if kind in _KINDS else None
     if kinds == {str} and all(map(_HEX.fullmatch, values)):
         width = (max(map(len, values)) + 1) // 2
         content = b"".join(int(value, 16).to_bytes(width, "little") for value in values)
-        return _written("hex", [len(values), width], content)
+        return _written("hex", np.frombuffer(content, "u1").reshape(-1, width))
     return None
 
 
-def _written(kind: str, shape: list[int], content: bytes) -> Plain:
-    packed = base64.b64encode(zlib.compress(content, _LEVEL)).decode("ascii")
-    return {_MARK: kind, "shape": shape, "zlib": packed}
+def _written(kind: str, values: np.ndarray) -> Plain:
+    packed = base64.b64encode(zlib.compress(values.tobytes(), _LEVEL)).decode("ascii")
+    return {_MARK: kind, "shape": list(values.shape), "zlib": packed}
 
 
 @dataclass

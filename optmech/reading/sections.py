@@ -24,6 +24,7 @@ from pydantic_core import PydanticCustomError
 
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact, parse_signed
+from optmech.exact.ratios.generators import NAMES, divergence_name
 
 T = TypeVar("T")
 TAG = "kind="
@@ -204,6 +205,61 @@ TwoPositive = Annotated[list[Positive], Field(min_length=2, max_length=2)]
 Matrix = list[list[float]]
 
 
+class RowSpec(Section):
+    """The row of one secret: a probability for every observable."""
+
+    secret: LabelReference
+    row: list[ExactNumber]
+
+
+class FractionOfBlind(Section):
+    """A share of d_max, the error of an adversary who sees nothing."""
+
+    fraction_of_blind: Annotated[float, Field(ge=0, le=1)]
+
+
+_Number = Annotated[ExactNumber, Tag(f"{TAG}number")]
+_Share = Annotated[FractionOfBlind, Tag(f"{TAG}table")]
+
+
+def _number_or_share(value: object) -> str:
+    return f"{TAG}table" if isinstance(value, dict | FractionOfBlind) else f"{TAG}number"
+
+
+def _mask(value: object) -> Any:
+    rows_fit = isinstance(value, list) and all(isinstance(row, list) for row in value)
+    if not rows_fit:
+        raise refusal("is not an array of rows", "Give [[1, 0], [1, 1]], a row per secret")
+    assert isinstance(value, list)
+    for i, row in enumerate(value):
+        for j, cell in enumerate(row):
+            if not isinstance(cell, bool | int) or cell not in (0, 1):
+                raise refusal(f"{shorten(cell)} is not 0, 1, true or false", "Correct it", (i, j))
+        if len(row) != len(value[0]):
+            raise refusal(
+                f"has {len(row)} entries and row 0 has {len(value[0])}",
+                "Give rows of one length",
+                (i,),
+            )
+    return value
+
+
+def _values(value: object) -> Any:
+    if not isinstance(value, list) or not value:
+        raise refusal("is not an array of numbers", "Give a number, or an array of some, for each")
+    for k, row in enumerate(value):
+        for number in row if isinstance(row, list) else [row]:
+            if not is_number(number):
+                raise refusal(f"{shorten(number)} is not a number", "Correct it", (k,))
+    return value
+
+
+_CELLS = {"type": "array", "items": {"enum": [0, 1, True, False]}}
+_ONE = {"type": "number"}
+_ONE_OR_MORE = {"anyOf": [_ONE, {"type": "array", "items": _ONE, "minItems": 1}]}
+_ORDERS = {"type": "string", "pattern": "^renyi:[0-9]+(/[0-9]+)?$"}
+
+
 class FileSection(Section):
     """What every file says of itself; a reader reports a missing format itself."""
 
@@ -219,6 +275,22 @@ SORTS: dict[str, Any] = {
     "bound": NonNegative,
     "bounds": list[NonNegative],
     "label": LabelReference,
+    "labels": Annotated[list[LabelReference], Field(min_length=1)],
+    "rows": list[RowSpec],
+    "number or share": Annotated[_Number | _Share, Discriminator(_number_or_share)],
+    "mask": Annotated[
+        Any, BeforeValidator(_mask), WithJsonSchema({"type": "array", "items": _CELLS})
+    ],
+    "values": Annotated[
+        Any,
+        BeforeValidator(_values),
+        WithJsonSchema({"type": "array", "items": _ONE_OR_MORE, "minItems": 1}),
+    ],
+    "divergence": Annotated[
+        str,
+        BeforeValidator(parsed(partial(divergence_name, orders=True))),
+        WithJsonSchema({"anyOf": [{"enum": list(NAMES)}, _ORDERS]}),
+    ],
 }
 """The types of values by the names that constraints have for them; ``optmech.files`` adds those of
 tables."""

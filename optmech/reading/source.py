@@ -102,7 +102,13 @@ def _check_values(document: Any) -> None:
             elif isinstance(value, list):
                 below.extend(value)
             elif isinstance(value, str):
-                _check_text(value)
+                try:
+                    value.encode()
+                except UnicodeEncodeError as error:
+                    raise ProblemError(
+                        f"the text {value[:40]!a} has half of a surrogate pair",
+                        remedy="Write the character itself",
+                    ) from error
             elif isinstance(value, int) and not -_INTEGER_LIMIT <= value < _INTEGER_LIMIT:
                 raise ProblemError(
                     "an integer does not fit into 64 bits", remedy="Write it as a float, like 1e30"
@@ -111,18 +117,6 @@ def _check_values(document: Any) -> None:
             return
         level = below
     raise _too_deep()
-
-
-def _check_text(text: str) -> None:
-    if text.isascii():
-        return
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ProblemError(
-            f"the text {text[:40]!a} has half of a surrogate pair",
-            remedy="Write the character itself",
-        ) from error
 
 
 def _too_deep() -> ProblemError:

@@ -20,7 +20,7 @@ from optmech.base.arrays import Floats, Ints, begins
 from optmech.base.memory import require
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys
+from optmech.exact.arguments import require_keys
 from optmech.exact.rounding import down, exp_down
 from optmech.reductions.aggregation import (
     Coarse,

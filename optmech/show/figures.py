@@ -15,11 +15,11 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.problem import Problem
-from optmech.problem.attacked import named_distances
+from optmech.problem.attack import named_distances
 from optmech.spaces.distances import Distance, between, evaluate
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
-from optmech.spaces.tabulated import distance_words
+from optmech.spaces.tables import distance_words
 
 BINS = 56
 

@@ -13,7 +13,7 @@ import numpy as np
 from optmech.analysis import leakage, measures
 from optmech.analysis.leakage import Versions
 from optmech.base.arrays import Floats
-from optmech.base.labelled import label_text
+from optmech.base.labels import label_text
 from optmech.errors import TooLargeError
 from optmech.exact.number import Interval
 from optmech.problem import DistributionPrivacy, Problem

@@ -15,7 +15,7 @@ from optmech.reading.errors import printable
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.labels import label_text
 from optmech.spaces.observables import Subsets, Suppressible
-from optmech.spaces.tabulated import distance_words
+from optmech.spaces.tables import distance_words
 
 
 def describe(problem: Problem, loss: str = "") -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from optmech.errors import ProblemError, moved
-from optmech.exact.checked import truth
+from optmech.exact.arguments import truth
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -185,10 +185,7 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
                 if kind:
                     numbers[name] = kind
                     continue
-                try:
-                    bound.arguments[name] = _read(bound.arguments[name], asked, name)
-                except _NotAskedError as error:
-                    raise error.among(signature, wanted) from None
+                bound.arguments[name] = _read(bound.arguments[name], asked, name, wanted, signature)
         for name, kind in numbers.items():
             domain = _domain_among(bound.arguments.values())
             bound.arguments[name] = _of_numbers(kind, bound.arguments[name], domain, name)
@@ -210,10 +207,7 @@ def taken(value: object, annotation: str, where: str) -> Any:
         raise TypeError(f"{annotation} is not checked")
     if kind := _kind_of_numbers(value, asked):
         return _of_numbers(kind, value, None, where)
-    try:
-        return _read(value, asked, where)
-    except _NotAskedError as error:
-        raise error.alone() from None
+    return _read(value, asked, where)
 
 
 def _kind_of_numbers(value: Any, asked: Asked) -> str:
@@ -244,30 +238,6 @@ def _domain_among(values: Iterable[object]) -> Any:
             if _is(kind, value) and _is("Domain", getattr(value, name, None)):
                 return getattr(value, name)
     return next((value for value in values if _is("Domain", value)), None)
-
-
-class _NotAskedError(Exception):
-    """A value of no kind that is asked for."""
-
-    def __init__(self, value: object, asked: Asked, where: str) -> None:
-        self.value, self.asked, self.where = value, asked, where
-
-    def alone(self) -> ProblemError:
-        return self._saying(_instead(self.value, self.asked) or _first(self.asked).remedy)
-
-    def among(self, signature: inspect.Signature, wanted: Mapping[str, Asked]) -> ProblemError:
-        """The error, where the value may have been meant for another argument."""
-        others = (kind for name, own in wanted.items() if name != self.where for kind in own.kinds)
-        ours = (kind for kind in others if kind not in ("path", "function"))
-        if not _instead(self.value, self.asked) and any(_is(kind, self.value) for kind in ours):
-            return self._saying(
-                f"The arguments are {', '.join(signature.parameters)}, in this order"
-            )
-        return self.alone()
-
-    def _saying(self, remedy: str) -> ProblemError:
-        found = f"{type(self.value).__name__} is not {self.asked.words}"
-        return ProblemError(found, where=self.where, remedy=remedy)
 
 
 def _stated(function: Callable[..., object]) -> tuple[inspect.Signature, dict[str, Asked]]:
@@ -358,8 +328,15 @@ def asked_by(annotation: str) -> Asked | None:
     return Asked(tuple(kinds), tuple(lists), "None" in names)
 
 
-def _read(value: Any, asked: Asked, where: str) -> Any:
-    """The value, or what counts for it."""
+def _read(
+    value: Any,
+    asked: Asked,
+    where: str,
+    wanted: Mapping[str, Asked] = {},
+    signature: inspect.Signature | None = None,
+) -> Any:
+    """The value, or what counts for it. What is refused may have been meant for another argument
+    of the signature, of which these are ``wanted``."""
     if (value is None and asked.nothing) or any(_is(kind, value) for kind in asked.kinds):
         return value
     if "Mechanism" in asked.kinds and _is("Design", value):
@@ -368,8 +345,18 @@ def _read(value: Any, asked: Asked, where: str) -> Any:
         return truth(value, where)
     if asked.lists and isinstance(value, Iterable) and not isinstance(value, str | Mapping):
         each = Asked(asked.lists, (), False)
-        return tuple(_read(one, each, f"{where}[{k}]") for k, one in enumerate(value))
-    raise _NotAskedError(value, asked, where)
+        found = enumerate(value)
+        return tuple(_read(one, each, f"{where}[{k}]", wanted, signature) for k, one in found)
+    remedy = _instead(value, asked)
+    others = {kind for name, own in wanted.items() if name != where for kind in own.kinds}
+    meant = any(_is(kind, value) for kind in others - {"path", "function"})
+    if signature is not None and meant and not remedy:
+        remedy = f"The arguments are {', '.join(signature.parameters)}, in this order"
+    raise ProblemError(
+        f"{type(value).__name__} is not {asked.words}",
+        where=where,
+        remedy=remedy or _first(asked).remedy,
+    )
 
 
 def _is(kind: str, value: object) -> bool:

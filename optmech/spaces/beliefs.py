@@ -19,7 +19,7 @@ from optmech.base.arrays import Floats, finite_array, normalised
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, inside
-from optmech.exact.checked import weights, whole
+from optmech.exact.arguments import weights, whole
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior

@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array, square_array
 from optmech.base.edges import Edges
-from optmech.base.labelled import own_labels, reordered
+from optmech.base.labels import own_labels, reordered
 from optmech.base.minplus import elastic_lengths, is_closed, shortest_detour
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError, inside, moved
-from optmech.exact.checked import positive, weights
+from optmech.exact.arguments import positive, weights
 from optmech.spaces.domain import Domain, great_circle
 from optmech.spaces.prior import Prior
 
@@ -99,8 +99,6 @@ def _manhattan(a: Domain, b: Domain) -> Floats:
 
 
 def _hamming(a: Domain, b: Domain) -> Floats:
-    if a is b or a.labels == b.labels:
-        return 1.0 - np.eye(len(a))
     out = np.ones((len(a), len(b)))
     for i, label in enumerate(a.labels):
         if label in b._index:
@@ -136,9 +134,8 @@ class _Graph:
         rows, columns = (_node_indices(domain, position) for domain in (a, b))
         lengths = _edge_lengths(self.network, self.weight, position)
         directed = self.network.is_directed()
-        nodes, order = np.unique(rows, return_inverse=True)
-        full = shortest_path(lengths, directed=directed, indices=nodes)
-        out = np.asarray(full[order][:, columns], dtype=np.float64)
+        full = shortest_path(lengths, directed=directed, indices=rows)
+        out = np.asarray(full[:, columns], dtype=np.float64)
         unreachable = np.argwhere(~np.isfinite(out))
         if len(unreachable):
             i, j = unreachable[0]
@@ -438,7 +435,7 @@ def dimensions(value: Any) -> int | None:
         return None
 
 
-def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str) -> Floats:
+def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str = "distance") -> Floats:
     """The values of a distance, checked; errors are reported at ``where``."""
     given = as_distance(distance, where=where)
     with inside(where):
@@ -455,7 +452,7 @@ def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str) -> Flo
 
 def between(distance: DistanceLike, domain: Domain) -> Floats:
     """The values of a distance between the elements of a domain, checked."""
-    return evaluate(distance, domain, domain, where="distance")
+    return evaluate(distance, domain, domain)
 
 
 def values_between(distance: DistanceLike, a: Domain | None, b: Domain | None) -> Floats:
@@ -474,7 +471,7 @@ def values_between(distance: DistanceLike, a: Domain | None, b: Domain | None) -
             where="distance",
             remedy="Give an om.Prior for each, or the values as an array",
         )
-    return evaluate(distance, a, b, where="distance")
+    return evaluate(distance, a, b)
 
 
 def refuse_negative(
@@ -496,7 +493,27 @@ def _plane_points(a: Domain, b: Domain, name: str) -> tuple[Floats, Floats]:
                 where=name,
                 remedy='Use "haversine", which measures in km, or project the points first',
             )
-    _refuse_other_frame(a, b, name)
+    # coordinates of two units, or counted from two places, have no distance
+    if a.unit and b.unit and a.unit != b.unit:
+        raise ProblemError(
+            f"the points are in {a.unit!r} and in {b.unit!r}",
+            where=name,
+            remedy="Give both in one unit",
+        )
+    if a.frame and b.frame and a.frame != b.frame:
+        raise ProblemError(
+            "the two grids lie over different bounds, and each counts its km from its own corner",
+            where=name,
+            remedy="Put both over the same bounds, with more or fewer cells",
+        )
+    if a.frame != b.frame and not (a.unit and b.unit):
+        raise ProblemError(
+            "one side is a grid over bounds, in km from its south-west corner, and the points of "
+            "the other have no unit",
+            where=name,
+            remedy='If they are in km from that corner, say unit = "km"; if they are in degrees, '
+            "give both sides as longitude and latitude and measure haversine distance",
+        )
     p, q = (domain.require_points(f"measure {name} distance") for domain in (a, b))
     if p.shape[1] != q.shape[1]:
         raise ProblemError(f"points have {p.shape[1]} and {q.shape[1]} coordinates", where=name)
@@ -514,32 +531,6 @@ def _instead_of_haversine(domain: Domain) -> str:
         'Give the points as longitude and latitude (kind = "lonlat", or coordinates = "lonlat" of '
         'a table; Domain.geographic in Python), or use "euclidean" if they are not in degrees'
     )
-
-
-def _refuse_other_frame(a: Domain, b: Domain, name: str) -> None:
-    """Coordinates of two units, or counted from two places, have no distance."""
-    if a.unit and b.unit and a.unit != b.unit:
-        raise ProblemError(
-            f"the points are in {a.unit!r} and in {b.unit!r}",
-            where=name,
-            remedy="Give both in one unit",
-        )
-    if a.frame == b.frame:
-        return
-    if a.frame and b.frame:
-        raise ProblemError(
-            "the two grids lie over different bounds, and each counts its km from its own corner",
-            where=name,
-            remedy="Put both over the same bounds, with more or fewer cells",
-        )
-    if not (a.unit and b.unit):
-        raise ProblemError(
-            "one side is a grid over bounds, in km from its south-west corner, and the points of "
-            "the other have no unit",
-            where=name,
-            remedy='If they are in km from that corner, say unit = "km"; if they are in degrees, '
-            "give both sides as longitude and latitude and measure haversine distance",
-        )
 
 
 def _edge_lengths(network: nx.Graph[Any], weight: str, position: dict[Any, int]) -> sp.csr_array:

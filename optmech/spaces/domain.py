@@ -11,18 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base import memory
-from optmech.base.arrays import (
-    Floats as Floats,
-    Ints as Ints,
-    coordinate_rows,
-    finite_array,
-    unwrapped,
-)
-from optmech.base.labelled import refuse_latitude_first, rows_in_order
+from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
+from optmech.base.labels import refuse_latitude_first, rows_in_order
 from optmech.base.read_only import ReadOnly, frozen, record
-from optmech.base.shown import card
+from optmech.base.shown import SameFields, card
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.spaces import sphere
 from optmech.spaces.domain_arguments import (
     Box,
@@ -34,14 +28,6 @@ from optmech.spaces.domain_arguments import (
     rings_of,
     unit_text,
 )
-
-__all__ = [
-    "EARTH_RADIUS_KM",
-    "Coordinates",
-    "Domain",
-    "Grid",
-    "Outlines",
-]
 
 Coordinates = Literal["plane", "lonlat"]
 _CLOSE, _COSINE = 1e-12, 1e-15
@@ -61,7 +47,7 @@ _LABELLED = 100.0
 
 
 @record
-class Domain(ReadOnly):
+class Domain(SameFields, ReadOnly):
     """A finite set with distinct labels and, where it has them, coordinates.
 
     Parameters
@@ -103,6 +89,7 @@ class Domain(ReadOnly):
     (1, (2, 2))
     """
 
+    _apart = frozenset({"outlines"})
     labels: tuple[Hashable, ...]
     points: Floats | None = None
     unit: str = ""
@@ -132,7 +119,7 @@ class Domain(ReadOnly):
         if points is not None:
             if coordinates == "lonlat":
                 refuse_latitude_first(points, where="points")
-            ordered = rows_in_order(points, listed, where="points")
+            ordered = rows_in_order(points, listed)
             array = finite_array(ordered, where="points", observations=True)
             if array.ndim == 1:
                 array = array[:, None]
@@ -169,27 +156,12 @@ class Domain(ReadOnly):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def __eq__(self, other: object) -> bool:
-        """Of one kind, with the same labels, points and units; outlines are only for drawing."""
-        if not isinstance(other, Domain):
-            return NotImplemented
-        if self is other:
-            return True
-        mine, theirs = self.points, other.points
-        if mine is None or theirs is None:
-            return mine is theirs and self._content() == other._content()
-        return np.array_equal(mine, theirs) and self._content() == other._content()
-
     def __hash__(self) -> int:
         return self._hash
 
     @cached_property
     def _hash(self) -> int:
-        return hash(self._content())
-
-    def _content(self) -> tuple[Hashable, ...]:
-        """Its kind and all but the points; what a kind adds to that, its class adds here."""
-        return type(self).__qualname__, self.labels, self.unit, self.coordinates
+        return hash((type(self).__qualname__, self.labels, self.unit, self.coordinates))
 
     @property
     def frame(self) -> tuple[Hashable, ...]:
@@ -469,9 +441,6 @@ class Grid(Tiles):
         """A grid over (west, south, east, north) in degrees, measured in km: the same as with
         ``bounds``."""
         return cls(rows, columns, bounds=bounds)
-
-    def _content(self) -> tuple[Hashable, ...]:
-        return *super()._content(), self.cell, self.origin, self.bounds
 
     @property
     def frame(self) -> tuple[Hashable, ...]:

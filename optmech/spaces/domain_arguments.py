@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
-from optmech.exact.checked import one_of
+from optmech.exact.arguments import one_of, text
 
 Box = tuple[float, float, float, float]
 """(west, south, east, north), or what else there is four of: a place and two scales."""
@@ -21,15 +21,14 @@ def unit_text(value: object, coordinates: str) -> str:
     """A unit as text; of longitude and latitude always km. Refuses other coordinates than these and
     those of a plane."""
     one_of(coordinates, ("plane", "lonlat"), "coordinates")
-    if not isinstance(value, str):
-        raise ProblemError(f"{value!r} is not text", where="unit", remedy='Give text such as "km"')
-    if coordinates == "lonlat" and value not in ("", "km"):
+    unit = text(value, "unit")
+    if coordinates == "lonlat" and unit not in ("", "km"):
         raise ProblemError(
-            f"{value!r} is not the unit of distances between longitudes and latitudes",
+            f"{unit!r} is not the unit of distances between longitudes and latitudes",
             where="unit",
             remedy='They are measured in km: leave the unit out, or give "km"',
         )
-    return "km" if coordinates == "lonlat" else value
+    return "km" if coordinates == "lonlat" else unit
 
 
 def require_labels(labels: tuple[Hashable, ...]) -> None:

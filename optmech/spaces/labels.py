@@ -9,21 +9,12 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Ints
-from optmech.base.labelled import label_text
-from optmech.errors import ProblemError
+from optmech.base.labels import label_text as label_text
+from optmech.errors import ProblemError, moved
 from optmech.reading.errors import show
 from optmech.spaces.domain import Domain
 
 Plain = Any
-
-__all__ = [
-    "decode_label",
-    "encode_label",
-    "find_index",
-    "find_label",
-    "indices_of",
-    "label_text",
-]
 
 
 def find_label(domain: Domain, given: object) -> Hashable:
@@ -54,10 +45,8 @@ def indices_of(domain: Domain, labels: Any) -> Ints:
         listed = [listed]
     out = np.empty(len(listed), dtype=np.int64)
     for k, label in enumerate(listed):
-        try:
+        with moved(f"secrets[{k}]"):
             out[k] = domain.index(tuple(label) if isinstance(label, list) else label)
-        except ProblemError as error:
-            raise error.moved(f"secrets[{k}]") from None
     return out
 
 
@@ -105,5 +94,5 @@ def encode_label(label: Hashable) -> Plain:
 
 
 def decode_label(plain: Plain) -> Hashable:
-    """The inverse."""
+    """The label that a plain value of ``encode_label`` stands for."""
     return tuple(decode_label(part) for part in plain) if isinstance(plain, list) else plain

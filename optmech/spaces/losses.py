@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.labelled import own_labels
+from optmech.base.labels import own_labels
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
+from optmech.exact.arguments import one_of
 from optmech.exact.number import float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import (
@@ -46,10 +47,7 @@ class _Reduced:
     reduce: Reduce
 
     def __post_init__(self) -> None:
-        if self.reduce not in ("mean", "max", "min"):
-            raise ProblemError(
-                f"{self.reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce"
-            )
+        one_of(self.reduce, ("mean", "max", "min"), "loss.reduce")
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,8 @@ class _OverCells(_Reduced):
                 where="loss.power",
                 remedy="Use the power 1 or 2, or the least or the largest distance",
             )
-        return to_areas(points, drawn.shapes, self.reduce, power)
+        measure = {"mean": _mean, "max": _most, "min": _least}[self.reduce]
+        return np.column_stack([measure(points, rings, power) for rings in drawn.shapes])
 
 
 @record
@@ -223,41 +222,29 @@ def as_loss(value: DistanceLike, where: str) -> Distance | Floats:
     return finite_array(value, where=where, ndim=2)
 
 
-def loss_matrix(loss: object, secrets: Domain, observables: Domain, *, where: str) -> Floats:
+def loss_matrix(loss: object, secrets: Domain, observables: Domain) -> Floats:
     """The S x O matrix of a loss given as a distance or an array, checked."""
     if callable(loss):
-        return evaluate(loss, secrets, observables, where=where)
+        return evaluate(loss, secrets, observables, where="loss")
     values = np.asarray(loss, dtype=np.float64)
     shape = (len(secrets), len(observables))
     if values.shape != shape:
         raise ProblemError(
             f"shape {values.shape} does not fit {shape[0]} secrets x {shape[1]} observables",
-            where=where,
+            where="loss",
             remedy=f"Give an array of shape {shape}",
         )
-    refuse_negative(values, where, "loss", "Losses must be >= 0; add a constant to all of them")
+    refuse_negative(values, "loss", "loss", "Losses must be >= 0; add a constant to all of them")
     return values
 
 
-def to_areas(points: Floats, shapes: list[list[Floats]], reduce: Reduce, power: float) -> Floats:
-    """Distances, to a ``power`` (1 or 2 for means), from points (n, 2) to shapes, each the inside
-    of an odd number of its rings (k, 2) of corners: (n, shapes). Raises ProblemError on shapes
-    without area."""
-    out = np.empty((len(points), len(shapes)))
-    for column, rings in enumerate(shapes):
-        if reduce == "mean":
-            out[:, column] = _mean(points, rings, power)
-        elif reduce == "max":
-            corners = np.vstack(rings)
-            away = np.hypot(*(points[:, None] - corners).transpose(2, 0, 1))
-            out[:, column] = away.max(axis=1) ** power
-        else:
-            out[:, column] = _least(points, rings) ** power
-    return out
+def _most(points: Floats, rings: list[Floats], power: float) -> Floats:
+    away = points[:, None] - np.vstack(rings)
+    return np.asarray(np.hypot(away[..., 0], away[..., 1]).max(axis=1) ** power)
 
 
 def _edges(points: Floats, ring: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of every point (rows) and edge: h, positive to the left of the edge, where the edge begins
+    """For every point (rows) and edge: h, positive to the left of the edge, where the edge begins
     and ends along its own line, and lengths; edges of no length are left out."""
     start, end = ring, np.roll(ring, -1, axis=0)
     length = np.hypot(*(end - start).T)
@@ -302,14 +289,15 @@ def _mean(points: Floats, rings: list[Floats], power: float) -> Floats:
 
 
 def _primitive(t: Floats, h: Floats) -> Floats:
-    """Of √(h² + t²) in t."""
+    """The primitive of √(h² + t²) in t."""
     size = np.abs(h)
     safe = np.where(size > 0, size, 1.0)
     bent = np.where(size > 0, h**2 * np.arcsinh(t / safe), 0.0)
     return 0.5 * (t * np.hypot(t, h) + bent)
 
 
-def _least(points: Floats, rings: list[Floats]) -> Floats:
+def _least(points: Floats, rings: list[Floats], power: float) -> Floats:
+    """Distances of points (n, 2) to what lies inside of an odd number of rings."""
     found = np.full(len(points), np.inf)
     odd = np.zeros(len(points), dtype=bool)
     for ring in rings:
@@ -317,7 +305,7 @@ def _least(points: Floats, rings: list[Floats]) -> Floats:
         beyond = np.maximum(np.maximum(first, -last), 0.0)
         found = np.minimum(found, np.hypot(h, beyond).min(axis=1, initial=np.inf))
         odd ^= _inside(points, ring)
-    return np.where(odd, 0.0, found)
+    return np.where(odd, 0.0, found) ** power
 
 
 def _inside(points: Floats, ring: Floats) -> np.ndarray:
@@ -331,7 +319,8 @@ def _inside(points: Floats, ring: Floats) -> np.ndarray:
 
 
 def _area(ring: Floats) -> tuple[float, Floats]:
-    """With a sign, and the integral of x and y over it, from the first corner on."""
+    """The area inside a ring, with a sign, and the integral of x and y over it, from the first
+    corner on."""
     corner = ring - ring[0]
     after = np.roll(corner, -1, axis=0)
     across = corner[:, 0] * after[:, 1] - after[:, 0] * corner[:, 1]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optmech.base.arrays import Floats, Ints, finite_array
-from optmech.base.labelled import in_order, own_labels
+from optmech.base.labels import in_order, own_labels
 from optmech.base.machine import needed
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import card

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 
-import numpy as np
-
-from optmech.base.arrays import Floats, unwrapped
+from optmech.base.arrays import unwrapped
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.domain_arguments import Box
@@ -54,7 +52,10 @@ class Subsets(Domain):
                 )
         points = None
         if base.points is not None:
-            points = np.array([_mean(base, group) for group in groups])
+            own = [base.points[list(group)] for group in groups]
+            if base.coordinates == "lonlat":
+                own = [unwrapped(members, members[0]) for members in own]
+            points = [members.mean(axis=0) for members in own]
         super().__init__(labels, points, base.unit, coordinates=base.coordinates)
         if len(groups) != len(self.labels):
             raise ProblemError(
@@ -62,12 +63,9 @@ class Subsets(Domain):
             )
         vars(self).update(base=base, members=groups)
 
-    def _content(self) -> tuple[Hashable, ...]:
-        return *super()._content(), self.base, self.members
-
     @property
     def frame(self) -> tuple[Hashable, ...]:
-        """That of the base."""
+        """What the coordinates of the base are measured from."""
         return self.base.frame
 
     @property
@@ -92,9 +90,6 @@ class Suppressible(Domain):
         super().__init__((*inner.labels, symbol))
         object.__setattr__(self, "inner", inner)
 
-    def _content(self) -> tuple[Hashable, ...]:
-        return *super()._content(), self.inner
-
     def __repr__(self) -> str:
         return f"{self.inner!r} or {self.labels[-1]!r}"
 
@@ -110,12 +105,6 @@ def coarser(grid: Grid, rows: int, columns: int) -> Subsets:
     >>> om.observables.coarser(om.Grid(2, 4), rows=2, columns=2).points.tolist()
     [[1.0, 1.0], [3.0, 1.0]]
     """
-    if not isinstance(grid, Grid):
-        raise ProblemError(
-            f"{type(grid).__name__} is not a Grid",
-            where="coarser",
-            remedy="Use observables.subsets for other domains",
-        )
     for name, value in (("rows", rows), ("columns", columns)):
         whole(value, f"coarser.{name}", least=1)
     groups: dict[Hashable, list[int]] = {}
@@ -140,14 +129,6 @@ def subsets(base: Domain, groups: Mapping[Hashable, Iterable[Hashable]]) -> Subs
         groups.keys(),
         [[base.index(label) for label in members] for members in groups.values()],
     )
-
-
-def _mean(base: Domain, group: tuple[int, ...]) -> Floats:
-    assert base.points is not None
-    members = base.points[list(group)]
-    if base.coordinates == "lonlat":
-        members = unwrapped(members, members[0])
-    return np.asarray(members.mean(axis=0))
 
 
 @checked_arguments

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, coordinate_rows, finite_array, normalised
-from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_other_rows
+from optmech.base.labels import few, in_order, label_text, own_labels, refuse_other_rows
 from optmech.base.read_only import ReadOnly, record
-from optmech.base.shown import card
+from optmech.base.shown import SameFields, card
 from optmech.errors import ProblemError
 from optmech.exact.number import float_of
 from optmech.spaces.arguments import READERS, checked_arguments
@@ -50,7 +50,7 @@ class Binning:
 
 
 @record
-class Prior(ReadOnly):
+class Prior(SameFields, ReadOnly):
     """The prior π(s) over a domain: non-negative weights, normalised to sum to one.
 
     Parameters
@@ -92,6 +92,7 @@ class Prior(ReadOnly):
     [0.6667, 0.3333]
     """
 
+    _apart = frozenset({"binning"})
     domain: Domain
     weights: Floats
     binning: Binning | None = None
@@ -122,15 +123,6 @@ class Prior(ReadOnly):
 
     def __len__(self) -> int:
         return len(self.domain)
-
-    def __eq__(self, other: object) -> bool:
-        """The same weights over equal domains."""
-        if not isinstance(other, Prior):
-            return NotImplemented
-        return self.domain == other.domain and np.array_equal(self.weights, other.weights)
-
-    def __hash__(self) -> int:
-        return hash((self.domain, (self.weights + 0.0).tobytes()))
 
     def __repr__(self) -> str:
         counted = "" if self.binning is None else f"; {self.binning}"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
-from optmech.base.labelled import refuse_other_rows
+from optmech.base.labels import refuse_other_rows
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.spaces.arguments import checked_arguments
@@ -63,9 +63,6 @@ class Regions(Tiles):
         vars(self).update(boxes=edges, scale=scale)
         super().__init__(labels, (edges[:, :2] + edges[:, 2:]) / 2, unit)
 
-    def _content(self) -> tuple[Hashable, ...]:
-        return *super()._content(), self.scale, self.boxes.tobytes()
-
     @property
     def frame(self) -> tuple[Hashable, ...]:
         """The corner and scale of the grid that was refined, where that reads degrees."""
@@ -83,15 +80,13 @@ class Regions(Tiles):
 
     def _holding(self, query: Floats) -> Ints:
         x0, y0, sx, sy = self.scale
-        ends = self.boxes.max(axis=0)[2:]
         plane = (query - (x0, y0)) * (sx, sy)
+        low, high = np.split(self.boxes, 2, axis=1)
+        # the outer border belongs to them, and of several the first counts
+        high = np.where(high == high.max(axis=0), np.nextafter(high, np.inf), high)
         found = np.full(len(plane), -1, dtype=np.int64)
-        for k, (west, south, east, north) in enumerate(self.boxes.tolist()):
-            x, y = plane[:, 0], plane[:, 1]
-            inside = (x >= west) & (y >= south)
-            inside &= (x < east) | ((east == ends[0]) & (x <= east))
-            inside &= (y < north) | ((north == ends[1]) & (y <= north))
-            found[inside & (found < 0)] = k
+        for k in reversed(range(len(low))):
+            found[((plane >= low[k]) & (plane < high[k])).all(axis=1)] = k
         return found
 
 
@@ -140,9 +135,14 @@ def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
         if count >= -1 or len(quarters) >= _DEEPEST:
             break
         heapq.heappop(heap)
-        for digit, quarter, inside in _quarters(box, plane[mine]):
-            part = mine[inside]
-            heapq.heappush(heap, (-len(part), k, quarters + digit, quarter, part))
+        west, south, east, north = box
+        x, y = (west, (west + east) / 2, east), (south, (south + north) / 2, north)
+        right, upper = (plane[mine] >= (x[1], y[1])).T
+        for digit in range(4):
+            j, i = divmod(digit, 2)
+            part = mine[(right == i) & (upper == j)]
+            quarter = x[i], y[j], x[i + 1], y[j + 1]
+            heapq.heappush(heap, (-len(part), k, f"{quarters}{digit}", quarter, part))
     heap.sort(key=lambda entry: (entry[1], entry[2]))
     labels = [(k // grid.columns, k % grid.columns, quarters) for _, k, quarters, _, _ in heap]
     return Regions(labels, [entry[3] for entry in heap], unit=grid.unit, scale=scale)
@@ -182,17 +182,3 @@ def grid_boxes(grid: Grid) -> Floats:
     (x0, y0), (width, height) = grid.origin, grid.cell
     low, high = ((x0 + (column + k) * width, y0 + (row + k) * height) for k in (0, 1))
     return np.column_stack([*low, *high])
-
-
-def _quarters(
-    box: tuple[float, ...], points: Floats
-) -> list[tuple[str, tuple[float, ...], np.ndarray]]:
-    west, south, east, north = box
-    x, y = (west + east) / 2, (south + north) / 2
-    right, upper = points[:, 0] >= x, points[:, 1] >= y
-    return [
-        ("0", (west, south, x, y), ~right & ~upper),
-        ("1", (x, south, east, y), right & ~upper),
-        ("2", (west, y, x, north), ~right & upper),
-        ("3", (x, y, east, north), right & upper),
-    ]

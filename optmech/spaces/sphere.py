@@ -116,7 +116,7 @@ class Border(ReadOnly):
     """Ends of the parts in coordinates, (E, 2)."""
     tails: Floats
     along: Floats
-    """The same as vectors: where parts begin, and to where they lead; (E, 2), or (E, 3) on the
+    """The parts as vectors: where they begin, and to where they lead; (E, 2), or (E, 3) on the
     globe."""
     globe: bool
     edge: Ints
@@ -128,11 +128,8 @@ class Border(ReadOnly):
     @classmethod
     def of(cls, start: Floats, end: Floats, globe: bool) -> Border:
         """The border of edges from ``start`` to ``end``, both (n, 2)."""
-        if not globe:
-            every = np.arange(len(start))
-            return cls(start, end, start, end - start, False, every, 0 * every, 0 * every + 1)
-        wide = np.abs(end - start).max(axis=1)
-        counts = np.clip(np.ceil(wide * _PARTS_PER_DEGREE), 1, _MOST_PARTS).astype(np.int64)
+        wide = np.abs(end - start).max(axis=1) * (_PARTS_PER_DEGREE if globe else 0)
+        counts = np.clip(np.ceil(wide), 1, _MOST_PARTS).astype(np.int64)
         edge = np.repeat(np.arange(len(counts)), counts)
         part = np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts)
         begin, step, count = start[edge], (end - start)[edge], counts[edge]
@@ -140,8 +137,8 @@ class Border(ReadOnly):
         last = np.where(
             (part + 1 == count)[:, None], end[edge], begin + ((part + 1) / count)[:, None] * step
         )
-        tails = vectors(first)
-        return cls(first, last, tails, vectors(last) - tails, True, edge, part, count)
+        tails, heads = (vectors(part) if globe else part for part in (first, last))
+        return cls(first, last, tails, heads - tails, globe, edge, part, count)
 
     @classmethod
     def around(cls, west: float, south: float, east: float, north: float) -> Border:

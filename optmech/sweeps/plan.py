@@ -9,7 +9,7 @@ from typing import Any
 
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.files import sweep as schema
 from optmech.files.gallery import SWEEPS, find_problem
 from optmech.files.validate import checked, require_kind, validate

@@ -24,7 +24,7 @@ from typing import Any
 
 from optmech.base.machine import cores, installing
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.sweeps import worker
 from optmech.sweeps.directory import RunDirectory
 from optmech.sweeps.plan import Plan

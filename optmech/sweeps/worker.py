@@ -24,7 +24,7 @@ def figures_of(design: Design) -> dict[str, Any]:
     """Its summary, and ``attack_error``: what the optimal attack on its mechanism is left with, in
     the distance of ``choose_distance``; None where there is no mechanism."""
     from optmech.analysis import attacks
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
 
     error, problem = None, design.problem
     if design.matrix is not None:

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
-from optmech.base.labelled import refuse_unordered
+from optmech.base.labels import refuse_unordered
 from optmech.base.memory import require
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import float_or_nan, nonnegative
+from optmech.exact.arguments import float_or_nan, nonnegative
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.domain import Domain

@@ -21,7 +21,7 @@ from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import SolverError
-from optmech.exact.checked import weights
+from optmech.exact.arguments import weights
 from optmech.exact.number import rounded_up
 from optmech.exact.numerators import integers
 from optmech.spaces.prior import Distribution, weights_of

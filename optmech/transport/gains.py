@@ -27,7 +27,7 @@ from optmech.base.minplus import shortest_detour
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, weights
+from optmech.exact.arguments import probability, weights
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, product_up, sum_up
 from optmech.exact.rounding import UNIT, down, exp_down, exp_up, log_floats, up

@@ -10,7 +10,7 @@ import pytest
 
 import optmech as om
 from optmech import guarantees
-from optmech.exact import checked
+from optmech.exact import arguments
 from optmech.traces import ConditionalPrivacy, GaussianPrior, MarkovPrior, leakage_about, rbf
 from optmech.traces.gaussian.subsets import worst_subset
 
@@ -76,24 +76,24 @@ def test_whole_numbers(name: str, value: object) -> None:
 
 
 def test_the_readers_themselves() -> None:
-    assert checked.whole(np.int64(3), "x") == 3
-    assert checked.whole(-3, "x", least=None) == -3
+    assert arguments.whole(np.int64(3), "x") == 3
+    assert arguments.whole(-3, "x", least=None) == -3
     with pytest.raises(om.ProblemError, match=r"x: 11 is not a whole number from 1 to 10"):
-        checked.whole(11, "x", least=1, most=10)
+        arguments.whole(11, "x", least=1, most=10)
     with pytest.raises(om.ProblemError, match="a number of 20001 bits"):
-        checked.whole(2**20000, "x", most=10)
-    assert checked.probability(1) == checked.probability("1/1") == 1
-    assert checked.probability(0) == 0
+        arguments.whole(2**20000, "x", most=10)
+    assert arguments.probability(1) == arguments.probability("1/1") == 1
+    assert arguments.probability(0) == 0
     with pytest.raises(om.ProblemError, match="above 0"):
-        checked.probability(0, positive=True)
+        arguments.probability(0, positive=True)
     # a little more than one whose float is one
     with pytest.raises(om.ProblemError, match="above 1"):
-        checked.probability("1.00000000000000000001")
+        arguments.probability("1.00000000000000000001")
     with pytest.raises(om.ProblemError, match="not 2 numbers >= 0"):
-        checked.weights([1.0, 2.0, 3.0], "x", 2)
+        arguments.weights([1.0, 2.0, 3.0], "x", 2)
     with pytest.raises(om.ProblemError, match="least entry -1"):
-        checked.weights([1.0, -1.0], "x")
+        arguments.weights([1.0, -1.0], "x")
     with pytest.raises(om.ProblemError, match="sum inf"):
-        checked.distribution([1e308, 1e308], "x")
+        arguments.distribution([1e308, 1e308], "x")
     with pytest.raises(om.ProblemError, match="least entry -1"):
-        checked.nonnegative([[0.0, -1.0]], "x", (1, 2))
+        arguments.nonnegative([[0.0, -1.0]], "x", (1, 2))

@@ -16,9 +16,13 @@ from scipy.optimize import brentq
 import optmech as om
 from optmech import audit, prices
 from optmech.audit import inequalities
-from optmech.exact.ratios.enclosures import intercepts_below
-from optmech.exact.ratios.generators import GENERATORS, generator
-from optmech.exact.ratios.powers import limit_of, power_generator
+from optmech.exact.ratios.generators import (
+    GENERATORS,
+    generator,
+    intercepts_below,
+    limit_of,
+    power_generator,
+)
 from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()

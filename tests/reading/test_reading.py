@@ -365,7 +365,7 @@ def test_netcdf_of_other_files(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import optmech.reading.isolated
+    import optmech.reading.sandbox
 
     path = tmp_path / "m.nc"
     path.write_bytes(b"x")
@@ -375,7 +375,7 @@ def test_a_reader_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("print('{}')", "ended with status 0"),
     ):
         monkeypatch.setattr(
-            optmech.reading.isolated, "_CHILD", code.replace("{", "{{").replace("}", "}}")
+            optmech.reading.sandbox, "_CHILD", code.replace("{", "{{").replace("}", "}}")
         )
         with pytest.raises(ProblemError, match=words or "cannot be read"):
             read_netcdf(path)

@@ -13,7 +13,7 @@ from optmech.analysis.divergences.named import both
 from optmech.analysis.guarantees.guarantee import RULES, Guarantee
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.exact.checked import float_or_nan
+from optmech.exact.arguments import float_or_nan
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, sum_up
 from optmech.exact.ratios.generators import divergence_name

@@ -14,11 +14,10 @@ import numpy as np
 from optmech.analysis.measures import distributions
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.exact.checked import float_or_nan, probability
+from optmech.exact.arguments import float_or_nan, probability
 from optmech.exact.number import Interval, Number
 from optmech.exact.numerators import integers
-from optmech.exact.ratios.enclosures import divergence_ball
-from optmech.exact.ratios.generators import excess_log, generator
+from optmech.exact.ratios.generators import divergence_ball, excess_log, generator
 from optmech.exact.ratios.hockey_stick import (
     HockeyStick,
     least_log_ratio,

@@ -18,11 +18,10 @@ from optmech.analysis.leakage.vulnerability import shares
 from optmech.analysis.measures import IndexPairs, neighbours, per_unit
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, inside
-from optmech.exact.checked import nonnegative
+from optmech.exact.arguments import nonnegative
 from optmech.exact.exponentials import stated_down, stated_up
 from optmech.exact.number import Number, parse_exact, rounded_up
-from optmech.exact.ratios.generators import divergence_name, generator
-from optmech.exact.ratios.powers import order_of
+from optmech.exact.ratios.generators import divergence_name, generator, order_of
 from optmech.exact.ratios.wide import either_log_ratio
 from optmech.exact.rounding import UNIT, exp_down
 from optmech.spaces.arguments import checked_arguments

@@ -18,7 +18,7 @@ from optmech.analysis.guarantees.lifting import COUPLED
 from optmech.analysis.leakage.vulnerability import shares
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, whole
+from optmech.exact.arguments import probability, whole
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, product_up, rounded_up, sum_up
 from optmech.exact.rounding import UNIT, exp_up, up

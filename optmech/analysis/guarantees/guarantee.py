@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability
+from optmech.exact.arguments import probability
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, product_up
 from optmech.exact.ratios.generators import divergence_name

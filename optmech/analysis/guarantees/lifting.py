@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from optmech.analysis.guarantees.guarantee import ALL_DISTRIBUTIONS, ALL_POINTS, Guarantee, require
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.exact.checked import nonnegative
+from optmech.exact.arguments import nonnegative
 from optmech.exact.number import product_up, rounded_up, sum_up
 from optmech.exact.rounding import up
 from optmech.spaces.arguments import checked_arguments

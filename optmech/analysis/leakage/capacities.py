@@ -18,11 +18,10 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.base.simplex import concave_maximum
 from optmech.errors import ProblemError
-from optmech.exact.checked import positive, whole
+from optmech.exact.arguments import positive, whole
 from optmech.exact.number import Exact, Interval
 from optmech.exact.numerators import dot
-from optmech.exact.ratios.enclosures import divergence_ball
-from optmech.exact.ratios.generators import generator
+from optmech.exact.ratios.generators import divergence_ball, generator
 from optmech.exact.rounding import above, below
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism

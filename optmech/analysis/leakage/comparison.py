@@ -26,7 +26,7 @@ from optmech.analysis.leakage.vulnerability import (
 )
 from optmech.analysis.measures import prior_weights
 from optmech.base.arrays import Floats
-from optmech.base.labelled import label_text
+from optmech.base.labels import label_text
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError

@@ -27,7 +27,7 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.number import Exact, Interval, Number, parse_exact, rounded_down, rounded_up
 from optmech.exact.numerators import dot, steepest
 from optmech.exact.rounding import UNIT

@@ -34,7 +34,7 @@ from optmech.base.arrays import Floats, largest_entry, normalised_rows
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError, TooLargeError, VerificationError
-from optmech.exact.checked import one_of, probability
+from optmech.exact.arguments import one_of, probability
 from optmech.exact.number import Exact, Interval, Number, rounded_down, rounded_up
 from optmech.exact.numerators import Numerators, dot, steepest
 from optmech.spaces.arguments import checked_arguments

@@ -19,7 +19,7 @@ from optmech.certificate.lagrangian import Lagrangian
 from optmech.certificate.statement import Family, Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.checked import require_keys
+from optmech.exact.arguments import require_keys
 from optmech.exact.number import Exact
 
 Plain = Any

@@ -37,7 +37,7 @@ from optmech.certificate.lagrangian import Bound, Lagrangian
 from optmech.certificate.statement import Spread, Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys
+from optmech.exact.arguments import require_keys
 from optmech.exact.codec import placed
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_down

@@ -30,9 +30,16 @@ from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, bracket, exp_lower, exp_range
 from optmech.exact.number import Exact
 from optmech.exact.numerators import dot, integers, wholes
-from optmech.exact.ratios.enclosures import average_at_most, intercepts_below
-from optmech.exact.ratios.generators import generator, is_smooth
-from optmech.exact.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
+from optmech.exact.ratios.generators import (
+    LARGEST_RATE,
+    average_at_most,
+    generator,
+    growth_of,
+    intercepts_below,
+    is_smooth,
+    limit_of,
+    order_of,
+)
 from optmech.exact.rounding import UNIT
 
 
@@ -239,7 +246,7 @@ class Divergence(OfPairs):
 
     Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and ε scale[k] > 0; for
     "renyi:α" the latter is a limit on the Rényi divergence, and D_f and ``limit`` are those of
-    ``exact.ratios.powers``.
+    ``exact.ratios.generators``.
     """
 
     kind = "divergence"

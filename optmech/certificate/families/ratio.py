@@ -31,7 +31,7 @@ from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys
+from optmech.exact.arguments import require_keys
 from optmech.exact.exponentials import at_most, exp_above, exp_below, exp_range
 from optmech.exact.number import Exact
 from optmech.exact.rounding import UNIT

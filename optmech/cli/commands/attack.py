@@ -28,7 +28,7 @@ ARGUMENTS = {
 def run(args: Namespace) -> Answer:
     """Always 0: an attack is a measurement."""
     from optmech.analysis import attacks
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
     from optmech.show.figures import blind_error
     from optmech.spaces.labels import label_text
 

@@ -26,7 +26,7 @@ ARGUMENTS = {
 def run(args: Namespace) -> Answer:
     """Always 0: designs are compared, not judged."""
     from optmech.analysis import leakage, measures
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
     from optmech.show import leaks
     from optmech.spaces.distances import distance_name
 

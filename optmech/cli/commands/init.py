@@ -91,7 +91,7 @@ def run(args: Namespace) -> Answer:
 
 def _wanted(args: Namespace) -> Wanted:
     """The columns that are named, or guessed from their names, or asked for on a terminal."""
-    from optmech.base.labelled import coordinate_pairs, other_words
+    from optmech.base.labels import coordinate_pairs, other_words
     from optmech.files.draft import Wanted
     from optmech.protection.tables import DEGREES, PointTable, opened_table, separator_words
 
@@ -155,7 +155,7 @@ _METRES = {"m": 1.0, "km": 1000.0}
 
 def _length(text: str, args: Namespace, x: str | None, y: str | None) -> float:
     """A length as 500m or 2km, in the unit of the coordinates; a number alone as it is."""
-    from optmech.base.labelled import is_degrees
+    from optmech.base.labels import is_degrees
 
     found = _LENGTH.fullmatch(text)
     try:

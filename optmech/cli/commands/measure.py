@@ -67,7 +67,7 @@ def run(args: Namespace) -> Answer:
     """Always 0: numbers are reported, not judged."""
     from optmech.analysis import measures
     from optmech.exact.number import float_of, parse_exact
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
     from optmech.show.figures import measure_constraints
     from optmech.show.leaks import measured_leakage, measured_repetition
     from optmech.spaces.mesh.mechanism import MeshMechanism
@@ -191,7 +191,7 @@ def _between(
     found: Everywhere, rate: float | None, unit: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """What holds between the centres of cells, for JSON and for people."""
-    from optmech.base.labelled import label_text
+    from optmech.base.labels import label_text
     from optmech.show.words import after
 
     length, own = after(unit), found.epsilon if rate is None else float(rate)

@@ -33,7 +33,7 @@ def run(args: Namespace) -> Answer:
     from optmech.designs.file import load_mechanism
     from optmech.packed.documents import load_packed
     from optmech.pipeline.redesign import redesign
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
     from optmech.reading.sealed import is_packed_file
     from optmech.show.leaks import measured_versions, version_notes, version_rows
     from optmech.spaces.mechanism import Mechanism

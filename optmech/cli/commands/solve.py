@@ -159,7 +159,7 @@ class Delivery:
 def attack_on(design: Design) -> dict[str, Any]:
     """What the optimal attack and the best guess are left with."""
     from optmech.analysis import attacks, measures
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
     from optmech.show.figures import blind_error
 
     problem, mechanism = design.problem, design.mechanism

@@ -73,7 +73,7 @@ def _compare(args: Namespace, problem: Problem) -> Answer:
     from optmech import transport
     from optmech.analysis import measures
     from optmech.exact.number import float_of
-    from optmech.problem.attacked import choose_distance
+    from optmech.problem.attack import choose_distance
     from optmech.show.words import after
     from optmech.spaces.distances import evaluate
 

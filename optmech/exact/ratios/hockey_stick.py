@@ -17,7 +17,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
-from optmech.exact.checked import probability
+from optmech.exact.arguments import probability
 from optmech.exact.number import Number, log_of_fraction, parse_exact
 
 _SHIFT = 100
@@ -129,8 +129,8 @@ Dot = tuple[Fraction, Fraction]
 
 
 def atoms_of(corners: Sequence[Dot]) -> list[Dot]:
-    """Of a convex curve α ↦ Σ max(0, p - αq) that is level beyond its corners, (α, q) for every
-    corner but the first, at 0: the law q has the change of slope there, and p = αq."""
+    """The atoms of a convex curve α ↦ Σ max(0, p - αq) that is level beyond its corners, (α, q) for
+    every corner but the first, at 0: the law q has the change of slope there, and p = αq."""
     slopes = [*((hb - ha) / (b - a) for (a, ha), (b, hb) in pairwise(corners)), Fraction(0)]
     changes = (max(Fraction(0), after - before) for before, after in pairwise(slopes))
     return [(at, change) for (at, _), change in zip(corners[1:], changes, strict=True)]

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, SolverError
-from optmech.exact.checked import float_or_nan, one_of, probability
+from optmech.exact.arguments import float_or_nan, one_of, probability
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.mechanisms.targets.design import Outside, TargetDesign, dual_value
 from optmech.problem import DistributionPrivacy, Problem

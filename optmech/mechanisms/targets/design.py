@@ -32,7 +32,7 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import RationalRows, Shares, lowest_terms
-from optmech.spaces.tabulated import NAMED, misnamed
+from optmech.spaces.tables import NAMED, misnamed
 from optmech.transport.joint import Multipliers
 from optmech.transport.outputs import (
     Outputs,

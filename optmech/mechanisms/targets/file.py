@@ -17,7 +17,7 @@ from optmech.certificate.check import CheckReport
 from optmech.certificate.proved import Proved, opened
 from optmech.designs.encoding import decode_domain, encode_domain
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, text
+from optmech.exact.arguments import probability, text
 from optmech.exact.codec import (
     Codec,
     amount,
@@ -33,7 +33,7 @@ from optmech.exact.codec import (
 from optmech.mechanisms.targets.design import NAMELESS, TargetDesign
 from optmech.spaces.domain import Domain
 from optmech.spaces.rationals import Shares
-from optmech.spaces.tabulated import NAMED, table
+from optmech.spaces.tables import NAMED, table
 from optmech.transport.joint import Multipliers
 from optmech.transport.rational import Flows, RationalPlan
 

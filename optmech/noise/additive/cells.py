@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import finite_array
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.number import Number
 from optmech.exact.sampler import Bytes, system_bytes
 from optmech.noise.additive.loss import NoiseLoss

@@ -19,7 +19,7 @@ from optmech.base.bisection import reached
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability
+from optmech.exact.arguments import probability
 from optmech.exact.number import Interval, Number, parse_exact, rounded_down, rounded_up
 from optmech.exact.rounding import UNIT, depth
 from optmech.mechanisms.hockey_sum import CyclicSums, spread_reach

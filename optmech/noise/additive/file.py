@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from optmech.certificate.check import CheckReport
 from optmech.certificate.proved import Proved, opened
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, require_keys
+from optmech.exact.arguments import probability, require_keys
 from optmech.exact.codec import Codec, digits, exact, listing, optional, record, within, worded
 from optmech.exact.number import Exact
 from optmech.noise.additive.bound import (

@@ -13,7 +13,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import ReadOnly
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 from optmech.noise.additive.loss import NoiseLoss, mean_beyond
 

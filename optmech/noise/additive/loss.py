@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 
 N = TypeVar("N", Fraction, float)
 

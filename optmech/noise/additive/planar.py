@@ -11,7 +11,7 @@ from attrs import frozen
 from optmech.base.arrays import Ints
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
 from optmech.noise.additive.bound import BITS, Multipliers

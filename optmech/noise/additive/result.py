@@ -14,7 +14,7 @@ from optmech.base.bisection import least_whole
 from optmech.certificate.check import Check
 from optmech.certificate.proved import ProvedLoss
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.checked import probability, whole
+from optmech.exact.arguments import probability, whole
 from optmech.exact.number import Exact, Number, log_of_fraction
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss

@@ -1,24 +1,38 @@
-"""Differential privacy: reports hardly tell adjacent secrets apart."""
+"""Privacy of pairs of secrets: differential, where reports hardly tell adjacent ones apart; policy
+graphs, where secrets that are joined are hard to tell apart; and metric, where the nearer two
+secrets are, the less reports tell them apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from attrs import field, frozen
 
-from optmech.certificate.families import Approximate, Ratio
+from optmech.base.edges import Edges
+from optmech.certificate.families import Approximate, Gradient, Ratio
 from optmech.errors import ProblemError, inside
-from optmech.exact.number import Exact, float_of
+from optmech.exact.arguments import whole
+from optmech.exact.number import Exact, float_of, parse_exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
-from optmech.problem.ratios import delta_words, measured_ratio, ratio_families
-from optmech.problem.regions import require_network, require_vertices
+from optmech.problem.ratios import (
+    delta_words,
+    measure_of,
+    measured_everywhere,
+    measured_ratio,
+    ratio_families,
+    require_distance,
+    require_network,
+    require_places,
+    require_vertices,
+    triangle_notes,
+)
 from optmech.problem.space import Bools, Place, Space
 from optmech.spaces.distances import Distance, DistanceLike, as_distance, dimensions
-from optmech.spaces.labels import find_index
+from optmech.spaces.labels import find_index, find_label
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.network import Network
@@ -50,10 +64,10 @@ def as_adjacency(
 def _pair(item: Any, where: str, remedy: str) -> tuple[int, int]:
     try:
         i, j = (int(x) for x in item)
-        whole = all(float(x) == int(x) for x in item)
+        fits = min(i, j) >= 0 and all(float(x) == int(x) for x in item)
     except (TypeError, ValueError, OverflowError):
-        whole = False
-    if not whole or min(i, j) < 0:
+        fits = False
+    if not fits:
         raise ProblemError(f"{item!r} is not a pair of indices", where=where, remedy=remedy)
     if i == j:
         raise ProblemError(
@@ -62,35 +76,6 @@ def _pair(item: Any, where: str, remedy: str) -> tuple[int, int]:
             remedy="Name two different secrets",
         )
     return i, j
-
-
-def _key() -> Any:
-    from pydantic import Discriminator, Field as Key, Tag
-
-    from optmech.reading.sections import (
-        SORTS,
-        LabelReference,
-        NonNegative,
-        Section,
-        either,
-        table_or_name,
-    )
-
-    pair = Annotated[list[LabelReference], Key(min_length=2, max_length=2)]
-    measure: Any = SORTS["distance"]
-
-    class Neighbours(Section):
-        """Which secrets are adjacent: listed pairs of labels, or all within a radius."""
-
-        pairs: Annotated[list[pair], Key(min_length=1)] | None = None
-        distance: measure | None = None
-        radius: NonNegative | None = None
-
-        _one_form = either("pairs", "distance radius", remedy="Keep one of the two forms")
-
-    name, table = Tag("kind=name"), Tag("kind=table")
-    forms = Annotated[Literal["all"], name] | Annotated[Neighbours, table]
-    return Annotated[forms, Discriminator(table_or_name)]
 
 
 def _write(value: Adjacency, space: Space) -> Plain:
@@ -104,7 +89,7 @@ def _write(value: Adjacency, space: Space) -> Plain:
 def _read(plain: Plain, space: Space) -> Any:
     if isinstance(plain, dict):
         return (fields.read_distance(plain["distance"], space), plain["radius"])
-    return plain if plain == "all" else [tuple(pair) for pair in plain]
+    return plain
 
 
 def _build(spec: Any, place: Place) -> Any:
@@ -120,7 +105,7 @@ def _build(spec: Any, place: Place) -> Any:
     return pairs
 
 
-FIELDS[as_adjacency] = Field(_key, _write, _read, _build)
+FIELDS[as_adjacency] = Field("adjacency", _write, _read, _build)
 
 
 @constraint("differential_privacy")
@@ -206,3 +191,284 @@ class DifferentialPrivacy(Constraint):
         if self.delta >= 1:
             return [("", "δ is 1")]
         return [] if self.adjacent(space).any() else [("", "no two secrets are adjacent")]
+
+
+_ROUNDING = 1e-12
+"""By which sums of lengths may seem to be shorter."""
+Edge = tuple[Hashable, Hashable, float]
+
+
+def as_edges(value: Any) -> tuple[Edge, ...]:
+    """A networkx graph without directions, whose nodes are labels of secrets and whose "weight" is
+    the length of an edge (1 without it), or a list of (label, label) or (label, label, length)."""
+    if hasattr(value, "is_directed"):
+        if value.is_directed():
+            raise ProblemError("has directions", remedy="Give an undirected graph")
+        value = [(a, b, data.get("weight", 1.0)) for a, b, data in value.edges(data=True)]
+    remedy = "Give a networkx graph, or a list of (label, label) or (label, label, length)"
+    try:
+        items = [tuple(item) for item in value]
+    except TypeError:
+        raise ProblemError("is no graph", remedy=remedy) from None
+    found = []
+    for k, item in enumerate(items):
+        if len(item) not in (2, 3):
+            raise ProblemError("is not an edge", where=f"[{k}]", remedy=remedy)
+        length = float_of(item[2] if len(item) == 3 else 1.0, f"[{k}]")
+        if item[0] == item[1]:
+            raise ProblemError(
+                f"joins {item[0]!r} with itself, which promises nothing",
+                where=f"[{k}]",
+                remedy="Name two different secrets",
+            )
+        found.append((item[0], item[1], length))
+    if not found:
+        raise ProblemError("has no edge", remedy="Join at least two secrets")
+    return tuple(found)
+
+
+def _load_edges(plain: Plain, space: Space) -> Any:
+    labels, last = space.secrets.labels, len(space.secrets) - 1
+    return [(*(labels[whole(k, "graph", 0, last)] for k in (i, j)), d) for i, j, d in plain]
+
+
+def _build_edges(spec: Any, place: Place) -> list[Edge]:
+    found = []
+    for k, (a, b, *length) in enumerate(spec):
+        with inside(f"[{k}]"):
+            ends = (find_label(place.secrets, end) for end in (a, b))
+            found.append((*ends, length[0] if length else 1.0))
+    return cast(list[Edge], found)
+
+
+def _ends(space: Space, edge: Edge) -> tuple[int, int]:
+    return find_index(space.secrets, edge[0]), find_index(space.secrets, edge[1])
+
+
+FIELDS[as_edges] = Field(
+    "edges",
+    lambda value, space: [[*_ends(space, edge), edge[2]] for edge in value],
+    _load_edges,
+    _build_edges,
+)
+
+
+@constraint("policy_graph")
+@frozen(repr=False, field_transformer=fields.placed)
+class PolicyGraph(Constraint):
+    """p(o|s) <= exp(ε d(s,s')) p(o|s') for all s, s', o, with d the distance in a graph of the
+    secrets; pairs that no path joins are free (He, Machanavajjhala and Ding, *Blowfish Privacy*,
+    SIGMOD 2014; Cao et al., *PGLP*, ESORICS 2020).
+
+    ``graph`` is a networkx graph or a list of edges, (label, label) or (label, label, length); an
+    edge has length 1 unless it says otherwise. Stating the inequality for the edges states it for
+    all pairs, as it multiplies along paths.
+
+    Examples
+    --------
+    >>> rooms = om.Domain(["hall", "lab", "office"])
+    >>> promise = om.PolicyGraph("ln 3", [("lab", "office")])  # the hall may be told
+    >>> problem = om.Problem(om.Prior.uniform(rooms), om.distances.hamming(), constraints=[promise])
+    >>> print(round(om.solve(problem).loss, 6))  # 2/3 of 1/4
+    0.166667
+    >>> len(promise.edges(problem.space))  # both ways
+    2
+    """
+
+    epsilon: Exact = field(converter=fields.number)
+    graph: tuple[Edge, ...] = field(converter=as_edges)
+
+    def edges(self, space: Space) -> Edges:
+        """The length of every edge, both ways. Raises ProblemError where a node is no secret."""
+        ends = []
+        for k, edge in enumerate(self.graph):
+            with inside(f"graph[{k}]"):
+                ends.append(_ends(space, edge))
+        i, j = np.array(ends, dtype=np.int64).T
+        length = [edge[2] for edge in self.graph]
+        return Edges.of(len(space.secrets), i, j, length, both=True)
+
+    def families(self, index: int, space: Space) -> Iterator[Ratio]:
+        yield Ratio(index, self.epsilon, self.edges(space))
+
+    def promise(self, space: Space) -> str:
+        count = "one edge" if len(self.graph) == 1 else f"{len(self.graph)} edges"
+        return f"ε = {self.epsilon.words} per unit of length in a graph of {count}"
+
+    def measured(self, m: Mechanism, space: Space) -> Kept:
+        edges = self.edges(space)
+        apart = np.where(np.isfinite(edges.table), edges.table, 1.0)
+        pairs = np.column_stack([edges.i, edges.j])
+        return measured_ratio(m, self.epsilon, fields.ZERO, lambda *_: apart, pairs)
+
+    def idle(self, space: Space) -> Remarks:
+        return []
+
+    def notes(self, space: Space) -> Remarks:
+        edges = self.edges(space)
+        alone = edges.count - len(np.unique(edges.i))
+        found = []
+        if alone:
+            found.append((".graph", f"{alone} secrets are joined with none and are not protected"))
+        if (edges.shortest() < edges.value * (1 - _ROUNDING)).any():
+            found.append((".graph", "some edges are longer than a path and say nothing"))
+        return found
+
+
+ONE = parse_exact(1, where="")
+
+
+@constraint("metric_privacy")
+@frozen(repr=False, field_transformer=fields.placed)
+class MetricPrivacy(Constraint):
+    """p(o|s) <= exp(ε d(s,s')) p(o|s') for all s, s', o (Shokri, PETS 2015, eq. 10, 15, 22;
+    Kawamoto and Murakami, ESORICS 2019, Def. 4).
+
+    With ``delta`` > 0: Σ_o max(0, p(o|s) - exp(ε d(s,s')) p(o|s')) <= δ for all s, s'.
+
+    ``threshold`` and ``observable_threshold`` keep only the inequalities with d(s,s') <= τ and
+    d(s,o) <= τ_o (Shokri, PETS 2015, Appendix C). That weakens what is promised: the design then
+    reports the ε that really holds.
+
+    With ``everywhere``, a ``Mesh``, the promise is p(o|x) <= exp(ε d(x,y)) p(o|y) at **all** points
+    x, y of the mesh's region, for the Euclidean distance (great-circle on a mesh in degrees). The
+    secrets of the problem are then places of the region that the prior and the loss speak of, and
+    the design is a mechanism that reports from any point. On a line or a network
+    (``Mesh.line``, ``Mesh.roads``) d is the distance along it, and the secrets are its vertices.
+    Beside ``everywhere`` the distance may be left out.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3, unit="km")
+    >>> km = om.distances.euclidean()
+    >>> promise = om.MetricPrivacy(epsilon="ln 2", distance=km)
+    >>> design = om.solve(om.Problem(om.Prior.uniform(line), km, constraints=[promise]))
+    >>> print(design.status, round(design.loss, 4))
+    optimal 0.5556
+    >>> print(round(om.measures.epsilon(design.mechanism, km), 4))  # ln 2 per km
+    0.6931
+    """
+
+    later = ("everywhere",)
+    epsilon: Exact = field(converter=fields.number)
+    distance: Distance = field(default=cast(Distance, None), converter=fields.optional_distance)
+    threshold: float | None = field(default=None, converter=fields.limit)
+    observable_threshold: float | None = field(default=None, converter=fields.limit)
+    delta: Exact = field(default=fields.ZERO, converter=fields.delta)
+    everywhere: Mesh | None = field(default=None, converter=fields.mesh)
+
+    def __attrs_post_init__(self) -> None:
+        if self.everywhere is not None:
+            measured = require_distance(self.epsilon, self.distance, self.everywhere)
+            object.__setattr__(self, "distance", measured)
+            for name in ("threshold", "observable_threshold", "delta"):
+                if getattr(self, name):
+                    raise ProblemError(
+                        "has no meaning for privacy at every point",
+                        where=name,
+                        remedy="Drop it, or leave everywhere out",
+                    )
+        elif self.distance is None:
+            raise ProblemError(
+                "is missing: None is not a distance",
+                where="distance",
+                remedy="Use a member of om.distances, such as om.distances.hamming()",
+            )
+        if self.observable_threshold is not None and self.delta > 0:
+            raise ProblemError(
+                "an observable threshold has no meaning together with delta > 0",
+                where="observable_threshold",
+                remedy="Drop one of the two",
+            )
+
+    def plain(self, space: Space) -> dict[str, Plain]:
+        """The fields as JSON values; a distance that is compared with observables has those values
+        too. Privacy at every point has the distance by its name."""
+        if self.everywhere is not None:
+            return {
+                "epsilon": self.epsilon.text,
+                "distance": measure_of(self.everywhere)[0],
+                "everywhere": self.everywhere.to_dict(),
+            }
+        reach = self.observable_threshold is not None
+        written = fields.write_distance(self.distance, space, reach=reach)
+        return {**super().plain(space), "distance": written}
+
+    @classmethod
+    def load(cls, plain: Plain, space: Space) -> Self:
+        """The constraint of plain values, as ``plain`` writes them."""
+        if "everywhere" not in plain:
+            return super().load(plain, space)
+        mesh = Mesh.from_dict(plain["everywhere"], "everywhere")
+        name, distance = measure_of(mesh)
+        if plain["distance"] != name:
+            raise ProblemError(f"{plain['distance']!r} is not {name}", where="distance")
+        return cls(plain["epsilon"], distance, everywhere=mesh)
+
+    def families(self, index: int, space: Space) -> Iterator[Ratio | Approximate | Gradient]:
+        if isinstance(self.everywhere, Network):
+            # what holds between neighbours holds along all paths
+            require_vertices(self.everywhere, space)
+            yield Ratio(index, ONE, self.everywhere.log_ratios(self.epsilon))
+            return
+        if self.everywhere is not None:
+            points = require_places(self.everywhere, space)
+            yield Gradient(index, self.epsilon, self.everywhere, points)
+            return
+        distance = np.array(space.apart(self.distance))
+        if self.threshold is not None:
+            distance[distance > self.threshold] = np.inf
+        window = None
+        if self.observable_threshold is not None:
+            window = space.reach(self.distance) <= self.observable_threshold
+        yield from ratio_families(index, self.epsilon, distance, self.delta, window)
+
+    def promise(self, space: Space) -> str:
+        text = f"ε = {self.epsilon.words} per {space.per(self.distance)}"
+        if isinstance(self.everywhere, Network):
+            unit = self.everywhere.unit or "unit of length"
+            text = f"ε = {self.epsilon.words} per {unit}"
+        if self.everywhere is not None:
+            text += f", at every point of {self.everywhere.words}"
+        if self.threshold is not None:
+            text += f", for secrets up to {self.threshold:g} apart"
+        if self.observable_threshold is not None:
+            text += f", where observables are up to {self.observable_threshold:g} away"
+        return text + delta_words(self.delta)
+
+    def measured(self, m: Mechanism, space: Space) -> Kept | None:
+        if self.everywhere is not None:
+            return measured_everywhere(m, self.everywhere, self.epsilon)
+        if self.observable_threshold is not None:
+            return None
+        pairs = None
+        if self.threshold is not None:
+            pairs = np.argwhere(space.near(self.distance, self.threshold))
+        return measured_ratio(m, self.epsilon, self.delta, self.distance, pairs)
+
+    def idle(self, space: Space) -> Remarks:
+        if self.everywhere is not None:
+            return []
+        if self.delta >= 1:
+            return [("", "δ is 1")]
+        if self.threshold is None:
+            kept = len(space.secrets) > 1
+        else:
+            kept = bool(space.near(self.distance, self.threshold).any())
+        if not kept:
+            return [("", "no pair of secrets is kept")]
+        if (
+            self.observable_threshold is not None
+            and not (space.reach(self.distance) <= self.observable_threshold).any()
+        ):
+            return [("", "no observable is near enough to any secret")]
+        return []
+
+    def notes(self, space: Space) -> Remarks:
+        if self.everywhere is not None:
+            return []
+        found = triangle_notes(self.distance, space)
+        if self.threshold is not None or self.observable_threshold is not None:
+            kept = "thresholds drop inequalities; the promise of metric privacy holds only for the "
+            found.append(("", f"{kept}pairs that are kept"))
+        return found

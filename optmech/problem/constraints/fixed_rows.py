@@ -6,20 +6,20 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from attrs import field, frozen
 
-from optmech.base.labelled import label_text
+from optmech.base.labels import label_text
 from optmech.certificate.families import Fixed
 from optmech.errors import ProblemError, inside
+from optmech.exact.arguments import whole
 from optmech.exact.numerators import MAX_BITS, Numerators
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
-from optmech.problem.given_rows import GivenRows, whole_rows
-from optmech.problem.space import Place, Space
+from optmech.problem.space import GivenRows, Place, Space, whole_rows
 from optmech.spaces.labels import find_index, find_label
 from optmech.spaces.mechanism import Mechanism
 
@@ -44,28 +44,8 @@ def as_labels(value: Any) -> tuple[Hashable, ...] | None:
     return tuple(tuple(label) if isinstance(label, list) else label for label in value)
 
 
-def _rows_key() -> Any:
-    from optmech.reading.sections import ExactNumber, LabelReference, Section
-
-    class RowSpec(Section):
-        """The row of one secret: a probability for every observable."""
-
-        secret: LabelReference
-        row: list[ExactNumber]
-
-    return list[RowSpec]
-
-
-def _labels_key() -> Any:
-    from pydantic import Field as Key
-
-    from optmech.reading.sections import LabelReference
-
-    return Annotated[list[LabelReference], Key(min_length=1)]
-
-
-FIELDS[as_rows] = Field(_rows_key)
-FIELDS[as_labels] = Field(_labels_key)
+FIELDS[as_rows] = Field("rows")
+FIELDS[as_labels] = Field("labels")
 
 
 @constraint("fixed_rows")
@@ -163,9 +143,10 @@ class FixedRows(Constraint):
 
     @classmethod
     def load(cls, plain: Plain, space: Space) -> Self:
-        """The inverse of ``plain``; indices that are none, and other numerals, are refused."""
+        """The constraint that ``plain`` wrote; indices that are none, and other numerals, are
+        refused."""
         labels, count = space.secrets.labels, len(space.observables)
-        secrets = [fields.index(s, len(labels), "secrets") for s in plain["secrets"]]
+        secrets = [whole(s, "secrets", 0, len(labels) - 1) for s in plain["secrets"]]
         _require_order(secrets, "secrets")
         rows = []
         for places, digits in plain["rows"]:
@@ -173,7 +154,7 @@ class FixedRows(Constraint):
             for o, text in zip(places, digits, strict=True):
                 if type(text) is not str or not _HEX.fullmatch(text):
                     raise ProblemError("is no whole number in hexadecimal", where="rows")
-                row[fields.index(o, count, "rows")] = int(text, 16)
+                row[whole(o, "rows", 0, count - 1)] = int(text, 16)
             _require_order(places, "rows")
             rows.append(tuple(row))
         if len(rows) != len(secrets) or type(plain["bits"]) is not int:

@@ -12,8 +12,8 @@ from optmech.analysis.leakage.vulnerability import require_same_secrets
 from optmech.analysis.measures import distortion
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.exact.checked import one_of
-from optmech.problem.attacked import choose_distance
+from optmech.exact.arguments import one_of
+from optmech.problem.attack import choose_distance
 from optmech.show import words
 from optmech.show.figures import loss_name, measure_constraints
 from optmech.show.plots.drawing import SERIES, SYMBOLS, new_figure, plain_text, series_colour

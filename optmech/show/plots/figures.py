@@ -11,7 +11,7 @@ import numpy as np
 
 from optmech.analysis.measures import distortion, posterior as beliefs
 from optmech.errors import ProblemError
-from optmech.problem.attacked import choose_distance
+from optmech.problem.attack import choose_distance
 from optmech.show import words
 from optmech.show.backdrop import Source
 from optmech.show.figures import adversary, largest_log_ratios, measure_constraints

@@ -24,7 +24,7 @@ from optmech.designs.promise import guess_words, length_words, times
 from optmech.errors import OptmechError
 from optmech.packed.make import MAX_LOSS, packed_content
 from optmech.problem import MetricPrivacy, Problem
-from optmech.problem.attacked import choose_distance
+from optmech.problem.attack import choose_distance
 from optmech.show import figures, words
 from optmech.show.figures import Measured, blind_error, measure_constraints
 from optmech.show.words import nearness

@@ -25,7 +25,7 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import locked
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 
 MOST_DEGREE = 6
 """Beyond this, coefficients say little of the values between them."""
@@ -104,23 +104,18 @@ def numbering(triangles: Ints, vertices: int, degree: int) -> tuple[Ints, int]:
     """
     if degree == 1:
         return triangles, vertices
-    ends = np.sort(np.stack([triangles[:, (0, 0, 1)], triangles[:, (1, 2, 2)]], axis=2), axis=2)
-    edges, which = np.unique(ends.reshape(-1, 2), axis=0, return_inverse=True)
-    beside = dict(zip(((0, 1), (0, 2), (1, 2)), which.reshape(-1, 3).T, strict=True))
-    inner = sum(all(index) for index in indices(degree))
-    first = vertices + len(edges) * (degree - 1)
-    columns: list[Ints] = []
-    inside = 0
-    for index in indices(degree):
-        corners = [k for k in range(3) if index[k]]
-        if len(corners) == 1:
-            columns.append(triangles[:, corners[0]])
-        elif len(corners) == 2:
-            one, other = corners
-            forward = triangles[:, one] < triangles[:, other]
-            along = np.where(forward, index[other], index[one]) - 1
-            columns.append(vertices + beside[one, other] * (degree - 1) + along)
-        else:
-            columns.append(first + np.arange(len(triangles)) * inner + inside)
-            inside += 1
-    return np.stack(columns, axis=1), first + len(triangles) * inner
+    found = np.array(indices(degree))
+    each, every = np.arange(len(triangles))[:, None], np.arange(len(found))
+    order = np.argsort(triangles, axis=1)
+    # the weights (T, n, 3) of the corners by their number, and the first and last that are not 0
+    used = found.T[order].transpose(0, 2, 1)
+    corners = (used > 0).sum(axis=2)
+    first, last = (used > 0).argmax(axis=2), 2 - (used[..., ::-1] > 0).argmax(axis=2)
+    low, high = (triangles[each, order[each, k]] for k in (first, last))
+    along = used[each, every, last]
+    # points inside a triangle are told apart by its number and theirs, others by their corners
+    inner, size = corners == 3, max(vertices, len(triangles), len(found))
+    low, high = np.where(inner, each, low), np.where(inner, every, high)
+    keys = ((corners * size + low) * size + high) * (degree + 1) + np.where(inner, 0, along)
+    distinct, numbers = np.unique(keys, return_inverse=True)
+    return numbers.reshape(keys.shape), len(distinct)

@@ -15,9 +15,9 @@ from optmech.base.storage import ending, path_of, write_atomically
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_text, translated
 from optmech.reading.columns import read_features
-from optmech.reading.isolated import read_isolated
+from optmech.reading.sandbox import read_isolated
 from optmech.spaces.domain import Coordinates
-from optmech.spaces.mesh.making import MOST
+from optmech.spaces.mesh.triangulation import MOST
 
 _MESHIO = (".vtk", ".vtu", ".msh", ".obj", ".off", ".ply", ".mesh", ".inp")
 _KEYS = ("vertices", "triangles", "unit", "coordinates", "degree")

@@ -12,27 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import frozen, locked
 from optmech.base.shown import card
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, dot
-from optmech.exact.sampler import (
-    EachBytes,
-    Table,
-    bytes_for,
-    draw,
-    draw_each,
-    fingerprint,
-    fresh,
-)
+from optmech.exact.rounding import UNIT
+from optmech.exact.sampler import EachBytes, Table, bytes_for, draw, draw_each, fingerprint, fresh
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.elements import indices, whole_basis
-from optmech.spaces.mesh.location import area_products
 from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.mesh.network import Network
+from optmech.spaces.mesh.triangulation import area_products
 from optmech.spaces.rationals import RationalRows, composed, lowest_terms
 
 
@@ -181,13 +174,8 @@ class MeshMechanism(Mechanism):
             On a point outside of the region, or without finite coordinates.
         """
         each = fresh() if source is None else source
-        if isinstance(self.mesh, Network):
-            listed = enumerate(self.mesh.listed(points))
-            found = [self.mesh.inside(point, k) for k, point in listed]
-            rows = draw_control_points(self.mesh, found, each, found.__getitem__)
-        else:
-            places = finite_array(coordinate_rows(points, 2), where="points")
-            rows = draw_control_points(self.mesh, places, each, lambda k: self._within(places[k]))
+        mesh, places = self.mesh, self.mesh.listed(points)
+        rows = draw_control_points(mesh, places, each, lambda k: mesh.inside(places[k], k))
         return draw_each(self.rows.table, rows, each)
 
     @checked_arguments
@@ -218,26 +206,11 @@ class MeshMechanism(Mechanism):
 
     def _within(self, point: Sequence[float | Fraction]) -> tuple[int, tuple[int, ...]]:
         """The triangle around a point and the weights of its corners there, in whole numbers."""
-        found = self.mesh.locate_exactly(point)
-        if found is None:
-            raise ProblemError(
-                f"{_shown(point)} lies outside of the region",
-                where="point",
-                remedy="Choose a point of the mesh, or a larger mesh",
-            )
-        return found
-
-
-def _shown(point: Any) -> str:
-    try:
-        return f"({', '.join(map(str, point))})"
-    except TypeError:
-        return str(point)
+        return self.mesh.inside(point)
 
 
 _BITS = 53
 """Bits of the first number: floats hold it exactly."""
-_ROUNDING = 2.0**-53
 _SLACK = 64.0
 """Units of rounding that are charged; 26 are used up."""
 
@@ -264,7 +237,7 @@ def draw_control_points(mesh: Mesh, points: Any, source: EachBytes, around: Arou
         attempt, step = -1 - k, -mesh.degree
         words = np.frombuffer(source(every, 8, attempt), dtype=">u8").astype(np.uint64)
         numbers = words >> np.uint64(64 - _BITS)
-        at = numbers * 2.0**-_BITS
+        at = numbers * UNIT
         sure = inner & (np.abs(at - first) > near) & (np.abs(at - second) > near)
         chosen = (at > first).astype(np.int64) + (at > second)
         for n in np.flatnonzero(~sure).tolist():
@@ -316,7 +289,7 @@ def _enclosed(mesh: Mesh, points: Any) -> tuple[Ints, Floats, Floats]:
     total, size = (one - other).sum(axis=1), (np.abs(one) + np.abs(other)).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = (one - other) / total[:, None]
-        error = _SLACK * _ROUNDING * (size / total + 1.0)
+        error = _SLACK * UNIT * (size / total + 1.0)
     # the bound holds where the sum stands out of its own rounding, and nothing underflows
     usable = (error > 0) & (error < 2.0**-10) & (total > 1e-200)
     return np.where(usable, triangle, -1), weights, error

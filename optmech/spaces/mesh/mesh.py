@@ -6,23 +6,24 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
-from optmech.base.labelled import refuse_latitude_first
+from optmech.base.arrays import Floats, Ints, coordinate_rows, ends_of, finite_array, unwrapped
+from optmech.base.labels import refuse_latitude_first
 from optmech.base.read_only import ReadOnly, locked, record
+from optmech.base.shown import SameFields
 from optmech.errors import ProblemError, inside
-from optmech.exact.checked import whole
+from optmech.exact.arguments import nonnegative, whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
-from optmech.spaces.mesh import elements, files, making
+from optmech.spaces.mesh import elements, files, triangulation
 from optmech.spaces.mesh.covering import (
     Corners,
     Place,
@@ -31,8 +32,13 @@ from optmech.spaces.mesh.covering import (
     kilometres_per_degree,
     least_share,
 )
-from optmech.spaces.mesh.location import Locator
-from optmech.spaces.mesh.making import both_rational, corners_of, kilometres, weights_of, widths_of
+from optmech.spaces.mesh.triangulation import (
+    Locator,
+    both_rational,
+    corners_of,
+    scale_of,
+    widths_of,
+)
 from optmech.spaces.sphere import Border
 
 _REFINED = 0.3
@@ -43,7 +49,7 @@ MADE: dict[str, Callable[..., Any]] = {}
 
 
 @record
-class Mesh(ReadOnly):
+class Mesh(SameFields, ReadOnly):
     """Vertices, and triangles that tile a convex region edge to edge; decided exactly.
 
     Parameters
@@ -82,6 +88,10 @@ class Mesh(ReadOnly):
     >>> triangle, weights = mesh.locate_exactly((0.25, 0.25))  # whole numbers
     >>> [weight / sum(weights) for weight in weights]
     [0.5, 0.25, 0.25]
+    >>> mesh.inside((0.25, 0.25)) == (triangle, weights)  # an error outside of the region
+    True
+    >>> mesh.listed((0.25, 0.25)).tolist()
+    [[0.25, 0.25]]
     >>> print(mesh.interpolation([[0.25, 0.25]]).toarray())
     [[0.5  0.25 0.25 0.  ]]
     >>> len(mesh.refine([1, 0]).triangles)
@@ -96,6 +106,7 @@ class Mesh(ReadOnly):
     ''
     """
 
+    _outside: ClassVar = ("lies outside of the region", "Use a mesh around all of the points")
     vertices: Floats
     triangles: Ints
     unit: str = ""
@@ -118,7 +129,7 @@ class Mesh(ReadOnly):
                 f"shape {places.shape} is not that of three or more places in the plane",
                 where="vertices",
             )
-        making.refuse_more(len(places))
+        triangulation.refuse_more(len(places))
         if coordinates == "lonlat":
             require_lonlat(places)
         vars(self).update(
@@ -158,12 +169,11 @@ class Mesh(ReadOnly):
             )
         step = widths_of(width, box.reshape(2, 2), coordinates)
         counts = np.maximum(1.0, np.ceil((box[2:] - box[:2]) / step * (1 - 1e-12)))
-        making.refuse_more(float(np.prod(counts + 1)))
+        triangulation.refuse_more(float(np.prod(counts + 1)))
         steps = int(counts[0]), int(counts[1])
         west, south, east, north = box.tolist()
-        vertices = making.rectangle((west, south, east, north), steps)
-        triangles = making.halved_cells(steps)
-        return cls(vertices, triangles, unit=unit, coordinates=coordinates, degree=degree)
+        made = triangulation.rectangle((west, south, east, north), steps)
+        return cls(*made, unit=unit, coordinates=coordinates, degree=degree)
 
     @classmethod
     def around(
@@ -200,15 +210,15 @@ class Mesh(ReadOnly):
         places = finite_array(points, where="points", ndim=2, observations=True)
         if places.shape[1] != 2 or not len(places):
             raise ProblemError(f"shape {places.shape} is not (n, 2)", where="points")
-        box = np.array([places.min(axis=0), places.max(axis=0)])
+        box = np.array(ends_of(places))
         step = widths_of(width, box, coordinates)
-        lattice = making.lattice_around(places, (float(step[0]), float(step[1])))
+        lattice = triangulation.lattice_around(places, step)
         found = _triangulated(lattice, unit, coordinates, elements.degree_of(degree))
         if vertices is None:
             return found
         mass = np.ones(len(places))
         if weights is not None:
-            mass = weights_of(weights, len(places), "weights", "a point")
+            mass = nonnegative(weights, "weights", mass.shape)
         return by_mass(found, places, mass, whole(vertices, "vertices", least=3))
 
     @staticmethod
@@ -298,9 +308,9 @@ class Mesh(ReadOnly):
     def refine(self, indicator: ArrayLike, most: int | None = None) -> Mesh:
         """Halve the longest edges of the triangles with the largest ``indicator`` (T,), as many as
         hold 30 % of its sum and at most ``most``, and triangulate again."""
-        values = weights_of(indicator, len(self.triangles), "indicator", "a triangle")
-        marked = making.largest(values, _REFINED, most)
-        more = making.halves(self.vertices, self.triangles, marked, self.scale)
+        values = nonnegative(indicator, "indicator", (len(self.triangles),))
+        marked = triangulation.largest(values, _REFINED, most)
+        more = triangulation.halves(self.vertices, self.triangles, marked, self.scale)
         if not len(more):
             return self
         vertices = np.vstack([self.vertices, more])
@@ -339,18 +349,6 @@ class Mesh(ReadOnly):
         """The region and its triangles, in a sentence."""
         degree = f", by polynomials of degree {self.degree}" if self.degree > 1 else ""
         return f"a region of {len(self.triangles)} triangles with {len(self)} corners{degree}"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Mesh):
-            return NotImplemented
-        same = np.array_equal(self.vertices, other.vertices) and np.array_equal(
-            self.triangles, other.triangles
-        )
-        mine, theirs = ((m.unit, m.coordinates, m.degree) for m in (self, other))
-        return same and mine == theirs
-
-    def __hash__(self) -> int:
-        return hash((self.vertices.tobytes(), self.triangles.tobytes(), self.degree))
 
     def flaw(self) -> str:
         """Why the triangles do not tile a convex region; empty where they do."""
@@ -423,10 +421,9 @@ class Mesh(ReadOnly):
 
         In floating point: what lies on an edge may be found on either side of it.
         """
+        places = coordinate_rows(points, 2)
         if self.coordinates == "lonlat":
             refuse_latitude_first(points, where="points")
-        places = coordinate_rows(points, 2)
-        if self.coordinates == "lonlat" and len(places):
             places = unwrapped(places, self.vertices.mean(axis=0))
         return self._locator.floats(places)
 
@@ -440,14 +437,14 @@ class Mesh(ReadOnly):
             On a point outside of the region.
         """
         triangle, weights = self.locate(points)
-        outside = np.flatnonzero(triangle < 0)
-        if len(outside):
+        outside = np.flatnonzero(triangle < 0).tolist()
+        if outside:
             more = f", and so do {len(outside) - 1} more" if len(outside) > 1 else ""
-            place = coordinate_rows(points, 2)[outside[0]].tolist()
+            where, remedy = self._outside
             raise ProblemError(
-                f"{place} lies outside of the region{more}",
+                f"{_shown(self.listed(points)[outside[0]])} {where}{more}",
                 where=f"points[{outside[0]}]",
-                remedy="Use a mesh around all of the points",
+                remedy=remedy,
             )
         values, control = elements.basis(weights, self.degree), self.control[triangle]
         places = np.repeat(np.arange(len(values)), values.shape[1]), control.ravel()
@@ -468,13 +465,26 @@ class Mesh(ReadOnly):
         places, exponent = self.whole
         return self._locator.exactly((x, y), places, exponent, self.corners)
 
+    def listed(self, points: ArrayLike) -> Any:
+        """Points one by one: finite coordinates, (k, 2)."""
+        return finite_array(coordinate_rows(points, 2), where="points")
+
+    def inside(self, point: Any, k: int | None = None) -> tuple[int, tuple[int, ...]]:
+        """``locate_exactly`` of a point, of those given that of number ``k``; ProblemError where it
+        lies outside."""
+        found = self.locate_exactly(point)
+        if found is None:
+            outside, remedy = self._outside
+            where = "point" if k is None else f"points[{k}]"
+            raise ProblemError(f"{_shown(point)} {outside}", where=where, remedy=remedy)
+        return found
+
     @cached_property
     def border(self) -> Border:
         """For positions outside: the edges of one triangle only, in the order of the triangles."""
-        edges = [(a, b) for t in self.corners for a, b in zip(t, t[1:] + t[:1], strict=True)]
-        known = set(edges)
-        outer = [edge for edge in edges if edge[::-1] not in known]
-        start, end = (self.vertices[[edge[k] for edge in outer]] for k in (0, 1))
+        alone = self._locator.beside[:, (2, 0, 1)] < 0
+        ends = self.triangles, self.triangles[:, (1, 2, 0)]
+        start, end = (self.vertices[part[alone]] for part in ends)
         return Border.of(start, end, self.coordinates == "lonlat")
 
     @cached_property
@@ -533,10 +543,16 @@ class Mesh(ReadOnly):
         files.write(path, self.to_dict())
 
 
+def _shown(point: Any) -> str:
+    try:
+        return f"({', '.join(map(str, point))})"
+    except TypeError:
+        return str(point)
+
+
 def _triangulated(vertices: Floats, unit: str, coordinates: Coordinates, degree: int) -> Mesh:
     """Delaunay's triangles that have an area, exactly."""
-    scale = kilometres(vertices) if coordinates == "lonlat" else np.ones(2)
-    triangles = making.delaunay(vertices, scale)
+    triangles = triangulation.delaunay(vertices, scale_of(vertices, coordinates))
     places = [(x, y) for x, y in integers(vertices)[0]]
     kept = [doubled_area(places[a], places[b], places[c]) != 0 for a, b, c in triangles.tolist()]
     return Mesh(vertices, triangles[kept], unit=unit, coordinates=coordinates, degree=degree)

@@ -7,10 +7,8 @@ point of all segments where the rows of neighbours are within the factor 1 + ε�
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -21,18 +19,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array
+from optmech.base.arrays import Bools, Floats, Ints, ends_of, finite_array
 from optmech.base.edges import Edges
 from optmech.base.read_only import record
+from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import ball_of, bracket
-from optmech.exact.number import Exact, float_of
+from optmech.exact.number import Exact, float_of, rounded_up
 from optmech.exact.rounding import below
-from optmech.spaces.distances import Distance
+from optmech.spaces.distances import Distance, dimensions
 from optmech.spaces.domain import Coordinates, Domain, great_circle
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
 from optmech.spaces.labels import decode_label, encode_label
-from optmech.spaces.mesh import making
+from optmech.spaces.mesh import triangulation
 from optmech.spaces.mesh.covering import lengths_of, network_flaw
 from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.sphere import Border
@@ -119,6 +118,7 @@ class Network(Mesh):
     4
     """
 
+    _outside = ("lies beyond the ends of the line", "Use a longer line")
     ways: tuple[tuple[int, ...], ...] = ()
     lengths: Floats | None = None
     labels: tuple[Hashable, ...] = ()
@@ -142,7 +142,7 @@ class Network(Mesh):
                 where="ways",
                 remedy="Give two or more vertices for every road",
             )
-        making.refuse_more(len(places))
+        triangulation.refuse_more(len(places))
         if coordinates == "lonlat":
             require_lonlat(places)
         chains = tuple(_chain(road, len(places), k) for k, road in enumerate(ways))
@@ -190,17 +190,6 @@ class Network(Mesh):
             return f"the line from {low:g} to {high:g}{unit} in {len(self.segments)} segments"
         return f"a network of {len(self.segments)} segments between {len(self)} vertices"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Mesh):
-            return NotImplemented
-        if not isinstance(other, Network) or self.ways != other.ways:
-            return False
-        own, theirs = (np.zeros(0) if m.lengths is None else m.lengths for m in (self, other))
-        return self.domain == other.domain and np.array_equal(own, theirs)
-
-    def __hash__(self) -> int:
-        return hash((self.vertices.tobytes(), self.ways))
-
     def flaw(self) -> str:
         """Why it is no network; empty where it is one."""
         return network_flaw(self.vertices.tolist(), self.ways, self._stated)
@@ -218,16 +207,6 @@ class Network(Mesh):
     def exact_lengths(self) -> tuple[Fraction, ...]:
         """The length of every segment, exactly."""
         return lengths_of(self.vertices.tolist(), self.segments.tolist(), self._stated)
-
-    @cached_property
-    def control(self) -> Ints:
-        """The two vertices of every segment."""
-        return self.segments
-
-    @property
-    def rows(self) -> int:
-        """The number of vertices, each of which has a row of a mechanism's matrix."""
-        return len(self)
 
     @cached_property
     def widths(self) -> Floats:
@@ -259,26 +238,21 @@ class Network(Mesh):
 
     def log_ratios(self, epsilon: Exact) -> Edges:
         """Floats that are not above ln(1 + εℓ) for the ends of every segment, both ways."""
-        rate, out = bracket(epsilon)[0], []
+        rate = bracket(epsilon)[0]
         with flint.ctx.workprec(128):
-            for length in self.exact_lengths:
-                step = rate * length
-                ball = ball_of(step).log1p()
-                out.append(max(0.0, below(ball)))
-        return self.between_ends(np.array(out))
+            balls = (ball_of(rate * length).log1p() for length in self.exact_lengths)
+            low = [max(0.0, below(ball)) for ball in balls]
+        return self.between_ends(np.array(low))
 
     @property
     def lengths_up(self) -> Edges:
         """Floats that are not below the length of every segment, both ways."""
-        exact = zip(self.widths.tolist(), self.exact_lengths, strict=True)
-        near = [w if Fraction(w) >= length else math.nextafter(w, math.inf) for w, length in exact]
-        return self.between_ends(np.array(near))
+        return self.between_ends(np.array(list(map(rounded_up, self.exact_lengths))))
 
     def between_ends(self, values: Floats) -> Edges:
         """Numbers of all segments, (E,), for the ends of each, both ways."""
-        a, b = self.segments.T
-        ends = np.concatenate([a, b]), np.concatenate([b, a])
-        return Edges.of(len(self), *ends, np.concatenate([values, values]))
+        i, j = self.segments.T
+        return Edges.of(len(self), i, j, values, both=True)
 
     # -- where points are --------------------------------------------------------------------
 
@@ -293,13 +267,10 @@ class Network(Mesh):
             Where it is no such point, or no road joins u and v.
         """
         if self.is_line:
-            value = point
-            if not isinstance(point, int | float | Fraction | np.number):
-                with suppress(TypeError, KeyError):  # what has no length is no number either
-                    value = point[0] if len(point) == 1 else point
-            return self._on_road(0, making.rational(value) - Fraction(self.vertices[0, 0]))
+            value = point[0] if dimensions(point) == 1 and len(point) == 1 else point
+            return self._on_road(0, triangulation.rational(value) - Fraction(self.vertices[0, 0]))
         road, forward, given = self._road_of(point)
-        share = making.rational(given)
+        share = triangulation.rational(given)
         if not 0 <= share <= 1:
             raise ProblemError(f"the share {given!r} is not between 0 and 1", where="point")
         return self._on_road(road, (share if forward else 1 - share) * self._at[road][-1])
@@ -355,14 +326,6 @@ class Network(Mesh):
     def locate_exactly(self, point: Any) -> Within | None:  # type: ignore[override]
         return self.position(point)
 
-    def interpolation(self, points: Any) -> sp.csr_array:
-        """What every row of a mechanism's matrix counts for at points, shape (n, V)."""
-        found = [self.inside(point, k) for k, point in enumerate(self.listed(points))]
-        ends = self.segments[[segment for segment, _ in found]].ravel()
-        shares = [w / (first + other) for _, (first, other) in found for w in (first, other)]
-        rows = np.repeat(np.arange(len(found)), 2)
-        return sp.csr_array((shares, (rows, ends)), shape=(len(found), len(self)))
-
     def match(self, points: ArrayLike, within: float | None = None) -> list[tuple[Any, ...]]:
         """The positions on roads that are nearest to points (k, 2), in the coordinates of the
         vertices, by straight lines.
@@ -390,7 +353,7 @@ class Network(Mesh):
         """
         if self.is_line:
             raise ProblemError("points of a line are numbers", where="points")
-        places = finite_array(coordinate_rows(points, 2), where="points")
+        places = super().listed(points)
         if within is not None:
             feet, globe = self.border.feet(places), self.coordinates == "lonlat"
             far = great_circle(places, feet) if globe else np.hypot(*(places - feet).T)
@@ -444,7 +407,8 @@ class Network(Mesh):
                 f"{named!r} is unknown", where="of", remedy='Use "crossings", "length" or positions'
             )
         else:
-            mass += np.asarray(self.interpolation(of).sum(axis=0)).ravel()
+            places: Any = of
+            mass += np.asarray(self.interpolation(places).sum(axis=0)).ravel()
         return Prior(self.domain, mass)
 
     @cached_property
@@ -464,7 +428,7 @@ class Network(Mesh):
     def nearest(self, points: Floats) -> Floats:
         """The points of the line or roads that are nearest to ``points`` (k, n)."""
         feet = points if self.is_line else self.border.feet(points)
-        return np.clip(feet, self.vertices.min(axis=0), self.vertices.max(axis=0))
+        return np.clip(feet, *ends_of(self.vertices))
 
     def listed(self, points: Any) -> list[Any]:
         """Points one by one: the rows of an array, or the entries of a list; one may come alone. An
@@ -492,7 +456,8 @@ class Network(Mesh):
         return 0.0
 
     def with_degree(self, degree: int) -> Network:
-        """Itself for degree 1, of which its mechanisms are. Raises ProblemError otherwise."""
+        """The network itself for degree 1, of which its mechanisms are. Raises ProblemError
+        otherwise."""
         if degree != 1:
             raise ProblemError(
                 f"{degree} is not 1, as on every segment",
@@ -508,17 +473,6 @@ class Network(Mesh):
             where="indicator",
             remedy="Make it with more cells, or with a smaller divide",
         )
-
-    def inside(self, point: Any, k: int) -> Within:
-        """``position`` of the point of number ``k``; ProblemError where it has none."""
-        found = self.position(point)
-        if found is None:
-            raise ProblemError(
-                f"{point} lies beyond the ends of the line",
-                where=f"points[{k}]",
-                remedy="Use a longer line",
-            )
-        return found
 
     # -- files -------------------------------------------------------------------------------
 
@@ -536,7 +490,7 @@ class Network(Mesh):
 
     @classmethod
     def of_dict(cls, content: dict[str, Any]) -> Network:
-        """The inverse; ProblemError on anything else."""
+        """The network of ``to_dict``; ProblemError on anything else."""
         unknown = sorted(map(str, content.keys() - _KEYS - {"labels", "lengths"}))
         missing = sorted(_KEYS - content.keys())
         if unknown or missing:
@@ -554,7 +508,7 @@ class Network(Mesh):
 
 
 @record
-class Along:
+class Along(SameFields):
     """The length of the shortest way along the roads of a network between vertices, which domains
     name by their labels."""
 
@@ -563,12 +517,6 @@ class Along:
 
     def __repr__(self) -> str:
         return f"distances along {self.network.words}"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Along) and self.network == other.network
-
-    def __hash__(self) -> int:
-        return hash(self.network)
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
         index = self.network.domain.index
@@ -588,11 +536,11 @@ def _chain(road: object, count: int, k: int) -> tuple[int, ...]:
     return tuple(map(int, values))
 
 
-def refuse_network(mesh: object, what: str) -> None:
+def refuse_network(mesh: object) -> None:
     """Raise ProblemError where a mesh is a line or network, and what is asked for is not."""
     if isinstance(mesh, Network):
         raise ProblemError(
-            f"is for {mesh.words}, and {what} for regions and places only",
+            f"is for {mesh.words}, and this is for regions and places only",
             where="design",
             remedy="Draw reports with design.mechanism.sample_at, or draws_at for many points",
         )

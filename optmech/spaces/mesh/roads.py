@@ -14,22 +14,21 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.labelled import label_text
-from optmech.base.read_only import ReadOnly, record
+from optmech.base.labels import label_text
 from optmech.base.storage import path_of
 from optmech.errors import ProblemError
-from optmech.exact.checked import float_or_nan, whole
+from optmech.exact.arguments import float_or_nan, whole
 from optmech.exact.number import Number, float_of, parse_signed
 from optmech.reading.bounded import expanded, translated
 from optmech.reading.columns import read_features
 from optmech.spaces.domain import Coordinates, great_circle
-from optmech.spaces.mesh import making
+from optmech.spaces.mesh import triangulation
 from optmech.spaces.mesh.mesh import MADE
 from optmech.spaces.mesh.network import Network
 
@@ -53,8 +52,7 @@ Measure = Callable[[Floats, Floats], Floats]
 _LINE = re.compile(r"LINESTRING\s*(?:ZM?|M)?\s*\(([^()]*)\)", re.IGNORECASE)
 
 
-@record
-class Road(ReadOnly):
+class Road(NamedTuple):
     """A way between two crossings: its length, and the corners of its line from end to end."""
 
     start: Hashable
@@ -69,7 +67,7 @@ def line(low: Number, high: Number, cells: int, unit: str) -> Network:
     whole(cells, "cells", least=1)
     if not start < end:
         raise ProblemError(f"{start:g} is not below {end:g}", where="low")
-    making.refuse_more(cells + 1)
+    triangulation.refuse_more(cells + 1)
     vertices = start + (end - start) * (np.arange(cells + 1) / cells)
     vertices[-1] = end
     if not (np.diff(vertices) > 0).all():
@@ -96,7 +94,7 @@ def build(
     kept = _connected(kept, places, largest)
     if coordinates == "lonlat":
         kept, places = _counted_on(kept, places)
-    step = None if divide is None else float_of(divide, "divide", positive=True)
+    step = math.inf if divide is None else float_of(divide, "divide", positive=True)
     return _divided(kept, places, step, unit, coordinates)
 
 
@@ -187,7 +185,7 @@ def _connected(roads: list[Road], places: Places, largest: bool) -> list[Road]:
 def _divided(
     roads: list[Road],
     places: Places,
-    step: float | None,
+    step: float,
     unit: str,
     coordinates: Coordinates,
 ) -> Network:
@@ -203,11 +201,10 @@ def _divided(
         before = beside[ends]
         beside[ends] += 1
         # no two segments join the same vertices
-        parts = 3 if road.start == road.end else 1 + (before > 0)
-        if step is not None:
-            wanted = min(road.length / step * (1 - 1e-12), making.MOST + 1.0)
-            parts = max(parts, math.ceil(wanted))
-        making.refuse_more(len(vertices) + parts)
+        least = 3 if road.start == road.end else 1 + (before > 0)
+        wanted = min(road.length / step * (1 - 1e-12), triangulation.MOST + 1.0)
+        parts = max(least, math.ceil(wanted))
+        triangulation.refuse_more(len(vertices) + parts)
         inner = range(len(vertices), len(vertices) + parts - 1)
         shares = np.arange(1, parts) / parts
         vertices += _along(road.line, shares, _measure(coordinates)).tolist()
@@ -240,9 +237,10 @@ def _counted_on(roads: list[Road], places: Places) -> tuple[list[Road], Places]:
         known = np.array(list(places.values()))
         around = np.column_stack([turn(known[:, 0]), known[:, 1]]).tolist()
         places = dict(zip(places, around, strict=True))
-        lines = [np.column_stack([turn(road.line[:, 0]), road.line[:, 1]]) for road in roads]
-        pairs = zip(roads, lines, strict=True)
-        roads = [Road(road.start, road.end, road.length, line) for road, line in pairs]
+        roads = [
+            road._replace(line=np.column_stack([turn(road.line[:, 0]), road.line[:, 1]]))
+            for road in roads
+        ]
     for road in roads:
         if (np.abs(np.diff(road.line[:, 0])) > 180).any():
             raise ProblemError(

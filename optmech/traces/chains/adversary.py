@@ -223,7 +223,7 @@ class _Game:
         answer that is best under ``weights`` where nothing is released."""
         m = state.mechanism
         answers = self.domain if m is None else m.observables
-        costs = loss_matrix(self.loss, self.domain, answers, where="loss")
+        costs = loss_matrix(self.loss, self.domain, answers)
         best = (weights @ costs).argmin()
         return costs[:, best] if m is None else (m.matrix * costs).sum(axis=1)
 

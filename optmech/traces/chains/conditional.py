@@ -10,7 +10,7 @@ import numpy as np
 from attrs import field, frozen
 
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.number import Exact
 from optmech.exact.ratios.hockey_stick import log_ratio
 from optmech.problem import DistortionPrivacy, DistributionPrivacy, fields

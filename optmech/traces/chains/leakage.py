@@ -17,7 +17,7 @@ from optmech.base.arrays import Floats, Ints, largest_entry
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.exact.ratios.wide import Wide, log_ratio, log_values, product
 from optmech.exact.rounding import UNIT
 from optmech.spaces.arguments import checked_arguments

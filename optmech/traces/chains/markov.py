@@ -17,7 +17,7 @@ from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, moved
-from optmech.exact.checked import weights, whole
+from optmech.exact.arguments import weights, whole
 from optmech.exact.number import float_of
 from optmech.exact.ratios.wide import Wide, product, pushed, tilted
 from optmech.spaces.arguments import checked_arguments

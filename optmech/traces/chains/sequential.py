@@ -20,7 +20,7 @@ from optmech.base.shown import Shown
 from optmech.certificate.statement import Objective
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
-from optmech.exact.checked import one_of
+from optmech.exact.arguments import one_of
 from optmech.exact.number import Exact, Number, float_of, parse_exact
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve

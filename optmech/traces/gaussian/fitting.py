@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError, SolverError, inside
-from optmech.exact.checked import one_of, positive
+from optmech.exact.arguments import one_of, positive
 from optmech.exact.number import float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import flattened

@@ -31,7 +31,7 @@ from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.checked import positive
+from optmech.exact.arguments import positive
 from optmech.exact.exponentials import ball_of
 from optmech.exact.number import Number
 from optmech.spaces.arguments import checked_arguments

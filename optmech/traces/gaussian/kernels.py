@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, finite_array, largest_entry
 from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
-from optmech.exact.checked import positive
+from optmech.exact.arguments import positive
 from optmech.exact.exponentials import ball_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.balls import Ball, BallMatrix, of_floats

@@ -18,7 +18,7 @@ from optmech.base.bisection import reached
 from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import positive
+from optmech.exact.arguments import positive
 from optmech.exact.exponentials import stated_down
 from optmech.exact.number import Number, float_of, parse_exact
 from optmech.spaces.arguments import checked_arguments

@@ -13,7 +13,7 @@ from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.checked import one_of, positive
+from optmech.exact.arguments import one_of, positive
 from optmech.exact.exponentials import bracket, stated_down
 from optmech.exact.number import Exact, Number, float_of, parse_exact, rounded_up
 from optmech.spaces.arguments import checked_arguments

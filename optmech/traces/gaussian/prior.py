@@ -18,7 +18,7 @@ from optmech.base.arrays import Floats, Ints, finite_array, square_array
 from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.arguments import whole
 from optmech.traces.gaussian.balls import (
     BallMatrix,
     Enclosure,

@@ -14,7 +14,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
-from optmech.exact.checked import positive, whole
+from optmech.exact.arguments import positive, whole
 from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.balls import (
     BallMatrix,

@@ -85,7 +85,7 @@ def misnamed(name: str, a: Domain, b: Domain, values: Floats) -> tuple[int, int]
     no such distance."""
     if name not in NAMED:
         return None
-    proper = evaluate(NAMED[name], a, b, where="distance")
+    proper = evaluate(NAMED[name], a, b)
     if values.shape != proper.shape:
         return (0, 0)
     share = np.full(proper.shape, _ROUNDING)

@@ -7,7 +7,7 @@ import numpy as np
 from optmech.errors import ProblemError
 from optmech.problem import DistortionPrivacy, MaximizeDistortion, MetricPrivacy, Problem
 from optmech.spaces.distances import Distance, distance_name, evaluate, matrix
-from optmech.spaces.tabulated import NAMED, distance_words
+from optmech.spaces.tables import NAMED, distance_words
 
 
 def choose_distance(problem: Problem, name: str | None = None) -> tuple[str, Distance]:

@@ -66,7 +66,8 @@ def reordered(
     *,
     where: str,
 ) -> Any:
-    """An array with these labels in the order of the axes; the same errors."""
+    """An array with these labels in the order of the axes; errors as ``in_order``
+    has them."""
     if len(labels) != len(axes):
         raise ProblemError(
             f"has {len(labels)} dimension(s), needs {len(axes)}",
@@ -79,8 +80,8 @@ def reordered(
     return array
 
 
-def rows_in_order(value: Any, labels: Sequence[Hashable], *, where: str) -> Any:
-    """A table with a row for every label, in their order where its index has them.
+def rows_in_order(value: Any, labels: Sequence[Hashable]) -> Any:
+    """A table of points with a row for every label, in their order where its index has them.
 
     An index that has none of the labels numbers the rows, which are then in order.
     """
@@ -90,7 +91,7 @@ def rows_in_order(value: Any, labels: Sequence[Hashable], *, where: str) -> Any:
     mine: set[object] = {*own[0], *map(label_text, own[0])}
     if not any(label in mine or label_text(label) in mine for label in labels):
         return value.to_numpy()
-    return np.take(value.to_numpy(), _order(own[0], labels, where), axis=0)
+    return np.take(value.to_numpy(), _order(own[0], labels, "points"), axis=0)
 
 
 def refuse_unordered(value: Any, *, where: str) -> None:
@@ -138,10 +139,6 @@ def _order(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) -> 
             continue
         if len(mine) == len(wanted) and all(read(label) in place for label in wanted):
             return [place[read(label)] for label in wanted]
-    raise _mismatch(mine, wanted, where)
-
-
-def _mismatch(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) -> ProblemError:
     known, given = set(wanted), set(mine)
     unknown = [label for label in mine if label not in known]
     missing = [label for label in wanted if label not in given]
@@ -152,7 +149,7 @@ def _mismatch(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) 
         message = f"its index lacks {few(missing)}"
     else:
         message = "a label occurs twice in its index"
-    return ProblemError(
+    raise ProblemError(
         f"{message}; the labels are {few(wanted)}",
         where=where,
         remedy=f"Make the labels its index, or {_BY_POSITION}",

@@ -1,28 +1,103 @@
-"""The child's side of ``isolated``: reads one file, answers on standard output, ends."""
+"""Reading Parquet, NetCDF and meshes in a process of its own, with limits on its time and memory.
+
+The libraries that read them trust what a file says of itself: a damaged file may loop for ever,
+claim any amount of memory, print to standard error or end the process. Here that is the child's end
+only, and an error that says so. The child reads one file, answers on standard output, and ends.
+"""
 
 import contextlib
+import io
 import json
 import os
+import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from optmech.base import memory
 from optmech.errors import ProblemError
 from optmech.reading.bounded import translated
-from optmech.reading.isolated import encoded
 
-_SECONDS = 8
-"""Of computing, after the imports."""
+_SECONDS = 60
+"""For the child in all, on a busy machine; for computing it has far less."""
+_SIGXCPU = 24
+_CHILD = """\
+import sys
+sys.path[:] = {path!r}
+from optmech.reading.sandbox import main
+main()
+"""
+
+
+class Found(NamedTuple):
+    """What a file holds: plain values, and arrays that they refer to by position."""
+
+    values: dict[str, Any]
+    arrays: list[np.ndarray]
+
+
+def read_isolated(kind: str, path: Path, **options: object) -> Found:
+    """What ``reading.sandbox`` finds in a file of its ``kind``: parquet, netcdf or mesh.
+    Raises ProblemError on what is no such file, and where reading it takes too long or too much
+    memory."""
+    order = json.dumps({"kind": kind, "path": str(path.absolute()), **options})
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _CHILD.format(path=sys.path)],
+            input=order.encode(),
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _unusable(path, f"reading it takes more than {_SECONDS} s") from error
+    except (OSError, ValueError) as error:
+        raise _unusable(path, "its reader could not be run") from error
+    if done.returncode == -_SIGXCPU:
+        raise _unusable(path, "reading it does not end")
+    try:
+        found = _decoded(done.stdout)
+    except (ValueError, EOFError, LookupError, TypeError) as error:
+        status = done.returncode
+        raise _unusable(path, f"its reader ended with status {status}") from error
+    if "error" in found.values:
+        raise ProblemError(
+            str(found.values["error"]), where=path, remedy=str(found.values["remedy"])
+        )
+    return found
+
+
+def _encoded(found: Found) -> bytes:
+    """A child's answer: a line of JSON, then the arrays."""
+    out = io.BytesIO()
+    out.write(json.dumps({**found.values, "arrays": len(found.arrays)}).encode() + b"\n")
+    for array in found.arrays:
+        np.save(out, array, allow_pickle=False)
+    return out.getvalue()
+
+
+def _decoded(answer: bytes) -> Found:
+    stream = io.BytesIO(answer)
+    values = json.loads(stream.readline())
+    arrays = [np.load(stream, allow_pickle=False) for _ in range(values["arrays"])]
+    return Found(values, arrays)
+
+
+def _unusable(path: Path, reason: str) -> ProblemError:
+    return ProblemError(
+        f"cannot be read: {reason}", where=path, remedy="Write the file again, or as CSV"
+    )
+
+
+_COMPUTING = 8
+"""Seconds of that, after the imports."""
 _ROOM = 768 * 2**20
 """Memory beyond what the imports take and the result is known to need."""
 _LONGEST_TEXT = 2**20
 _MOST_TEXT = 64 * 2**20
-
-Answer = tuple[dict[str, Any], list[np.ndarray]]
 
 
 def main() -> None:
@@ -37,16 +112,16 @@ def main() -> None:
     try:
         read, name, other = _READERS[kind]
         with translated("", f"cannot be read as {name}", f"Write the file again, or as {other}"):
-            values, arrays = read(order)
+            found = read(order)
     except ProblemError as error:
-        values, arrays = {"error": error.message, "remedy": error.remedy}, []
+        found = Found({"error": error.message, "remedy": error.remedy}, [])
     with os.fdopen(answer, "wb") as stream:
-        stream.write(encoded(values, arrays))
+        stream.write(_encoded(found))
     # tearing down libraries that have met a damaged file can fail again
     os._exit(0)
 
 
-def _parquet(order: dict[str, Any]) -> Answer:
+def _parquet(order: dict[str, Any]) -> Found:
     """Columns of a table: numbers as float64, everything else as texts and where they stand.
 
     Texts stay a dictionary, as in the file: a few kilobytes can refer to one long text a million
@@ -59,19 +134,26 @@ def _parquet(order: dict[str, Any]) -> Answer:
     path, names = order["path"], order["columns"]
     with pq.ParquetFile(path) as file:
         schema, rows = file.schema_arrow, file.metadata.num_rows
-    if any(name not in schema.names for name in names):
-        return {"columns": schema.names[:1000]}, []
+    if any(schema.names.count(name) != 1 for name in names):
+        return Found({"columns": schema.names[:1000]}, [])
     if rows > order["most_rows"]:
         raise ProblemError(
             f"has {rows:,} rows, more than the {order['most_rows']:,} allowed",
             remedy="Keep only the rows that are needed, or count equal ones",
         )
-    twice = next((name for name in names if Counter(schema.names)[name] > 1), None)
-    if twice is not None:
-        raise ProblemError(f"has two columns {twice!r}", remedy="Rename one of them")
-    texts = [name for name in names if _is_text(schema.field(name).type)]
+    # of lists, tables and bytes the number of rows does not bound the size
+    flat = (
+        pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal,
+        pa.types.is_decimal, pa.types.is_null, _is_text,
+    )  # fmt: skip
     for name in names:
-        _require_flat(name, schema.field(name).type)
+        kind = schema.field(name).type
+        inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not any(test(inner) for test in flat):
+            raise ProblemError(
+                f"the column {name!r} holds {str(kind)[:60]}", remedy="Give numbers or texts"
+            )
+    texts = [name for name in names if _is_text(schema.field(name).type)]
     with pq.ParquetFile(path, read_dictionary=texts) as file:
         table = file.read(columns=list(dict.fromkeys(names)), use_threads=False)
     # a damaged file may refer to texts that it does not have
@@ -96,28 +178,13 @@ def _parquet(order: dict[str, Any]) -> Answer:
         found.append({"texts": _checked(name, distinct), "places": len(arrays)})
         arrays.append(np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False)))
     types = [str(schema.field(name).type)[:100] for name in names]
-    return {"columns": schema.names[:1000], "found": found, "types": types}, arrays
+    return Found({"columns": schema.names[:1000], "found": found, "types": types}, arrays)
 
 
 def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _require_flat(name: str, kind: Any) -> None:
-    """Refuse lists, tables and bytes, whose size the number of rows does not bound."""
-    import pyarrow as pa
-
-    flat = (
-        pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal,
-        pa.types.is_decimal, pa.types.is_null, _is_text,
-    )  # fmt: skip
-    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if not any(test(inner) for test in flat):
-        raise ProblemError(
-            f"the column {name!r} holds {str(kind)[:60]}", remedy="Give numbers or texts"
-        )
 
 
 def _checked(name: str, distinct: list[Any]) -> list[str]:
@@ -131,7 +198,7 @@ def _checked(name: str, distinct: list[Any]) -> list[str]:
     return texts
 
 
-def _netcdf(order: dict[str, Any]) -> Answer:
+def _netcdf(order: dict[str, Any]) -> Found:
     """The one array of a file with its labels and coordinates."""
     import h5py
     import xarray
@@ -159,10 +226,10 @@ def _netcdf(order: dict[str, Any]) -> Answer:
         elif values.ndim == 1:
             labels[str(name)] = _checked(str(name), [str(label) for label in values.values])
     dimensions = [str(name) for name in array.dims]
-    return {"dims": dimensions, "labels": labels, "coordinates": coordinates}, arrays
+    return Found({"dims": dimensions, "labels": labels, "coordinates": coordinates}, arrays)
 
 
-def _mesh(order: dict[str, Any]) -> Answer:
+def _mesh(order: dict[str, Any]) -> Found:
     """The points and the triangles of a mesh, in two dimensions and as they are numbered."""
     import meshio
 
@@ -176,7 +243,7 @@ def _mesh(order: dict[str, Any]) -> Answer:
     points = np.asarray(found.points, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] < 2 or not blocks:
         raise ProblemError("holds no triangles", remedy="Give a mesh of triangles")
-    return {}, [points[:, :2], np.vstack(blocks).astype(np.int64)]
+    return Found({}, [points[:, :2], np.vstack(blocks).astype(np.int64)])
 
 
 def _refuse_elsewhere(file: Any) -> None:
@@ -200,7 +267,7 @@ def _limit(room: int) -> None:
         import resource
 
         spent = resource.getrusage(resource.RUSAGE_SELF)
-        seconds = int(spent.ru_utime + spent.ru_stime) + _SECONDS
+        seconds = int(spent.ru_utime + spent.ru_stime) + _COMPUTING
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
         with open("/proc/self/status", encoding="ascii") as stream:
             held = next(line for line in stream if line.startswith("VmData:"))
@@ -208,7 +275,7 @@ def _limit(room: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
 
 
-_READERS: dict[str, tuple[Callable[[dict[str, Any]], Answer], str, str]] = {
+_READERS: dict[str, tuple[Callable[[dict[str, Any]], Found], str, str]] = {
     "parquet": (_parquet, "Parquet", "CSV"),
     "netcdf": (_netcdf, "NetCDF", "CSV"),
     "mesh": (_mesh, "a mesh", "GeoJSON"),
