@@ -107,8 +107,8 @@ class AllColumns(Bounds):
         self.lower = max(self.lower, duals.bound)
         P, upper = state.P, np.inf
         if model.pairs_only:
-            rough = self.backend.parts and not last and now.gap > TUNING.rough * self.options.gap
-            used = None if rough else system
+            far = now.gap > TUNING.rough_bounds * self.options.gap
+            used = None if far and self.backend.parts and not last else system
             P, upper = mechanism(model, self.backend, self.cone, state, now.mu, used)
             gap = (min(self.upper, upper) - self.lower) / max(abs(upper), 1e-300)
             if not last and gap > 0.5 * self._own_gap and gap > self.options.gap:

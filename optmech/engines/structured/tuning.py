@@ -112,7 +112,7 @@ class Tuning:
     far_large: float = 0.5
     """Gap from which on large programs have none: at 5,000 crossings of Rome they take as long as
     two iterations."""
-    rough: float = 30.0
+    rough_bounds: float = 30.0
     """So many times the gap asked for, large programs take the columns' majorants as they are: to
     bring their row sums nearer takes ten times as long (at 1,000 crossings of Rome, a gap of 40 %:
     a loss of .338 instead of .313)."""
