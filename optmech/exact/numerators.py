@@ -132,14 +132,6 @@ class Numerators(WholeRows):
         )
 
 
-def _spread(row: tuple[int, ...], places: list[int], count: int) -> tuple[int, ...]:
-    """``row`` at its ``places`` among ``count`` entries, and zeros."""
-    out = [0] * count
-    for place, value in zip(places, row, strict=True):
-        out[place] = value
-    return tuple(out)
-
-
 Wholes = NDArray[np.object_]
 
 
