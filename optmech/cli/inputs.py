@@ -165,40 +165,29 @@ def require_seed(seed: int | None) -> None:
         )
 
 
-def _point_of_network(text: str, parts: list[str], mesh: Mesh) -> Any:
-    from optmech.spaces.labels import find_label
-
-    line = mesh.vertices.shape[1] == 1
-    try:
-        share = Fraction(parts[-1].strip())
-        if len(text) <= 200 and len(parts) == (1 if line else 3):
-            ends = [find_label(mesh.domain, name.strip()) for name in parts[:-1]]
-            return (*ends, share) if ends else share
-    except (ValueError, ZeroDivisionError):
-        pass
-    raise ProblemError(
-        f"{text[:40]!r} is no point of {mesh.words}",
-        where="POINT",
-        remedy="Give a number" if line else "Give two labels and a share, as a,b,1/2",
-    )
-
-
 def point(text: str, mesh: Mesh | None = None) -> Any:
     """A point as it is written, exactly: two coordinates, ``1.25,3/2``; of a line one; of roads the
     labels of their ends and a share, ``a,b,1/2``."""
-    parts = text.split(",")
-    if mesh is not None and not mesh.is_region:
-        return _point_of_network(text, parts, mesh)
+    from optmech.spaces.labels import find_label
+
+    *before, last = text.split(",")
+    wanted, kind = 1, "point: this design reports from any point of a region"
+    remedy = "Give two coordinates, as 1.25,3.5 (-- before them where the first is negative)"
+    network = mesh is not None and not mesh.is_region
+    if mesh is not None and network:
+        line = mesh.vertices.shape[1] == 1
+        wanted, kind = 0 if line else 2, f"point of {mesh.words}"
+        remedy = "Give a number" if line else "Give two labels and a share, as a,b,1/2"
     try:
-        if len(parts) == 2 and len(text) <= 200:
-            return Fraction(parts[0].strip()), Fraction(parts[1].strip())
+        if len(before) == wanted and len(text) <= 200:
+            share = Fraction(last.strip())
+            if mesh is None or not network:
+                return Fraction(before[0].strip()), share
+            ends = [find_label(mesh.domain, name.strip()) for name in before]
+            return (*ends, share) if ends else share
     except (ValueError, ZeroDivisionError):
         pass
-    raise ProblemError(
-        f"{text[:40]!r} is no point: this design reports from any point of a region",
-        where="POINT",
-        remedy="Give two coordinates, as 1.25,3.5 (-- before them where the first is negative)",
-    )
+    raise ProblemError(f"{text[:40]!r} is no {kind}", where="POINT", remedy=remedy)
 
 
 def pairs_of(args: Namespace) -> list[tuple[str, str]]:

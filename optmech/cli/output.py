@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optmech.base.storage import (
     ending,
@@ -250,26 +250,22 @@ def _show(pieces: Iterable[Piece]) -> None:
         before = piece
         if isinstance(piece, Lines):
             print(piece.text, file=stream)
-        else:
-            _draw(piece, stream)
+            continue
+        from rich.console import Console
 
-
-def _draw(piece: Title | Facts | Grid, stream: TextIO) -> None:
-    from rich.console import Console
-
-    terminal = stream.isatty()
-    console = Console(
-        file=stream,
-        width=None if terminal else PIPE_WIDTH,
-        force_terminal=None if terminal else False,
-        color_system="auto" if terminal else None,
-        emoji=False,
-        markup=False,
-        highlight=False,
-    )
-    with console.capture() as capture:
-        console.print(_drawn(piece))
-    print("\n".join(line.rstrip() for line in capture.get().splitlines()), file=stream)
+        terminal = stream.isatty()
+        console = Console(
+            file=stream,
+            width=None if terminal else PIPE_WIDTH,
+            force_terminal=None if terminal else False,
+            color_system="auto" if terminal else None,
+            emoji=False,
+            markup=False,
+            highlight=False,
+        )
+        with console.capture() as capture:
+            console.print(_drawn(piece))
+        print("\n".join(line.rstrip() for line in capture.get().splitlines()), file=stream)
 
 
 def _drawn(piece: Title | Facts | Grid) -> Any:

@@ -35,14 +35,13 @@ if TYPE_CHECKING:
 
 
 def _edge(value: object) -> Any:
-    ends_fit = isinstance(value, list) and len(value) in (2, 3) and all(map(is_label, value[:2]))
-    if not ends_fit:
+    edge = value if isinstance(value, list) else []
+    if len(edge) not in (2, 3) or not all(map(is_label, edge[:2])):
         raise refusal("is not an edge", 'Write ["from", "to"] or ["from", "to", length]')
-    assert isinstance(value, list)
-    length = value[2] if len(value) == 3 else 1.0
+    start, end, length, *_ = [*edge, 1.0]
     if not is_number(length) or not 0 <= length < 1e300:
         raise refusal(f"{length!r} is not a length", "Give a finite number >= 0")
-    return [value[0], value[1], float(length)]
+    return [start, end, float(length)]
 
 
 _END = {"type": ["string", "integer"]}

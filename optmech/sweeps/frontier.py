@@ -266,8 +266,8 @@ class _Bisection:
         sharpest gap tells."""
         problem = self._template.source([(self._place, epsilon)]).build()
         gap = self._profile.gap
-        nearest = min(self._nearest, key=lambda other: abs(other - epsilon), default=None)
-        start = None if nearest is None else self._nearest[nearest]
+        known = sorted(self._nearest, key=lambda other: abs(other - epsilon))
+        start = self._nearest[known[0]] if known else None
         while True:
             design = solve(problem, self._profile, gap=gap, start=start)
             self.solves += 1

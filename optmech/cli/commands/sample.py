@@ -2,8 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Hashable, Sequence
-from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 from optmech.cli.inputs import (
     DRAW_SEED,
@@ -127,8 +126,8 @@ def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashabl
     design = ProvedNoise.load(path)
     if isinstance(design, CellNoise):
         with inside("SECRET"):
-            released = design.release(secret, count, seed=seed)
-        return [float(value) for value in cast("list[Fraction]", released)]
+            released: Any = design.release(secret, count, seed=seed)
+        return list(map(float, released))
     planar = not isinstance(design, CertifiedNoise)
     try:
         values = [int(part) for part in secret.split(",")]
