@@ -244,11 +244,12 @@ def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
         raise ProblemError(reason, where=_OUTER)
     if cells is not None:
         cells = np.array(listing(within(_OUTER, 0, count - 1), count).read(cells))
+        coarse = outer.Coarsening.of(problem)
         if more:
             from optmech.reductions.witness import read_witness
 
-            witness = read_witness(plain, problem.prior, cells, len(problem.observables))
-        statement = outer.Coarsening.of(problem).over(cells, witness).statement
+            witness = read_witness(plain, coarse.members(cells))
+        statement = coarse.over(cells, witness).statement
     elif outer.is_large(problem):
         statement = outer.over_segments(problem)
     elif network:

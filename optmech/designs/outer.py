@@ -28,7 +28,7 @@ from optmech.spaces.mesh.network import Network
 from optmech.spaces.prior import Prior
 
 if TYPE_CHECKING:
-    from optmech.reductions.aggregation import Limits
+    from optmech.reductions.aggregation import Limits, Members
     from optmech.reductions.witness import Witness
 
 LARGE = 1_000
@@ -185,20 +185,26 @@ class Coarsening:
             return cls(problem, limits_of(problem.statement), _CLOSE, boxes=True)
         return cls(problem, limits_in(problem), _NEIGHBOURS if _is_plane(problem) else None, False)
 
+    def members(self, cells: Ints) -> Members:
+        """The members of cells. Raises ProblemError on cells that do not fit."""
+        # checking a design over few places needs nothing of this
+        from optmech.reductions.aggregation import Members
+
+        return Members.of(self.problem.prior, self.problem.statement.loss, self.limits, cells)
+
     def over(self, cells: Ints, witness: Witness | None = None) -> Problem:
         """The problem over ``cells`` (n,), with their mass, costs and finite log ratios, its
         numbers as ``witness`` proves them if one is given. Raises ProblemError on cells or a
         witness that do not fit."""
-        given = *self._given, cells
-        # checking a design over few places needs nothing of these
+        members = self.members(cells)
         if witness is not None:
             from optmech.reductions.witness import witnessed
 
-            coarse = witnessed(*given, witness)
+            coarse = witnessed(members, witness)
         else:
             from optmech.reductions.aggregation import aggregated
 
-            coarse = aggregated(*given, self.neighbours, boxes=self.boxes)
+            coarse = aggregated(members, self.neighbours, boxes=self.boxes)
         return Problem(
             Prior(Domain(range(len(coarse.prior))), coarse.prior),
             coarse.cost,
@@ -218,14 +224,10 @@ class Coarsening:
                 room = _LEFT_OUT * np.maximum(given.value, 0.0).sum()
                 kept = few_digits(given, room, _BITS)
         first, second = np.unique(np.stack([kept.i, kept.j]), axis=1)
-        witness = witness_of(*self._given, cells, (first, second), boxes=self.boxes)
+        witness = witness_of(self.members(cells), (first, second), boxes=self.boxes)
         statement, own = self.over(cells, witness).statement, Multipliers((kept,))
         proved = lower_bound(statement, own)
         return OuterProof(cells, statement, own, witness), claimable(proved.value)
-
-    @property
-    def _given(self) -> tuple[Prior, Floats, Limits]:
-        return self.problem.prior, self.problem.statement.loss, self.limits
 
 
 def beside(problem: Problem) -> list[Constraint]:

@@ -100,7 +100,7 @@ class Places:
         prior = self.problem.prior.weights
         cells = self.cells(0.5 * prior + 0.5 / len(self), count)
         chosen, weight, mean = [], [], []
-        for group in grouped(cells, np.arange(len(self)))[1]:
+        for group in grouped(cells, np.arange(len(self)))[0]:
             mass, points = prior[group], self.plane[group]
             total = mass.sum()
             share = mass / total if total > 0 else np.full(len(group), 1 / len(group))

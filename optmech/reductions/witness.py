@@ -24,13 +24,11 @@ from optmech.exact.arguments import require_keys
 from optmech.exact.rounding import down, exp_down
 from optmech.reductions.aggregation import (
     Coarse,
-    Limits,
     Members,
     assembled,
     box_radii,
     boxed_costs,
 )
-from optmech.spaces.prior import Prior
 from optmech.transport.gains import Arcs, Logs, gains, proved_by
 
 Plain = Any
@@ -94,10 +92,9 @@ class Witness:
         return {"plans": pairs | self.plans.plain(), "costs": costs}
 
 
-def read_witness(plain: dict[str, Plain], prior: Prior, cells: Ints, observables: int) -> Witness:
+def read_witness(plain: dict[str, Plain], members: Members) -> Witness:
     """Read ``Witness.plain`` for a problem's cells. Raises ProblemError where it does not
     fit."""
-    members = Members.of(prior, cells, len(cells))
     counts = members.counts
     require(
         100.0 * counts.max() ** 2,
@@ -117,46 +114,37 @@ def read_witness(plain: dict[str, Plain], prior: Prior, cells: Ints, observables
     given = plain["costs"]
     if isinstance(given, dict) and "radii" in given:
         radii = _object(given, {"radii"})["radii"]
-        fits = isinstance(radii, list) and len(radii) == len(cells)
+        fits = isinstance(radii, list) and len(radii) == len(members.cost)
         if not fits or not all(type(f) is float and 0 <= f < np.inf for f in radii):
             raise ProblemError("radii are not numbers >= 0 of all secrets", where=_WHERE)
         return Witness(first, second, plans, np.array(radii))
-    every = np.repeat(counts, observables)
+    every = np.repeat(counts, members.cost.shape[1])
     return Witness(first, second, plans, Plans.read(given, every, every))
 
 
-def witness_of(
-    prior: Prior,
-    cost: Floats,
-    limits: Limits,
-    cells: Ints,
-    pairs: tuple[Ints, Ints],
-    *,
-    boxes: bool,
-) -> Witness:
+def witness_of(members: Members, pairs: tuple[Ints, Ints], *, boxes: bool) -> Witness:
     """Plans for the ``pairs`` of cells with mass, and for the ``cost`` (n, O) radii of ``boxes`` or
     plans; ``limits`` as of ``aggregated``."""
-    members = Members.of(prior, cells, len(cost))
+    cost = members.cost
     first, second = pairs
     counts = members.counts
-    plans = _listed(members.between(first, second, limits), counts[first])
+    plans = _listed(members.between(first, second), counts[first])
     if boxes:
         radii = np.zeros(len(cost))
-        for group, own in zip(members.groups, box_radii(members, limits), strict=True):
+        for group, own in zip(members.groups, box_radii(members), strict=True):
             radii[group] = own
         return Witness(first, second, plans, radii)
-    inside = ((part, ratio, a, b) for part, _, ratio, a, b in members.within(cost, limits))
+    inside = ((part, ratio, a, b) for part, _, ratio, a, b in members.within())
     return Witness(first, second, plans, _listed(inside, np.repeat(counts, cost.shape[1])))
 
 
-def witnessed(prior: Prior, cost: Floats, limits: Limits, cells: Ints, witness: Witness) -> Coarse:
+def witnessed(members: Members, witness: Witness) -> Coarse:
     """The coarse problem that a witness proves: ``log_ratio`` limits no other pairs. Raises
     ProblemError where radii are too small."""
-    members = Members.of(prior, cells, len(cost))
-    count = len(members.groups)
+    count, cost = len(members.groups), members.cost
     ratio = np.full((count, count), _UNPROVED)
     places = _Places(witness.plans, members.counts[witness.first])
-    for part, own, a, b in members.between(witness.first, witness.second, limits):
+    for part, own, a, b in members.between(witness.first, witness.second):
         found = proved_by(own, a, b, places.arcs(part))
         pairs = witness.first[part], witness.second[part]
         ratio[pairs] = np.minimum(ratio[pairs], np.maximum(found, 0.0))
@@ -164,17 +152,17 @@ def witnessed(prior: Prior, cost: Floats, limits: Limits, cells: Ints, witness: 
     if isinstance(witness.costs, Plans):
         least = np.zeros((count, cost.shape[1]))
         places = _Places(witness.costs, np.repeat(members.counts, cost.shape[1]))
-        for part, index, own, a, b in members.within(cost, limits):
+        for part, index, own, a, b in members.within():
             least[index] = exp_down(-proved_by(own, a, b, places.arcs(part)))
     else:
         boxes = [witness.costs[group] for group in members.groups]
         for group, f in zip(members.groups, boxes, strict=True):
-            missing = limits(group[:, None], group[None, :]) > down(f[:, None] + f)
+            missing = members.limits(group[:, None], group[None, :]) > down(f[:, None] + f)
             np.fill_diagonal(missing, False)
             if missing.any():
                 raise ProblemError("radii are too small", where=_WHERE)
-        least = boxed_costs(members, cost, boxes)
-    return assembled(members, prior, least, ratio)
+        least = boxed_costs(members, boxes)
+    return assembled(members, least, ratio)
 
 
 def rounded(arcs: Arcs, sources: int) -> Arcs:

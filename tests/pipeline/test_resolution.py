@@ -62,10 +62,9 @@ def test_costs_of_cells_are_below_the_least_of_any_column(
     ratio = epsilon * np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
     weight = rng.dirichlet(np.ones(count))
     cost = rng.uniform(0, 3, (count, 2))
-    members = Members.of(
-        om.Prior(om.Domain(range(count)), weight), np.zeros(count, dtype=np.int64), count
-    )
-    found = boxed_costs(members, cost, box_radii(members, lambda i, j: ratio[i, j]))[0]
+    prior, cells = om.Prior(om.Domain(range(count)), weight), np.zeros(count, dtype=np.int64)
+    members = Members.of(prior, cost, lambda i, j: ratio[i, j], cells)
+    found = boxed_costs(members, box_radii(members))[0]
     f = radii(ratio.copy())
     apart = ratio - f[:, None] - f
     assert (f >= 0).all()
@@ -82,10 +81,11 @@ def test_costs_of_cells_are_below_the_least_of_any_column(
 def test_costs_of_cells_too_wide_for_floats_are_no_more_than_the_cheapest(apart: float) -> None:
     # p = (1, e^-apart) keeps the ratios, and its mean cost is the first one's up to e^-1000
     ratio = np.array([[0.0, apart], [apart, 0.0]])
-    members = Members.of(om.Prior.uniform(om.Domain(range(2))), np.zeros(2, dtype=np.int64), 2)
+    prior, cells = om.Prior.uniform(om.Domain(range(2))), np.zeros(2, dtype=np.int64)
     for cheap in (0.0, 1.0, 1e10):
         cost = np.array([[cheap], [cheap + 1e10]])
-        found = boxed_costs(members, cost, box_radii(members, lambda i, j: ratio[i, j]))
+        members = Members.of(prior, cost, lambda i, j: ratio[i, j], cells)
+        found = boxed_costs(members, box_radii(members))
         assert 0 <= found[0, 0] <= cheap
         assert found[0, 0] == pytest.approx(cheap)
 
