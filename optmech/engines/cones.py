@@ -178,7 +178,7 @@ class ConeProgram:
         """About the bytes that a solution takes."""
         # cones of three numbers, their scalings, products and weighted rows; and the factor
         elements, each, _, unknowns = self.rows.shape
-        size: float = 8.0 * elements * each * reports * (80 + 8 * unknowns)
+        size = float(elements * each * reports * (640 + 64 * unknowns))
         return size + self.equations(reports).memory(reports)
 
 
