@@ -60,12 +60,12 @@ def audited(part: Any, spread: Any, released: Numerators) -> bool:
     """The verdict of the audit, on numbers enclosed as it encloses them."""
     region = SimpleNamespace(
         located=[(list(control), list(own)) for control, own in spread.weights],
-        rows=mechanisms.Mechanism(released.bits, [list(row) for row in released.rows]),
-        beside=[(0, part)],
-        lines=[],
+        stated=SimpleNamespace(parts=[(0, part)]),
     )
+    mechanism = mechanisms.Mechanism(released.bits, [list(row) for row in released.rows])
+    there = regions.Everywhere.there(region, mechanism)  # type: ignore[arg-type]
     with suppress(numbers.Fault):
-        regions.Everywhere.check_beside(region)  # type: ignore[arg-type]
+        part.check(there)
         return True
     return False
 
