@@ -26,6 +26,10 @@ _FINEST = 1 / 4000
 """Share of the longer side of the picture that nobody can see."""
 _COARSER = 1.6
 _DEEPEST = 12
+_COLLECTIONS = {"FeatureCollection": "features", "GeometryCollection": "geometries"}
+_DEPTHS = {"Point": 0, "MultiPoint": 1, "LineString": 0, "MultiLineString": 1, "Polygon": 1,
+           "MultiPolygon": 2}  # fmt: skip
+"""How deep the lines, rings and points of a geometry lie in its coordinates."""
 Source = str | Path | Mapping[str, Any] | Any
 """A file of GeoJSON (also .gz, .bz2, .xz), ``package:resource`` of an installed package, the
 content of such a file, or whatever has a ``__geo_interface__`` in degrees, as GeoPandas and shapely
@@ -142,24 +146,17 @@ def _lines(node: Any, depth: int) -> Iterator[Any]:
     kind = node["type"]
     if depth > _DEEPEST:
         raise ValueError("nested too deeply")
-    if kind == "FeatureCollection":
-        for feature in node["features"]:
-            yield from _lines(feature, depth + 1)
-    elif kind == "Feature":
+    if kind == "Feature":
         yield from _lines(node["geometry"], depth + 1)
-    elif kind == "GeometryCollection":
-        for part in node["geometries"]:
+    elif kind in _COLLECTIONS:
+        for part in node[_COLLECTIONS[kind]]:
             yield from _lines(part, depth + 1)
     else:
-        deeper = {"Point": -1, "MultiPoint": 0, "LineString": 0, "MultiLineString": 1,
-                  "Polygon": 1, "MultiPolygon": 2}[kind]  # fmt: skip
-        parts = [node["coordinates"]]
+        deeper, parts = _DEPTHS[kind], [node["coordinates"]]
         for _ in range(deeper):
             parts = [inner for part in parts for inner in part]
-        if kind == "Point":
-            parts = [[node["coordinates"]] * 2]
-        elif kind == "MultiPoint":
-            parts = [[place] * 2 for place in node["coordinates"]]
+        if kind.endswith("Point"):
+            parts = [[place] * 2 for place in parts]
         yield from (part for part in parts if len(part) > 1)
 
 

@@ -72,7 +72,15 @@ def described(path: str | Path) -> Described:
     start = read_start(path, _START)
     if any(begins(start, name) for name in FORMATS) or str(path).lower().endswith(".gz"):
         return _of_proved(path)
-    return _of_document(path)
+    content = read_bytes(path, MAX_BYTES)
+    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    try:
+        body = json.loads(content, object_pairs_hook=distinct)
+    except (ValueError, RecursionError, ProblemError):
+        body = None
+    if isinstance(body, dict) and body.get("format") == LEDGER:
+        return _of_ledger(body, digest, len(content))
+    return _of_asked(path, digest, len(content))
 
 
 def _of_proved(path: str | Path) -> Described:
@@ -149,18 +157,6 @@ def _within(found: PackedMechanism | Earth) -> list[tuple[str, str]]:
         f"{low} of the most telling report, and within {high} of the vaguest."
     )
     return [("best guess", told.strip())]
-
-
-def _of_document(path: str | Path) -> Described:
-    content = read_bytes(path, MAX_BYTES)
-    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    try:
-        body = json.loads(content, object_pairs_hook=distinct)
-    except (ValueError, RecursionError, ProblemError):
-        body = None
-    if isinstance(body, dict) and body.get("format") == LEDGER:
-        return _of_ledger(body, digest, len(content))
-    return _of_asked(path, digest, len(content))
 
 
 def _of_ledger(body: Mapping[str, Any], digest: str, size: int) -> Described:

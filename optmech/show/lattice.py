@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmech.base.arrays import Bools, Floats, Ints, ends_of
+from optmech.base.arrays import Bools, Floats, ends_of
 from optmech.base.read_only import record
 from optmech.spaces.layout import Plane, plane_of, plane_of_degrees
 from optmech.spaces.mesh import Mesh
@@ -34,25 +34,13 @@ class Lattice:
     """(rows, columns)."""
 
     def error(self, mechanism: MeshMechanism) -> float:
-        """The largest difference to the mechanism, at the middles of the mesh's triangles."""
+        """The largest difference to the mechanism of what is bilinear between the lattice's points,
+        at the middles of the mesh's triangles."""
+        from scipy.interpolate import RegularGridInterpolator
+
         middles = mechanism.mesh.vertices[mechanism.mesh.triangles].mean(axis=1)
-        return float(np.abs(self.between(middles) - mechanism.at(middles)).max())
-
-    def between(self, points: Floats) -> Floats:
-        """Probabilities (k, O) at points (k, 2) of the box, bilinear between the lattice's."""
-        (col, across), (row, up) = (
-            _step(axis, points[:, k]) for k, axis in enumerate((self.x, self.y))
-        )
-        across, up = across[:, None], up[:, None]
-        low = self.values[row, col] * (1 - across) + self.values[row, col + 1] * across
-        high = self.values[row + 1, col] * (1 - across) + self.values[row + 1, col + 1] * across
-        return low * (1 - up) + high * up
-
-
-def _step(axis: Floats, at: Floats) -> tuple[Ints, Floats]:
-    place = (at - axis[0]) / (axis[1] - axis[0])
-    whole = np.clip(np.floor(place).astype(np.int64), 0, len(axis) - 2)
-    return whole, np.clip(place - whole, 0.0, 1.0)
+        between = RegularGridInterpolator((self.y, self.x), self.values)
+        return float(np.abs(between(middles[:, ::-1]) - mechanism.at(middles)).max())
 
 
 def lattice_of(mechanism: MeshMechanism, most: int = MOST) -> Lattice:

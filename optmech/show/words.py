@@ -240,16 +240,14 @@ def _reached(design: Design, loss: str) -> str:
 
 def threshold_notes(design: Design) -> list[str]:
     """What constraints with thresholds really keep."""
-    return [
-        f"constraints[{part.constraint}]: with its thresholds the design has "
-        f"ε = {part.epsilon:.9g} and not {part.promised_epsilon:.9g}; "
-        + _repaired(design, part.repaired_loss)
-        for part in design.approximations
-    ]
-
-
-def _repaired(design: Design, value: float) -> str:
-    if math.isnan(value):
-        return "no repair was found that keeps the promise for all pairs"
-    what = _aim(design.problem).repaired.format(f"{value:.9g}")
-    return f"repaired to keep the promise for all pairs it would {what}"
+    notes = []
+    for part in design.approximations:
+        repaired = "no repair was found that keeps the promise for all pairs"
+        if not math.isnan(part.repaired_loss):
+            what = _aim(design.problem).repaired.format(f"{part.repaired_loss:.9g}")
+            repaired = f"repaired to keep the promise for all pairs it would {what}"
+        notes.append(
+            f"constraints[{part.constraint}]: with its thresholds the design has "
+            f"ε = {part.epsilon:.9g} and not {part.promised_epsilon:.9g}; {repaired}"
+        )
+    return notes

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
 from optmech.exact.numerators import apportioned, integers
-from optmech.spaces.rationals import Shares
+from optmech.spaces.rationals import RationalRows, Shares
 from optmech.transport.joint import Arcs, Multipliers, Program, Whole, first_arcs, scaled, whole
 
 _ACCURACY = 40
@@ -229,16 +229,12 @@ class Refinement(Program):
         found = self.x[self.fixed :]
         # what could be rounding is 0
         moves[tuple(self.places)] = np.where(found >= 1 << _GUARD // 4, found, 0)
-        out = []
-        for lam, rows in zip(inputs, moves.tolist(), strict=True):
-            support = lam.support
-            scale = math.lcm(*(sum(rows[x]) or 1 for x in support))
-            row = [0] * self.m
-            for x in support:
-                for y, moved in enumerate(rows[x]):
-                    row[y] += lam.units[x] * moved * (scale // (sum(rows[x]) or 1))
-            out.append(Shares.reduced(row))
-        return out
+        # a point without mass goes anywhere
+        every = [
+            RationalRows(tuple(tuple(row) if any(row) else (1,) * self.m for row in rows))
+            for rows in moves.tolist()
+        ]
+        return [moved.push(lam) for moved, lam in zip(every, inputs, strict=True)]
 
     def multipliers(self) -> Multipliers:
         """z >= 0, in units of the cost, weights divided by their sum."""

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.analysis.guarantees.guarantee import ALL_DISTRIBUTIONS, ALL_POINTS, Guarantee, require
-from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.arguments import nonnegative
 from optmech.exact.number import product_up, rounded_up, sum_up
@@ -124,7 +123,16 @@ def lift_metric_pair(
     require(premise, "points", rate=True, use="Use lift_pair")
     first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
     given = values_between(distance, domain_of(lam0), domain_of(lam1))
-    values = _both_ways(nonnegative(given, "distance", (len(first), len(second))))
+    values = nonnegative(given, "distance", (len(first), len(second)))
+    # a diagonal of zeros says that rows and columns are the same places
+    if values.shape[0] == values.shape[1] and not values.diagonal().any():
+        if not np.allclose(values, values.T, rtol=1e-9, atol=0.0):
+            raise ProblemError(
+                "is not symmetric, and what follows for a pair holds both ways",
+                where="distance",
+                remedy="Give the larger of the two, np.maximum(d, d.T)",
+            )
+        values = np.maximum(values, values.T)
     if premise.rules.metric == "W_1":
         return _moved(premise, rounded_up(mean_move(first, second, values)))
     if max(len(first.support), len(second.support)) <= _MOST_CARRIED:
@@ -188,20 +196,6 @@ def weaken_metric(premise: Guarantee) -> Guarantee:
     require(premise, "distributions")
     per = f"W_∞ of {_ground_distance(premise.per)}"
     return replace(premise, per=per, theorem="CM19 Proposition 9")
-
-
-def _both_ways(values: Floats) -> Floats:
-    """Distances that are the same both ways; refused where they can be seen not to be: the diagonal
-    of zeros says that rows and columns are the same places."""
-    if values.shape[0] == values.shape[1] and not values.diagonal().any():
-        if not np.allclose(values, values.T, rtol=1e-9, atol=0.0):
-            raise ProblemError(
-                "is not symmetric, and what follows for a pair holds both ways",
-                where="distance",
-                remedy="Give the larger of the two, np.maximum(d, d.T)",
-            )
-        return np.maximum(values, values.T)
-    return values
 
 
 def _moved(premise: Guarantee, apart: float, lost: float = 0.0) -> Guarantee:

@@ -127,7 +127,16 @@ def additive_capacity(m: Mechanism, prior: Prior | None = None, *, spanning: str
     0.5
     """
     if spanning == "gains" and prior is not None:
-        return Exact(_mean_move(m, prior))
+        together, drawn = joint(m, prior), shares(m, prior)
+        # Σ_o Σ_s max(0, π(s) p(o|s) - π(s) (πP)(o))
+        moved = 0
+        for column in together.columns:
+            told = sum(column)
+            excess = (
+                p * drawn.total - unit * told for p, unit in zip(column, drawn.units, strict=True)
+            )
+            moved += sum(max(0, value) for value in excess)
+        return Exact(Fraction(moved, together.total * drawn.total))
     if spanning != "any":
         raise ProblemError(
             f"{spanning!r} does not fit",
@@ -212,19 +221,6 @@ def _of_pairs(m: Mechanism, pairs: Iterable[tuple[int, int]], *, risk: bool) -> 
     if not risk:
         return Capacity(Exact(1 + most), worst)
     return Capacity(math.inf if most == 1 else Exact(1 / (1 - most)), worst)
-
-
-def _mean_move(m: Mechanism, prior: Prior) -> Fraction:
-    """Σ_o Σ_s max(0, π(s) p(o|s) - π(s) (πP)(o))."""
-    found, drawn = joint(m, prior), shares(m, prior)
-    moved = 0
-    for column in found.columns:
-        told = sum(column)
-        moved += sum(
-            max(0, value * drawn.total - unit * told)
-            for value, unit in zip(column, drawn.units, strict=True)
-        )
-    return Fraction(moved, found.total * drawn.total)
 
 
 _PATIENCE, _NEWTON = 500, 100

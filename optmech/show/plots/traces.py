@@ -40,9 +40,9 @@ def trace_picture(
     path = task.path if task.path is not None else trace.sample(seed)
     path = path.reshape(len(trace), -1)
     rng = np.random.default_rng(seed)
-    values, vectors = np.linalg.eigh(noise)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    draws = (root @ rng.standard_normal((len(noise), _RELEASES))).T
+    draws = rng.multivariate_normal(
+        np.zeros(len(noise)), noise, _RELEASES, method="eigh", check_valid="ignore"
+    )
     releases = path + draws.reshape(_RELEASES, *path.shape)
     secrets = np.array(loss.secrets)
     other = path[secrets] + loss.hypothesis.reshape(len(secrets), -1)

@@ -36,7 +36,7 @@ from optmech.spaces.observables import Suppressible
 Plain = Any
 
 _TYPES = {"f64": "<f8", "f32": "<f4", "u32": "<u4", "u16": "<u2"}
-_ESCAPES = {letter: f"\\u{ord(letter):04x}" for letter in "<>&"}
+_ESCAPES = {code: f"\\u{code:04x}" for code in map(ord, "<>&")}
 
 
 class Store:
@@ -73,15 +73,12 @@ def number(value: float) -> Plain:
     value = float(value)
     if math.isnan(value):
         return None
-    return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+    return value if math.isfinite(value) else str(value)
 
 
 def script_json(value: Plain) -> str:
     """JSON that can stand inside a ``<script>`` element whatever text it holds."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    for letter, escape in _ESCAPES.items():
-        text = text.replace(letter, escape)
-    return text
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
 _LEFT_OUT = re.compile(

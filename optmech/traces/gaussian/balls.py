@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any, TypeVar
 
 import flint
@@ -206,8 +207,7 @@ def best_vertex(matrix: Floats) -> tuple[Floats, float]:
 
 def signs(count: int) -> Floats:
     """All vertices of [−1, 1]^count, shape (2^count, count); x and −x in opposite halves."""
-    bits = np.arange(2**count)[:, None] >> np.arange(count)[::-1]
-    return np.asarray(1.0 - 2.0 * (bits & 1))
+    return np.array(list(product((1.0, -1.0), repeat=count)))
 
 
 def _sum(values: Floats) -> flint.arb:

@@ -77,8 +77,9 @@ class NoiseDesign(Shown):
                 where="path",
             )
         rng = np.random.default_rng(seed)
-        root = np.linalg.cholesky(self.covariance)
-        return values + (root @ rng.standard_normal(len(root))).reshape(values.shape)
+        mean = values.ravel()
+        drawn = rng.multivariate_normal(mean, self.covariance, method="cholesky")
+        return drawn.reshape(values.shape)
 
 
 @checked_arguments

@@ -135,10 +135,10 @@ class GaussianPrior(Shown):
 
     def sample(self, seed: int | None = None) -> Floats:
         """A path with mean zero, shape (d,), or (d, k) for several axes."""
-        spread, axes = np.linalg.eigh(self.covariance)
-        normal = np.random.default_rng(seed).standard_normal(len(spread))
-        path: Floats = (axes @ (np.sqrt(np.maximum(spread, 0.0)) * normal)).reshape(len(self), -1)
-        return path[:, 0] if self.dimensions == 1 else path
+        rng, mean = np.random.default_rng(seed), np.zeros(len(self.covariance))
+        # smooth kernels are indefinite by rounding
+        path = rng.multivariate_normal(mean, self.covariance, method="eigh", check_valid="ignore")
+        return path if self.dimensions == 1 else path.reshape(len(self), -1)
 
 
 def increasing(times: ArrayLike) -> Floats:
