@@ -162,6 +162,8 @@ def everywhere(
 
 def _interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
     """Of Clopper and Pearson, Biometrika 26 (1934): by quantiles of beta distributions."""
+    if confidence == 1:
+        return 0.0, 1.0
     from scipy.special import betaincinv
 
     low, high = (1 - confidence) / 2, (1 + confidence) / 2
