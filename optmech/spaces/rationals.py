@@ -120,9 +120,9 @@ class RationalRows(WholeRows):
         return Shares.reduced(out)
 
 
-def lowest_terms(rows: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+def lowest_terms(rows: Sequence[Sequence[int]]) -> list[list[int]]:
     """Rows of whole numbers without a common divisor."""
-    return [Shares.reduced(row).units for row in rows]
+    return [list(Shares.reduced(row).units) for row in rows]
 
 
 def composed(
@@ -138,7 +138,7 @@ def composed(
         for row, total in zip(second.rows, sums, strict=True)
     ]
     product = flint.fmpz_mat([list(row) for row in first.rows]) * flint.fmpz_mat(lifted)
-    rows = lowest_terms([list(map(int, row)) for row in product.tolist()])
+    rows = [Shares.reduced(list(map(int, row))).units for row in product.tolist()]
     bits = max(sum(row).bit_length() for row in rows) - 1
     powers = all(sum(row) & (sum(row) - 1) == 0 for row in rows)
     if not powers or bits > MAX_BITS:

@@ -251,8 +251,8 @@ class Network(Mesh):
 
     def between_ends(self, values: Floats) -> Edges:
         """Numbers of all segments, (E,), for the ends of each, both ways."""
-        i, j = self.segments.T
-        return Edges.of(len(self), i, j, values, both=True)
+        a, b = self.segments.T
+        return Edges.of(len(self), a, b, values, both=True)
 
     # -- where points are --------------------------------------------------------------------
 
