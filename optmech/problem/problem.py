@@ -342,10 +342,9 @@ def _doubt_of(family: Family) -> str:
                 "ε hides next to nothing: reports of the two secrets that are hidden best may "
                 f"differ by a factor of e^{least:.4g}. Use a smaller ε, or check its unit"
             )
-    mesh: object = family.mesh if isinstance(family, Gradient) else None
-    if not isinstance(mesh, Mesh):
+    if not isinstance(family, Gradient) or not isinstance(family.mesh, Mesh):
         return ""
-    sides = np.ptp(mesh.vertices, axis=0) * mesh.scale
+    sides = np.ptp(family.mesh.vertices, axis=0) * family.mesh.scale
     across = float(family.epsilon) * float(np.hypot(*sides))
     if across > _TOLD_APART / _NEAR:
         return (

@@ -251,7 +251,8 @@ class Network(Mesh):
 
     def between_ends(self, values: Floats) -> Edges:
         """Numbers of all segments, (E,), for the ends of each, both ways."""
-        return Edges.of(len(self), *self.segments.T, values, both=True)
+        i, j = self.segments.T
+        return Edges.of(len(self), i, j, values, both=True)
 
     # -- where points are --------------------------------------------------------------------
 
