@@ -397,8 +397,7 @@ class Grid(Tiles):
         origin: Sequence[float] | None = None,
         bounds: Sequence[float] | None = None,
     ) -> None:
-        whole(rows, "rows", least=1)
-        whole(columns, "columns", least=1)
+        rows, columns = whole(rows, "rows", least=1), whole(columns, "columns", least=1)
         if rows * columns > 10**7:
             raise ProblemError(
                 f"{rows} x {columns} is {rows * columns:,} cells",
@@ -427,7 +426,7 @@ class Grid(Tiles):
                 where="bounds",
                 remedy="Drop cell, unit and origin, or drop the bounds",
             )
-        vars(self).update(rows=int(rows), columns=int(columns), bounds=box)
+        vars(self).update(rows=rows, columns=columns, bounds=box)
         vars(self).update(cell=(width, height), origin=(x0, y0))
         row, column = np.divmod(np.arange(rows * columns), columns)
         centres = np.column_stack([x0 + (column + 0.5) * width, y0 + (row + 0.5) * height])

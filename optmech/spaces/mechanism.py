@@ -340,7 +340,7 @@ class Mechanism(ReadOnly):
 def _labelled(value: Any, where: str) -> Domain:
     """A domain, or that of a list of labels."""
     if isinstance(value, list | tuple | range) or (hasattr(value, "tolist") and value.ndim == 1):
-        return Domain(value.tolist() if hasattr(value, "tolist") else list(value))
+        return Domain(value.tolist() if hasattr(value, "tolist") else value)
     found: Domain = taken(value, "Domain", where)
     return found
 
