@@ -18,7 +18,7 @@ import optmech as om
 from optmech.analysis.measures import everywhere
 from optmech.certificate import Multipliers, lower_bound
 from optmech.engines import pairs
-from optmech.reductions.aggregation import above, aggregated, partition
+from optmech.reductions.aggregation import Members, above, aggregated, partition
 from optmech.spaces.mesh import Mesh
 
 CENTRE = (12.49, 41.9)
@@ -109,7 +109,7 @@ def lower(rome: Rome, epsilon: float, cells: int) -> dict[str, Any]:
     def limits(i: np.ndarray, j: np.ndarray) -> np.ndarray:
         return above(epsilon, rome.points[i], rome.points[j])
 
-    coarse = aggregated(prior, rome.costs, limits, parts, NEIGHBOURS, boxes=False)
+    coarse = aggregated(Members.of(prior, rome.costs, limits, parts), NEIGHBOURS, boxes=False)
     taken = clock.read()
     problem = om.Problem(
         prior=om.Prior(om.Domain(range(len(coarse.prior))), coarse.prior),

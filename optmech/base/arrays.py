@@ -95,6 +95,11 @@ def normalised_rows(weights: Floats) -> Floats:
     return out
 
 
+def sums_from(values: Floats, axis: int) -> Floats:
+    """Of every entry the sum of it and of all after it along an axis, from the far end on."""
+    return np.flip(np.cumsum(np.flip(values, axis), axis=axis), axis)
+
+
 def real_array(value: ArrayLike, where: str, words: str = "not an array of numbers") -> Floats:
     """``value`` as an array of floats, itself where it is one; refuses what is none in these
     ``words``."""

@@ -13,11 +13,9 @@ sums of products of floats, whose rounding has the a-priori bound (number of rou
 (sum of absolute values).
 """
 
-from __future__ import annotations
-
-import math
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,7 @@ from optmech.base.arrays import Bools, Floats
 from optmech.base.read_only import record
 from optmech.certificate.families.base import Trusted, known
 from optmech.certificate.families.ratio import PairMultipliers, everywhere
-from optmech.certificate.lagrangian import Bound, Lagrangian, attack, mixture, positive
+from optmech.certificate.lagrangian import Bound, Lagrangian, positive
 from optmech.certificate.statement import Statement
 
 
@@ -46,8 +44,7 @@ class Multipliers:
         """Every family that the certificate decides, with its multipliers or None. Raises
         VerificationError where there are others."""
         families = known(statement)
-        given = self.families[: len(families)]
-        return zip(families, given + (None,) * (len(families) - len(given)), strict=True)
+        return zip_longest(families, self.families[: len(families)])
 
 
 def pairs_of(statement: Statement, multipliers: Multipliers) -> PairMultipliers | None:
@@ -59,24 +56,22 @@ def pairs_of(statement: Statement, multipliers: Multipliers) -> PairMultipliers 
 def lower_bound(statement: Statement, multipliers: Multipliers) -> Bound:
     """A number that no feasible mechanism's objective can go below, whatever the multipliers."""
     lagrangian = lagrangian_of(statement, multipliers)
-    if lagrangian is None:
-        return Bound(-math.inf, 0.0)
-    return lagrangian.minimum(statement.allowed, statement.held)
+    return lagrangian.minimum()
 
 
 def lagrangian_of(
     statement: Statement, multipliers: Multipliers, *, objective: bool = True
-) -> Lagrangian | None:
-    """L and the constant, also without the objective; None where its multipliers leave nothing."""
+) -> Lagrangian:
+    """L and the constant, also without the objective."""
     families = tuple(multipliers.of(statement))
-    lagrangian = Lagrangian(statement.loss.shape)
-    if objective and not _add_objective(lagrangian, statement, multipliers):
-        return None
+    lagrangian = Lagrangian(statement)
+    if objective:
+        _add_objective(lagrangian, multipliers.objective)
     for family, given in families:
         if given is None and family.spread() is not None:
             given = family.zeros(statement)
         if given is not None:
-            family.charge(statement, lagrangian, given)
+            family.charge(lagrangian, given)
     return lagrangian
 
 
@@ -84,21 +79,19 @@ def infeasibility_margin(statement: Statement, multipliers: Multipliers) -> floa
     """Positive only if no feasible mechanism exists (a Farkas certificate): the same evaluation
     without an objective bounds zero from below."""
     lagrangian = lagrangian_of(statement, multipliers, objective=False)
-    assert lagrangian is not None
-    return lagrangian.minimum(statement.allowed, statement.held).value
+    return lagrangian.minimum().value
 
 
-def _add_objective(lagrangian: Lagrangian, statement: Statement, multipliers: Multipliers) -> bool:
+def _add_objective(lagrangian: Lagrangian, given: Floats | None) -> None:
+    statement = lagrangian.statement
     if statement.objective == "expected_loss":
         lagrangian.add(statement.cost, statement.cost, 1.0)
     elif statement.objective == "worst_loss":
         weights = np.full(statement.loss_terms, 1.0 / statement.loss_terms)
-        if multipliers.objective is not None:
-            weights = positive(multipliers.objective)
+        if given is not None:
+            weights = positive(given)
         # Σ ω · max_s ℓ_s >= Σ_s ω_s ℓ_s, whatever the weights sum to
         lagrangian.weight = sum(map(Fraction, weights.tolist()), Fraction())
-        if not lagrangian.weight > 0:
-            return False
         part = weights[: statement.secrets, None] * statement.loss
         lagrangian.add(part, part, 1.0)
         if statement.segments is not None:
@@ -107,20 +100,14 @@ def _add_objective(lagrangian: Lagrangian, statement: Statement, multipliers: Mu
             for rows, costs in (statement.segments.T, statement.segments.T[::-1]):
                 np.add.at(part, rows, halves * statement.loss[costs])
             most = np.bincount(statement.segments.ravel()).max()
-            lagrangian.add(part, part, float(most) + 2.0)
+            lagrangian.add(part, part, most + 2.0)
     else:
         assert statement.target is not None
-        played = multipliers.objective
-        if played is None:
-            played = np.ones((statement.observables, len(statement.target)))
-        if statement.objective == "minimize_leakage":
-            strategy, roundings = mixture(played)
-            part = (strategy @ statement.target).T
-            lagrangian.add(part, (strategy @ np.abs(statement.target)).T, roundings + 2.0)
-        else:
-            part = (attack(played) @ statement.target).T
-            lagrangian.add(-part, part, statement.secrets + 4.0)
-    return True
+        if given is None:
+            given = np.ones((statement.observables, len(statement.target)))
+        is_gain = statement.objective == "minimize_leakage"
+        add = lagrangian.add_gains if is_gain else lagrangian.add_errors
+        add(statement.target, given)
 
 
 def closed_form_reason(statement: Statement) -> str:

@@ -1,7 +1,5 @@
 """The verdict on one family of inequalities, and on a file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 
@@ -19,11 +17,6 @@ class Check:
     detail: str
     ratios: bool = False
     """Whether ``worst`` is a likelihood ratio as a share of what is allowed."""
-
-
-def tightest(checks: tuple[Check, ...]) -> Check | None:
-    """The check whose likelihood ratios come closest to their limit, if there is one."""
-    return max((c for c in checks if c.ratios), key=lambda c: c.worst, default=None)
 
 
 @dataclass(frozen=True)
@@ -72,7 +65,7 @@ class CheckReport:
     @property
     def tightest(self) -> Check | None:
         """The check whose likelihood ratios come closest to their limit, if there is one."""
-        return tightest(self.checks)
+        return max((c for c in self.checks if c.ratios), key=lambda c: c.worst, default=None)
 
     @property
     def passed(self) -> bool:

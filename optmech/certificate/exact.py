@@ -4,8 +4,6 @@ Ratios and (ε, δ) sums are first evaluated in floating point with a proved bou
 what that cannot decide is decided in whole numbers against enclosures of e^{εd}.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from optmech.certificate.check import Check

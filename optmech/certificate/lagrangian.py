@@ -1,8 +1,6 @@
 """The Lagrangian of a statement, summed up with a bound of its rounding (theory: "The Lagrangian
 bound")."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.base.arrays import Bools, Floats
+from optmech.base.arrays import Floats
 from optmech.certificate import values
-from optmech.certificate.statement import Held
+from optmech.certificate.statement import Held, Statement
 from optmech.exact.rounding import UNIT
 
 LARGEST = 2.0**100
@@ -43,14 +41,15 @@ class Bound:
 class Lagrangian:
     """L[s,o], the constant, and the same with absolute values, for the rounding bound."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
-        self.terms = np.zeros(shape)
-        self.magnitude = np.zeros(shape)
-        self.roundings = np.full(shape, 8.0)
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+        self.terms = np.zeros(statement.loss.shape)
+        self.magnitude = np.zeros(statement.loss.shape)
+        self.roundings = np.full(statement.loss.shape, 8.0)
         self.constant = Fraction(0)
         self.weight = Fraction(1)
         """What the objective was multiplied with."""
-        self.spread: Callable[[Lagrangian, Bools], Bound] | None = None
+        self.spread: Callable[[], Bound] | None = None
         """The minimum over rows of control points, where these are what is released."""
 
     def add(self, part: Floats, magnitude: Floats, roundings: Floats | float) -> None:
@@ -58,6 +57,18 @@ class Lagrangian:
         self.terms += part
         self.magnitude += magnitude
         self.roundings += roundings + 2.0
+
+    def add_errors(self, weighted: Floats, strategy: Floats, price: float = 1.0) -> None:
+        """-ν Σ_o min_t Σ_s weighted[t,s] P[s,o] at least, for weights >= 0 and any attack."""
+        part = price * (attack(strategy) @ weighted).T
+        self.add(-part, part, weighted.shape[1] + 5.0)
+
+    def add_gains(self, weighted: Floats, strategy: Floats, price: float = 1.0) -> None:
+        """ν Σ_o max_w Σ_s weighted[w,s] P[s,o] at least, for weights of any sign and any strategy
+        q(w|o)."""
+        shares, roundings = mixture(strategy)
+        part, size = (price * (shares @ part).T for part in (weighted, np.abs(weighted)))
+        self.add(part, size, roundings + 3.0)
 
     def add_sums(
         self, left: Floats | sp.csr_array, right: Floats | sp.csr_array, factor: Floats, value: Any
@@ -72,22 +83,23 @@ class Lagrangian:
     def error(self) -> Floats:
         """What rounding can have added to the terms."""
         # 1.01: the magnitudes themselves, and the terms of higher order
-        return np.asarray(1.01 * UNIT * self.roundings * self.magnitude + _TINY)
+        return 1.01 * UNIT * self.roundings * self.magnitude + _TINY
 
     def below(self) -> tuple[Floats, Floats]:
         """Numbers that the exact L is not below, (S, O): what this machine's arithmetic proves, and
         what is to be reported (``Bound``)."""
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             # the difference is rounded, too
             proved, value = (self.terms - k * self.error for k in (1, _MARGINS))
             return np.nextafter(proved, -np.inf), np.nextafter(value, -np.inf)
 
-    def minimum(self, allowed: Bools, held: Held | None = None) -> Bound:
+    def minimum(self) -> Bound:
         """The constant and the least of every row over the allowed observables; for a row that is
-        ``held`` its value there, the only one that it has."""
+        held its value there, the only one that it has."""
         if self.spread is not None:
-            return self.spread(self, allowed)
-        with np.errstate(over="ignore", invalid="ignore"):
+            return self.spread()
+        allowed, held = self.statement.allowed, self.statement.held
+        with np.errstate(all="ignore"):
             error = self.error
             low = [
                 np.where(allowed, self.terms - k * error, np.inf).min(axis=1) for k in (1, _MARGINS)
@@ -116,7 +128,7 @@ class Lagrangian:
         return value, off + 2.0**-1000 * (size + around).sum(axis=1) + _TINY
 
     def _value(self, low: Floats) -> float:
-        if not np.isfinite(low).all():
+        if not (np.isfinite(low).all() and self.weight > 0):
             return -math.inf
         total = Fraction(math.nextafter(math.fsum(low.tolist()), -math.inf)) + self.constant
         return values.rounded_down(total / self.weight)
@@ -149,8 +161,8 @@ def mixture(strategy: Floats) -> tuple[Floats, float]:
 
 def _shares(guesses: Floats) -> Floats:
     """Rows divided by their sums; equal shares where the sum is no number to divide by."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         totals = guesses.sum(axis=1, keepdims=True)
     usable = np.isfinite(totals) & (totals > 2.0**-900)
     equal = 1.0 / guesses.shape[1]
-    return np.asarray(np.where(usable, guesses / np.where(usable, totals, 1.0), equal))
+    return np.where(usable, guesses / np.where(usable, totals, 1.0), equal)

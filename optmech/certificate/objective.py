@@ -1,8 +1,6 @@
 """What a matrix is worth under a statement's objective, in minimised form; and the figures of a
 released one, exact and then rounded to the safe side."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Literal, NamedTuple

@@ -1,8 +1,6 @@
 """Results of every sort: figures, the status that follows from them, and files that hold all that
 it takes to prove them again; what files of every kind claim, held against what is proved."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 import numpy as np
 
 from optmech.base.arrays import Bools, Floats, Ints
-from optmech.base.read_only import ReadOnly, locked, read_only, record
+from optmech.base.read_only import ReadOnly, read_only, record
 from optmech.errors import ProblemError
-from optmech.exact.numerators import Numerators
+from optmech.exact.numerators import Numerators, wholes
 
 if TYPE_CHECKING:
     from optmech.spaces.mesh import Mesh
@@ -71,7 +71,7 @@ class Held(ReadOnly):
         """Which of so many secrets have fixed rows."""
         out = np.zeros(secrets, dtype=bool)
         out[self.secrets] = True
-        return locked(out)
+        return out
 
     @cached_property
     def rows(self) -> Mapping[int, tuple[int, ...]]:
@@ -83,16 +83,12 @@ def joined(parts: Iterable[Held]) -> Held | None:
     """The rows that all parts fix, over one power of two; of a secret that two fix, the row of the
     first. None where nothing is fixed."""
     given = list(parts)
-    if len(given) < 2:
-        return given[0] if given else None
+    if not given:
+        return None
     bits = max(part.exact.bits for part in given)
-    rows: dict[int, tuple[int, ...]] = {}
-    for part in given:
-        shift = bits - part.exact.bits
-        for s, row in part.rows.items():
-            rows.setdefault(s, tuple(value << shift for value in row))
-    order = sorted(rows)
-    return Held(np.array(order), Numerators(bits, tuple(rows[s] for s in order)))
+    rows = [wholes(part.exact.rows) << (bits - part.exact.bits) for part in given]
+    secrets, first = np.unique([s for part in given for s in part.secrets], return_index=True)
+    return Held(secrets, Numerators.of(bits, np.vstack(rows)[first]))
 
 
 Objective = Literal["expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage"]
@@ -181,13 +177,13 @@ class Statement(ReadOnly):
     @cached_property
     def cost(self) -> Floats:
         """π(s) c(s,o), rounded, shape (S, O)."""
-        return locked(self.prior[:, None] * self.loss)
+        return self.prior[:, None] * self.loss
 
     @cached_property
     def target(self) -> Floats | None:
         """π(s) d(t,s) or π(s) g(w,s), rounded, shape (estimates, S), where there are factors."""
         factors = self.target_factors
-        return None if factors is None else locked(factors[0] * factors[1])
+        return None if factors is None else factors[0] * factors[1]
 
     @property
     def sign(self) -> int:
@@ -208,7 +204,7 @@ class Statement(ReadOnly):
         out = np.ones(self.loss.shape, dtype=bool)
         for family in self.families:
             out &= ~family.forced_zeros(none)
-        return locked(out)
+        return out
 
     @cached_property
     def log_ratio(self) -> Floats:
@@ -220,7 +216,7 @@ class Statement(ReadOnly):
         out = np.full((self.secrets, self.secrets), np.inf)
         for own in limits:
             np.minimum(out, own, out=out)
-        return locked(out)
+        return out
 
     @cached_property
     def held(self) -> Held | None:

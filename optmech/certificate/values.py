@@ -8,12 +8,11 @@ All float64 data (prior, distances, losses) count as the binary fractions that t
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property
 from itertools import compress
-from typing import Any, Protocol
+from typing import Protocol
 
 import flint
 import numpy as np
@@ -22,7 +21,7 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, record
 from optmech.certificate.statement import Spread, Statement
 from optmech.exact.number import rounded_down as rounded_down, rounded_up as rounded_up
-from optmech.exact.numerators import Numerators, integers
+from optmech.exact.numerators import Numerators, Wholes, dot, integers, wholes
 
 NEAR = Fraction(1, 10**12)
 """A limit that misses the attainable extreme by this much, relatively, means the extreme."""
@@ -48,11 +47,11 @@ class Scaled(Protocol):
     def common(self) -> tuple[Scaled, int] | None: ...
 
 
-def product(left: Floats, released: Scaled) -> tuple[list[list[Any]], int]:
+def product(left: Floats, released: Scaled) -> tuple[Wholes, int]:
     """left N as whole numbers over 2^e, for weights of shape (m, S): the rows, and e."""
     whole, exponent = integers(left)
     out = flint.fmpz_mat(whole) * flint.fmpz_mat([list(row) for row in released.rows])
-    return out.table(), exponent + released.bits
+    return wholes([list(map(int, row)) for row in out.table()]), exponent + released.bits
 
 
 def distortion(distance: Floats, prior: Floats, released: Scaled) -> Fraction:
@@ -95,7 +94,7 @@ def _sums(numbers: Floats, rows: Iterable[WholeRow], bits: int) -> list[Fraction
         # of thousands of observables few are reported
         used = list(compress(range(len(row)), row))
         (whole,), exponent = integers(own[None, used])
-        top = sum(v * row[o] for v, o in zip(whole, used, strict=True))
+        top = dot(whole, compress(row, row))
         found.append(Fraction(top, total << (exponent + bits)))
     return found
 
@@ -127,7 +126,7 @@ def means(numbers: Floats, released: Scaled) -> list[Fraction]:
 
 def expected(weights: Floats, values: list[Fraction]) -> Fraction:
     """Σ_s π(s) v_s."""
-    return sum((Fraction(w) * v for w, v in zip(weights.tolist(), values, strict=True)), Fraction())
+    return Fraction(dot(map(Fraction, weights.tolist()), values))
 
 
 def objective(statement: Statement, released: Numerators) -> tuple[Fraction, Fraction]:
@@ -135,17 +134,13 @@ def objective(statement: Statement, released: Numerators) -> tuple[Fraction, Fra
     rows that are spread over the secrets."""
     if statement.spread is not None:
         return expected_loss(statement.spread, statement.prior, statement.loss, released)
-    value = _value(statement, released)
-    return value, value
-
-
-def _value(statement: Statement, released: Scaled) -> Fraction:
     if statement.regrets is not None:
-        return -distortion(*statement.regrets, released)
-    found = losses(statement.loss, released)
-    if statement.objective != "worst_loss":
-        return expected(statement.prior, found)
-    return max([*found, *between(statement, released)])
+        value = -distortion(*statement.regrets, released)
+    elif statement.objective == "worst_loss":
+        value = max([*losses(statement.loss, released), *between(statement, released)])
+    else:
+        value = expected(statement.prior, losses(statement.loss, released))
+    return value, value
 
 
 def between(statement: Statement, released: Scaled) -> list[Fraction]:
@@ -165,8 +160,7 @@ def _weighted(distance: Floats, prior: Floats) -> tuple[list[list[int]], int]:
     """π(s) d(t,s) as whole numbers over a power of two."""
     whole, first = integers(distance)
     weights, second = integers(prior[None, :])
-    rows = [[d * w for d, w in zip(row, weights[0], strict=True)] for row in whole]
-    return rows, first + second
+    return (wholes(whole) * wholes(weights)).tolist(), first + second
 
 
 _FINER = 64
@@ -214,14 +208,13 @@ def at_places(spread: Spread, released: Numerators) -> tuple[Enclosed, Enclosed]
         On a place outside of the region.
     """
     low, high, shares = [], [], []
+    rows = wholes(released.rows)
     for control, own in spread.weights:
-        rows, total = [released.rows[k] for k in control], sum(own)
-        share = [sum(map(operator.mul, own, column)) for column in zip(*rows, strict=True)]
-        parts = [divmod(value << _FINER, total) for value in share]
-        low.append(tuple(whole for whole, _ in parts))
-        high.append(tuple(whole + (rest > 0) for whole, rest in parts))
+        share, total = wholes(own) @ rows[list(control)], sum(own)
+        low.append(tuple((share << _FINER) // total))
+        high.append(tuple(-(-(share << _FINER) // total)))
         common = math.gcd(total, *share)
-        shares.append((tuple(value // common for value in share), total // common))
+        shares.append((tuple(share // common), total // common))
     bits, exact = released.bits + _FINER, tuple(shares)
     below, above = (Enclosed(bits, tuple(rows), exact, released.bits) for rows in (low, high))
     return below, above
@@ -241,11 +234,10 @@ def expected_loss(
     """
     (mass,), mass_bits = integers(weights[None, :])
     cost, cost_bits = integers(costs)
-    low = high = 0
-    for (control, own), unit, paid in zip(spread.weights, mass, cost, strict=True):
+    rows, low, high = wholes(released.rows), 0, 0
+    for (control, own), unit, paid in zip(spread.weights, mass, wholes(cost), strict=True):
         # Σ_α B_α Σ_o c_o N[α, o], the values B_α over their sum
-        terms = [sum(map(operator.mul, paid, released.rows[k])) for k in control]
-        top = unit * sum(map(operator.mul, own, terms)) << _SHARE_BITS
+        top = unit * (wholes(own) @ (rows[list(control)] @ paid)) << _SHARE_BITS
         share, rest = divmod(top, sum(own))
         low, high = low + share, high + share + (rest > 0)
     total = 1 << (released.bits + mass_bits + cost_bits + _SHARE_BITS)

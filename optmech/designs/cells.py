@@ -130,8 +130,7 @@ def write_geojson(
     4
     """
     found = features(design, report, reports=reports)
-    content = {"type": "FeatureCollection", "features": found}
-    write_atomically(path, json.dumps(content, allow_nan=False).encode())
+    write_atomically(path, json.dumps(_collection(found), allow_nan=False).encode())
     return len(found)
 
 
@@ -182,15 +181,15 @@ def explore(
             f"there is no {name!r}", where="column", remedy=f"Use one of {', '.join(known)}"
         )
     values = np.array([feature["properties"][name] for feature in found])
-    top = float(values.max()) or 1.0
+    top = values.max() or 1.0
 
     def style(feature: Feature) -> dict[str, Any]:
-        share = float(np.sqrt(max(feature["properties"][name], 0.0) / top))
+        share = np.sqrt(max(feature["properties"][name], 0.0) / top)
         shade = _SHADES[min(int(share * len(_SHADES)), len(_SHADES) - 1)]
         return {"fillColor": shade, "fillOpacity": 0.75, "color": "#55606e", "weight": 0.6}
 
     shown = folium.GeoJson(
-        {"type": "FeatureCollection", "features": found},
+        _collection(found),
         style_function=style,
         tooltip=folium.GeoJsonTooltip(fields=list(found[0]["properties"])[:8]),
     )
@@ -227,12 +226,14 @@ def _reports(design: Design, degrees: bool) -> Iterator[Feature]:
     joint = problem.prior.weights[:, None] * rows
     reported, paid = joint.sum(axis=0), (joint * problem.loss_matrix).sum(axis=0)
     for o, shape in enumerate(geometries(problem.observables, degrees=degrees)):
-        properties = {
-            "label": _label(problem.observables, o),
-            "reported": float(reported[o]),
-            "loss": float(paid[o] / reported[o]) if reported[o] > 0 else 0.0,
-        }
-        yield _feature(properties, shape)
+        share = float(reported[o])
+        loss = float(paid[o]) / share if share else 0.0
+        label = _label(problem.observables, o)
+        yield _feature({"label": label, "reported": share, "loss": loss}, shape)
+
+
+def _collection(features: list[Feature]) -> Feature:
+    return {"type": "FeatureCollection", "features": features}
 
 
 def _feature(properties: dict[str, Any], geometry: Any) -> Feature:
@@ -272,7 +273,7 @@ def _triangles(design: Design, report: Hashable | None, degrees: bool) -> Iterat
             remedy="Name one of them",
         )
     for t, (ring, row) in enumerate(zip(corners, values, strict=True)):
-        best = int(row.argmax())
+        best = row.argmax()
         properties = {
             "triangle" if mesh.is_region else "segment": t,
             "likeliest": names[best],

@@ -20,7 +20,7 @@ from optmech.certificate.statement import Statement
 from optmech.designs.promise import Approximation
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, text
-from optmech.exact.codec import Codec, is_same, listing, one_of, record, within
+from optmech.exact.codec import Codec, is_same, listing, one_of, placed, record, within
 from optmech.exact.numerators import MAX_BITS, Numerators
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.constraint import load_constraint, write_constraint
@@ -40,34 +40,25 @@ _HEX = re.compile(rf"[1-9a-f][0-9a-f]{{0,{MAX_BITS // 4}}}", re.ASCII)
 
 def encode_numerators(released: Numerators) -> Plain:
     """``{"bits": k, "rows": [[[o, ...], ["1f", ...]], ...]}``."""
-    rows = [[(o, value) for o, value in enumerate(row) if value] for row in released.rows]
-    return {
-        "bits": released.bits,
-        "rows": [[[o for o, _ in row], [f"{value:x}" for _, value in row]] for row in rows],
-    }
+    rows = []
+    for row in released.rows:
+        used = [o for o, value in enumerate(row) if value]
+        rows.append([used, [f"{row[o]:x}" for o in used]])
+    return {"bits": released.bits, "rows": rows}
 
 
 def decode_numerators(plain: Plain, statement: Statement) -> Numerators:
-    """The inverse; raises ProblemError unless these are the rows of a mechanism of a statement."""
+    """Read ``encode_numerators``; raises ProblemError unless they are the rows of a mechanism."""
     require_keys(plain, {"bits", "rows"}, "mechanism")
     if type(plain["bits"]) is not int or len(plain["rows"]) != statement.rows:
         raise ProblemError(f"needs whole bits and {statement.rows} rows", where="mechanism")
-    return Numerators(
-        plain["bits"],
-        tuple(_row(indices, texts, statement.observables) for indices, texts in plain["rows"]),
-    )
+    empty, words = [0] * statement.observables, "is not a numerator"
+    rows = (placed(row, empty, _numerator, "mechanism", words) for row in plain["rows"])
+    return Numerators(plain["bits"], tuple(rows))
 
 
-def _row(indices: Plain, texts: Plain, observables: int) -> tuple[int, ...]:
-    out = [0] * observables
-    before = -1
-    if len(indices) != len(texts):
-        raise ProblemError("index lists of different lengths", where="mechanism")
-    for o, number in zip(indices, texts, strict=True):
-        if type(o) is not int or not before < o < observables or not _HEX.fullmatch(number):
-            raise ProblemError(f"{o!r}: {number!r} is not a numerator", where="mechanism")
-        out[o], before = int(number, 16), o
-    return tuple(out)
+def _numerator(text: str) -> int | None:
+    return int(text, 16) if _HEX.fullmatch(text) else None
 
 
 def encode_problem(problem: Problem) -> Plain:
@@ -89,7 +80,7 @@ def encode_problem(problem: Problem) -> Plain:
 
 
 def decode_problem(plain: Plain) -> Problem:
-    """The inverse of ``encode_problem``; raises ProblemError or KeyError on anything else.
+    """Read what ``encode_problem`` wrote; raises ProblemError or KeyError on anything else.
 
     What ``encode_problem`` would write differently is refused: every reader of the file then
     sees the same numbers.
@@ -219,7 +210,7 @@ def encode_outer(outer: OuterProof) -> Plain:
 
 
 def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
-    """The inverse; indices and shapes are checked against the statement."""
+    """Read ``encode_multipliers``; indices and shapes are checked against the statement."""
     # the divergences are absent from files written before there were any
     names = {_JOINT, *_lists(statement), "objective"} - {"divergence"}
     require_keys(plain, names, WHERE, optional="divergence")
@@ -275,7 +266,7 @@ class StatedResult(NamedTuple):
 
     @property
     def figures(self) -> tuple[float, float, float, float]:
-        """As of ``Figures`` but for the gap."""
+        """All of ``Figures`` but for the gap."""
         return self.objective, self.bound, self.loss, self.lower_bound
 
 

@@ -6,8 +6,6 @@ Self-contained (distances are written as matrices), inspectable, and loaded with
 anything. Floats are written so that they read back bit by bit.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats
 from optmech.certificate import Bound, check_exact, lower_bound
 from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.check import CheckReport
-from optmech.certificate.families import Gradient
 from optmech.certificate.objective import Figures, figures_of, relative_gap
 from optmech.certificate.proved import Claim, bounded, report_on
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of, unit_after
@@ -109,15 +105,6 @@ def read_with_digest(path: str | Path) -> tuple[Design, str]:
     return Design.of_body(body, str(path)), str(body["digest"])
 
 
-def _is_bounded_by_itself(problem: Problem) -> bool:
-    """Whether every mechanism that is private at every point solves the problem at the places."""
-    from optmech.designs.outer import is_large, outer_network
-
-    if is_large(problem):
-        return False
-    return isinstance(problem.mesh, Network) and outer_network(problem) is None
-
-
 def _examine_infeasible(design: Design, path: str) -> CheckReport:
     nan = math.nan
     unproved = "the file says that the problem is infeasible and has no proof of it"
@@ -136,10 +123,16 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
     bound = design.certificate.bound
     best = replace(bound, value=bound.proved)
     found = figures_of(statement, design.exact, best, design.certificate.multipliers)
-    whole = design.problem.mesh is None
-    if not whole and not _is_bounded_by_itself(design.problem):
-        outer = design.certificate.outer
-        found = found._replace(lower_bound=0.0 if outer is None else outer.bound.proved)
+    problem = design.problem
+    whole = problem.mesh is None
+    if not whole:
+        from optmech.designs.outer import is_large, outer_network
+
+        # else every mechanism that is private at every point solves the problem at the vertices
+        of_vertices = isinstance(problem.mesh, Network) and not is_large(problem)
+        if not of_vertices or outer_network(problem) is not None:
+            outer = design.certificate.outer
+            found = found._replace(lower_bound=0.0 if outer is None else outer.bound.proved)
     sign = float(statement.sign)
     approximations = stated.approximations, design.approximations
     one = statement.target_factors is None and whole
@@ -171,14 +164,19 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
     require_keys(body, _KEYS, "file", optional=_OUTER)
     problem = decode_problem(body["problem"])
     statement = problem.statement
-    exact = None
-    if body["mechanism"] is not None:
-        exact = decode_numerators(body["mechanism"], statement)
+    written = body["mechanism"]
+    exact = None if written is None else decode_numerators(written, statement)
     stated = decode_result(body["result"], exact is not None)
     multipliers = decode_multipliers(body["multipliers"], statement)
-    checks = () if exact is None else check_exact(statement, exact)
-    reason = _marked(stated.reason)
-    if exact is None:  # proved here, or empty
+    if exact is not None:
+        matrix = mechanism_of(problem, exact).matrix
+        checks, reason = check_exact(statement, exact), _marked(stated.reason)
+        notes = design_notes(problem, matrix)
+        approximations = measure_approximations(problem, matrix)
+        gap = relative_gap(statement.sign * stated.objective, statement.sign * stated.bound)
+    else:
+        checks, notes, approximations, gap = (), problem.notes, (), math.nan
+        # proved here, or empty
         reason = (
             closed_form_reason(statement)
             or support_reason(statement)
@@ -189,11 +187,8 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
         outer = _decode_outer(body[_OUTER], problem)
         if problem.mesh is None and outer.bound.proved > bound.value:
             bound = Bound(outer.bound.proved, 0.0, outer.bound.proved)
-    sign = statement.sign
-    matrix = None if exact is None else mechanism_of(problem, exact).matrix
-    gap = math.nan
-    if exact is not None:
-        gap = relative_gap(sign * stated.objective, sign * stated.bound)
+    # what follows from the file's problem, and what else the file says, marked as that
+    others = (_marked(note) for note in stated.notes if note not in notes)
     design = Design(
         problem=problem,
         exact=exact,
@@ -203,18 +198,11 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
         engine_reason=stated.engine_reason,
         seconds=stated.seconds,
         reason=reason,
-        notes=_notes(problem, matrix, stated.notes),
-        approximations=() if matrix is None else measure_approximations(problem, matrix),
+        notes=(*notes, *others),
+        approximations=approximations,
         rounding_cost=stated.rounding_cost,
     )
     return design, _examine(design, stated, where)
-
-
-def _notes(problem: Problem, matrix: Floats | None, stated: tuple[str, ...]) -> tuple[str, ...]:
-    """What follows from the file's problem, and what else the file says, marked as that."""
-    found = problem.notes if matrix is None else design_notes(problem, matrix)
-    others = (note for note in stated if note not in found)
-    return found + tuple(map(_marked, others))
 
 
 def _marked(text: str) -> str:
@@ -240,45 +228,34 @@ def _given(problem: Problem) -> tuple[str, ...]:
 def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
     """The proof of a bound by a coarser problem: cells, and multipliers of the problem over them,
     with what proves its numbers where the file has that."""
-    from optmech.designs.outer import (
-        has_outer,
-        is_large,
-        outer_network,
-        outer_problem,
-        over_segments,
-        problem_of_cells,
-        refusal,
-    )
+    from optmech.designs import outer
 
-    gradient = next(iter(problem.statement.of_kind(Gradient)), None)
-    count = len(problem.secrets)
+    network, count = isinstance(problem.mesh, Network), len(problem.secrets)
     cells, witness, more = plain["cells"], None, _WITNESS & plain.keys()
     require_keys(plain, {"cells", "multipliers"} | (_WITNESS if more else set()), _OUTER)
-    if isinstance(problem.mesh, Network):
-        reason = "proves numbers of cells that there are not" if more or cells is not None else ""
-    elif gradient is None:
-        reason = refusal(problem.statement) or ("has no cells" if cells is None else "")
-    elif cells is None:
-        reason = "proves numbers of cells that there are not" if more else ""
-    else:
-        small = has_outer(problem, gradient)
-        reason = "" if small else "so many places in degrees have no bound by cells"
+    reason = ""
+    if not network and problem.statement.spread is None:
+        reason = outer.refusal(problem.statement) or ("has no cells" if cells is None else "")
+    elif (network and cells is not None) or (more and cells is None):
+        reason = "proves numbers of cells that there are not"
+    elif cells is not None and not outer.has_outer(problem):
+        reason = "so many places in degrees have no bound by cells"
     if reason:
         raise ProblemError(reason, where=_OUTER)
     if cells is not None:
         cells = np.array(listing(within(_OUTER, 0, count - 1), count).read(cells))
+        coarse = outer.Coarsening.of(problem)
         if more:
             from optmech.reductions.witness import read_witness
 
-            witness = read_witness(plain, problem.prior, cells, len(problem.observables))
-    if is_large(problem):
-        statement = over_segments(problem)
-    elif isinstance(problem.mesh, Network):
-        statement = (outer_network(problem) or problem).statement
-    elif gradient is None:
-        statement = problem_of_cells(problem, cells, witness).statement
+            witness = read_witness(plain, coarse.members(cells))
+        statement = coarse.over(cells, witness).statement
+    elif outer.is_large(problem):
+        statement = outer.over_segments(problem)
+    elif network:
+        statement = (outer.outer_network(problem) or problem).statement
     else:
-        statement = outer_problem(problem, gradient, cells, witness).statement
+        statement = outer.over_places(problem).statement
     return OuterProof(
         cells, statement, decode_multipliers(plain["multipliers"], statement), witness
     )

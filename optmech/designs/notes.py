@@ -30,7 +30,7 @@ def weightless_notes(problem: Problem, matrix: Floats) -> tuple[str, ...]:
     if not len(rows):
         return ()
     losses = (statement.loss[rows] * matrix[rows]).sum(axis=1)
-    worst = problem.secrets.labels[int(rows[losses.argmax()])]
+    worst = problem.secrets.labels[rows[losses.argmax()]]
     return (
         f"{len(rows)} of {statement.secrets} secrets have no prior weight, and the expected loss "
         f"does not count them: theirs is {losses.mean():.4g} on average and {losses.max():.4g} at "

@@ -5,29 +5,30 @@ is private at every point of a region, over the places of the prior or cells of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.certificate import Multipliers, lower_bound
-from optmech.certificate.families import Gradient, PairMultipliers, Ratio
+from optmech.certificate.families import PairMultipliers, Ratio
 from optmech.certificate.objective import claimable
 from optmech.certificate.statement import Statement
 from optmech.designs.design import OuterProof
 from optmech.exact.exponentials import stated_up
-from optmech.exact.rounding import up
+from optmech.exact.rounding import UNIT, up
 from optmech.problem import DifferentialPrivacy, MetricPrivacy, Problem
 from optmech.problem.constraint import Constraint
+from optmech.problem.regions import gradient_in
 from optmech.spaces import distances
 from optmech.spaces.domain import Domain
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.prior import Prior
 
 if TYPE_CHECKING:
-    from optmech.reductions.aggregation import Limits
+    from optmech.reductions.aggregation import Limits, Members
     from optmech.reductions.witness import Witness
 
 LARGE = 1_000
@@ -35,7 +36,7 @@ LARGE = 1_000
 FEW = 150
 """Places up to which the problem is that of the places themselves."""
 FEW_BESIDE = 400
-"""The same where constraints stand beside the promise, which cells leave out."""
+"""Such places where constraints stand beside the promise, which cells leave out."""
 _CELLS, _MOST_CELLS = 300, 3_000
 _MEMBERS = 16
 """Places in a cell on average, between these numbers of cells."""
@@ -45,26 +46,25 @@ _CLOSE = 24
 """Nearest cells of each, of distances of any kind, whose exact ratios are found."""
 _GLOBAL = 2_000
 """Places in degrees that are aggregated, as it takes the table of their distances."""
-_UNIT = 2.0**-53
 _LEFT_OUT, _BITS = 1e-5, 20
 """Share of all multipliers whose least ones are left out of a file, and digits of the others: any
 numbers prove a bound, and few digits half the file."""
 
 
-def counts_of(problem: Problem, gradient: Gradient) -> tuple[int, int]:
+def counts_of(problem: Problem) -> tuple[int, int]:
     """How many cells to begin with, and how many to end with where time and memory allow; zeros
     where the places are few enough to be their own."""
     count = len(problem.secrets)
-    if count <= (FEW_BESIDE if beside(problem, gradient) else FEW):
+    if count <= (FEW_BESIDE if beside(problem) else FEW):
         return 0, 0
     return _CELLS, min(max(count // _MEMBERS, _CELLS), _MOST_CELLS)
 
 
-def cells_of(problem: Problem, gradient: Gradient, count: int) -> Ints:
+def cells_of(problem: Problem, count: int) -> Ints:
     """A cell for every place, (n,), about ``count`` of them."""
     from optmech.reductions.aggregation import partition
 
-    return partition(_plane(problem, gradient), problem.prior.weights, count)
+    return partition(_plane(problem), problem.prior.weights, count)
 
 
 def bytes_of(cells: int, reports: int) -> float:
@@ -73,18 +73,22 @@ def bytes_of(cells: int, reports: int) -> float:
     return float(cells) ** 2 * (120 + 4 * reports)
 
 
-def middles_of(problem: Problem, gradient: Gradient, cells: Ints) -> Floats:
+def middles_of(problem: Problem, cells: Ints) -> Floats:
     """About where the cells with mass are, (K, 2), in the order of the problem over them."""
     some = np.flatnonzero(problem.prior.weights)
     which = np.unique(cells[some], return_inverse=True)[1]
-    points = _plane(problem, gradient)[some]
+    points = _plane(problem)[some]
     sums = np.column_stack([np.bincount(which, column) for column in points.T])
-    return np.asarray(sums / np.bincount(which)[:, None])
+    return sums / np.bincount(which)[:, None]
 
 
-def has_outer(problem: Problem, gradient: Gradient) -> bool:
+def has_outer(problem: Problem) -> bool:
     """Whether there is such a problem of a size that can be solved."""
-    return gradient.mesh.coordinates == "plane" or len(problem.secrets) <= _GLOBAL
+    return _is_plane(problem) or len(problem.secrets) <= _GLOBAL
+
+
+def _is_plane(problem: Problem) -> bool:
+    return gradient_in(problem.statement).mesh.coordinates == "plane"
 
 
 def is_large(problem: Problem) -> bool:
@@ -147,73 +151,89 @@ def outer_network(problem: Problem) -> Problem | None:
     )
 
 
-def outer_problem(
-    problem: Problem,
-    gradient: Gradient,
-    cells: Ints | None,
-    witness: Witness | None = None,
-    limits: Limits | None = None,
-) -> Problem:
-    """The problem over the places, or over ``cells`` of them; every number is rounded to the side
-    that keeps its optimum a bound. With a ``witness`` the numbers are those that it proves.
-    ``limits`` are ``limits_in``, unless given.
-
-    Raises
-    ------
-    ProblemError
-        On cells or a witness that do not fit.
-    """
-    if cells is None:
-        apart = distances.matrix(_apart_up(problem, gradient))
-        return Problem(
-            problem.prior,
-            problem.loss_matrix,
-            problem.observables,
-            # what is said of the places is said of every mechanism
-            constraints=[MetricPrivacy(gradient.epsilon, apart), *beside(problem, gradient)],
-        )
-    neighbours = _NEIGHBOURS if gradient.mesh.coordinates == "plane" else None
-    given = limits or limits_in(problem, gradient)
-    return _over(problem, given, cells, witness, neighbours, boxes=False)
-
-
-def problem_of_cells(problem: Problem, cells: Ints, witness: Witness | None = None) -> Problem:
-    """The problem over ``cells`` (n,) of the secrets, its numbers as ``witness`` proves them if one
-    is given. Raises ProblemError on cells or a witness that do not fit."""
-    return _over(problem, limits_of(problem.statement), cells, witness, _CLOSE, boxes=True)
-
-
-def _over(
-    problem: Problem,
-    limits: Limits,
-    cells: Ints,
-    witness: Witness | None,
-    neighbours: int | None,
-    *,
-    boxes: bool,
-) -> Problem:
-    """Cells as secrets, with their mass, costs and finite log ratios."""
-    given = problem.prior, problem.statement.loss, limits, cells
-    # checking a design over few places needs nothing of these
-    if witness is not None:
-        from optmech.reductions.witness import witnessed
-
-        coarse = witnessed(*given, witness)
-    else:
-        from optmech.reductions.aggregation import aggregated
-
-        coarse = aggregated(*given, neighbours, boxes=boxes)
+def over_places(problem: Problem) -> Problem:
+    """The problem over the places of one for every point of a region; every number is rounded to
+    the side that keeps its optimum a bound."""
+    epsilon = gradient_in(problem.statement).epsilon
+    apart = distances.matrix(_apart_up(problem))
     return Problem(
-        Prior(Domain(range(len(coarse.prior))), coarse.prior),
-        coarse.cost,
+        problem.prior,
+        problem.loss_matrix,
         problem.observables,
-        constraints=[MetricPrivacy(1, distances.matrix(coarse.log_ratio))],
+        # what is said of the places is said of every mechanism
+        constraints=[MetricPrivacy(epsilon, apart), *beside(problem)],
     )
 
 
-def beside(problem: Problem, gradient: Gradient) -> list[Constraint]:
+@record
+class Coarsening:
+    """Cells of a problem's secrets as the secrets of another, whose numbers are rounded to the side
+    that keeps its optimum a bound."""
+
+    problem: Problem
+    limits: Limits
+    """Floats not below the log ratios between secrets."""
+    neighbours: int | None
+    """For how many nearest cells of each the exact ratios are found; None for all."""
+    boxes: bool
+    """Whether costs are those in closed form."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> Coarsening:
+        """Cells of places where the promise is one for every point of a region, else of secrets."""
+        if problem.statement.spread is None:
+            return cls(problem, limits_of(problem.statement), _CLOSE, boxes=True)
+        return cls(problem, limits_in(problem), _NEIGHBOURS if _is_plane(problem) else None, False)
+
+    def members(self, cells: Ints) -> Members:
+        """The members of cells. Raises ProblemError on cells that do not fit."""
+        # checking a design over few places needs nothing of this
+        from optmech.reductions.aggregation import Members
+
+        return Members.of(self.problem.prior, self.problem.statement.loss, self.limits, cells)
+
+    def over(self, cells: Ints, witness: Witness | None = None) -> Problem:
+        """The problem over ``cells`` (n,), with their mass, costs and finite log ratios, its
+        numbers as ``witness`` proves them if one is given. Raises ProblemError on cells or a
+        witness that do not fit."""
+        members = self.members(cells)
+        if witness is not None:
+            from optmech.reductions.witness import witnessed
+
+            coarse = witnessed(members, witness)
+        else:
+            from optmech.reductions.aggregation import aggregated
+
+            coarse = aggregated(members, self.neighbours, boxes=self.boxes)
+        return Problem(
+            Prior(Domain(range(len(coarse.prior))), coarse.prior),
+            coarse.cost,
+            self.problem.observables,
+            constraints=[MetricPrivacy(1, distances.matrix(coarse.log_ratio))],
+        )
+
+    def proof(self, cells: Ints, multipliers: Multipliers) -> tuple[OuterProof, float]:
+        """The proof of a bound by ``multipliers`` of cells, in few digits and without the least,
+        with what proves their ratios and costs; and the bound that it makes."""
+        from optmech.reductions.witness import witness_of
+
+        kept = PairMultipliers.none()
+        # there are none where one report is the best everywhere
+        for given in multipliers.families:
+            if isinstance(given, PairMultipliers):
+                room = _LEFT_OUT * np.maximum(given.value, 0.0).sum()
+                kept = few_digits(given, room, _BITS)
+        first, second = np.unique(np.stack([kept.i, kept.j]), axis=1)
+        witness = witness_of(self.members(cells), (first, second), boxes=self.boxes)
+        statement, own = self.over(cells, witness).statement, Multipliers((kept,))
+        proved = lower_bound(statement, own)
+        return OuterProof(cells, statement, own, witness), claimable(proved.value)
+
+
+def beside(problem: Problem) -> list[Constraint]:
     """The constraints beside the promise at every point."""
-    return [c for k, c in enumerate(problem.constraints) if k != gradient.index]
+    promise = gradient_in(problem.statement).index
+    return [c for k, c in enumerate(problem.constraints) if k != promise]
 
 
 def refusal(statement: Statement) -> str:
@@ -223,14 +243,10 @@ def refusal(statement: Statement) -> str:
     ratios = [family for family in statement.of_kind(Ratio) if family.window is None]
     if not ratios or len(ratios) != len(statement.families):
         return "only ratios of all pairs of secrets can be taken from cells"
-    if not all(_limits_all(family.table) for family in ratios):
+    tables = [family.table for family in ratios]
+    if not all((np.isfinite(t) | np.eye(len(t), dtype=bool)).all() for t in tables):
         return "some pairs of secrets are not limited"
     return ""
-
-
-def _limits_all(distance: Floats) -> bool:
-    unlimited = np.count_nonzero(~np.isfinite(distance))
-    return bool(unlimited == np.count_nonzero(~np.isfinite(distance.diagonal())))
 
 
 def limits_of(statement: Statement) -> Limits:
@@ -244,45 +260,17 @@ def limits_of(statement: Statement) -> Limits:
     return limits
 
 
-def limits_in(problem: Problem, gradient: Gradient) -> Limits:
+def limits_in(problem: Problem) -> Limits:
     """Floats not below the log ratios between places that privacy at every point implies."""
     from optmech.reductions.aggregation import above
     from optmech.transport.gains import closed
 
-    rate = stated_up(gradient.epsilon)
-    if gradient.mesh.coordinates == "plane":
+    rate = stated_up(gradient_in(problem.statement).epsilon)
+    if _is_plane(problem):
         points = np.asarray(problem.secrets.require_points("aggregate"), dtype=np.float64)
         return lambda i, j: above(rate, points[i], points[j])
-    table = closed(up(rate * _apart_up(problem, gradient)))[1]
+    table = closed(up(rate * _apart_up(problem)))[1]
     return lambda i, j: table[i, j]
-
-
-def witnessed_by(
-    make: Callable[[Witness], Problem],
-    problem: Problem,
-    limits: Limits,
-    cells: Ints,
-    multipliers: Multipliers,
-    *,
-    boxes: bool,
-) -> tuple[OuterProof, float]:
-    """The proof of a bound from cells with what proves their ratios and costs, and the bound that
-    it makes: that of the problem which ``make`` makes of a witness, with ``multipliers`` of cells,
-    in few digits and without the least. ``boxes`` as of ``witness_of``."""
-    from optmech.reductions.witness import witness_of
-
-    kept = PairMultipliers.none()
-    # there are none where one report is the best everywhere
-    for given in multipliers.families:
-        if isinstance(given, PairMultipliers):
-            room = _LEFT_OUT * float(np.maximum(given.value, 0.0).sum())
-            kept = few_digits(given, room, _BITS)
-    pairs = np.unique(np.stack([kept.i, kept.j]), axis=1)
-    cost = problem.loss_matrix
-    witness = witness_of(problem.prior, cost, limits, cells, (pairs[0], pairs[1]), boxes=boxes)
-    statement, own = make(witness).statement, Multipliers((kept,))
-    proved = lower_bound(statement, own)
-    return OuterProof(cells, statement, own, witness), claimable(proved.value)
 
 
 def few_digits(given: PairMultipliers, room: float, bits: int) -> PairMultipliers:
@@ -296,13 +284,13 @@ def few_digits(given: PairMultipliers, room: float, bits: int) -> PairMultiplier
     return replace(kept, value=np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits))
 
 
-def _apart_up(problem: Problem, gradient: Gradient) -> Floats:
+def _apart_up(problem: Problem) -> Floats:
     """Floats not below the distances between places: Euclidean ones err by two units in the last
     place; on the globe radians, of at most 2π, err by 2^-51 each, which costs less than 1e-9 km
     and, up to half of the globe, less than 1e-9 of the distance."""
     secrets = problem.secrets
-    if gradient.mesh.coordinates == "plane":
-        found = up(distances.euclidean()(secrets, secrets) * (1 + 8 * _UNIT) + 2.0**-500)
+    if _is_plane(problem):
+        found = up(distances.euclidean()(secrets, secrets) * (1 + 8 * UNIT) + 2.0**-500)
     else:
         found = distances.haversine()(secrets, secrets) * (1 + 1e-9) + 1e-9
     found = np.array(found)
@@ -310,6 +298,6 @@ def _apart_up(problem: Problem, gradient: Gradient) -> Floats:
     return found
 
 
-def _plane(problem: Problem, gradient: Gradient) -> Floats:
+def _plane(problem: Problem) -> Floats:
     points = problem.secrets.require_points("aggregate")
-    return np.asarray(points * gradient.mesh.scale)
+    return points * gradient_in(problem.statement).mesh.scale

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.certificate import Multipliers
 from optmech.certificate.bound import pairs_of
 from optmech.certificate.families import (
     Approximate,
@@ -30,7 +29,6 @@ from optmech.certificate.families import (
     Ratio,
     Trusted,
 )
-from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.problem import Constraint, DistributionPrivacy, MetricPrivacy
@@ -167,20 +165,17 @@ def of_pairs(design: Design, count: int = 10) -> tuple[PairPrice, ...]:
     problem, out = design.problem, []
     secrets, observables = problem.secrets.labels, problem.observables.labels
     for place in ranked[total[ranked] > 0].tolist():
-        own = np.flatnonzero(key == place)
-        best = own[found.value[own].argmax()]
         i, j = divmod(place, size)
-        allowed = float(design.problem.statement.log_ratio[i, j])
-        rate = float(-rates.sign * total[place])
-        o = int(found.o[best])
+        o = int(found.o[np.where(key == place, found.value, -np.inf).argmax()])
+        allowed = float(problem.statement.log_ratio[i, j])
         labels = (secrets[i], secrets[j], observables[o])
-        out.append(PairPrice(*labels, (i, j, o), allowed, rate))
+        out.append(PairPrice(*labels, (i, j, o), allowed, float(-rates.sign * total[place])))
     return tuple(out)
 
 
 def _parameters(constraint: Constraint) -> list[tuple[Parameter, float]]:
-    found = [(name, getattr(constraint, name, None)) for name in get_args(Parameter)]
-    return [(n, float(v)) for n, v in found if v is not None and not (n == "delta" and v == 0)]
+    found = ((name, getattr(constraint, name, None)) for name in get_args(Parameter))
+    return [(n, float(v)) for n, v in found if v is not None and (n, v) != ("delta", 0)]
 
 
 def _equality(constraint: Constraint) -> bool:
@@ -189,7 +184,7 @@ def _equality(constraint: Constraint) -> bool:
         return False
     scale = getattr(constraint, "scale", None)
     moves = scale is None or any(scale)
-    return moves and float(getattr(constraint, "epsilon", 1.0)) == 0
+    return moves and getattr(constraint, "epsilon", 1.0) == 0
 
 
 class _Rates:
@@ -203,19 +198,20 @@ class _Rates:
         self.constraints = design.problem.constraints
         multipliers = design.certificate.multipliers
         self.sign = self.statement.sign
-        self.scale = _objective_weight(self.statement, multipliers)
+        self.scale = 1.0
+        if self.statement.objective == "worst_loss" and multipliers.objective is not None:
+            # losses enter with weights that need not sum to 1, which the bound divides by
+            self.scale = float(np.maximum(multipliers.objective, 0.0).sum()) or 1.0
         self.found: dict[tuple[int, Parameter], float] = defaultdict(float)
         self.unknown = {
-            (index, "epsilon")
-            for index, constraint in enumerate(design.problem.constraints)
-            if _equality(constraint)
+            (index, "epsilon") for index, stated in enumerate(self.constraints) if _equality(stated)
         }
         self.pairs: PairMultipliers | None = None
         """Multipliers times e^r p(o|j): the derivative in r."""
         rates = list(self._ratios(pairs_of(self.statement, multipliers)))
         for family, given in multipliers.of(self.statement):
             if given is not None:
-                stated = design.problem.constraints[family.index]
+                stated = self.constraints[family.index]
                 rates += ((family.index, rate) for rate in self._charges(family, given, stated))
         for index, (parameter, rate) in rates:
             self.found[index, parameter] += rate / self.scale
@@ -227,46 +223,39 @@ class _Rates:
 
     def _charges(self, family: Trusted, given: Any, stated: Constraint) -> Iterator[_Rate]:
         """What the multipliers of one family say of its numbers."""
+        if isinstance(family, Ratio):
+            if family.window is not None:
+                inside = given.take(family.window[given.i, given.o])
+                pairs = self._charged(inside, family.log_ratio)
+                yield "epsilon", -_spent(pairs, family, stated)
+            return
+        if isinstance(family, Gradient):
+            near = self.rows[family.mesh.control]
+            yield "epsilon", -float(np.einsum("ton,tno->", given.sizes(family.mesh), near))
+            return
+        weight = np.maximum(getattr(given, "weight", given), 0.0)
+        spent = float(weight.sum())
         match family:
-            case Ratio():
-                if family.window is not None:
-                    inside = given.take(family.window[given.i, given.o])
-                    pairs = self._charged(inside, family.log_ratio)
-                    yield "epsilon", -_spent(pairs, family, stated)
             case LiftedRatio():
                 # else pairs of scale 0, whatever ε is
                 if getattr(stated, "divergence", "max") == "max":
-                    yield "epsilon", -self._sums(family, np.maximum(given, 0.0))
+                    yield "epsilon", -self._sums(family, weight)
             case Approximate():
-                weight = np.maximum(given.weight, 0.0)
                 if isinstance(stated, DistributionPrivacy) and stated.divergence == "tv":
                     # δ = ε · scale
-                    yield "epsilon", -float(weight.sum()) * family.delta / stated.epsilon
+                    yield "epsilon", -spent * family.delta / stated.epsilon
                     return
                 each = weight[:, None] * np.clip(given.test, 0.0, 1.0)
                 yield "epsilon", -self._sums(family, each)
-                yield "delta", -float(weight.sum())
+                yield "delta", -spent
             case Divergence():
-                yield "epsilon", -float(np.maximum(given.weight, 0) @ family.growth)
+                yield "epsilon", -float(weight @ family.growth)
             case Distortion():
-                yield "minimum", max(float(given.weight), 0.0)
-            case Leakage():
-                rate = max(float(given.weight), 0.0)
-                if family.natural:
-                    rate *= float(np.exp(min(float(family.maximum), 700.0)))
-                yield "maximum", -rate
-            case LossLimit():
-                spent = np.maximum(np.atleast_1d(given), 0.0)
-                yield "maximum", -float(spent[: None if family.per_secret else 1].sum())
-            case Information():
-                yield "maximum", -max(float(given.weight[0]), 0.0)
-            case Gradient():
-                paid = np.einsum(
-                    "ton,tno->", given.sizes(family.mesh), self.rows[family.mesh.control]
-                )
-                yield "epsilon", -float(paid)
-            case Bias():
-                yield "maximum", -float(np.maximum(given, 0.0).sum())
+                yield "minimum", spent
+            case Leakage() if family.natural:
+                yield "maximum", -spent * float(np.exp(min(float(family.maximum), 700.0)))
+            case Leakage() | LossLimit() | Information() | Bias():
+                yield "maximum", -spent
             case _:
                 raise ProblemError(f"{family.kind!r} has no price", where="prices")
 
@@ -276,7 +265,7 @@ class _Rates:
         if not plain or given is None:
             return
         pairs = self._charged(given, self.statement.log_ratio)
-        self.pairs = PairMultipliers(pairs.i, pairs.j, pairs.o, pairs.value / self.scale)
+        self.pairs = replace(pairs, value=pairs.value / self.scale)
         binding = np.argmin([part.log_ratio[pairs.i, pairs.j] for part in plain], axis=0)
         for k, part in enumerate(plain):
             own = pairs.take(binding == k)
@@ -284,11 +273,11 @@ class _Rates:
 
     def _charged(self, pairs: PairMultipliers, log_ratio: Floats) -> PairMultipliers:
         """z e^r p(o|j) in place of z, through logarithms as e^r alone may overflow."""
-        allowed = log_ratio[pairs.i, pairs.j]
-        right = self.matrix[pairs.j, pairs.o]
-        used = pairs.take(np.isfinite(allowed) & (pairs.value > 0) & (right > 0))
-        power = log_ratio[used.i, used.j] + np.log(self.matrix[used.j, used.o])
-        return PairMultipliers(used.i, used.j, used.o, np.exp(power + np.log(used.value)))
+        allowed, right = log_ratio[pairs.i, pairs.j], self.matrix[pairs.j, pairs.o]
+        used = np.isfinite(allowed) & (pairs.value > 0) & (right > 0)
+        kept = pairs.take(used)
+        power = allowed[used] + np.log(right[used]) + np.log(kept.value)
+        return replace(kept, value=np.exp(power))
 
     def _sums(self, part: LiftedRatio | Approximate, weight: Floats) -> float:
         """Σ_k scale_k e^{r_k} Σ_o weight_ko (right_k P)[o]."""
@@ -305,11 +294,3 @@ def _spent(pairs: PairMultipliers, part: Ratio, stated: Constraint) -> float:
         # the derivative of ln(1 + εℓ), which is what stands there
         growth = -np.expm1(-growth) / float(stated.epsilon)
     return float(pairs.value @ growth)
-
-
-def _objective_weight(statement: Statement, multipliers: Multipliers) -> float:
-    """What the bound divides by: worst-case losses enter with weights that need not sum to 1."""
-    if statement.objective != "worst_loss" or multipliers.objective is None:
-        return 1.0
-    total = float(np.maximum(multipliers.objective, 0.0).sum())
-    return total if total > 0 else 1.0

@@ -116,7 +116,7 @@ class Promise(Shown):
 
     @property
     def sticky(self) -> str:
-        """The same where a place is reported once and repeated."""
+        """What a report that is made once and repeated spends."""
         return "The same report again spends nothing: reports of n places promise n times ε."
 
     @property
@@ -163,7 +163,7 @@ def guess_words(mechanism: Mechanism, prior: Prior) -> str:
 
 
 def guess_shares(mechanism: Mechanism, prior: Prior) -> str:
-    """The same in a few words."""
+    """How often the best guess is right, from a report and from none, in a few words."""
     seen, blind = bayes_vulnerability(mechanism, prior), float(prior.weights.max())
     return f"{100 * seen:.3g} %, without a report {100 * blind:.3g} %"
 
@@ -212,8 +212,8 @@ def promise_of(problem: Problem, mechanism: Mechanism | None = None) -> Promise:
 def at_every_point(
     epsilon: float, rate: str, unit: str, slack: float = 0.0, mesh: Mesh | None = None
 ) -> Promise:
-    """That of a region, a line or roads, ε in words being the ``rate``; ``slack`` counts on top of
-    a distance."""
+    """What holds of a region, a line or roads, ε in words being the ``rate``; ``slack`` counts on
+    top of a distance."""
     more = f" + {slack:.2g}{f' {unit}' if unit else ''}" if slack else ""
     where, apart = "the region", "d apart"
     if mesh is not None and not mesh.is_region:
@@ -229,7 +229,7 @@ def at_every_point(
 def between(
     secrets: Domain, distance: str, stated: tuple[float, str, str], mechanism: Mechanism | None
 ) -> Promise:
-    """That of secrets: of cells where ``distance`` is euclidean, of places, or of others;
+    """What holds of secrets: of cells where ``distance`` is euclidean, of places, or of others;
     ``stated`` are ε, ε in words, and the unit it is per."""
     epsilon, rate, unit = stated
     if isinstance(secrets, Grid | Regions) and distance == "euclidean":
@@ -287,7 +287,7 @@ def diagonal(cells: Grid | Regions) -> float:
 _NEAR = 1e-9
 """What ε measured on another machine may differ by."""
 _REPAIRED = 1e-6
-"""The same of a repaired loss."""
+"""What a repaired loss measured on another machine may differ by."""
 MEASURED = ("constraint", "promised_epsilon", "epsilon", "repaired_loss")
 """What files and summaries have of an approximation."""
 

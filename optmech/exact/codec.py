@@ -70,6 +70,23 @@ def listing(
     return Codec(lambda values: list(map(each.write, values)), read)
 
 
+def placed(
+    plain: Plain, empty: Sequence[T], read: Callable[[Plain], T | None], where: str, words: str
+) -> tuple[T, ...]:
+    """``empty`` with some entries: a list of their places, which rise, and one of what ``read``
+    makes entries of, None being none. Raises ProblemError, in these ``words`` of an entry."""
+    places, given = plain
+    if len(places) != len(given):
+        raise ProblemError("index lists of different lengths", where=where)
+    out, before = list(empty), -1
+    for place, value in zip(places, given, strict=True):
+        found = read(value)
+        if type(place) is not int or not before < place < len(out) or found is None:
+            raise ProblemError(f"{place!r}: {value!r} {words}", where=where)
+        out[place], before = found, place
+    return tuple(out)
+
+
 def optional(codec: Codec[T]) -> Codec[T | None]:
     """A value or null."""
     return Codec(

@@ -92,6 +92,11 @@ class Numerators(WholeRows):
         return f"Numerators({self.shape[0]} x {self.shape[1]}, over 2^{self.bits})"
 
     @classmethod
+    def of(cls, bits: int, rows: NDArray[Any]) -> Numerators:
+        """Those in an array of whole numbers, (S, O)."""
+        return cls(bits, tuple(map(tuple, rows.tolist())))
+
+    @classmethod
     def rounded(cls, matrix: Floats) -> Numerators:
         """A float matrix divided by its exact row sums and rounded down to multiples of 2^-bits.
 
@@ -132,6 +137,14 @@ def _spread(row: tuple[int, ...], places: list[int], count: int) -> tuple[int, .
     for place, value in zip(places, row, strict=True):
         out[place] = value
     return tuple(out)
+
+
+Wholes = NDArray[np.object_]
+
+
+def wholes(values: Any) -> Wholes:
+    """Rows of whole numbers of any size as an array, whose arithmetic is exact."""
+    return np.array(values, dtype=object)
 
 
 def dot(a: Iterable[Any], b: Iterable[Any]) -> Any:

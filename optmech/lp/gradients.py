@@ -10,7 +10,6 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate.families import Gradient, MeshMultipliers
-from optmech.certificate.families.gradient import Edges
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.elements import rises
 
@@ -63,8 +62,5 @@ def indicator_of(gradient: Gradient, matrix: Floats, given: MeshMultipliers | No
     mesh = gradient.mesh
     if given is None:
         return np.zeros(len(mesh.triangles))
-    vectors = np.array(given.vectors, dtype=np.float64)
-    pairs = vectors.reshape(*vectors.shape[:2], -1, 2).transpose(1, 0, 2, 3)
-    size = np.ldexp(np.hypot(pairs[..., 0], pairs[..., 1]), -given.bits)
-    area = Edges(mesh).floats[2]
-    return indicator(mesh, float(gradient.epsilon), matrix, size * area[None, :, None])
+    sizes = given.sizes(mesh).swapaxes(0, 1)
+    return indicator(mesh, float(gradient.epsilon), matrix, sizes)

@@ -5,8 +5,6 @@ ESORICS 2019, §5, §6), coupling mechanisms and optimal targets (Kawamoto and M
 Each docstring says what the mechanism promises; ``om.measures`` says what a matrix really gives.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from optmech.base.lazily import lazily

@@ -122,10 +122,10 @@ def dense_areas(prior: Prior, share: Number) -> Mechanism:
     waiting = [np.arange(len(points))]
     while waiting:
         here = waiting.pop()
-        axis = int(np.ptp(points[here], axis=0).argmax())
+        axis = np.ptp(points[here], axis=0).argmax()
         order = here[np.argsort(points[here, axis], kind="stable")]
         mass = np.cumsum(prior.weights[order])
-        cut = int(np.searchsorted(mass, mass[-1] / 2)) + 1
+        cut = np.searchsorted(mass, mass[-1] / 2) + 1
         if cut < len(order) and min(mass[cut - 1], mass[-1] - mass[cut - 1]) >= least:
             waiting += [order[:cut], order[cut:]]
         else:

@@ -228,7 +228,7 @@ def subset_selection(secrets: Domain, epsilon: Number, *, size: int | None = Non
     count = len(secrets)
     if count < 2:
         raise ProblemError("there is one secret, and nothing to hide", where="secrets")
-    lie = np.exp(-min(rate, _FARTHEST))
+    lie = float(_weight(rate))
     best = max(1, round(count * lie / (1 + lie)))
     chosen = whole(best if size is None else size, "size", least=1, most=count - 1)
     number = comb(count, chosen)
@@ -239,9 +239,8 @@ def subset_selection(secrets: Domain, epsilon: Number, *, size: int | None = Non
             remedy="Use a smaller size, randomized_response, or fewer secrets",
         )
     groups = list(combinations(range(count), chosen))
-    inside = np.zeros((count, number))
-    inside[np.array(groups).T, np.arange(number)] = 1.0
-    matrix = np.where(inside > 0, 1.0, lie)
+    matrix = np.full((count, number), lie)
+    matrix[np.array(groups).T, np.arange(number)] = 1.0
     labels = [tuple(secrets.labels[k] for k in group) for group in groups]
     seen = Subsets(secrets, labels, groups)
     return Mechanism(secrets, seen, normalised_rows(matrix))
@@ -312,8 +311,7 @@ def tight_constraints(
     """
     rate = parse_exact(epsilon, where="epsilon", positive=True)
     given = euclidean() if distance is None else distance
-    values = between(given, secrets)
-    kernel = np.exp(-np.minimum(float(rate) * values, _FARTHEST))
+    kernel = _weight(float(rate) * between(given, secrets))
     try:
         weights = np.linalg.solve(kernel, np.ones(len(secrets)))
     except np.linalg.LinAlgError:
@@ -329,5 +327,4 @@ def tight_constraints(
         )
     if off > 1e-9:
         raise SolverError("the equations were not solved", where="tight_constraints")
-    matrix = np.maximum(matrix, 0.0)
-    return Mechanism(secrets, secrets, normalised_rows(matrix))
+    return Mechanism(secrets, secrets, normalised_rows(np.maximum(matrix, 0.0)))

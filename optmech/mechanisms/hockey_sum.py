@@ -12,8 +12,6 @@ Two ways to the first, of which the first is taken where it is small enough:
   nothing to speak of; the error of the transform is bounded by its norm.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cached_property
 from itertools import combinations_with_replacement
@@ -44,19 +42,20 @@ def positive_part(values: Floats, weights: Floats, copies: int, nodes: int) -> I
     noise = (32 + 4 * copies + 2 * len(values)) * UNIT * copies * size
     if values.min() >= 0 or values.max() <= 0:
         mean = copies * size if values.min() >= 0 else 0.0
-        return _widened(mean, mean, noise)
+        return widened(mean, mean, noise)
     values, weights = _merged(values, weights)
     half = (copies + 1) // 2
     listed = math.comb(len(values) + half - 1, half)
     if half <= _MOST_FACTORS and listed <= _MOST_MULTISETS:
         exact = _halves(values, weights, copies)
         units = 2 * suffix_depth(listed) + 2 * depth(listed) + 8
-        return _widened(exact, exact, noise + units * UNIT * copies * size)
+        return widened(exact, exact, noise + units * UNIT * copies * size)
     found = _Lattice(values, weights, copies, nodes).bounds()
-    return _widened(found.lower, found.upper, noise)
+    return widened(found.lower, found.upper, noise)
 
 
-def _widened(lower: float, upper: float, by: float) -> Interval:
+def widened(lower: float, upper: float, by: float) -> Interval:
+    """An interval of numbers >= 0 whose ends may be off by so much."""
     return Interval(max(0.0, lower - by), upper + by)
 
 
@@ -89,6 +88,11 @@ def _multisets(values: Floats, weights: Floats, size: int) -> tuple[Floats, Floa
         run = np.where(changes[:, k - 1], 1.0, run + 1)
         orders /= run
     return values[picks].sum(axis=1), weights[picks].prod(axis=1) * orders
+
+
+def _norm(values: np.ndarray) -> float:
+    """The 2-norm."""
+    return float(np.sqrt((values**2).sum()))
 
 
 def fourier_error(size: int, power: int, norm: float, result: float) -> float:
@@ -144,11 +148,11 @@ class CyclicSums:
 
         n, size = self.copies, self.nodes
         law = np.bincount(self.atoms % size, weights=self.mass, minlength=size)
-        norm = float(np.sqrt((law**2).sum()))
+        norm = _norm(law)
         power = irfft(rfft(law) ** n, size)
         places: Floats = (self.first + np.arange(size, dtype=np.float64)) * self.step
         cyclic = np.maximum(np.roll(power, -(self.first % size)), 0.0)
-        return places, cyclic, fourier_error(size, n, norm, float(np.sqrt((power**2).sum())))
+        return places, cyclic, fourier_error(size, n, norm, _norm(power))
 
     @cached_property
     def outside(self) -> tuple[float, float]:
@@ -174,7 +178,7 @@ class _Lattice(CyclicSums):
         """The interval; see the module's docstring for why it holds."""
         places, cyclic, fourier = self.law
         positive = np.maximum(places, 0.0)
-        blur = fourier * float(np.sqrt((positive**2).sum()))
+        blur = fourier * _norm(positive)
         outside, beyond = self.outside
         mean = float(total(cyclic * positive))
         rounding = 2 * depth(self.nodes) * UNIT * mean
@@ -234,7 +238,7 @@ def _rates(values: Floats) -> list[float]:
 def _log_moment(values: Floats, weights: Floats, rate: float) -> float:
     """ln E e^{rate Y}, rounded up a little."""
     shift = rate * float(values.max())
-    return shift + math.log(float(weights @ np.exp(rate * values - shift))) + 1e-12
+    return shift + math.log(weights @ np.exp(rate * values - shift)) + 1e-12
 
 
 def expected_log(
@@ -257,7 +261,7 @@ def expected_log(
     step = terms * float(values.max()) / (nodes - 2 * terms - 2)
     one, many = (np.bincount(*spread(values / step, p), nodes) for p in (first, others))
     law = np.maximum(irfft(rfft(one) * rfft(many) ** copies, nodes), 0.0)
-    norms = [float(np.sqrt((part**2).sum())) for part in (one, many, law)]
+    norms = [*map(_norm, (one, many, law))]
     blur_unit = fourier_error(nodes, terms, max(norms[:2]), norms[2])
     least = float(values[(values > 0) & (first + others > 0)].min())
     sums = np.arange(nodes) * step
@@ -265,17 +269,17 @@ def expected_log(
     # the law has mass one: a constant may be taken off before errors are multiplied
     centre = math.log(max(float(total(law * sums)), least))
     centred = law * (logs - centre)
-    blur = blur_unit * float(np.sqrt(((logs - centre) ** 2).sum()))
+    blur = blur_unit * _norm(logs - centre)
     blur += 2 * depth(nodes) * UNIT * float(np.abs(centred).sum())
     # no sum is outside these: probabilities that are a little off move the mean by no more
-    low, high = math.log(least), math.log(terms * float(values.max()))
+    low, high = math.log(least), math.log(terms * values.max())
     off = terms * (units + 2 * len(values)) + 16
     blur += off * UNIT * (1 + abs(centre) + max(abs(low), abs(high)))
     reach, chance = spread_reach(terms, step)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         curvature = (reach / np.maximum(sums - reach, least)) ** 2 / 2
         lost = float(total(law * curvature)) * (1 + 2.0**-40)
-        lost += blur_unit * float(np.sqrt((curvature**2).sum()))
+        lost += blur_unit * _norm(curvature)
     if chance:
         farthest = terms * step / least
         lost += chance * farthest * farthest / 2

@@ -19,7 +19,7 @@ from itertools import chain, product
 
 import numpy as np
 
-from optmech.base.arrays import Floats, normalised_rows, slices
+from optmech.base.arrays import Bools, Floats, Ints, normalised_rows, slices, sums_from
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.checked import positive
 from optmech.exact.number import Number, float_of
@@ -68,9 +68,14 @@ def planar_laplace(cells: Grid | Regions, epsilon: Number) -> Mechanism:
     0.628
     """
     rate = float_of(epsilon, "epsilon", positive=True)
-    offsets, where = _distinct(*_extended(cells))
-    masses = np.maximum(_laplace(rate * offsets), _NEGLIGIBLE)[where].reshape(len(cells), -1)
-    return Mechanism(cells, cells, normalised_rows(masses))
+    boxes, points = _extended(cells)
+    offsets = (boxes - np.tile(points, 2)[:, None, :]).reshape(-1, 4)
+    # those that differ by 10⁻¹² of the extent are rounding of the same offset on a grid
+    unit = (np.abs(offsets[np.isfinite(offsets)]).max(initial=0.0) or 1.0) * 1e-12
+    keys = np.rint(offsets / unit)
+    _, first, where = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    masses = np.maximum(_laplace(rate * offsets[first]), _NEGLIGIBLE)[where.ravel()]
+    return Mechanism(cells, cells, normalised_rows(masses.reshape(len(cells), -1)))
 
 
 def planar_gaussian(cells: Grid | Regions, sigma: float) -> Mechanism:
@@ -120,40 +125,19 @@ def _extended(cells: Grid | Regions) -> tuple[Floats, Floats]:
     return boxes, cells.require_points("add planar noise")
 
 
-def _distinct(boxes: Floats, points: Floats) -> tuple[Floats, np.ndarray]:
-    """Boxes relative to points, shape (k, 4), equal ones once, and where each pair finds its own.
-
-    Offsets that differ by 10⁻¹² of the extent are rounding of the same offset on a grid.
-    """
-    relative = boxes[None, :, :] - np.tile(points, 2)[:, None, :]
-    flat = relative.reshape(-1, 4)
-    finite = flat[np.isfinite(flat)]
-    unit = (np.abs(finite).max(initial=0.0) or 1.0) * 1e-12
-    keys = np.where(np.isfinite(flat), np.rint(np.where(np.isfinite(flat), flat, 0) / unit), flat)
-    _, first, where = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return flat[first], where.ravel()
-
-
 def _laplace(boxes: Floats) -> Floats:
     """Mass of every box under the density e^{-|z|}/2π, shape (k,)."""
     total = np.zeros(len(boxes))
-    for flip_x, flip_y in product((False, True), repeat=2):
+    for signs in product((1.0, -1.0), repeat=2):
         # the part of every box in one quadrant, mirrored into the first
-        west, south, east, north = boxes.T
-        if flip_x:
-            west, east = -east, -west
-        if flip_y:
-            south, north = -north, -south
-        corner = np.maximum(np.column_stack([west, south, east, north]), 0.0)
-        live = (corner[:, 0] < corner[:, 2]) & (corner[:, 1] < corner[:, 3])
-        total[live] += _quadrant_mass(corner[live])
+        corners = np.maximum(np.sort(boxes.reshape(-1, 2, 2) * signs, axis=1), 0.0)
+        live = (corners[:, 0] < corners[:, 1]).all(axis=1)
+        total[live] += _quadrant_mass(corners[live].reshape(-1, 4))
     return total
 
 
 def _quadrant_mass(boxes: Floats) -> Floats:
     """Mass of boxes x0 <= x <= x1, y0 <= y <= y1 with x0, y0 >= 0; x1 and y1 may be infinite."""
-    if not len(boxes):
-        return np.zeros(0)
     # directions near 0 are resolved on any scale, those near π/2 are not
     upright = np.isinf(boxes[:, 3]) & np.isfinite(boxes[:, 2])
     boxes = np.where(upright[:, None], boxes[:, [1, 0, 3, 2]], boxes)
@@ -184,7 +168,7 @@ def _integrate(boxes: Floats, rule: Rule) -> Floats:
         angles = np.sort(np.concatenate(corners, axis=1), axis=1)
         low, high = angles[:, :-1], angles[:, 1:]
         theta = low + (high - low) * share_of_range
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             cosine, sine = np.cos(theta), np.sin(theta)
             near = np.maximum(x0 / cosine, y0 / sine)
             far = np.minimum(x1 / cosine, y1 / sine)
@@ -216,7 +200,7 @@ def _angle(y: Floats, x: Floats) -> Floats:
 
 def _between(near: Floats, far: Floats) -> Floats:
     """(1 + a) e^{-a} - (1 + b) e^{-b} for a <= b, without cancellation where b - a is small."""
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(all="ignore"):
         width = far - near
         # (1 + b)(1 - e^{-w}) - w, in two terms of which the second is at most half the first
         inner = -far * np.expm1(-width) - _above_tangent(width)
@@ -237,7 +221,6 @@ _REST = 48.0
 """What lies farther than this many units of 1/ε beyond the grid is less than 10⁻¹⁸ of any cell."""
 _MOST = 8000
 """Steps that are summed in each direction."""
-_LEAST = 1e-250
 
 
 @checked_arguments
@@ -271,44 +254,33 @@ def planar_geometric(cells: Grid, epsilon: Number) -> Mechanism:
             where="cells",
             remedy="Use a Grid, or planar_laplace or exponential",
         )
-    width, height = (float(side) for side in cells.cell)
-    reach = [
-        count + math.ceil(_REST / (rate * side))
-        for count, side in ((cells.columns, width), (cells.rows, height))
-    ]
+    counts, sides = (cells.rows, cells.columns), cells.cell[::-1]
+    reach = [n + math.ceil(_REST / (rate * side)) for n, side in zip(counts, sides, strict=True)]
     if max(reach) > _MOST:
         raise TooLargeError(
             f"the noise reaches {max(reach):,} cells",
             where="epsilon",
             remedy="Use a larger ε, larger cells, or planar_laplace",
         )
-    x, y = np.arange(reach[0] + 1) * width, np.arange(reach[1] + 1) * height
-    kernel = np.maximum(np.exp(-rate * np.hypot(x[:, None], y[None, :])), _LEAST)
-    # mass at i or beyond in one direction, and in both
-    beyond_x = _suffix(kernel, 0)
-    beyond_y = _suffix(kernel, 1)
-    beyond = _suffix(beyond_x, 1)
-    columns, rows = np.arange(cells.columns), np.arange(cells.rows)
-    dx = np.abs(columns[:, None] - columns)
-    dy = np.abs(rows[:, None] - rows)
-    edge_x = (columns == 0) | (columns == cells.columns - 1)
-    edge_y = (rows == 0) | (rows == cells.rows - 1)
-    if cells.columns == 1 or cells.rows == 1:
+    if min(counts) == 1:
         raise ProblemError(
             "the grid is a line",
             where="cells",
             remedy="Use mechanisms.geometric, or at least 2 rows and columns",
         )
-    # offsets of secret (r, c) and cell (r', c'), shape (R, C, R', C')
-    i, j = dx[None, :, None, :], dy[:, None, :, None]
-    at_x, at_y = edge_x[None, None, None, :], edge_y[None, None, :, None]
-    matrix = np.where(
-        at_x & at_y,
-        beyond[i, j],
-        np.where(at_x, beyond_x[i, j], np.where(at_y, beyond_y[i, j], kernel[i, j])),
-    ).reshape(len(cells), len(cells))
-    return Mechanism(cells, cells, normalised_rows(matrix))
+    y, x = (np.arange(steps + 1) * side for steps, side in zip(reach, sides, strict=True))
+    kernel = np.maximum(np.exp(-rate * np.hypot(x, y[:, None])), _NEGLIGIBLE)
+    across = sums_from(kernel, 1)
+    # the mass at an offset, or of all beyond it: in columns, in rows, in both
+    masses = [kernel, across, sums_from(kernel, 0), sums_from(across, 0)]
+    near = np.stack([mass[: cells.rows, : cells.columns] for mass in masses])
+    (rows, top), (columns, side) = map(_steps, counts)
+    # of secret (r, c) and cell (r', c'), shape (R, C, R', C')
+    matrix = near[2 * top[:, None] + side, rows[:, None, :, None], columns[:, None, :]]
+    return Mechanism(cells, cells, normalised_rows(matrix.reshape(len(cells), len(cells))))
 
 
-def _suffix(values: Floats, axis: int) -> Floats:
-    return np.flip(np.cumsum(np.flip(values, axis), axis=axis), axis)
+def _steps(count: int) -> tuple[Ints, Bools]:
+    """Steps between places of a line, and which of them are its ends."""
+    place = np.arange(count)
+    return np.abs(place[:, None] - place), (place == 0) | (place == count - 1)

@@ -7,12 +7,13 @@ from __future__ import annotations
 import math
 import secrets as entropy
 from collections.abc import Callable, Hashable
+from functools import partial
 
 import numpy as np
 
 from optmech.analysis.leakage.repetition import delta_of_curve
 from optmech.analysis.measures import weights_over
-from optmech.base.arrays import Floats, finite_array, slices
+from optmech.base.arrays import Floats, finite_array, slices, sums_from
 from optmech.base.bisection import bisected
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
@@ -21,7 +22,7 @@ from optmech.exact.checked import probability, whole
 from optmech.exact.number import Interval, Number, float_of, parse_exact
 from optmech.exact.ratios.wide import Wide, either_log_ratio, log_ratio, log_values
 from optmech.exact.rounding import UNIT, depth, total
-from optmech.mechanisms.hockey_sum import expected_log, positive_part
+from optmech.mechanisms.hockey_sum import expected_log, positive_part, widened
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
@@ -116,9 +117,8 @@ class Tupling(Shown):
         own = np.take_along_axis(self.base.matrix, order, axis=1)
         others = self.dummy_weights[order]
         # mass farther than each of the sorted places, summed from the far end to keep tails
-        own_beyond = own[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
-        others_beyond = np.minimum(others[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:], 1.0)
-        survival = own_beyond * others_beyond**self.dummies
+        beyond = np.minimum(sums_from(others, 1)[:, 1:], 1.0)
+        survival = sums_from(own, 1)[:, 1:] * beyond**self.dummies
         mean = steps[:, 0] + (np.diff(steps, axis=1) * survival).sum(axis=1)
         return float(weights_over(self.base, prior, "prior") @ mean)
 
@@ -162,13 +162,9 @@ class Tupling(Shown):
             wide = self._push(lam0, "lam0"), self._push(lam1, "lam1")
             value = float(either_log_ratio(*wide).max(initial=0.0))
             noise = 0.0 if value == math.inf else UNIT * (self._units() + 8 * value)
-            return Interval(max(0.0, value - noise), value + noise)
+            return widened(value, value, noise)
         p, q = self._outputs(lam0, lam1)
-
-        def curve(epsilon: float, nodes: int) -> Interval:
-            return self._both_ways(p, q, epsilon, nodes)
-
-        return _invert(curve, budget)
+        return _invert(partial(self._both_ways, p, q), budget)
 
     def repeated_delta(
         self,
@@ -199,10 +195,7 @@ class Tupling(Shown):
         reach = min(self.epsilon(lam0, lam1, 0).upper, _REACH)
         low = high = 0.0
         for a, b, unseen in ((p, q, ~wide[1].positive), (q, p, ~wide[0].positive)):
-
-            def curve(factor: float, a: Floats = a, b: Floats = b) -> Interval:
-                return self._one_way(a, b, factor, places)
-
+            curve = partial(self._one_way, a, b, nodes=places)
             never = self._never(a, unseen)
             bounds = delta_of_curve(curve, reach, rate, k=count, knots=fine, never=never)
             low, high = max(low, bounds[0]), max(high, bounds[1])
@@ -236,7 +229,7 @@ class Tupling(Shown):
         share = float(total(p[live].floats()))
         noise = self._units() * UNIT * (1 + float(np.abs(logs[outside]).max(initial=0.0)))
         if share == 0:
-            return Interval(max(0.0, open_ - noise), open_ + noise)
+            return widened(open_, open_, noise)
         nu = self.dummy_weights[live] / math.fsum(self.dummy_weights.tolist())
         first = p[live].floats() / share
         one = self._mean_log(p[live], nu, first, places)
@@ -244,7 +237,7 @@ class Tupling(Shown):
         low = open_ + share * (one.lower - two.upper)
         high = open_ + share * (one.upper - two.lower)
         noise += self._units() * UNIT * (1 + abs(low) + abs(high))
-        return Interval(max(0.0, low - noise), high + noise)
+        return widened(low, high, noise)
 
     def _mean_log(self, output: Wide, nu: Floats, first: Floats, nodes: int) -> Interval:
         """E ln of the sum of ``output`` / ν over the tuple, the truth drawn from ``first``."""
@@ -331,9 +324,7 @@ class Tupling(Shown):
         # relative to p + e^ε q
         units = self._units() + 8 + 2 * math.log(max(factor, 1.0))
         noise = (units * UNIT + rare) * (1.0 + factor)
-        return Interval(
-            max(0.0, open_ + found.lower / copies - noise), open_ + found.upper / copies + noise
-        )
+        return widened(open_ + found.lower / copies, open_ + found.upper / copies, noise)
 
     def _units(self) -> int:
         """What a quotient of outputs λA(y) is off by, in units in the last place: of each a product

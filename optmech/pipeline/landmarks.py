@@ -10,13 +10,13 @@ from collections.abc import Callable
 import numpy as np
 
 from optmech.base import memory
-from optmech.base.arrays import Floats, Ints, slices
+from optmech.base.arrays import Floats, Ints, ends_of, normalised_rows, slices
 from optmech.base.read_only import record
-from optmech.designs.outer import limits_of
+from optmech.designs.outer import Coarsening
 from optmech.engines import cones
 from optmech.lp.gradients import row_costs
 from optmech.problem import MetricPrivacy, Problem
-from optmech.reductions.aggregation import Limits, partition
+from optmech.reductions.aggregation import Limits, grouped, partition
 from optmech.repair.cone import least_level
 from optmech.spaces import distances
 from optmech.spaces.domain import Domain
@@ -48,34 +48,6 @@ class Carried:
     """What they are carried over from, in words."""
 
 
-@record
-class Landmarks:
-    """Some of the secrets, each for those around it."""
-
-    chosen: Ints
-    """(K,): their numbers."""
-    weight: Floats
-    """(K,): the prior of those around."""
-    cost: Floats
-    """(K, O): the mean costs of those around, by prior."""
-
-    @classmethod
-    def of(cls, points: Floats, prior: Floats, cost: Floats, cells: Ints) -> Landmarks:
-        """The secret nearest to the middle of every cell; ``points`` (n, 2)."""
-        chosen, weight, mean = [], [], []
-        order = np.argsort(cells, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
-            mass = prior[group]
-            total = float(mass.sum())
-            share = mass / total if total > 0 else np.full(len(group), 1 / len(group))
-            middle = points[group].mean(axis=0)
-            away = ((points[group] - middle) ** 2).sum(axis=1)
-            chosen.append(int(group[away.argmin()]))
-            weight.append(total)
-            mean.append(share @ cost[group])
-        return cls(np.array(chosen), np.array(weight), np.array(mean))
-
-
 def lifted(columns: Floats, limits: Limits, chosen: Ints, count: int) -> Floats:
     """Columns for all ``count`` secrets from those of the ``chosen`` ones (K, O), in the cone.
 
@@ -83,19 +55,22 @@ def lifted(columns: Floats, limits: Limits, chosen: Ints, count: int) -> Floats:
     the landmarks: each is in the cone, and so is their mean. Secrets are worked on in parts.
     """
     out = np.empty((count, columns.shape[1]))
-    inverse = np.where(columns > 0, 1 / np.where(columns > 0, columns, 1.0), 0.0)
+    inverse = np.divide(1, columns, out=np.zeros_like(columns), where=columns > 0)
     every = np.arange(count)
     for part in (every[own] for own in slices(count, 8 * columns.shape[1], _LIFTED)):
-        to = np.exp(-limits(part[:, None], chosen[None, :]))
-        back = np.exp(-limits(chosen[None, :], part[:, None]))
-        low, high = np.zeros((len(part), columns.shape[1])), np.zeros_like(out[part])
-        product = np.empty_like(low)
-        for k in range(len(chosen)):
-            np.multiply(back[:, k, None], columns[k], out=product)
-            np.maximum(low, product, out=low)
-            np.multiply(to[:, k, None], inverse[k], out=product)
-            np.maximum(high, product, out=high)
+        low = _largest(limits(chosen, part[:, None]), columns)
+        high = _largest(limits(part[:, None], chosen), inverse)
         out[part] = np.sqrt(low / np.where(high > 0, high, np.inf))
+    return out
+
+
+def _largest(log_ratio: Floats, rows: Floats) -> Floats:
+    """max_k e^-log_ratio[i, k] rows[k, o], for rows >= 0."""
+    out = np.zeros((len(log_ratio), rows.shape[1]))
+    product = np.empty_like(out)
+    for factor, row in zip(np.exp(-log_ratio).T, rows, strict=True):
+        np.multiply(factor[:, None], row, out=product)
+        np.maximum(out, product, out=out)
     return out
 
 
@@ -105,23 +80,35 @@ class Places:
     def __init__(self, problem: Problem) -> None:
         self.problem, self._loss = problem, problem.statement.loss
         self.plane = _plane(problem.secrets)
-        self.stated = limits_of(problem.statement)
-        """Floats not below the stated log ratios."""
+        self.coarse = Coarsening.of(problem)
+        """What cells of them make of the problem, and the stated log ratios."""
 
     def __len__(self) -> int:
         return len(self.plane)
 
     def limits(self, i: Ints, j: Ints) -> Floats:
         """The log ratios less a hair, which are distances where the stated ones are."""
-        return self.stated(i, j) * (1 - _SHARE)
+        return self.coarse.limits(i, j) * (1 - _SHARE)
 
     def cells(self, weights: Floats, count: int) -> Ints:
         """A cell for every secret, at most ``count`` of them."""
         return partition(self.plane, weights, count, len(self))
 
-    @property
-    def _near(self) -> Floats:
-        return 0.5 * self.problem.prior.weights + 0.5 / len(self)
+    def _marks(self, count: int, cost: Floats) -> tuple[Ints, Floats, Floats]:
+        """Some of the secrets, each for those around it: the number of the one nearest to the
+        middle of every cell, the prior of those in it, and the mean of their costs by prior."""
+        prior = self.problem.prior.weights
+        cells = self.cells(0.5 * prior + 0.5 / len(self), count)
+        chosen, weight, mean = [], [], []
+        for group in grouped(cells, np.arange(len(self)))[0]:
+            mass, points = prior[group], self.plane[group]
+            total = mass.sum()
+            share = mass / total if total > 0 else np.full(len(group), 1 / len(group))
+            away = ((points - points.mean(axis=0)) ** 2).sum(axis=1)
+            chosen.append(group[away.argmin()])
+            weight.append(total)
+            mean.append(share @ cost[group])
+        return np.array(chosen), np.array(weight), np.array(mean)
 
     def reports(self, count: int, used: Floats | None = None) -> Ints:
         """At most so many observables: the likeliest in parts of the plane of about the same
@@ -137,30 +124,26 @@ class Places:
             order = np.lexsort((-weight, groups))
             first = np.unique(groups[order], return_index=True)[1]
             return np.sort(some[order[first]])
-        cells = self.cells(self._near, count)
-        marks = Landmarks.of(self.plane, self.problem.prior.weights, self._loss, cells)
-        return np.unique(marks.cost.argmin(axis=1))
+        return np.unique(self._marks(count, self._loss)[2].argmin(axis=1))
 
     def from_landmarks(
         self, count: int, reports: Ints, solved: Callable[[Problem], Floats]
     ) -> Carried:
         """A mechanism from so many landmarks; ``solved`` finds the matrix of a problem over them
         and the ``reports``."""
-        cells = self.cells(self._near, count)
-        cost = self._loss[:, reports]
-        marks = Landmarks.of(self.plane, self.problem.prior.weights, cost, cells)
-        apart = self.limits(marks.chosen[:, None], marks.chosen[None, :])
+        chosen, weight, cost = self._marks(count, self._loss[:, reports])
+        apart = self.limits(chosen[:, None], chosen)
         matrix = solved(
             Problem(
-                Prior(Domain(range(len(marks.chosen))), marks.weight),
-                np.ascontiguousarray(marks.cost),
+                Prior(Domain(range(len(chosen))), weight),
+                np.ascontiguousarray(cost),
                 Domain(reports.tolist()),
                 constraints=[MetricPrivacy(1, distances.matrix(apart))],
             )
         )
         used = np.flatnonzero(matrix.any(axis=0))
-        columns = lifted(matrix[:, used], self.limits, marks.chosen, len(self))
-        return Carried(columns, reports[used], f"{len(marks.chosen):,} landmarks")
+        columns = lifted(matrix[:, used], self.limits, chosen, len(self))
+        return Carried(columns, reports[used], f"{len(chosen):,} landmarks")
 
     def on_mesh(
         self,
@@ -173,12 +156,13 @@ class Places:
     ) -> Carried | None:
         """A mechanism that is private at every point of the plane, at ``rate`` for each unit of
         distance, on a mesh of about so many control points."""
-        low, high = self.plane.min(axis=0), self.plane.max(axis=0)
+        low, high = ends_of(self.plane)
         # a little more, so that rounding leaves no place outside
-        more = 1e-9 * float((high - low).max()) + 8 * float(np.spacing(np.abs(self.plane).max()))
-        wide = np.maximum(high - low, 1e-2 * float((high - low).max())) + more
+        size = (high - low).max()
+        more = 1e-9 * size + 8 * np.spacing(np.abs(self.plane).max())
+        wide = np.maximum(high - low, 1e-2 * size) + more
         low, high = 0.5 * (low + high - wide), 0.5 * (low + high + wide)
-        width = math.sqrt(float(np.prod(wide)) * _DEGREE**2 / rows)
+        width = math.sqrt(np.prod(wide) * _DEGREE**2 / rows)
         mesh = Mesh.grid((*low.tolist(), *high.tolist()), width, degree=_DEGREE)
         program = cones.ConeProgram.of(mesh, rate)
         memory.require(
@@ -221,16 +205,14 @@ class Places:
         index = np.arange(len(self))
         total = least_level(sums, lambda part: self.limits(part[:, None], index))
         missing = total - sums
-        cheapest = int(((weights * missing) @ self._loss[:, given.reports]).argmin())
+        cheapest = ((weights * missing) @ self._loss[:, given.reports]).argmin()
         columns = columns / total
         columns[:, cheapest] += missing / total
         best = ((weights[:, None] * columns).T @ self._loss).argmin(axis=1)
         reports, place = np.unique(best, return_inverse=True)
         merged = np.zeros((len(self), len(reports)))
-        for k, at in enumerate(place.tolist()):
-            merged[:, at] += columns[:, k]
-        merged /= merged.sum(axis=1, keepdims=True)
-        return Carried(merged, reports, given.source)
+        np.add.at(merged.T, place, columns.T)
+        return Carried(normalised_rows(merged), reports, given.source)
 
 
 def _plane(domain: Domain) -> Floats:

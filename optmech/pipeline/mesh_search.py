@@ -1,8 +1,6 @@
 """The program of a mesh with constraints beside the promise at every point: rows of the adversary's
 guesses and of single losses are added until a repaired matrix is as good as the bound asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Protocol
@@ -10,7 +8,6 @@ from typing import Protocol
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import record
 from optmech.certificate import Check, Multipliers, check_exact, infeasibility_margin
 from optmech.certificate.families import MeshMultipliers
 from optmech.certificate.statement import Statement
@@ -20,8 +17,8 @@ from optmech.exact.numerators import Numerators
 from optmech.lp.place_rows import PlaceRows
 from optmech.pipeline.session import Clock
 from optmech.problem.regions import gradient_in, over_places
-from optmech.repair.gradients import inside, released_inside, toward
-from optmech.repair.mixing import always_cheapest
+from optmech.repair.gradients import inside, released_inside
+from optmech.repair.mixing import always_cheapest, mix
 
 _ROUNDS = 12
 _ROOM = 0.05
@@ -55,12 +52,8 @@ class Infeasible(Exception):  # noqa: N818
         self.multipliers = multipliers
 
 
-@record
-class Found:
-    """A released matrix and multipliers, of all reports."""
-
-    released: Numerators
-    multipliers: Multipliers
+Found = tuple[Numerators, Multipliers]
+"""A released matrix and multipliers, of all reports."""
 
 
 def with_vectors(statement: Statement, joint: Multipliers, vectors: MeshMultipliers) -> Multipliers:
@@ -98,11 +91,11 @@ def solve_beside(
         # what costs nothing at any place may do alone
         with suppress(OptmechError):
             search = _Search(statement, cone_program, costs, stop, threads, free)
-            return Found(search.release(search.start()), Multipliers())
+            return search.release(search.start()), Multipliers()
     search = _Search(statement, cone_program, costs, stop, threads, kept)
     try:
-        matrix, found = search.best(gap)
-        return Found(search.release(matrix), found.multipliers)
+        matrix, multipliers = search.best(gap)
+        return search.release(matrix), multipliers
     except (SolverError, VerificationError):
         kept_to = search.on_the_border(gap)
         if kept_to is None:
@@ -131,14 +124,6 @@ def strictly_inside(statement: Statement) -> Floats | None:
     return out
 
 
-@record
-class _Solved:
-    """A point, and its multipliers for all reports."""
-
-    point: cones.ConePoint
-    multipliers: Multipliers
-
-
 class _Search:
     def __init__(
         self,
@@ -158,10 +143,12 @@ class _Search:
         """All reports as likely."""
         self._stopped, self._stop, self._threads = False, stop, threads
 
-    def solve(self, gap: float, start: Floats | None = None, *, slack: bool = False) -> _Solved:
-        """With the rows that there are, from a start; with ``slack`` for one that keeps them, until
-        it does so with something to spare, or it is clear that there is none."""
-
+    def solve(
+        self, gap: float, start: Floats | None = None, *, slack: bool = False
+    ) -> tuple[cones.ConePoint, Multipliers]:
+        """A point, and its multipliers for all reports, with the rows that there are, from a start;
+        with ``slack`` for one that keeps them, until it does so with something to spare, or it is
+        clear that there is none."""
         program = SLACK if slack else RELAXED if start is None else PARTLY
 
         def stop(point: cones.ConePoint) -> bool:
@@ -179,37 +166,36 @@ class _Search:
         # what belongs to the rows that there are now
         joint = Multipliers() if links is None else self.rows.multipliers(point.links)
         rounded = MeshMultipliers.rounded(self.promise.mesh, vectors)
-        return _Solved(point, with_vectors(self.statement, joint, rounded))
+        return point, with_vectors(self.statement, joint, rounded)
 
-    def best(self, gap: float) -> tuple[Floats, _Solved]:
+    def best(self, gap: float) -> tuple[Floats, Multipliers]:
         """A matrix (rows, kept) that satisfies everything but for rounding, and multipliers."""
-        if not self.rows.any:
-            found = self.solve(gap)
-            return found.point.matrix, found
-        found = self.solve(_START_GAP)
-        if self.rows.excess(found.point.matrix) < 0:
-            found = self.solve(gap)
-            if self.rows.excess(found.point.matrix) < 0:
-                return found.point.matrix, found
-        self.rows.add(found.point.matrix)
+        for within in (_START_GAP, gap) if self.rows.any else (gap,):
+            point, multipliers = self.solve(within)
+            if self.rows.excess(point.matrix) >= 0:
+                break
+        else:
+            return point.matrix, multipliers
+        self.rows.add(point.matrix)
         start = self.start()
-        best, lowest = start, found
+        best, bound = start, point.bound
         for _ in range(_ROUNDS):
             new = False
             # the middle is the better start where it leads to a matrix that keeps the rows
             for first in [self.middle] if start is self.middle else [self.middle, start]:
-                found = self.solve(gap, first)
-                lowest = max(lowest, found, key=lambda f: f.point.bound)
-                if np.isfinite(found.point.value):
-                    best = min(best, self._kept_to(found.point.matrix, start), key=self._value)
-                    new = self.rows.add(found.point.matrix)
+                point, given = self.solve(gap, first)
+                if point.bound > bound:
+                    bound, multipliers = point.bound, given
+                if np.isfinite(point.value):
+                    best = min(best, self._kept_to(point.matrix, start), key=self._value)
+                    new = self.rows.add(point.matrix)
                 value = self._value(best)
-                done = value - lowest.point.bound <= gap * value or self._stopped
+                done = value - bound <= gap * value or self._stopped
                 if done or new:
                     break
             if done or not new:
                 break
-        return best, lowest
+        return best, multipliers
 
     def _value(self, matrix: Floats) -> float:
         return float((self.costs * matrix).sum())
@@ -221,15 +207,12 @@ class _Search:
                 return matrix
         matrix = self.middle
         for _ in range(_ROUNDS):
-            found = self.solve(1e-6, matrix, slack=True)
-            if (
-                found.point.bound > 0
-                and infeasibility_margin(self.statement, found.multipliers) > 0
-            ):
-                raise Infeasible(found.multipliers)
-            if self.rows.excess(found.point.matrix) < 0:
-                return found.point.matrix
-            if self._stopped or not self.rows.add(found.point.matrix):
+            point, multipliers = self.solve(1e-6, matrix, slack=True)
+            if point.bound > 0 and infeasibility_margin(self.statement, multipliers) > 0:
+                raise Infeasible(multipliers)
+            if self.rows.excess(point.matrix) < 0:
+                return point.matrix
+            if self._stopped or not self.rows.add(point.matrix):
                 break
         raise SolverError(
             "no mechanism on this mesh was found that satisfies all constraints, and no proof that "
@@ -242,12 +225,12 @@ class _Search:
     def on_the_border(self, gap: float) -> Found | None:
         """Where limits leave no room inside: what is best without them, if it keeps them, or else
         the cheapest report, always, that does."""
-        found = self.solve(gap)
+        point, multipliers = self.solve(gap)
         constant = np.eye(len(self.kept))[self.costs.sum(axis=0).argsort(kind="stable")]
-        for matrix in (found.point.matrix, *(np.tile(r, (len(self.costs), 1)) for r in constant)):
+        for matrix in (point.matrix, *(np.tile(r, (len(self.costs), 1)) for r in constant)):
             released, failed = self._released(matrix)
             if not failed:
-                return Found(released, found.multipliers)
+                return released, multipliers
         return None
 
     def _nearly_constant(self) -> Iterator[Floats]:
@@ -274,8 +257,13 @@ class _Search:
         of the cheapest that always reports the same, or of the start."""
         mesh, rate = self.promise.mesh, float(self.promise.epsilon)
         own = inside(mesh, rate, matrix)
-        others = always_cheapest(self.costs), start
-        found = (toward(own, other, self.rows.excess, margin) for other in others)
+
+        def holds(near: Floats) -> bool:
+            return self.rows.excess(near) <= -margin
+
+        if holds(own):
+            return own
+        found = (mix(own, other, holds) for other in (always_cheapest(self.costs), start))
         return min((m for m in found if m is not None), key=self._value, default=start)
 
     def release(self, matrix: Floats) -> Numerators:

@@ -13,21 +13,20 @@ from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
-from optmech.certificate.families import Gradient, MeshMultipliers, Ratio
+from optmech.certificate.families import MeshMultipliers, Ratio
 from optmech.certificate.objective import claimable, objective_value, trivial_bound
 from optmech.designs.design import Design, OuterProof, mechanism_of
 from optmech.designs.outer import (
     FEW,
+    Coarsening,
     bytes_of,
     cells_of,
     counts_of,
     has_outer,
     is_large,
-    limits_in,
     middles_of,
     outer_network,
-    outer_problem,
-    witnessed_by,
+    over_places,
 )
 from optmech.engines import cones, pairs
 from optmech.lp.gradients import row_costs
@@ -151,14 +150,13 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
         return infeasible_design(problem, Multipliers(), reason, "closed form", why, clock.seconds)
     clock.share = MESH_TIME
     try:
-        found, notes = _on_mesh(problem, cone_program, profile, stop)
+        (released, multipliers), notes = _on_mesh(problem, cone_program, profile, stop)
     except Infeasible as proof:
         reason = multiplier_reason(statement, proof.multipliers)
         return infeasible_design(
             problem, proof.multipliers, reason, "cones", _why(profile), clock.seconds
         )
     clock.share = 1.0
-    released, multipliers = found.released, found.multipliers
     checks = check_exact(statement, released)
     bound, unproved = attempted(
         lambda: lower_bound(statement, multipliers), "the bound on this mesh"
@@ -200,7 +198,7 @@ def _on_mesh(
     if len(statement.families) > 1:
         return solve_beside(statement, cone_program, costs, gap, stop, threads), ()
     # a report that is always made is private everywhere, and no loss of 0 is private otherwise
-    cheapest = int(costs.sum(axis=0).argmin())
+    cheapest = costs.sum(axis=0).argmin()
     matrix, found = always_cheapest(costs), None
     notes: tuple[str, ...] = ()
     if costs[:, cheapest].any():
@@ -214,19 +212,18 @@ def _on_mesh(
         if found.value < costs[:, cheapest].sum():
             matrix = found.matrix
     released, _ = released_inside(mesh, promise.epsilon, matrix, promise.index)
-    return Found(released, multipliers), notes
+    return (released, multipliers), notes
 
 
 def _outer(problem: Problem, profile: Profile, clock: Clock) -> Bounded:
     """The proof of a bound for every mechanism, the bound, and notes on it."""
-    gradient = gradient_in(problem.statement)
-    if not has_outer(problem, gradient) or clock.interrupted:
+    if not has_outer(problem) or clock.interrupted:
         return (None, 0.0), ()
     clock.report("now a lower bound for every mechanism, on this mesh or not")
-    first, most = counts_of(problem, gradient)
+    first, most = counts_of(problem)
     if most:
-        return bound_by_cells(problem, gradient, profile, clock, (first, most))
-    outer = outer_problem(problem, gradient, None)
+        return bound_by_cells(problem, profile, clock, first, most)
+    outer = over_places(problem)
     left = clock.remaining()
     # of many places a closer bound takes longer than it is worth
     asked = min(profile.gap, _OUTER_GAP if len(problem.secrets) <= FEW else _BESIDE_GAP)
@@ -255,15 +252,11 @@ class _Stopped(Exception):  # noqa: N818
 
 
 def bound_by_cells(
-    problem: Problem,
-    gradient: Gradient,
-    profile: Profile,
-    clock: Clock,
-    counts: tuple[int, int],
+    problem: Problem, profile: Profile, clock: Clock, count: int, wanted: int
 ) -> Bounded:
-    """The best proof that was found, its bound, and notes; ``counts`` of cells to begin and to end
-    with. A bound that was proved is kept when the time is over or somebody stops it."""
-    count, wanted = counts
+    """The best proof that was found, its bound, and notes; by ``count`` cells to begin and by those
+    ``wanted`` to end with. A bound that was proved is kept when the time is over or somebody stops
+    it."""
     room = _MEMORY * memory.available_bytes() / bytes_of(1, len(problem.observables))
     most = min(wanted, max(count, math.isqrt(int(room))))
     best: Outer = None, 0.0
@@ -271,11 +264,11 @@ def bound_by_cells(
     said: tuple[str, ...] = ()
     while not late:
         begun = time.monotonic()
-        cells = cells_of(problem, gradient, count)
+        cells = cells_of(problem, count)
         own = len(np.unique(cells[problem.prior.weights > 0]))
         if own <= made:
             break
-        work = partial(_proved, problem, gradient, profile, clock, cells)
+        work = partial(_proved, problem, profile, clock, cells)
         found, said = attempted(work, f"the lower bound by {own:,} cells")
         if found is None:
             late = not said
@@ -299,20 +292,18 @@ def bound_by_cells(
     return best, said
 
 
-def _proved(
-    problem: Problem, gradient: Gradient, profile: Profile, clock: Clock, cells: Ints
-) -> Outer | None:
+def _proved(problem: Problem, profile: Profile, clock: Clock, cells: Ints) -> Outer | None:
     """The bound of one partition, as good as there is time for; None without any."""
     begun = time.monotonic()
-    limits = limits_in(problem, gradient)
+    coarse = Coarsening.of(problem)
 
     def watched(i: Ints, j: Ints) -> Floats:
         if clock.remaining() <= 0:
             raise _Stopped
-        return limits(i, j)
+        return coarse.limits(i, j)
 
     try:
-        statement = outer_problem(problem, gradient, cells, limits=watched).statement
+        statement = replace(coarse, limits=watched).over(cells).statement
     except _Stopped:
         return None
     ratio = statement.families[0]
@@ -326,14 +317,7 @@ def _proved(
         clock.report(f"{count:,} cells, step {point.iterations}: no mechanism below {bound:.6g}")
         return clock.remaining() <= prepared
 
-    middles = middles_of(problem, gradient, cells)
+    middles = middles_of(problem, cells)
     log_ratio = np.array(ratio.log_ratio)
     found = pairs.solve(log_ratio, middles, statement.cost, _GAP, stop, profile.threads)
-    return witnessed_by(
-        lambda witness: outer_problem(problem, gradient, cells, witness, limits),
-        problem,
-        limits,
-        cells,
-        Multipliers((found,)),
-        boxes=False,
-    )
+    return coarse.proof(cells, Multipliers((found,)))

@@ -1,9 +1,6 @@
 """Solving large problems whose constraints are edges of a graph: those of privacy at every point of
 a network, and policy graphs. Nothing is made for all pairs."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,17 +17,17 @@ from optmech.certificate.statement import Statement
 from optmech.designs.design import Design, OuterProof
 from optmech.designs.outer import LARGE, few_digits, over_segments
 from optmech.exact.numerators import Numerators
+from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.session import Incumbent, Outer, Progress, attempted, feasible_design
 from optmech.problem import Problem
 from optmech.repair.mixing import always_cheapest
-from optmech.repair.release import Released
+from optmech.repair.release import Released, release
 
 _TIGHTER = 1e-12
 """By which log ratios are smaller in the search, so that rounding keeps those that are stated."""
 _NEAR, _FAR = 1e-9, 40.0
 """Log ratios that hardly leave anything, and those that hardly ask for anything."""
-_SHIFTS = (48, 40, 32, 24, 16)
 _LEFT_OUT, _BITS = 0.02, 24
 """Share of the gap that multipliers left out of a file may cost, and digits of the others."""
 MESH_TIME = 0.7
@@ -85,17 +82,14 @@ class EdgeSession(Incumbent):
             value = float((self.statement.cost * columns.T).sum())
             if np.isfinite(columns).all() and value < self.value:
                 self.matrix, self.value = np.ascontiguousarray(columns.T), value
-        self.offer_bound(self._netted(multipliers))
-        return self.gap
-
-    def _netted(self, given: Floats) -> Multipliers:
-        """Multipliers (blocks, edges) as the certificate takes them. Where both of two opposite
-        edges have some, both lose the smaller one: that leaves more at either end."""
-        net = np.maximum(given, 0.0)
+        net = np.maximum(multipliers, 0.0)
+        # where both of two opposite edges have some, both lose the smaller one: that leaves more at
+        # either end
         net = net - np.where(self._back < 0, 0.0, np.minimum(net, net[:, self._back]))
         block, edge = np.nonzero(net)
-        value = net[block, edge]
-        return Multipliers((PairMultipliers(self.edges.i[edge], self.edges.j[edge], block, value),))
+        i, j = self.edges.i[edge], self.edges.j[edge]
+        self.offer_bound(Multipliers((PairMultipliers(i, j, block, net[block, edge]),)))
+        return self.gap
 
     def few(self) -> None:
         """Multipliers in few digits and without the least, where that costs next to nothing."""
@@ -147,10 +141,8 @@ def solve_edges(problem: Problem, profile: Profile, progress: Progress | None = 
     session.share = 1.0
     session.few()
     released = _released(session)
-    outer: tuple[OuterProof | None, float | None] = None, None
-    said: tuple[str, ...] = ()
-    if problem.mesh is not None:
-        outer, said = _outer(problem, profile, session)
+    on_roads = problem.mesh is not None
+    outer, said = _outer(problem, profile, session) if on_roads else ((None, None), ())
     return feasible_design(
         problem,
         released,
@@ -170,16 +162,13 @@ def _released(session: EdgeSession) -> Released:
     """The best matrix, or the best constant, in whole numbers that pass."""
     statement = session.statement
     constant = always_cheapest(statement.cost)
-    rounded = Numerators.rounded(constant if session.matrix is None else session.matrix)
-
-    def candidates() -> Iterator[Numerators]:
-        yield rounded
-        uniform = Numerators.rounded(np.full(constant.shape, 1 / statement.observables))
-        yield from (rounded.mixed(uniform, shift) for shift in _SHIFTS)
-        yield Numerators.rounded(constant)
-
-    passed = (Released.of(statement, candidate) for candidate in candidates())
-    found = next(filter(None, passed), None)
+    if session.matrix is not None:
+        uniform = np.full(constant.shape, 1 / statement.observables)
+        # no parts, which would be made for all pairs
+        found = release(Inequalities(statement, ()), session.matrix, [uniform])
+        if found is not None:
+            return found
+    found = Released.of(statement, Numerators.rounded(constant))
     assert found is not None  # what always reports the same is private
     return found
 

@@ -14,7 +14,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.certificate.statement import Statement
 from optmech.designs.notes import weightless
 from optmech.errors import ProblemError
-from optmech.exact.numerators import MAX_BITS, Numerators
+from optmech.exact.numerators import MAX_BITS, Numerators, wholes
 from optmech.lp.inequalities import Inequalities
 from optmech.repair import Cone
 from optmech.repair.release import Released, floored
@@ -31,7 +31,15 @@ _PROGRESS = 1e-3
 def improved(given: Inequalities, cone: Cone, released: Released) -> Released | None:
     """The released numerators with less loss in rows without prior weight, if there are such
     rows and the result passes the exact check; else None."""
-    statement, rows = given.statement, _movable(given)
+    statement = given.statement
+    # limits on losses of single secrets are left to the check
+    involved = np.zeros(statement.secrets)
+    for part in given.parts:
+        involved += part.weights()
+    if statement.held is not None:
+        involved[statement.held.secrets] = 1
+    rows = weightless(statement)
+    rows = rows[involved[rows] == 0]
     if not len(rows) or released.exact.bits + _BITS > MAX_BITS:
         return None
     before = released.exact.matrix
@@ -40,27 +48,22 @@ def improved(given: Inequalities, cone: Cone, released: Released) -> Released | 
     after = bounds.swept(bounds.added(np.array(before), rows, loss), rows, loss)
     if not _cost(statement, after, rows) < _cost(statement, before, rows):
         return None
+    # the released entries as they are, on a finer scale, and those that moved rounded: the largest
+    # of these makes up for it
+    bits, moved = released.exact.bits + _BITS, after != before
+    out = wholes(released.exact.rows) << _BITS
+    for s in np.flatnonzero(moved.any(axis=1)).tolist():
+        entries = np.flatnonzero(moved[s])
+        out[s, entries] = floored(after[s, entries], bits)
+        out[s, entries[out[s, entries].argmax()]] += (1 << bits) - out[s].sum()
     try:
-        candidate = _exact(released.exact, after, after != before)
+        return Released.of(statement, Numerators.of(bits, out))
     except ProblemError:
         return None
-    return Released.of(statement, candidate)
 
 
 def _cost(statement: Statement, matrix: Floats, rows: Ints) -> float:
     return float((statement.loss[rows] * matrix[rows]).sum())
-
-
-def _movable(given: Inequalities) -> Ints:
-    """Secrets that take part in ratios, windows and the support only; limits on losses of single
-    secrets are left to the check."""
-    involved = np.zeros(given.statement.secrets)
-    for part in given.parts:
-        involved += part.weights()
-    rows = weightless(given.statement)
-    if given.statement.held is not None:
-        involved[given.statement.held.secrets] = 1
-    return np.asarray(rows[involved[rows] == 0])
 
 
 class _Bounds:
@@ -73,8 +76,7 @@ class _Bounds:
 
     def added(self, matrix: Floats, rows: Ints, loss: Floats) -> Floats:
         """The rows as if added one by one, nearest first; ``matrix`` where some cannot be."""
-        present = np.ones(len(matrix), dtype=bool)
-        present[rows] = False
+        present = ~np.isin(np.arange(len(matrix)), rows)
         out = np.array(matrix)
         near = self.cone.log_ratio[np.ix_(rows, np.flatnonzero(present))].min(
             axis=1, initial=np.inf
@@ -92,13 +94,13 @@ class _Bounds:
         out = np.array(matrix)
         present = np.ones(len(matrix), dtype=bool)
         finite = np.where(np.isfinite(loss), loss, 0.0)
-        value = float((finite[rows] * out[rows]).sum())
+        value = (finite[rows] * out[rows]).sum()
         for _ in range(_SWEEPS):
             for s in rows.tolist():
                 best = self._best(out, s, present, loss[s])
                 if best is not None and finite[s] @ best < finite[s] @ out[s]:
                     out[s] = best
-            now = float((finite[rows] * out[rows]).sum())
+            now = (finite[rows] * out[rows]).sum()
             if now >= value * (1 - _PROGRESS):
                 break
             value = now
@@ -107,16 +109,14 @@ class _Bounds:
     def _best(self, matrix: Floats, s: int, present: np.ndarray, cost: Floats) -> Floats | None:
         """The cheapest row s within the ratios to the rows present: from its lower limits, filled
         up in the order of cost. None where there is no such row."""
-        others = np.flatnonzero(present)
-        others = others[others != s]
+        others = np.flatnonzero(present & (np.arange(len(present)) != s))
         low = np.zeros(matrix.shape[1])
         high = np.where(self.cone.allowed[s], 1.0, 0.0)
         rows = matrix[others]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(all="ignore"):
             for factor, window in [(self.factor, None), *self.windows]:
-                above = np.where(
-                    factor[s, others][:, None] > 0, rows / factor[s, others][:, None], 1.0
-                )
+                share = factor[s, others][:, None]
+                above = np.where(share > 0, rows / share, 1.0)
                 below = factor[others, s][:, None] * rows
                 if window is not None:
                     above = np.where(window[s], above, 1.0)
@@ -134,20 +134,5 @@ class _Bounds:
             return None
         order = np.argsort(np.where(high > 0, cost, np.inf), kind="stable")
         room = (high - low)[order]
-        filled = np.minimum(room, np.maximum(rest - (np.cumsum(room) - room), 0.0))
-        out = np.array(low)
-        out[order] += filled
-        return out
-
-
-def _exact(released: Numerators, matrix: Floats, moved: np.ndarray) -> Numerators:
-    """The released entries as they are, on a finer scale, and those that ``moved`` rounded: the
-    largest of these makes up for it."""
-    bits = released.bits + _BITS
-    out = [[value << _BITS for value in row] for row in released.rows]
-    for s in np.flatnonzero(moved.any(axis=1)).tolist():
-        entries = np.flatnonzero(moved[s]).tolist()
-        for o in entries:
-            out[s][o] = floored(float(matrix[s, o]), bits)
-        out[s][max(entries, key=out[s].__getitem__)] += (1 << bits) - sum(out[s])
-    return Numerators(bits, tuple(map(tuple, out)))
+        low[order] += np.minimum(room, np.maximum(rest - (np.cumsum(room) - room), 0.0))
+        return low

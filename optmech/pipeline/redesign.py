@@ -135,8 +135,8 @@ def _kept(
             left = {find_label(after, label) for label in free or ()}
         kept = [
             label
-            for s, label in enumerate(after.labels)
-            if label in known and label not in left and _same_place(before, after, label, s)
+            for label in after.labels
+            if label in known and label not in left and _same_place(before, after, label)
         ]
     if not kept:
         raise ProblemError(
@@ -153,32 +153,29 @@ def _kept(
     return kept
 
 
-def _same_place(before: Domain, after: Domain, label: Hashable, s: int) -> bool:
+def _same_place(before: Domain, after: Domain, label: Hashable) -> bool:
     if before.points is None or after.points is None:
         return True
-    return np.array_equal(before.points[before.index(label)], after.points[s])
+    return np.array_equal(before.points[before.index(label)], after.points[after.index(label)])
 
 
 def _is_secret(label: Hashable, reports: Domain, secrets: Domain) -> bool:
     """Whether a report is the place of the secret that is called so."""
-    known = label in set(secrets.labels)
-    return known and _same_place(reports, secrets, label, secrets.index(label))
+    return label in set(secrets.labels) and _same_place(reports, secrets, label)
 
 
 def _with_reports(problem: Problem, old: Mechanism, kept: Sequence[Hashable]) -> Domain:
     """The problem's observables, and those that the rows kept report and that it lacks."""
-    reports, secrets = old.observables, old.secrets
+    reports, secrets, now = old.observables, old.secrets, problem.observables
     chosen = [secrets.index(label) for label in kept]
-    used = np.any(old.matrix[chosen], axis=0)
-    known = set(problem.observables.labels)
-    missing = [o for o, label in enumerate(reports.labels) if used[o] and label not in known]
-    now = problem.observables
-    for label in (label for o, label in enumerate(reports.labels) if used[o] and label in known):
-        stays = _same_place(reports, now, label, now.index(label))
+    known, missing = set(now.labels), []
+    for o in np.flatnonzero(old.matrix[chosen].any(axis=0)).tolist():
+        label = reports.labels[o]
+        if label not in known:
+            missing.append(o)
         # a place that moved takes the report of its name along
-        if not (
-            stays
-            or (_is_secret(label, reports, secrets) and _is_secret(label, now, problem.secrets))
+        elif not _same_place(reports, now, label) and not (
+            _is_secret(label, reports, secrets) and _is_secret(label, now, problem.secrets)
         ):
             raise ProblemError(
                 f"rows that are kept report {label_text(label)}, which is another place there than "

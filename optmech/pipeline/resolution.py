@@ -16,7 +16,7 @@ from optmech.base.arrays import Floats
 from optmech.certificate import Bound
 from optmech.certificate.values import objective
 from optmech.designs.design import Design, OuterProof
-from optmech.designs.outer import problem_of_cells, refusal, witnessed_by
+from optmech.designs.outer import refusal
 from optmech.engines import cones
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.number import rounded_up
@@ -70,7 +70,18 @@ def solve_at_resolution(
     reason = refusal(problem.statement)
     if reason:
         raise ProblemError(reason, where="resolution", remedy="Solve the whole program")
-    _require_memory(problem, profile.resolution)
+    cells, secrets = profile.resolution, float(len(problem.secrets))
+    observables, marks = float(len(problem.observables)), min(LANDMARKS * cells, secrets)
+    # tables between secrets, the mechanism, and the smaller problems: at least what was measured,
+    # 4.1 GiB for 247 cells of 4,900 secrets and observables, 11.1 for 256 of 10,000
+    tables = 2 * 8 * secrets**2 + 36 * secrets * observables
+    smaller = max(cells * observables, marks * min(observables, cells)) * 2_700
+    memory.require(
+        tables + smaller + 300 * marks**2,
+        what=f"{cells:,} cells of {secrets:,.0f} secrets and {observables:,.0f} observables",
+        where="resolution",
+        remedy="Use fewer cells, a coarser domain or fewer observables",
+    )
     resolved = _Resolved(
         profile.time_limit,
         progress,
@@ -179,18 +190,11 @@ class _Resolved(Incumbent):
         own = self._places.cells(self.problem.prior.weights, count)
         if not self._is_new("cells", len(np.unique(own))):
             return
-        smaller = problem_of_cells(self.problem, own)
+        smaller = self._places.coarse.over(own)
         found = self._solved(smaller, _BOUNDED[stage], _PROVING[stage])
         if found.exact is not None:
             self._used = smaller.prior.weights @ found.exact.matrix
-        proof, proved = witnessed_by(
-            lambda witness: problem_of_cells(self.problem, own, witness),
-            self.problem,
-            self._places.stated,
-            own,
-            found.certificate.multipliers,
-            boxes=True,
-        )
+        proof, proved = self._places.coarse.proof(own, found.certificate.multipliers)
         if proved > self.bound.value:
             self.bound, self._proof = Bound(proved, 0.0, proved), proof
         self._report(f"bound from {len(smaller.secrets)} cells")
@@ -273,12 +277,9 @@ class _Resolved(Incumbent):
         if found.lower_bound > bound:
             self.bound, self._proof = found.certificate.bound, None
             self.multipliers = found.certificate.multipliers
-        better = {
-            "the mechanism": self.value < value,
-            "the lower bound": found.lower_bound > bound,
-        }
-        words = " and ".join(word for word, is_better in better.items() if is_better)
-        self._after = f"{words or 'nothing'} of the whole program is better"
+        better = ["the mechanism"] * (self.value < value)
+        better += ["the lower bound"] * (found.lower_bound > bound)
+        self._after = f"{' and '.join(better) or 'nothing'} of the whole program is better"
         self._report("the whole program ended")
 
     def _made(self) -> Design:
@@ -290,7 +291,6 @@ class _Resolved(Incumbent):
             coarse = f"the lower bound is that of {count:,} cells of the secrets"
         elif self.bound.value > 0:
             coarse = "the lower bound is that of the whole program"
-        after = filter(None, [self._after])
         return feasible_design(
             problem,
             released,
@@ -300,23 +300,7 @@ class _Resolved(Incumbent):
             gap=self.gap_asked,
             message=self._message or "cells and landmarks are no finer",
             outer=(self._proof, None),
-            notes=(f"{coarse} ({self.why})", *after),
+            notes=tuple(filter(None, (f"{coarse} ({self.why})", self._after))),
             engine="resolution",
             engine_reason="; ".join(filter(None, [self.why, self._after])),
         )
-
-
-def _require_memory(problem: Problem, cells: int) -> None:
-    """Tables between secrets, the mechanism, and the smaller problems: at least what was measured,
-    4.1 GiB for 247 cells of 4,900 secrets and observables, 11.1 for 256 of 10,000."""
-    secrets, observables = float(len(problem.secrets)), float(len(problem.observables))
-    marks = min(LANDMARKS * cells, secrets)
-    tables = 2 * 8 * secrets**2 + 36 * secrets * observables
-    smaller = max(cells * observables, marks * min(observables, cells)) * 2_700
-    memory.require(
-        tables + smaller + 300 * marks**2,
-        what=f"{cells:,} cells of {len(problem.secrets):,} secrets and "
-        f"{len(problem.observables):,} observables",
-        where="resolution",
-        remedy="Use fewer cells, a coarser domain or fewer observables",
-    )

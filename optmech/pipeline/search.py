@@ -54,7 +54,7 @@ class NoMechanismError(SolverError):
     """No verified mechanism was found, and no proof that there is none."""
 
     multipliers = Multipliers()
-    """Those that prove the best lower bound that was found."""
+    """Multipliers that prove the best lower bound that was found."""
 
 
 def solve(
@@ -93,14 +93,15 @@ def over_secrets(
     start: Design | None = None,
     device: str | None = None,
 ) -> Design:
-    """The same also where a line or network is promised something at every point, but for the
-    lower bound, which is one about its own mechanisms."""
+    """The design of a problem over finitely many secrets, also where a line or network is promised
+    something at every point: the lower bound is then one about its own mechanisms."""
     chosen = profile.on_device(device)
     if chosen.device:
         from optmech.engines.structured.arrays import open_device
 
         open_device(chosen.device)
-    neighbour = None if start is None else require_fit(problem, start)
+    if start is not None:
+        require_fit(problem, start)
     statement = problem.statement
     session = Session(chosen.time_limit, progress, statement=statement, gap_asked=chosen.gap)
     reason = support_reason(statement) or closed_form_reason(statement)
@@ -108,11 +109,11 @@ def over_secrets(
         return make_design(problem, session, "closed form", "no search was needed", reason)
     if session.gap <= chosen.gap and session.release():
         return make_design(problem, session, "closed form", "the ratios are so large that it fits")
-    if neighbour is not None:
-        offer(session, neighbour)
+    if start is not None:
+        offer(session, start)
         if session.gap <= chosen.gap and session.release():
             return make_design(problem, session, "start", "the start is optimal here as well")
-    search = _Search(session, chosen, None if neighbour is None else hint(neighbour))
+    search = _Search(session, chosen, None if start is None else hint(start))
     with session.interruptible():
         reason = search.kept(search.whole, "")
         if session.matrix is not None and not session.release() and not session.interrupted:
@@ -145,6 +146,11 @@ class _Search:
     looked: Inequalities | None = None
     inside: Interior | None = None
 
+    @property
+    def given(self) -> Inequalities:
+        """What is searched within."""
+        return self.session.implied.given
+
     def whole(self) -> str:
         """Search with what the statement implies, and where tiny ratios were taken for zero in
         vain with these as they are; returns words for a proof that nothing is feasible."""
@@ -166,7 +172,7 @@ class _Search:
             return
         session.report("small ratios are hard to tell from one: solving with ones")
         session.work_on(Implied.of(stricter, tiny=False))
-        self._mechanisms(session.implied.given)
+        self._mechanisms(self.given)
         session.work_on(before)
 
     def kept(self, work: Callable[[], T], otherwise: T) -> T:
@@ -198,9 +204,10 @@ class _Search:
     def run(self) -> EngineResult:
         """Solve the stated program; a large one first without its distortion constraints, which
         often hold by themselves and then only make it harder."""
-        session = self.session
-        given = session.implied.given
-        if _may_be_slack(given):
+        session, given = self.session, self.given
+        slack = [part.may_be_slack for part in given.convex]
+        rows = given.pairs * given.statement.observables
+        if slack and all(slack) and rows >= _SLACK_FIRST_ROWS:
             relaxed = given.without(lambda part: part.may_be_slack)
             left_out = given.without(lambda part: not part.may_be_slack)
             channel = partial(RelaxedChannel, left_out=left_out)
@@ -219,27 +226,25 @@ class _Search:
 
     def prepare(self) -> None:
         """Where no mechanism that ignores the secret is feasible, have one inside to mix with."""
-        session = self.session
-        given, statement = session.implied.given, session.statement
+        session, given, statement = self.session, self.given, self.session.statement
         if not given.convex:
             return
         uniform = np.full(statement.loss.shape, 1 / statement.observables)
         anchors = constant_anchors(statement, uniform)
         if any(given.violation(anchor) <= 0 for anchor in anchors):
             return
-        inside = self._inside()
-        if inside is not None:
+        if (inside := self._inside()) is not None:
             session.interior.append(inside.matrix)
             self._offer_near(inside.matrix, inside)
 
     def _offer_near(self, matrix: Floats, inside: Interior) -> None:
-        held = self.session.held
-        if held is not None:
-            found = held.near(matrix, (inside.matrix,))
+        session = self.session
+        if session.held is not None:
+            found = session.held.near(matrix, (inside.matrix,))
         else:
-            found = released_near(self.session.implied, matrix, inside)
+            found = released_near(session.implied, matrix, inside)
         if found is not None:
-            self.session.offer_exact(found)
+            session.offer_exact(found)
 
     def _inside(self) -> Interior | None:
         """What ``interior`` finds for the session's inequalities; looked for once."""
@@ -257,12 +262,11 @@ class _Search:
         The program is solved again with its convex constraints tightened by a hair; its repaired
         point is feasible for the statement, and the failed proposal is mixed with it.
         """
-        session = self.session
-        given = session.implied.given
+        session, given = self.session, self.given
         for margin in _INNER_MARGINS:
-            if not (given.convex or session.held) or session.unrepaired is None:
-                return
             failed = session.unrepaired
+            if not (given.convex or session.held) or failed is None:
+                return
             inner = given.tightened(margin)
             if session.held is not None:
                 inner = inner.with_ratios(given.log_ratio * (1 - margin))
@@ -273,20 +277,18 @@ class _Search:
     def anchor(self) -> None:
         """Where rounding broke a constraint and no constant mechanism has room to spare: look for
         a matrix strictly inside, to mix with."""
-        given = self.session.implied.given
-        if not given.convex:
+        if not self.given.convex:
             return
         self.session.anchoring = True
         for margin in _INNER_MARGINS:
-            self._mechanisms(given.tightened(margin))
+            self._mechanisms(self.given.tightened(margin))
         self.session.anchoring = False
 
     def infeasible(self) -> str:
         """Words for a checked proof of infeasibility, or nothing."""
         session = self.session
         session.refuted = ""
-        given = session.implied.given
-        self._programs(given, WitnessChannel, named=False, elastic=True)
+        self._programs(self.given, WitnessChannel, named=False, elastic=True)
         return session.refuted
 
     def _mechanisms(self, given: Inequalities) -> None:
@@ -311,12 +313,15 @@ class _Search:
         )
         compiled = compile_lp(given, elastic=elastic)
         result = EngineResult(Outcome.FAILED, "nothing was run")
-        late = EngineResult(Outcome.STOPPED, "the time was over before the search began")
-        if self._is_late():
-            return late
-        for reduced in self._reduced(compiled):
-            if self._is_late():
-                return late
+        programs = [Reduced(compiled.lp)]
+        for reduction in self.profile.parsed_reductions():
+            programs = [
+                _chained(outer, inner) for outer in programs for inner in reduction.apply(outer.lp)
+            ]
+        for reduced in programs:
+            # with nothing there is, the engine is started
+            if self.session.matrix is not None and self.session.remaining() <= 0:
+                return EngineResult(Outcome.STOPPED, "the time was over before the search began")
             channel = connect(self.session, _recovering(compiled, self.session.implied, reduced))
             channel.primal &= reduced.primal
             channel.dual &= reduced.dual
@@ -333,10 +338,6 @@ class _Search:
                 why = f"{name} ended at a gap of {self.session.gap:.1e}: {why}"
                 result = self._engine(reduced, channel, other, why, named)
         return result
-
-    def _is_late(self) -> bool:
-        """Whether to be content with what there is; with nothing, the engine is started."""
-        return self.session.matrix is not None and self.session.remaining() <= 0
 
     def _choice(self, lp: BlockLP) -> tuple[str, str]:
         """The engine for a program, and why."""
@@ -367,14 +368,6 @@ class _Search:
         self.session.report(result.message)
         return result
 
-    def _reduced(self, compiled: Compiled) -> list[Reduced]:
-        programs = [Reduced(compiled.lp)]
-        for reduction in self.profile.parsed_reductions():
-            programs = [
-                _chained(outer, inner) for outer in programs for inner in reduction.apply(outer.lp)
-            ]
-        return programs
-
 
 def strictly_inside(statement: Statement) -> Floats | None:
     """A matrix (S, O) as far inside all inequalities of a statement as there are; None where none
@@ -394,12 +387,6 @@ def _recovering(compiled: Compiled, implied: Implied, reduced: Reduced) -> Recov
     return recover
 
 
-def _may_be_slack(given: Inequalities) -> bool:
-    rows = given.pairs * given.statement.observables
-    slack = [part.may_be_slack for part in given.convex]
-    return bool(slack) and all(slack) and rows >= _SLACK_FIRST_ROWS
-
-
 def _chained(outer: Reduced, inner: Reduced) -> Reduced:
     return Reduced(
         inner.lp,
@@ -410,9 +397,9 @@ def _chained(outer: Reduced, inner: Reduced) -> Reduced:
     )
 
 
-def require_fit(problem: Problem, start: Design) -> Design:
-    """``start``, whose matrix has the problem's shape. Raises ProblemError where it is one over
-    other numbers of secrets or observables, or for every point of a region."""
+def require_fit(problem: Problem, start: Design) -> None:
+    """Raise ProblemError where a start is one over other numbers of secrets or observables, or for
+    every point of a region."""
     if start.mesh is not None and start.mesh.is_region:
         raise ProblemError(
             "is a design for every point of a region, whose rows are not those of secrets",
@@ -427,7 +414,6 @@ def require_fit(problem: Problem, start: Design) -> Design:
             where="start",
             remedy="Start from a design over the same secrets and observables, or from none",
         )
-    return start
 
 
 def offer(session: Session, start: Design) -> None:
@@ -460,7 +446,8 @@ def _fitting(multipliers: Multipliers, old: Statement, new: Statement) -> Multip
         given.setdefault(family.signature(), []).append(part)
     fitting = [given.get(family.signature(), []) for family in new.families]
     families = tuple(parts.pop(0) if parts else None for parts in fitting)
-    shapes = [None if stated.target is None else stated.target.shape for stated in (old, new)]
-    same = old.objective == new.objective and shapes[0] == shapes[1]
-    same = same and old.loss_terms == new.loss_terms
-    return Multipliers(families, multipliers.objective if same else None)
+    first, second = (
+        (stated.objective, stated.loss_terms, getattr(stated.target, "shape", None))
+        for stated in (old, new)
+    )
+    return Multipliers(families, multipliers.objective if first == second else None)

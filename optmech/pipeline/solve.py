@@ -88,8 +88,9 @@ def solve(
     >>> print(round(om.measures.epsilon(design.mechanism, km), 4))  # recomputed: ln 2 per km
     0.6931
     """
+    chosen = load_profile(profile).with_limits(gap, time_limit)
     if problem.mesh is None:
-        chosen = load_profile(profile).with_limits(gap, time_limit).at_resolution(resolution)
+        chosen = chosen.at_resolution(resolution)
         if start is None and not device:
             if resolution is None and along_edges(problem):
                 return solve_edges(problem, chosen, progress)
@@ -113,7 +114,6 @@ def solve(
     # nearly all problems do without what this loads
     from optmech.pipeline.meshes import solve_everywhere, solve_network
 
-    chosen = load_profile(profile).with_limits(gap, time_limit)
     if network:
         return solve_network(problem, chosen, progress, start, device)
     return solve_everywhere(problem, chosen, progress)

@@ -55,100 +55,89 @@ class Coarse:
     """The cells that have mass, as they were numbered."""
 
 
-def aggregated(
-    prior: Prior,
-    cost: Floats,
-    limits: Limits,
-    cells: Ints,
-    neighbours: int | None,
-    *,
-    boxes: bool,
-) -> Coarse:
-    """The coarse problem of n places.
+def aggregated(members: Members, neighbours: int | None, *, boxes: bool) -> Coarse:
+    """The coarse problem of cells and their members.
 
     Parameters
     ----------
-    prior, cost:
-        Of the places, and c >= 0, shape (n, O), in any unit.
-    limits:
-        Floats not below what mechanisms keep (ε d rounded up).
-    cells:
-        The cell of every place, whole numbers, shape (n,).
     neighbours:
         For how many nearest cells of each the exact ratios are found, the others being reached by
         paths over them; all where it is None.
     boxes:
         Whether costs are those in closed form.
-
-    Raises
-    ------
-    ProblemError
-        On cells that do not fit.
     """
-    members = Members.of(prior, cells, len(cost))
-    centres = np.array([group[members.mass[group].argmax()] for group in members.groups])
-    near = near_pairs(limits(centres[:, None], centres[None, :]), neighbours)
-    ratio = _ratios(members, limits, near)
+    weights = members.prior.weights
+    centres = np.array([group[weights[group].argmax()] for group in members.groups])
+    near = near_pairs(members.limits(centres[:, None], centres[None, :]), neighbours)
+    ratio = _ratios(members, near)
     if boxes:
-        least = boxed_costs(members, cost, box_radii(members, limits))
+        least = boxed_costs(members, box_radii(members))
     else:
-        least = np.zeros((len(members.groups), cost.shape[1]))
-        for _, index, own, a, b in members.within(cost, limits):
+        least = np.zeros((len(members.groups), members.cost.shape[1]))
+        for _, index, own, a, b in members.within():
             least[index] = exp_down(-gains(own, a, b).upper)
-    return assembled(members, prior, least, ratio)
+    return assembled(members, least, ratio)
 
 
 def partition(points: Floats, mass: Floats, count: int, members: int = MEMBERS) -> Ints:
     """Cells of ``points`` (n, 2) with weights ``mass``, shape (n,): ``count`` of them, or more
     where one would have more than ``members`` places. They are halved where mass times squared size
     is largest, which the error of the bound follows."""
+
+    def error(group: Ints) -> float:
+        size = (np.ptp(points[group], axis=0) ** 2).sum()
+        return np.inf if len(group) > members and size > 0 else float(mass[group].sum()) * size
+
     groups = [np.arange(len(points))]
-    errors = [_error(points, mass, groups[0], members)]
+    errors = [error(groups[0])]
     while True:
-        k = int(np.argmax(errors))
+        k = np.argmax(errors)
         if errors[k] <= 0 or (len(groups) >= count and errors[k] < np.inf):
             break
         group = groups[k]
-        wide = int(np.argmax(np.ptp(points[group], axis=0)))
+        wide = np.argmax(np.ptp(points[group], axis=0))
         order = group[np.argsort(points[group, wide], kind="stable")]
         middle = 0.5 * (points[order[0], wide] + points[order[-1], wide])
-        half = int(np.clip(np.searchsorted(points[order, wide], middle), 1, len(order) - 1))
+        half = np.clip(np.searchsorted(points[order, wide], middle), 1, len(order) - 1)
         groups[k], later = order[:half], order[half:]
         groups.append(later)
-        errors[k] = _error(points, mass, groups[k], members)
-        errors.append(_error(points, mass, later, members))
+        errors[k] = error(groups[k])
+        errors.append(error(later))
     cells = np.empty(len(points), dtype=np.int64)
-    for k, group in enumerate(groups):
-        cells[group] = k
+    for cell, group in enumerate(groups):
+        cells[group] = cell
     return cells
 
 
-def _error(points: Floats, mass: Floats, group: Ints, most: int) -> float:
-    size = float((np.ptp(points[group], axis=0) ** 2).sum())
-    return np.inf if len(group) > most and size > 0 else float(mass[group].sum()) * size
+def grouped(cells: Ints, some: Ints) -> tuple[list[Ints], Ints]:
+    """Some places by the cells that they lie in, and these."""
+    order = some[np.argsort(cells[some], kind="stable")]
+    labels, starts = np.unique(cells[order], return_index=True)
+    return np.split(order, starts[1:]), labels
 
 
 @record
 class Members:
-    """The places with mass of every cell with mass."""
+    """The places with mass of every cell with mass, and what is known of all places."""
 
-    mass: Floats
+    prior: Prior
+    cost: Floats
+    """c >= 0, shape (n, O), in any unit."""
+    limits: Limits
+    """Floats not below what mechanisms keep (ε d rounded up)."""
     groups: list[Ints]
     labels: Ints
 
     @classmethod
-    def of(cls, prior: Prior, cells: Ints, count: int) -> Members:
-        """Raises ProblemError on cells that are none of ``count`` places."""
-        if cells.shape != (count,) or not np.issubdtype(cells.dtype, np.integer):
+    def of(cls, prior: Prior, cost: Floats, limits: Limits, cells: Ints) -> Members:
+        """The members of ``cells``, whole numbers, shape (n,). Raises ProblemError on others."""
+        if cells.shape != (len(cost),) or not np.issubdtype(cells.dtype, np.integer):
             raise ProblemError(
                 f"{cells.dtype} of shape {cells.shape}",
                 where="cells",
-                remedy=f"Give {count} whole numbers",
+                remedy=f"Give {len(cost)} whole numbers",
             )
-        some = np.flatnonzero(prior.weights)
-        order = some[np.argsort(cells[some], kind="stable")]
-        labels, starts = np.unique(cells[order], return_index=True)
-        return cls(prior.weights, np.split(order, starts[1:]), labels)
+        return cls(prior, cost, limits, *grouped(cells, np.flatnonzero(prior.weights)))
 
     @property
     def counts(self) -> Ints:
@@ -168,45 +157,42 @@ class Members:
         mass = np.zeros((len(cells), size))
         for k, c in enumerate(cells):
             group = self.groups[c]
-            index[k, : len(group)], mass[k, : len(group)] = group, self.mass[group]
+            index[k, : len(group)], mass[k, : len(group)] = group, self.prior.weights[group]
         return index, normalised_logs(mass)
 
-    def between(
-        self, first: Ints, second: Ints, limits: Limits
-    ) -> Iterator[tuple[Ints, Floats, Logs, Logs]]:
+    def between(self, first: Ints, second: Ints) -> Iterator[tuple[Ints, Floats, Logs, Logs]]:
         """Pairs of cells that are worked on together: their numbers, ratios and distributions."""
         shapes = np.stack([self._sizes[first], self._sizes[second]], axis=1)
         for part in together(shapes.prod(axis=1), shapes):
             (i, a), (j, b) = self._table(first[part]), self._table(second[part])
-            yield part, limits(i[:, :, None], j[:, None, :]), a, b
+            yield part, self.limits(i[:, :, None], j[:, None, :]), a, b
 
-    def within(
-        self, cost: Floats, limits: Limits
-    ) -> Iterator[tuple[Ints, tuple[Ints, int], Floats, Logs, Logs]]:
+    def within(self) -> Iterator[tuple[Ints, tuple[Ints, int], Floats, Logs, Logs]]:
         """Cells and an observable that are worked on together, as numbers of plans and as indices
         of costs; ratios inside, the distribution, and the distribution times costs."""
-        observables = cost.shape[1]
+        observables = self.cost.shape[1]
         for cells in together(self._sizes**2 * observables, self._sizes[:, None]):
             index, a = self._table(cells)
-            ratio = np.maximum(limits(index[:, :, None], index[:, None, :]), 0.0)
+            ratio = np.maximum(self.limits(index[:, :, None], index[:, None, :]), 0.0)
             ratio[:, np.arange(index.shape[1]), np.arange(index.shape[1])] = 0.0
             for o in range(observables):
-                low, high = log_floats(cost[index, o])
+                low, high = log_floats(self.cost[index, o])
                 b = Logs(down(a.low + low), up(a.up + high))
                 yield cells * observables + o, (cells, o), ratio, a, b
 
 
-def assembled(members: Members, prior: Prior, least: Floats, ratio: Floats) -> Coarse:
+def assembled(members: Members, least: Floats, ratio: Floats) -> Coarse:
     """The arrays for cells with ``least`` costs (K, O) and ``ratio`` (K, K), given as floats on the
     right sides."""
-    exact = [sum(map(Fraction, members.mass[group].tolist())) for group in members.groups]
+    weights = members.prior.weights
+    exact = [sum(map(Fraction, weights[group].tolist())) for group in members.groups]
     mass = normalised(np.array([float(whole) for whole in exact]))
     factor = np.array(
         [rounded_down(whole / Fraction(p)) for whole, p in zip(exact, mass.tolist(), strict=True)]
     )
     cost = np.maximum(down(least * factor[:, None]), 0.0)
     # the masses are divided by their sum, which may be a little below one, and a loss is not
-    total = math.nextafter(math.fsum(prior.weights.tolist()), 0.0)
+    total = math.nextafter(math.fsum(weights.tolist()), 0.0)
     cost = np.maximum(down(cost * min(total, 1.0)), 0.0)
     return Coarse(mass, cost, ratio, members.labels)
 
@@ -250,14 +236,14 @@ def linked(near: Bools, apart: Floats) -> Bools:
     return out
 
 
-def _ratios(members: Members, limits: Limits, near: Bools) -> Floats:
+def _ratios(members: Members, near: Bools) -> Floats:
     """Floats >= ln Λ: of near pairs the best, of others along paths of them."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
     first, second = np.nonzero(near)
     found = np.empty(len(first))
-    for part, ratio, a, b in members.between(first, second, limits):
+    for part, ratio, a, b in members.between(first, second):
         found[part] = np.maximum(gains(ratio, a, b).upper, 2.0**-60)
     out = np.full(near.shape, np.inf)
     out[first, second] = found
@@ -275,20 +261,20 @@ def radii(ratio: Floats) -> Floats:
     then within factors e^{±f_s} of one level."""
     both = np.maximum(ratio, ratio.T)
     np.fill_diagonal(both, 0.0)
-    f = np.full(len(both), 0.5 * float(both.max(initial=0.0)))
+    f = np.full(len(both), 0.5 * both.max(initial=0.0))
     for _ in range(_SWEEPS):
         f = np.maximum(0.5 * (f + (both - f).max(axis=1)), 0.0)
-    missing = float((both - f[:, None] - f).max(initial=0.0))
+    missing = (both - f[:, None] - f).max(initial=0.0)
     # two roundings in the sums above, and two in whoever adds these, of such numbers
-    return up(f + max(0.5 * missing, 0.0) + 16 * UNIT * float(both.max(initial=0.0)))
+    return up(f + 0.5 * missing + 16 * UNIT * both.max(initial=0.0))
 
 
-def box_radii(members: Members, limits: Limits) -> list[Floats]:
+def box_radii(members: Members) -> list[Floats]:
     """``radii`` of the members of every cell."""
-    return [radii(limits(group[:, None], group[None, :])) for group in members.groups]
+    return [radii(members.limits(group[:, None], group[None, :])) for group in members.groups]
 
 
-def boxed_costs(members: Members, cost: Floats, boxes: list[Floats]) -> Floats:
+def boxed_costs(members: Members, boxes: list[Floats]) -> Floats:
     """Floats below the least mean cost of every observable over the columns of every cell, which
     have ``boxes`` f (``radii``).
 
@@ -296,16 +282,17 @@ def boxed_costs(members: Members, cost: Floats, boxes: list[Floats]) -> Floats:
     e^{-f} for the others: one of as many candidates as there are members. Each is a quotient of
     sums of numbers >= 0, whose rounding is charged. Shape (K, O).
     """
+    cost = members.cost
     out = np.empty((len(members.groups), cost.shape[1]))
     for k, group in enumerate(members.groups):
         f = boxes[k]
-        weight = members.mass[group]
+        weight = members.prior.weights[group]
         high, low = weight * exp_up(f), weight * exp_down(-f)
         for part in slices(cost.shape[1], len(group), _BOXED):
             own = cost[group, part]
             order = np.argsort(own, axis=0)
             own = np.take_along_axis(own, order, axis=0)
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            with np.errstate(all="ignore"):
                 over = _cheapest_high(own * high[order], own * low[order])
                 under = _cheapest_high(high[order], low[order])
                 found = over / under

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.base.arrays import Floats, Ints, begins
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.lp.blocks import BlockLP, LinkRows, LocalRows, Point, Start
 from optmech.reductions.base import Reduced
@@ -52,45 +52,39 @@ class DominatedEstimates:
 
     def apply(self, lp: BlockLP) -> tuple[Reduced, ...]:
         kept = tuple(_kept(rows, lp.secrets) for rows in lp.local)
-        counts = tuple(rows.matrix.shape[0] for rows in lp.local)
-        if all(len(own) == count for own, count in zip(kept, counts, strict=True)):
+        if all(own.all() for own in kept):
             return (Reduced(lp),)
         local = tuple(
             replace(rows, matrix=rows.matrix[own]) for rows, own in zip(lp.local, kept, strict=True)
         )
 
         def recover(point: Point) -> Point:
-            spread = zip(point.local, kept, counts, strict=True)
-            return replace(point, local=tuple(_spread(*part) for part in spread))
+            return replace(point, local=tuple(map(_spread, point.local, kept)))
 
         return (Reduced(replace(lp, local=local), recover),)
 
 
-def _kept(rows: LocalRows, secrets: int) -> Ints:
-    count = rows.matrix.shape[0]
-    if not _bound_one(rows, secrets):
-        return np.arange(count)
-    # the row says x - w v <= 0: the smaller w, the stronger
-    return np.flatnonzero(dominators(-rows.matrix.toarray()) == np.arange(count))
-
-
-def _bound_one(rows: LocalRows, secrets: int) -> bool:
-    """Whether all rows limit the same auxiliary variable x by what is nowhere negative."""
-    coo = rows.matrix.tocoo()
+def _kept(rows: LocalRows, secrets: int) -> Bools:
+    count, coo = rows.matrix.shape[0], rows.matrix.tocoo()
     row, column = coo.coords
     own = column >= secrets
     x = column[own]
-    return bool(
-        not rows.equal
-        and (np.bincount(row[own], minlength=rows.matrix.shape[0]) == 1).all()
-        and (x == x[:1]).all()
-        and (coo.data[own] == 1).all()
-        and (coo.data[~own] <= 0).all()
-    )
+    # whether all rows limit the same auxiliary variable x by what is nowhere negative
+    if (
+        rows.equal
+        or (np.bincount(row[own], minlength=count) != 1).any()
+        or (x != x[:1]).any()
+        or (coo.data[own] != 1).any()
+        or (coo.data[~own] > 0).any()
+    ):
+        return np.ones(count, dtype=bool)
+    # the row says x - w v <= 0: the smaller w, the stronger
+    kept: Bools = dominators(-rows.matrix.toarray()) == np.arange(count)
+    return kept
 
 
-def _spread(multipliers: Floats, kept: Ints, count: int) -> Floats:
-    whole = np.zeros((count, multipliers.shape[1]))
+def _spread(multipliers: Floats, kept: Bools) -> Floats:
+    whole = np.zeros((len(kept), multipliers.shape[1]))
     whole[kept] = multipliers
     return whole
 
@@ -137,20 +131,8 @@ class _Copies:
         z = np.zeros((len(point.z), len(self.source)))
         z[:, self.kept] = point.z
         local = tuple(part[:, self.source] for part in point.local)
-        return replace(point, z=z, cone=self._cone(point.cone), local=local)
-
-    def _cone(self, cone: sp.csr_array | sp.coo_array) -> sp.coo_array:
-        coo = cone.tocoo()
-        pair, block = coo.coords
-        order = np.argsort(block, kind="stable")
-        count = np.bincount(block, minlength=len(self.kept))
-        first = begins(count)[self.source]
-        times = count[self.source]
-        target = np.repeat(np.arange(len(self.source)), times)
-        within = np.arange(len(target)) - np.repeat(np.cumsum(times) - times, times)
-        entry = order[np.repeat(first, times) + within]
-        shape = (cone.shape[0], len(self.source))
-        return sp.coo_array((coo.data[entry], (pair[entry], target)), shape=shape)
+        cone = point.cone.tocsc()[:, self.source].tocoo()
+        return replace(point, z=z, cone=cone, local=local)
 
     def gather(self, start: Start) -> Start:
         """A neighbour's design for the target: reports handed on, multipliers of kept blocks."""
@@ -187,16 +169,8 @@ def _varying(lp: BlockLP, link: LinkRows) -> Floats:
     coo = link.matrix.tocoo()
     row, column = coo.coords
     block, index = np.divmod(column, lp.block_size)
-    place = row.astype(np.int64) * lp.block_size + index
-    order = np.argsort(place, kind="stable")
-    place, block, data = place[order], block[order], coo.data[order]
-    first = np.flatnonzero(np.diff(place, prepend=-1))
-    count = np.diff(np.append(first, len(place)))
-    differs = count < lp.blocks
-    if len(first):
-        differs |= np.minimum.reduceat(data, first) < np.maximum.reduceat(data, first)
-    number = np.repeat(np.cumsum(differs) - 1, count)
-    own = np.repeat(differs, count)
-    given = np.zeros((lp.blocks, int(differs.sum())))
-    given[block[own], number[own]] = data[own]
+    used, place = np.unique(row.astype(np.int64) * lp.block_size + index, return_inverse=True)
+    by_place = sp.csr_array((coo.data, (place, block)), shape=(len(used), lp.blocks))
+    differs = by_place.max(axis=1).toarray() != by_place.min(axis=1).toarray()
+    given: Floats = by_place[np.flatnonzero(differs)].toarray().T
     return given

@@ -9,7 +9,7 @@ from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.minplus import MANY, near_detour
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.lp.blocks import BlockLP, Point
+from optmech.lp.blocks import BlockLP, PairCone, Point
 from optmech.reductions.base import Reduced
 
 _RELATIVE = 1e-12
@@ -30,7 +30,7 @@ class ImpliedPairs:
     """
 
     def apply(self, lp: BlockLP) -> tuple[Reduced, ...]:
-        keep = essential(lp)
+        keep = _with_windows(lp.cone, ~implied(lp.cone.lengths(lp.secrets)))
         nearly = lp.secrets >= MANY and keep.sum() > _NEARLY_ALL * len(keep)
         if nearly or keep.all():
             return (Reduced(lp),)
@@ -52,13 +52,10 @@ class Scatter:
         return replace(point, cone=sp.coo_array((coo.data, (self.kept[pair], block)), shape=shape))
 
 
-def essential(lp: BlockLP) -> Bools:
-    """Which pairs of the cone are not implied; pairs restricted to some blocks all stay."""
-    cone, everywhere = lp.cone, lp.cone.everywhere
-    keep = np.ones(len(cone), dtype=bool)
-    drop = implied(cone.lengths(lp.secrets))
-    keep[everywhere] = ~drop[cone.i[everywhere], cone.j[everywhere]]
-    return keep
+def _with_windows(cone: PairCone, kept: Bools) -> Bools:
+    """Which rows of the cone are of pairs that are ``kept`` (S, S); those restricted to some blocks
+    all stay."""
+    return kept[cone.i, cone.j] | ~cone.everywhere
 
 
 def implied(ratio: Floats) -> Bools:
@@ -94,11 +91,9 @@ class Spanner:
             )
 
     def apply(self, lp: BlockLP) -> tuple[Reduced, ...]:
-        cone, everywhere = lp.cone, lp.cone.everywhere
+        cone = lp.cone
         edge = greedy_spanner(cone.lengths(lp.secrets), self.stretch)
-        keep = ~everywhere
-        keep[everywhere] = edge[cone.i[everywhere], cone.j[everywhere]]
-        kept = np.flatnonzero(keep)
+        kept = np.flatnonzero(_with_windows(cone, edge))
         relaxed = cone.take(kept)
         shrink = np.where(relaxed.everywhere, self.stretch, 1.0)
         restricted = replace(relaxed, log_ratio=relaxed.log_ratio / shrink)
@@ -123,7 +118,7 @@ def greedy_spanner(ratio: Floats, stretch: float) -> Bools:
     order = np.argsort(ratio[i, j], kind="stable")
     for a, b in zip(i[order].tolist(), j[order].tolist(), strict=True):
         length = ratio[a, b]
-        if paths[a, b] > stretch * length * (1 + 1e-12):
+        if paths[a, b] > stretch * length * (1 + _RELATIVE):
             edge[a, b] = True
             np.minimum(paths, paths[:, [a]] + length + paths[[b], :], out=paths)
     return edge

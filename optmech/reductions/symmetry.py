@@ -1,7 +1,5 @@
 """One block for all observables that symmetries of the program carry into each other."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -10,7 +8,7 @@ import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Indices, Ints
 from optmech.base.read_only import record
-from optmech.lp.blocks import BlockLP, LinkRows, Point, averages
+from optmech.lp.blocks import BlockLP, LinkRows, Point, averages, entries
 from optmech.reductions.base import Reduced
 
 _LEAST = 8_000
@@ -48,7 +46,12 @@ class Symmetry:
         images = _symmetries(lp) if _applies(lp) else None
         if images is None:
             return (Reduced(lp),)
-        folding = _Folding(lp.cone.i, lp.cone.j, _numbers(lp), *images)
+        cone = lp.cone
+        # of every pair the shortest row
+        number = np.full((lp.secrets, lp.secrets), -1, dtype=np.int64)
+        order = np.argsort(-cone.log_ratio, kind="stable")
+        number[cone.i[order], cone.j[order]] = order
+        folding = _Folding(cone.i, cone.j, number, *images)
         if len(folding.kept) > _WORTH * lp.blocks:
             return (Reduced(lp),)
         return (Reduced(folding.folded(lp), folding.unfolded),)
@@ -95,7 +98,7 @@ class _Folding:
     def unfolded(self, point: Point) -> Point:
         """A point of the target as one of the source."""
         z = np.zeros((self.secrets.shape[1], self.observables.shape[1]))
-        column, row, block, value = point.cone.tocoo(), [], [], []
+        column, images = point.cone.tocoo(), []
         pair, own = column.coords
         taken = np.zeros(z.shape[1], dtype=np.bool_)
         for secret, observable in zip(self.secrets, self.observables, strict=True):
@@ -104,22 +107,11 @@ class _Folding:
             new = ~taken[image]
             taken[image] = True
             used = new[own]
-            row.append(self.number[secret[self.i[pair[used]]], secret[self.j[pair[used]]]])
-            block.append(image[own[used]])
-            value.append(column.data[used])
-        shape = (len(self.i), z.shape[1])
-        entries = np.concatenate(value), (np.concatenate(row), np.concatenate(block))
+            row = self.number[secret[self.i[pair[used]]], secret[self.j[pair[used]]]]
+            images.append((column.data[used], row, image[own[used]]))
+        cone = entries((len(self.i), z.shape[1]), *images)
         price = (point.links[0] / np.bincount(self.orbit))[self.orbit]
-        return replace(point, z=z, cone=sp.coo_array(entries, shape=shape), links=(price,))
-
-
-def _numbers(lp: BlockLP) -> Ints:
-    """(S, S): the number of the shortest row of every pair."""
-    cone = lp.cone
-    number = np.full((lp.secrets, lp.secrets), -1, dtype=np.int64)
-    order = np.argsort(-cone.log_ratio, kind="stable")
-    number[cone.i[order], cone.j[order]] = order
-    return number
+        return replace(point, z=z, cone=cone, links=(price,))
 
 
 def _symmetries(lp: BlockLP) -> tuple[Ints, Ints] | None:
@@ -180,7 +172,7 @@ def _anchors(pair: Ints, kinds: Ints) -> tuple[int, ...] | None:
     for _ in range(_MOST_ANCHORS):
         tried = [(*anchors, a) for a in rare]
         apart = [_kinds(_seen_from(pair, kinds, some)).max() + 1 for some in tried]
-        anchors = tried[int(np.argmax(apart))]
+        anchors = tried[np.argmax(apart)]
         if max(apart) == len(kinds):
             return anchors
     return None

@@ -21,7 +21,7 @@ from optmech.certificate.families import PairMultipliers
 
 def thinned(pairs: PairMultipliers, log_ratio: Floats) -> PairMultipliers:
     """Multipliers without cycles. ``log_ratio`` (S, S) holds r >= 0, finite for these pairs."""
-    used = pairs.take(np.flatnonzero(pairs.value > 0))
+    used = pairs.take(pairs.value > 0)
     order = np.lexsort((-used.value, used.o))
     used = used.take(order)
     starts = np.flatnonzero(np.diff(used.o, prepend=-1))
@@ -30,7 +30,7 @@ def thinned(pairs: PairMultipliers, log_ratio: Floats) -> PairMultipliers:
     ends = np.append(starts, len(value)).astype(np.int64)
     _empty_cycles(used.i, used.j, gain, value, ends, len(log_ratio))
     out = PairMultipliers(used.i, used.j, used.o, value)
-    return out.take(np.flatnonzero(value > 0))
+    return out.take(value > 0)
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]

@@ -24,14 +24,12 @@ from optmech.exact.checked import require_keys
 from optmech.exact.rounding import down, exp_down
 from optmech.reductions.aggregation import (
     Coarse,
-    Limits,
     Members,
     assembled,
     box_radii,
     boxed_costs,
 )
-from optmech.spaces.prior import Prior
-from optmech.transport.gains import Arcs, gains, proved_by
+from optmech.transport.gains import Arcs, Logs, gains, proved_by
 
 Plain = Any
 _GRAIN = 2**20 - 1
@@ -60,13 +58,13 @@ class Plans:
 
     @classmethod
     def read(cls, plain: Plain, sources: Ints, targets: Ints) -> Plans:
-        """The inverse, for plans between so many members each. Raises ProblemError where the lists
-        do not fit."""
+        """Read ``plain``, for plans between so many members each. Raises ProblemError where the
+        lists do not fit."""
         body = _object(plain, {"arcs", "target", "share"})
-        arcs, each = _whole(body["arcs"], int(sources.sum())), np.repeat(targets, sources)
+        arcs, each = _whole(body["arcs"], sources.sum()), np.repeat(targets, sources)
         if (arcs > each).any():
             raise ProblemError("has more arcs than places that they lead to", where=_WHERE)
-        count = int(arcs.sum())
+        count = arcs.sum()
         found = cls(arcs, _whole(body["target"], count), _whole(body["share"], count))
         if (found.target >= np.repeat(each, arcs)).any() or (found.share == 0).any():
             raise ProblemError("has arcs that lead nowhere", where=_WHERE)
@@ -89,21 +87,17 @@ class Witness:
     def plain(self) -> dict[str, object]:
         """The entries of a design file."""
         pairs = {"first": self.first.tolist(), "second": self.second.tolist()}
-        costs: dict[str, object]
-        if isinstance(self.costs, Plans):
-            costs = {**self.costs.plain()}
-        else:
-            costs = {"radii": self.costs.tolist()}
+        own = self.costs
+        costs = own.plain() if isinstance(own, Plans) else {"radii": own.tolist()}
         return {"plans": pairs | self.plans.plain(), "costs": costs}
 
 
-def read_witness(plain: dict[str, Plain], prior: Prior, cells: Ints, observables: int) -> Witness:
-    """The inverse of ``Witness.plain`` for a problem's cells. Raises ProblemError where it does not
+def read_witness(plain: dict[str, Plain], members: Members) -> Witness:
+    """Read ``Witness.plain`` for a problem's cells. Raises ProblemError where it does not
     fit."""
-    members = Members.of(prior, cells, len(cells))
     counts = members.counts
     require(
-        100.0 * float(counts.max()) ** 2,
+        100.0 * counts.max() ** 2,
         what=f"a cell of {counts.max():,} places",
         where=_WHERE,
         remedy="Use smaller cells",
@@ -120,52 +114,37 @@ def read_witness(plain: dict[str, Plain], prior: Prior, cells: Ints, observables
     given = plain["costs"]
     if isinstance(given, dict) and "radii" in given:
         radii = _object(given, {"radii"})["radii"]
-        fits = isinstance(radii, list) and len(radii) == len(cells)
+        fits = isinstance(radii, list) and len(radii) == len(members.cost)
         if not fits or not all(type(f) is float and 0 <= f < np.inf for f in radii):
             raise ProblemError("radii are not numbers >= 0 of all secrets", where=_WHERE)
         return Witness(first, second, plans, np.array(radii))
-    every = np.repeat(counts, observables)
+    every = np.repeat(counts, members.cost.shape[1])
     return Witness(first, second, plans, Plans.read(given, every, every))
 
 
-def witness_of(
-    prior: Prior,
-    cost: Floats,
-    limits: Limits,
-    cells: Ints,
-    pairs: tuple[Ints, Ints],
-    *,
-    boxes: bool,
-) -> Witness:
+def witness_of(members: Members, pairs: tuple[Ints, Ints], *, boxes: bool) -> Witness:
     """Plans for the ``pairs`` of cells with mass, and for the ``cost`` (n, O) radii of ``boxes`` or
     plans; ``limits`` as of ``aggregated``."""
-    members = Members.of(prior, cells, len(cost))
+    cost = members.cost
     first, second = pairs
-    found: list[tuple[Ints, Arcs]] = []
-    for part, ratio, a, b in members.between(first, second, limits):
-        found.append((part, rounded(gains(ratio, a, b).arcs, ratio.shape[1])))
     counts = members.counts
-    plans = _listed(found, counts[first])
+    plans = _listed(members.between(first, second), counts[first])
     if boxes:
         radii = np.zeros(len(cost))
-        for group, own in zip(members.groups, box_radii(members, limits), strict=True):
+        for group, own in zip(members.groups, box_radii(members), strict=True):
             radii[group] = own
         return Witness(first, second, plans, radii)
-    found = [
-        (part, rounded(gains(ratio, a, b).arcs, ratio.shape[1]))
-        for part, _, ratio, a, b in members.within(cost, limits)
-    ]
-    return Witness(first, second, plans, _listed(found, np.repeat(counts, cost.shape[1])))
+    inside = ((part, ratio, a, b) for part, _, ratio, a, b in members.within())
+    return Witness(first, second, plans, _listed(inside, np.repeat(counts, cost.shape[1])))
 
 
-def witnessed(prior: Prior, cost: Floats, limits: Limits, cells: Ints, witness: Witness) -> Coarse:
+def witnessed(members: Members, witness: Witness) -> Coarse:
     """The coarse problem that a witness proves: ``log_ratio`` limits no other pairs. Raises
     ProblemError where radii are too small."""
-    members = Members.of(prior, cells, len(cost))
-    count = len(members.groups)
+    count, cost = len(members.groups), members.cost
     ratio = np.full((count, count), _UNPROVED)
     places = _Places(witness.plans, members.counts[witness.first])
-    for part, own, a, b in members.between(witness.first, witness.second, limits):
+    for part, own, a, b in members.between(witness.first, witness.second):
         found = proved_by(own, a, b, places.arcs(part))
         pairs = witness.first[part], witness.second[part]
         ratio[pairs] = np.minimum(ratio[pairs], np.maximum(found, 0.0))
@@ -173,42 +152,41 @@ def witnessed(prior: Prior, cost: Floats, limits: Limits, cells: Ints, witness: 
     if isinstance(witness.costs, Plans):
         least = np.zeros((count, cost.shape[1]))
         places = _Places(witness.costs, np.repeat(members.counts, cost.shape[1]))
-        for part, index, own, a, b in members.within(cost, limits):
+        for part, index, own, a, b in members.within():
             least[index] = exp_down(-proved_by(own, a, b, places.arcs(part)))
     else:
         boxes = [witness.costs[group] for group in members.groups]
         for group, f in zip(members.groups, boxes, strict=True):
-            missing = limits(group[:, None], group[None, :]) > down(f[:, None] + f)
+            missing = members.limits(group[:, None], group[None, :]) > down(f[:, None] + f)
             np.fill_diagonal(missing, False)
             if missing.any():
                 raise ProblemError("radii are too small", where=_WHERE)
-        least = boxed_costs(members, cost, boxes)
-    return assembled(members, prior, least, ratio)
+        least = boxed_costs(members, boxes)
+    return assembled(members, least, ratio)
 
 
 def rounded(arcs: Arcs, sources: int) -> Arcs:
     """The plans with shares in whole numbers: all are rounded down, as little mass may be much
     where it arrives, and what is left goes the way that most goes."""
-    count = len(arcs.share)
-    source = np.arange(count)[:, None] * sources + arcs.source
-    sent = np.bincount(source.ravel(), arcs.share.ravel(), count * sources)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        exact = np.where(arcs.share > 0, arcs.share / sent[source] * _GRAIN, 0.0)
-    whole = np.floor(exact)
-    left = _GRAIN - np.bincount(source.ravel(), whole.ravel(), count * sources)
-    order = np.lexsort((-arcs.share.ravel(), source.ravel()))
-    _, starts = np.unique(source.ravel()[order], return_index=True)
-    largest = order[starts]
-    largest = largest[arcs.share.ravel()[largest] > 0]
-    whole.ravel()[largest] += left[source.ravel()[largest]]
-    return Arcs(arcs.source, arcs.target, np.maximum(whole, 0.0))
+    count, share = len(arcs.share), arcs.share.ravel()
+    source = (np.arange(count)[:, None] * sources + arcs.source).ravel()
+    sent = np.bincount(source, share, count * sources)
+    with np.errstate(all="ignore"):
+        whole = np.floor(np.where(share > 0, share / sent[source] * _GRAIN, 0.0))
+    left = _GRAIN - np.bincount(source, whole, count * sources)
+    order = np.lexsort((-share, source))
+    largest = order[np.unique(source[order], return_index=True)[1]]
+    largest = largest[share[largest] > 0]
+    whole[largest] += left[source[largest]]
+    return Arcs(arcs.source, arcs.target, np.maximum(whole, 0.0).reshape(arcs.share.shape))
 
 
-def _listed(found: Iterable[tuple[Ints, Arcs]], sources: Ints) -> Plans:
-    """One list of the plans, which are numbered; so many sources each."""
+def _listed(asked: Iterable[tuple[Ints, Floats, Logs, Logs]], sources: Ints) -> Plans:
+    """One list of the best plans, which are numbered; so many sources each."""
     starts = begins(sources)
     place, target, share = [], [], []
-    for plans, arcs in found:
+    for plans, ratio, a, b in asked:
+        arcs = rounded(gains(ratio, a, b).arcs, ratio.shape[1])
         used = arcs.share > 0
         place.append((starts[plans][:, None] + arcs.source)[used])
         target.append(arcs.target[used])
@@ -218,7 +196,7 @@ def _listed(found: Iterable[tuple[Ints, Arcs]], sources: Ints) -> Plans:
         return Plans(nothing, nothing, nothing)
     where = np.concatenate(place)
     order = np.argsort(where, kind="stable")
-    arcs_each = np.bincount(where, minlength=int(starts[-1]))
+    arcs_each = np.bincount(where, minlength=starts[-1])
     return Plans(arcs_each, np.concatenate(target)[order], np.concatenate(share)[order])
 
 
@@ -233,21 +211,17 @@ class _Places:
         bounds = begins(self.plans.arcs)
         ends = np.cumsum(self.sources)
         self._begin, self._end = bounds[ends - self.sources], bounds[ends]
-        within = np.arange(int(self.sources.sum())) - np.repeat(ends - self.sources, self.sources)
-        self._source = np.repeat(within, self.plans.arcs)
+        within = np.arange(self.sources.sum()) - np.repeat(ends - self.sources, self.sources)
+        columns = np.repeat(within, self.plans.arcs), self.plans.target, self.plans.share
+        # the last stands for none
+        self._source, self._target, self._share = (np.append(column, 0) for column in columns)
 
     def arcs(self, part: Ints) -> Arcs:
         """Some of the plans, padded with shares of 0."""
         begin, length = self._begin[part], (self._end - self._begin)[part]
-        step = np.arange(int(length.max(initial=1)))
-        used = step < length[:, None]
-        if not used.any():
-            nothing = np.zeros(used.shape, dtype=np.int64)
-            return Arcs(nothing, nothing, np.zeros(used.shape))
-        place = np.where(used, begin[:, None] + step, 0)
-        share = np.where(used, self.plans.share[place], 0).astype(np.float64)
-        source = np.where(used, self._source[place], 0)
-        return Arcs(source, np.where(used, self.plans.target[place], 0), share)
+        step = np.arange(length.max(initial=1))
+        place = np.where(step < length[:, None], begin[:, None] + step, -1)
+        return Arcs(self._source[place], self._target[place], self._share[place].astype(np.float64))
 
 
 def _object(plain: Plain, names: set[str]) -> dict[str, Plain]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optmech.base.arrays import Bools, Floats, Ints, slices
+from optmech.base.arrays import Bools, Floats, Ints, normalised_rows, slices
 from optmech.base.minplus import max_times, open_by, shortest_paths
 from optmech.base.read_only import record
 from optmech.certificate.bound import forced_zeros
@@ -84,7 +84,7 @@ class Cone:
     log_ratio: Floats
     """All ratio constraints together, closed: r_ik <= r_ij + r_jk; inf between components."""
     always: Floats
-    """The same without the windowed constraints."""
+    """All but the windowed constraints, closed."""
     windows: tuple[tuple[Floats, Bools], ...]
     component: Ints
     allowed: Bools
@@ -100,10 +100,8 @@ class Cone:
         else:
             always = _closed(_tightened(given.log_ratio))
         joint = always
-        for ratios, _ in windows:
-            joint = np.minimum(joint, ratios)
         if windows:
-            joint = _closed(joint)
+            joint = _closed(np.min([always, *(ratios for ratios, _ in windows)], axis=0))
         component = components(np.isfinite(joint))
         allowed = ~forced_zeros(given.statement)
         rows = LiftedRows.of(given)
@@ -136,13 +134,12 @@ class Cone:
         """
         usable = np.asarray(self.allowed.all(axis=0))
         out = np.array(self.lifted.raised(matrix, usable))
-        for c in range(int(self.component.max()) + 1):
-            members = np.flatnonzero(self.component == c)
+        for members in members_of(self.component):
             filled = self._complete_component(out[members], members, cost[members])
             if filled is None:
                 return None
             out[members] = filled
-        return np.asarray(out / out.sum(axis=1, keepdims=True))
+        return normalised_rows(out)
 
     def _complete_component(self, part: Floats, members: Ints, cost: Floats) -> Floats | None:
         sums = part.sum(axis=1)
@@ -158,7 +155,7 @@ class Cone:
             total, part, sums = 1.0, np.zeros_like(part), np.zeros_like(sums)
         missing = np.maximum(total - sums, 0.0)
         missing = max_times(ratios, missing[:, None])[:, 0]
-        cheapest = usable[int((missing @ cost[:, usable]).argmin())]
+        cheapest = usable[(missing @ cost[:, usable]).argmin()]
         out = part / total
         out[:, cheapest] += missing / total
         return out
@@ -177,7 +174,7 @@ def least_level(sums: Floats, ratios: Callable[[Ints], Floats]) -> float:
     total, index = float(sums.max()), np.arange(len(sums))
     for part in (index[own] for own in slices(len(sums), len(sums), _AT_A_TIME)):
         own = ratios(part)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             # t - q lies in the cone iff t >= q_j + (q_j - q_i) / (e^r - 1) for all pairs
             need = sums + (sums - sums[part, None]) / np.expm1(own)
         need = np.where(np.isfinite(own) & (own > 0), need, 0.0)
@@ -203,7 +200,7 @@ def _shrunk(log_ratio: Floats, loose: float) -> Floats:
     distances again: the margin is relative."""
     some = log_ratio[(log_ratio > 2 * MARGIN) & np.isfinite(log_ratio)]
     room = MARGIN + 2 * loose
-    share = float(np.clip(room / some.min(initial=1.0), _LEAST_SHARE, _MOST_SHARE))
+    share = np.clip(room / some.min(initial=1.0), _LEAST_SHARE, _MOST_SHARE)
     with np.errstate(invalid="ignore"):
         tight = _clamped(log_ratio * (1 - share), log_ratio)
     np.fill_diagonal(tight, np.inf)
@@ -224,3 +221,8 @@ def components(tied: Bools) -> Ints:
     from scipy.sparse.csgraph import connected_components
 
     return np.asarray(connected_components(tied, directed=False)[1], np.int64)
+
+
+def members_of(component: Ints) -> list[Ints]:
+    """The secrets of every component."""
+    return [np.flatnonzero(component == c) for c in range(int(component.max()) + 1)]

@@ -36,7 +36,12 @@ class Implied:
     def of(cls, source: Inequalities, *, tiny: bool = True) -> Implied:
         """Without ``tiny``, no ratio is taken for zero that is not."""
         rounded = given = source.without_tiny() if tiny else source
-        zero = _covered(given)
+        # where P[i,o] <= P[j,o] in every column, by ratios of one or the support
+        zero: Bools = np.array(given.log_ratio == 0)
+        for part in given.windows:
+            whole = np.asarray((part.window | ~given.allowed).all(axis=1))
+            zero |= (part.log_ratio == 0) & whole[:, None]
+        np.fill_diagonal(zero, False)
         one_way = zero & ~(zero.T & (given.log_ratio == 0) & (given.log_ratio.T == 0))
         one_way &= ~(one_way & one_way.T & np.tri(len(zero), k=-1, dtype=bool))
         i, j = np.nonzero(one_way)
@@ -51,11 +56,16 @@ class Implied:
         statement, ratio = self.source.statement, found.pairs
         if not len(self.first) or not len(ratio.value):
             return found.stated(statement)
-        net = self._net(ratio)
+        # 1, 2, ... for the pairs that are given both ways, -1, -2, ... for the other way
+        number = np.zeros(self.source.log_ratio.shape, dtype=np.int64)
+        number[self.first, self.second] = np.arange(1, len(self.first) + 1)
+        own = (number - number.T)[ratio.i, ratio.j]
+        kept, both, own = ratio.take(own == 0), ratio.take(own != 0), own[own != 0]
+        # adding the same to all columns of a pair moves no bound
+        net = np.zeros((len(self.first), statement.observables))
+        np.add.at(net, (abs(own) - 1, both.o), np.sign(own) * both.value)
+        net -= net.min(axis=1, keepdims=True)
         plain = self.source.log_ratio[self.first, self.second] <= TINY
-        pair = np.full(self.source.log_ratio.shape, False)
-        pair[self.first, self.second] = pair[self.second, self.first] = True
-        kept = ratio.take(~pair[ratio.i, ratio.j])
         families = dict(found.families)
         left = np.where(plain[:, None], 0.0, net)
         for window in self.source.windows:
@@ -72,26 +82,3 @@ class Implied:
         """Weights (pairs, O) on P[first] <= P[second]."""
         k, o = np.nonzero(value)
         return PairMultipliers(self.first[k], self.second[k], o, value[k, o])
-
-    def _net(self, ratio: PairMultipliers) -> Floats:
-        """(pairs, O): what the multipliers of both ways leave to one way, as adding the same to
-        all columns of a pair moves no bound."""
-        count = self.source.statement.secrets
-        number = np.full((count, count), -1)
-        number[self.first, self.second] = np.arange(len(self.first))
-        net = np.zeros((len(self.first), self.source.statement.observables))
-        for sign, i, j in ((1.0, ratio.i, ratio.j), (-1.0, ratio.j, ratio.i)):
-            own = number[i, j]
-            used = own >= 0
-            np.add.at(net, (own[used], ratio.o[used]), sign * ratio.value[used])
-        return np.asarray(net - net.min(axis=1, keepdims=True))
-
-
-def _covered(given: Inequalities) -> Bools:
-    """(S, S): whether P[i,o] <= P[j,o] in every column, by ratios of one or the support."""
-    zero: Bools = np.array(given.log_ratio == 0)
-    for part in given.windows:
-        whole = np.asarray((part.window | ~given.allowed).all(axis=1))
-        zero |= (part.log_ratio == 0) & whole[:, None]
-    np.fill_diagonal(zero, False)
-    return zero

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats
 from optmech.base.minplus import max_times
 from optmech.base.read_only import record
 from optmech.certificate.statement import Statement
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
-from optmech.repair.cone import Cone
+from optmech.repair.cone import Cone, members_of
 from optmech.repair.equalities import Implied
 from optmech.repair.fixed_rows import HeldRows
 from optmech.repair.mixing import constant_anchors
@@ -48,7 +48,10 @@ class WholeCone:
         # a step upwards may start others: whole numbers end that
         while len(moving):
             before = out[:, moving]
-            after = self._raised(before, moving)
+            after = np.maximum(before, self._up(max_times(self.cone.always, before)))
+            for ratios, window in self.cone.windows:
+                inside = np.where(window[:, moving], after, 0.0)
+                after = np.maximum(after, self._up(max_times(ratios, inside)))
             out[:, moving] = after
             moving = moving[(after != before).any(axis=0)]
         return out
@@ -59,13 +62,6 @@ class WholeCone:
             return False
         least = self._up(max_times(self.cone.log_ratio, column[:, None])[:, 0])
         return bool((least <= column).all())
-
-    def _raised(self, columns: Floats, places: Ints) -> Floats:
-        out = np.maximum(columns, self._up(max_times(self.cone.always, columns)))
-        for ratios, window in self.cone.windows:
-            inside = np.where(window[:, places], out, 0.0)
-            out = np.maximum(out, self._up(max_times(ratios, inside)))
-        return out
 
     def _up(self, values: Floats) -> Floats:
         return np.ceil(np.where(values < _SMALL, values * (1 - self.snap), values))
@@ -92,14 +88,13 @@ def few_bits(
         if given.convex and (deepest := inside()) is not None:
             yield [deepest]
 
-    for others in anchors():
-        for snap in (_SNAP, 0.0):
-            whole = WholeCone(cone, bits, snap)
-            for candidate in _candidates(given, whole, matrix, others):
-                found = Released.of(statement, candidate)
-                if found is not None:
-                    return found
-    return None
+    found = (
+        Released.of(statement, candidate)
+        for others in anchors()
+        for snap in (_SNAP, 0.0)
+        for candidate in _candidates(given, WholeCone(cone, bits, snap), matrix, others)
+    )
+    return next(filter(None, found), None)
 
 
 def _candidates(
@@ -113,7 +108,7 @@ def _candidates(
             for merged in _merged(statement, whole, matrix)
             if (rounded := _rounded(statement, whole, merged)) is not None
         ]
-        yield from sorted(found, key=lambda n: float((statement.cost * n.matrix).sum()))
+        yield from sorted(found, key=lambda n: (statement.cost * n.matrix).sum())
         return
     for share in _MIXTURES:
         for anchor in others if share else (matrix,):
@@ -123,7 +118,7 @@ def _candidates(
 
 
 def _numerators(rounded: Floats, bits: int) -> Numerators:
-    return Numerators(bits, tuple(map(tuple, rounded.astype(np.int64).tolist())))
+    return Numerators.of(bits, rounded.astype(np.int64))
 
 
 def _rounded(statement: Statement, whole: WholeCone, matrix: Floats) -> Floats | None:
@@ -136,8 +131,7 @@ def _rounded(statement: Statement, whole: WholeCone, matrix: Floats) -> Floats |
         out += np.ceil(cone.lifted.raised(out, usable) - out)
         missing = total - out.sum(axis=1)
         short = np.zeros(len(matrix))
-        for part in range(int(cone.component.max()) + 1):
-            members = np.flatnonzero(cone.component == part)
+        for members in members_of(cone.component):
             own = missing[members]
             if not own.any():
                 continue
@@ -151,7 +145,7 @@ def _rounded(statement: Statement, whole: WholeCone, matrix: Floats) -> Floats |
             if least > 0 or not whole.holds(vector):
                 short[members] = max(1.0, np.ceil(1.05 * least))
                 continue
-            cheapest = free[int((own @ statement.cost[np.ix_(members, free)]).argmin())]
+            cheapest = free[(own @ statement.cost[np.ix_(members, free)]).argmin()]
             out[members, cheapest] += own
         if not short.any():
             return out
@@ -165,9 +159,8 @@ def _merged(statement: Statement, whole: WholeCone, matrix: Floats) -> Iterator[
     """The matrix with none, and with more and more, of its reports merged into others: a function
     of the report, so that every promise is kept."""
     yield matrix
-    if statement.objective != "expected_loss" or not statement.allowed.all():
-        return
-    if whole.cone.windows:
+    expected = statement.objective == "expected_loss"
+    if not expected or not statement.allowed.all() or whole.cone.windows:
         return
     total, cost = 2.0**whole.bits, statement.cost
     used = np.flatnonzero(matrix.any(axis=0))
@@ -185,7 +178,7 @@ def _merged(statement: Statement, whole: WholeCone, matrix: Floats) -> Iterator[
     before = len(used)
     for share in _SHARES:
         kept = leaving > share * keeping
-        kept[int(columns.sum(axis=0).argmax())] = True
+        kept[columns.sum(axis=0).argmax()] = True
         if kept.sum() == before:
             continue
         before = int(kept.sum())

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import product, starmap
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from optmech.certificate.families import Ratio
 from optmech.certificate.statement import Held
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import exp_lower
-from optmech.exact.numerators import MAX_BITS, Numerators, enough_bits
+from optmech.exact.numerators import MAX_BITS, Numerators, Wholes, enough_bits, wholes
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone
 from optmech.repair.release import Released, floored
@@ -58,27 +59,19 @@ class HeldRows:
         and one of the ``anchors``; None where there was no such."""
         if not np.isfinite(matrix).all():
             return None
-        for near, order in self._variants(matrix):
-            found = self._released(near, order)
-            if found is not None:
-                return found
-        others = list(anchors)
-        for shift in _SHARES:
-            share = 2.0**-shift
-            for other in others:
-                found = self._released((1 - share) * matrix + share * other, self._free)
-                if found is not None:
-                    return found
-        return None
+        found = starmap(self._released, self._variants(matrix, list(anchors)))
+        return next(filter(None, found), None)
 
-    def _variants(self, matrix: Floats) -> Iterator[tuple[Floats, Ints]]:
+    def _variants(self, matrix: Floats, anchors: list[Floats]) -> Iterator[tuple[Floats, Ints]]:
         """The matrix, then with entries made equal to held ones; few free rows in several orders,
-        as the first ones take room from the last."""
+        as the first ones take room from the last. Then mixtures."""
         free = self._free
         turns = range(min(4, len(free))) if len(free) <= _FEW else range(1)
         orders = [*(np.roll(free, k * len(free) // 4) for k in turns), free[::-1]]
         for near in (matrix, self._snapped(matrix), self._levelled(matrix)):
             yield from ((near, order) for order in (orders if len(free) > 1 else orders[:1]))
+        for shift, other in product(_SHARES, anchors):
+            yield matrix + 2.0**-shift * (other - matrix), free
 
     def _released(self, matrix: Floats, order: Ints) -> Released | None:
         try:
@@ -99,7 +92,7 @@ class HeldRows:
         known[self.held.secrets] = self.held.matrix
         low = self._cone.closure(known)
         out, free = np.array(known), self.held.free(secrets)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             for s in free.tolist():
                 room = np.exp(self._cone.always[s, self.held.secrets])[:, None] * self.held.matrix
                 high = np.where(np.isnan(room), np.inf, room).min(axis=0)
@@ -108,7 +101,7 @@ class HeldRows:
         sums, least = out[free].sum(axis=1), low[free].sum(axis=1)
         over = sums > 1
         if over.any() and (least[over] < 1).all():
-            share = float(((sums - 1)[over] / (sums - least)[over]).max())
+            share = ((sums - 1)[over] / (sums - least)[over]).max()
             out = (1 - share) * out + share * low
         out[self.held.secrets] = self.held.matrix
         return out
@@ -130,49 +123,39 @@ class HeldRows:
         near = self.given.log_ratio[np.ix_(free, self.held.secrets)].min(axis=1, initial=np.inf)
         return free[np.argsort(near, kind="stable")]
 
-    @cached_property
-    def _limits(self) -> list[Ratio]:
-        return list(self.given.statement.of_kind(Ratio))
-
     def placed(self, matrix: Floats, order: Ints) -> Numerators | None:
         """Whole numbers near a matrix within all ratios, the free rows placed in this order; None
         where one of them has no room."""
-        secrets, observables = self.given.statement.loss.shape
         near = np.where(self.given.allowed, np.maximum(matrix, 0.0), 0.0)
-        bits = self._bits(near)
+        bits = self.bits
+        if bits is None:
+            # enough for the least entries of free rows, as far as floats show them
+            some = [part[part > _TINY] for part in (near, self.held.matrix)]
+            entries = np.concatenate(some)
+            needed = enough_bits(entries[None, :]) if len(entries) else 0
+            bits = min(MAX_BITS, max(self.held.exact.bits + _SPARE, needed))
         shift = bits - self.held.exact.bits
         if shift < 0:
             return None
-        rows: dict[int, tuple[int, ...]] = {
-            s: tuple(value << shift for value in row) for s, row in self.held.rows.items()
-        }
-        shown = np.zeros((secrets, observables))
+        shown = np.zeros(near.shape)
         shown[self.held.secrets] = self.held.matrix
+        rows = wholes(np.zeros(near.shape, dtype=np.int64))
+        rows[self.held.secrets] = wholes(self.held.exact.rows) << shift
         for s in order.tolist():
             low, high = self._room(s, rows, shown, bits)
             row = _between(near[s], low, high, bits)
             if row is None:
                 return None
-            rows[s] = row
-            shown[s] = [value / (1 << bits) for value in row]
-        return Numerators(bits, tuple(rows[s] for s in range(secrets)))
+            rows[s], shown[s] = row, row / (1 << bits)
+        return Numerators.of(bits, rows)
 
-    def _bits(self, near: Floats) -> int:
-        """Enough for the least entries of free rows, as far as floats show them."""
-        if self.bits is not None:
-            return self.bits
-        entries = np.concatenate([near[near > _TINY], self.held.matrix[self.held.matrix > _TINY]])
-        needed = enough_bits(entries[None, :]) if len(entries) else 0
-        return min(MAX_BITS, max(self.held.exact.bits + _SPARE, needed))
-
-    def _room(
-        self, s: int, rows: dict[int, tuple[int, ...]], shown: Floats, bits: int
-    ) -> tuple[list[int], list[int]]:
-        """The least and the largest whole numbers that the ratios to ``rows`` leave row s."""
-        allowed = self.given.allowed[s].tolist()
-        low, high = [0] * len(allowed), [(1 << bits) if ok else 0 for ok in allowed]
-        others = np.array(sorted(rows), dtype=np.int64)
-        for ratio in self._limits:
+    def _room(self, s: int, rows: Wholes, shown: Floats, bits: int) -> tuple[Wholes, Wholes]:
+        """The least and the largest whole numbers that the ratios to those ``rows`` that have some
+        leave row s."""
+        high = wholes(self.given.allowed[s].astype(np.int64)) << bits
+        low = 0 * high
+        others = np.flatnonzero(shown.any(axis=1))
+        for ratio in self.given.statement.of_kind(Ratio):
             for above, table in ((True, ratio.table), (False, ratio.table.T)):
                 distance = table[s, others]
                 beside = others[np.isfinite(distance)]
@@ -180,10 +163,10 @@ class HeldRows:
                 for o, j in self._tightest(ratio, s, beside, logs, shown, above):
                     factor = exp_lower(ratio.epsilon, float(table[s, j]), _FACTOR_BITS)
                     if above:
-                        most = rows[j][o] * factor.numerator // factor.denominator
+                        most = rows[j, o] * factor.numerator // factor.denominator
                         high[o] = min(high[o], most)
                     else:
-                        least = -(-rows[j][o] * factor.denominator // factor.numerator)
+                        least = -(-rows[j, o] * factor.denominator // factor.numerator)
                         low[o] = max(low[o], least)
         return low, high
 
@@ -193,7 +176,7 @@ class HeldRows:
         """Observables and the secrets ``beside`` whose limits may be the tightest there."""
         if not len(beside):
             return []
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(all="ignore"):
             limit = (1 if above else -1) * np.log(shown[beside]) + logs[:, None]
         inside = np.ones(limit.shape, dtype=bool)
         if ratio.window is not None:
@@ -209,29 +192,21 @@ class HeldRows:
         return list(zip(o.tolist(), beside[k].tolist(), strict=True))
 
 
-def _between(near: Floats, low: list[int], high: list[int], bits: int) -> tuple[int, ...] | None:
+def _between(near: Floats, low: Wholes, high: Wholes, bits: int) -> Wholes | None:
     """Whole numbers of sum 2^bits between ``low`` and ``high``, nearest to a row of floats: what is
     missing or too much is shared out by the room that is left. None where there are none."""
     total = 1 << bits
-    if sum(low) > total or sum(high) < total or any(a > b for a, b in zip(low, high, strict=True)):
+    if low.sum() > total or high.sum() < total or (low > high).any():
         return None
-    wanted = (floored(value, bits) for value in near.tolist())
-    row = [min(max(v, a), b) for v, a, b in zip(wanted, low, high, strict=True)]
-    missing = total - sum(row)
-    ends = high if missing > 0 else low
-    room = [end - value for end, value in zip(ends, row, strict=True)]
-    left = sum(room)
-    if missing:
-        moves = [part * missing // left if left else 0 for part in room]
-        row = [value + move for value, move in zip(row, moves, strict=True)]
-        rest = total - sum(row)
-        # roundings downwards: a unit each, where there is room
-        for o in sorted(range(len(row)), key=lambda o: -abs(room[o])):
-            if not rest:
-                break
-            step = max(min(rest, high[o] - row[o]), low[o] - row[o])
-            row[o] += step
-            rest -= step
-        if rest:
-            return None
-    return tuple(row)
+    row = np.minimum(np.maximum(floored(near, bits), low), high)
+    missing = total - row.sum()
+    room = (high if missing > 0 else low) - row
+    if missing and room.any():
+        row += room * missing // room.sum()
+    rest = total - row.sum()
+    # roundings downwards: a unit each, where there is room
+    for o in np.argsort(-abs(room), kind="stable").tolist():
+        step = max(min(rest, high[o] - row[o]), low[o] - row[o])
+        row[o] += step
+        rest -= step
+    return None if rest else row

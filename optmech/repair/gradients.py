@@ -4,12 +4,9 @@ Constants have no gradient: added to a column they raise what its gradient may b
 still have one sum (theory: "Privacy at every point").
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
-from optmech.base.bisection import bisected
+from optmech.base.arrays import Floats, Ints, normalised_rows
 from optmech.certificate.check import Check
 from optmech.certificate.families.gradient import check_gradients
 from optmech.errors import VerificationError
@@ -21,14 +18,12 @@ from optmech.spaces.mesh import Mesh
 _MARGINS = (1e-10, 1e-8, 1e-6, 1e-4)
 _TRIES = 40
 """Of constants: every one makes some column's rounding sufficient."""
-_HALVINGS = 45
 
 
 def inside(mesh: Mesh, epsilon: float, matrix: Floats, margin: float = _MARGINS[0]) -> Floats:
     """Near ``matrix`` (rows, O), whose rows sum to one up to rounding: entries >= 0, rows with sum
     one, and ‖G_o[α]‖ <= (1 − margin) ε P[α,o] in every triangle, up to rounding."""
-    raised = np.maximum(matrix, 0.0)
-    raised = raised / raised.sum(axis=1, keepdims=True)
+    raised = normalised_rows(np.maximum(matrix, 0.0))
     constant = _missing(mesh, (1 - margin) * epsilon, raised)
     return np.asarray((raised + constant) / (1 + constant.sum()))
 
@@ -78,13 +73,13 @@ def few_bits_inside(
     own = inside(mesh, float(epsilon), matrix)
     constant = np.zeros(own.shape[1], dtype=np.int64)
     for _ in range(_TRIES):
-        left = total - int(constant.sum())
+        left = total - constant.sum()
         if left <= 0:
             return None
         whole = _rounded_rows(own, left) + constant
         needed = _missing(mesh, (1 - _MARGINS[0]) * float(epsilon), whole.astype(np.float64))
         if not needed.any():
-            released = Numerators(bits, tuple(map(tuple, whole.tolist())))
+            released = Numerators.of(bits, whole)
             if check_gradients(mesh, epsilon, released, index).passed:
                 return released
             needed[:] = 1.0
@@ -103,19 +98,3 @@ def _rounded_rows(matrix: Floats, total: int) -> Ints:
     # rows whose floats do not sum to one exactly
     out[np.arange(len(out)), scaled.argmax(axis=1)] += total - out.sum(axis=1)
     return out
-
-
-def toward(
-    matrix: Floats, other: Floats, excess: Callable[[Floats], float], margin: float
-) -> Floats | None:
-    """The matrix with as little of ``other`` mixed in as leaves it inside convex constraints,
-    ``excess`` <= −margin, in floating point; None where that of ``other`` is larger."""
-    if excess(matrix) <= -margin:
-        return matrix
-    if excess(other) > -margin:
-        return None
-
-    def mixed(share: float) -> Floats:
-        return (1 - share) * matrix + share * other
-
-    return mixed(bisected(lambda share: excess(mixed(share)) <= -margin, 0.0, 1.0, _HALVINGS)[1])

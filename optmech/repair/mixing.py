@@ -5,11 +5,13 @@ Every constraint beyond the ratio cone is g(P) <= 0 with g convex, so on the seg
 feasible anchor A the feasible part is an interval that ends in A.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, normalised_rows
 from optmech.base.bisection import bisected
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers
@@ -21,6 +23,8 @@ from optmech.repair.cone import Cone
 
 _STEPS = 60
 _SWEEPS = 4
+_PRICE = 1e-8
+"""What room below the limits may cost, relatively."""
 _SLACK = 1e-8
 """Keeps the lowered entries this far above the charge, out of reach of cancellation."""
 
@@ -36,7 +40,7 @@ def constant_anchors(statement: Statement, matrix: Floats) -> Iterator[Floats]:
         return
     costs = np.where(usable, statement.prior @ statement.loss, np.inf)
     cheapest = np.zeros(statement.observables)
-    cheapest[int(costs.argmin())] = 1.0
+    cheapest[costs.argmin()] = 1.0
     marginal = np.where(usable, matrix.mean(axis=0), 0.0)
     uniform = usable / usable.sum()
     for row in (marginal, cheapest, uniform):
@@ -52,36 +56,68 @@ def always_cheapest(cost: Floats) -> Floats:
     return matrix
 
 
-def mix(given: Inequalities, matrix: Floats, anchor: Floats) -> Floats | None:
-    """The point nearest to ``matrix`` on the segment to ``anchor`` that is feasible, or None."""
+def mix(matrix: Floats, anchor: Floats, holds: Callable[[Floats], bool]) -> Floats | None:
+    """The point nearest to ``matrix`` on the segment to ``anchor`` of which convex constraints
+    hold, in floating point; None where they do not hold of the anchor."""
 
     def at(theta: float) -> Floats:
-        mixed = (1 - theta) * matrix + theta * anchor
-        return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+        return normalised_rows((1 - theta) * matrix + theta * anchor)
 
-    if given.violation(anchor) > 0:
+    if not holds(anchor):
         return None
     low, high = 0.0, 1.0
     # violations are tiny: find the scale first, then bisect
     for exponent in range(-15, 0):
         theta = 10.0**exponent
-        if given.violation(at(theta)) <= 0:
+        if holds(at(theta)):
             high = theta
             break
         low = theta
-    return at(bisected(lambda theta: given.violation(at(theta)) <= 0, low, high, _STEPS, 1e-3)[1])
+    return at(bisected(lambda theta: holds(at(theta)), low, high, _STEPS, 1e-3)[1])
 
 
-def best_mixture(given: Inequalities, matrix: Floats, anchors: Iterable[Floats]) -> Floats | None:
-    """The cheapest feasible mixture of ``matrix`` with one of the anchors."""
-    if given.violation(matrix) <= 0:
-        return matrix
-    best, least = None, np.inf
-    for anchor in anchors:
-        mixed = mix(given, matrix, anchor)
-        if mixed is not None and (value := objective_value(given.statement, mixed)) < least:
-            best, least = mixed, value
-    return best
+def repair(
+    given: Inequalities,
+    cone: Cone,
+    matrix: Floats,
+    anchors: tuple[Floats, ...] = (),
+    spared: Inequalities | None = None,
+) -> Floats | None:
+    """A matrix near ``matrix`` that is meant to satisfy every inequality given, or None.
+
+    ``anchors`` are known feasible matrices to mix with, beside the constant mechanisms. With
+    ``spared``, the same with a little room below the limits, these are satisfied
+    instead where that costs next to nothing. The result is still to be checked: this function
+    promises nothing.
+    """
+    if not np.isfinite(matrix).all():
+        return None
+    statement = given.statement
+    completed = cone.complete(cone.closure(matrix), statement.cost)
+    if completed is None or not given.convex:
+        return completed
+
+    def mixed(limits: Inequalities) -> Floats | None:
+        """The cheapest feasible mixture with one of the anchors."""
+
+        def holds(near: Floats) -> bool:
+            return limits.violation(near) <= 0
+
+        if holds(completed):
+            return completed
+        others = chain(constant_anchors(statement, completed), anchors)
+        found = (mix(completed, anchor, holds) for anchor in others)
+        feasible = (near for near in found if near is not None)
+        return min(feasible, key=partial(objective_value, statement), default=None)
+
+    roomy = None if spared is None else mixed(spared)
+    if roomy is completed:
+        return roomy
+    exact = mixed(given)
+    if roomy is None or exact is None:
+        return exact if roomy is None else roomy
+    least, value = objective_value(statement, exact), objective_value(statement, roomy)
+    return exact if value - least > _PRICE * abs(least) else roomy
 
 
 def first_matrix(statement: Statement, cone: Cone) -> Floats:

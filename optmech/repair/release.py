@@ -20,10 +20,10 @@ from optmech.base.read_only import record
 from optmech.certificate import Check, check_exact
 from optmech.certificate.statement import Statement
 from optmech.errors import ProblemError
-from optmech.exact.numerators import Numerators, enough_bits, integers
+from optmech.exact.numerators import Numerators, Wholes, enough_bits, integers, wholes
 from optmech.lp.flatten import Interior
 from optmech.lp.inequalities import Inequalities
-from optmech.repair.cone import components
+from optmech.repair.cone import components, members_of
 from optmech.repair.equalities import Implied
 
 _SHIFTS = tuple(range(48, 8, -4))
@@ -90,20 +90,19 @@ def equalised(given: Inequalities, near: Numerators) -> Numerators | None:
     table, den, pivots = _echelon(apart)
     # a little of the mean row keeps small entries positive
     count = len(near.rows)
-    mean = [sum(column) // count for column in zip(*near.rows, strict=True)]
-    mean[mean.index(max(mean))] += (1 << near.bits) - sum(mean)
+    mean = wholes(near.rows).sum(axis=0) // count
+    mean[mean.argmax()] += (1 << near.bits) - mean.sum()
     mixed = near.mixed(Numerators(near.bits, (tuple(mean),) * count), _TOWARDS_MEAN)
     shift = den.bit_length() + _TOWARDS_MEAN
-    common = [value << (_TOWARDS_MEAN + shift) for value in mean]
-    steps = [_steps(row, common, den, shift) for row in mixed.rows]
-    rows = [tuple(c + den * m for c, m in zip(common, row, strict=True)) for row in steps]
-    for row, pivot in zip(table, pivots, strict=True):
-        used = [(value, steps[s]) for s, value in enumerate(row) if value and s not in pivots]
-        rows[pivot] = tuple(
-            c - sum(value * step[o] for value, step in used) for o, c in enumerate(common)
-        )
+    rows, common = wholes(mixed.rows), mean << (_TOWARDS_MEAN + shift)
+    # multiples of den that sum to zero, from the common row
+    steps = ((rows << shift) - common) // den
+    steps[np.arange(count), rows.argmax(axis=1)] -= steps.sum(axis=1)
+    out = common + den * steps
+    steps[pivots] = 0
+    out[pivots] = common - table @ steps
     try:
-        return Numerators(mixed.bits + shift, tuple(rows))
+        return Numerators.of(mixed.bits + shift, out)
     except ProblemError:
         return None
 
@@ -112,28 +111,20 @@ def _echelon(rows: list[list[int]]) -> _Solver:
     """The reduced form of some equations."""
     reduced, denominator, rank = flint.fmpz_mat(rows).rref()
     sign = -1 if denominator < 0 else 1
-    table = [[sign * int(value) for value in row] for row in reduced.table()[:rank]]
-    pivots = [next(k for k, value in enumerate(row) if value) for row in table]
-    return table, sign * int(denominator), pivots
+    table = sign * wholes([list(map(int, row)) for row in reduced.table()])[:rank]
+    return table, sign * int(denominator), [int(np.flatnonzero(row)[0]) for row in table]
 
 
 def differences(given: Inequalities) -> list[list[int]]:
     """λ/Σλ - λ'/Σλ' in whole numbers, for pairs whose ratios are all but equal."""
-    found = []
+    found: list[list[int]] = []
     for part in given.parts:
         for left, right in part.equal_pushes():
-            whole, _ = integers(np.vstack([left, right]))
-            half = len(whole) // 2
-            for a, b in zip(whole[:half], whole[half:], strict=True):
-                found.append([x * sum(b) - y * sum(a) for x, y in zip(a, b, strict=True)])
+            whole = wholes(integers(np.vstack([left, right]))[0])
+            a, b = whole[: len(left)], whole[len(left) :]
+            apart = a * b.sum(axis=1, keepdims=True) - b * a.sum(axis=1, keepdims=True)
+            found += apart.tolist()
     return found
-
-
-def _steps(row: tuple[int, ...], common: list[int], den: int, shift: int) -> list[int]:
-    """(row - common) / den in whole numbers that sum to zero."""
-    steps = [((value << shift) - c) // den for value, c in zip(row, common, strict=True)]
-    steps[row.index(max(row))] -= sum(steps)
-    return steps
 
 
 Equation = tuple[int, ...]
@@ -157,7 +148,7 @@ def released_near(implied: Implied, matrix: Floats, inside: Interior) -> Release
         found = mixed(shift)
         if found is not None:
             less = (mixed(k) for k in range(shift + _STEP - 1, shift, -1))
-            return next((better for better in less if better is not None), found)
+            return next(filter(None, less), found)
     return None
 
 
@@ -172,7 +163,7 @@ class _Equations:
         zero = given.log_ratio == 0
         same = components(zero & zero.T)
         first = np.unique(same, return_index=True)[1][same]
-        self.common = [_tie(secrets, int(i), s) for s, i in enumerate(first) if i != s]
+        self.common = [_tie(secrets, i, s) for s, i in enumerate(first) if i != s]
         self.common += map(tuple, differences(given))
         self.more: list[list[Equation]] = [[] for _ in range(observables)]
         for i, j, o in _tied_entries(inside):
@@ -192,17 +183,16 @@ class _Equations:
         ]
         if min(self.rest) < 0:
             raise ProblemError("no column can take what rounding leaves", where="mechanism")
-        rows = [list(row) for row in zip(*columns, strict=True)]
-        for row, place in zip(rows, self.rest, strict=True):
-            row[place] += (1 << bits) - sum(row)
-        return Numerators(bits, tuple(map(tuple, rows)))
+        rows = wholes(columns).T
+        rows[np.arange(len(rows)), self.rest] += (1 << bits) - rows.sum(axis=1)
+        return Numerators.of(bits, rows)
 
     def _solver(self, o: int) -> _Solver:
         """The reduced echelon form of a column's equations over the entries that are not zero."""
         free = np.flatnonzero(~self.zero[:, o]).tolist()
         rows = [[equation[s] for s in free] for equation in [*self.common, *self.more[o]]]
         rows = [row for row in rows if any(row)]
-        return _echelon(rows) if rows else ([], 1, [])
+        return _echelon(rows) if rows else (wholes(np.zeros((0, len(free)))), 1, [])
 
     def projected(self, matrix: Floats) -> Floats:
         """The nearest solution of all equations, distances being relative to the entries."""
@@ -231,41 +221,36 @@ class _Equations:
         secrets = len(self.zero)
         used = np.array([[value != 0 for value in row] for row in self.common], dtype=float)
         used = used.reshape(len(self.common), secrets)
-        component = components(used.T @ used > 0)
         out = np.zeros(secrets, dtype=np.int64)
-        for c in range(int(component.max()) + 1):
-            rows = np.flatnonzero(component == c)
+        for rows in members_of(components(used.T @ used > 0)):
             size = np.where(self.zero[rows], 0.0, self.inside[rows]).min(axis=0)
             for o, equations in enumerate(self.more):
                 if any(equation[s] for equation in equations for s in rows.tolist()):
                     size[o] = 0.0
-            out[rows] = int(size.argmax()) if size.max() > 0 else -1
-        return [int(o) for o in out]
+            out[rows] = size.argmax() if size.max() > 0 else -1
+        return out.tolist()
 
 
-_Solver = tuple[list[list[int]], int, list[int]]
+_Solver = tuple[Wholes, int, list[int]]
 """Rows of an echelon form, its denominator > 0, and the pivots."""
 
 
-def _solution(values: Floats, solver: _Solver, bits: int, free: Ints) -> list[int]:
+def _solution(values: Floats, solver: _Solver, bits: int, free: Ints) -> Wholes:
     """Whole numbers near 2^bits ``values`` that solve a column's equations: multiples of the
     denominator in the free places, so that the pivots are whole."""
     table, den, pivots = solver
-    out = [0] * len(values)
-    steps = [max(floored(float(values[s]), bits) // den, 0) for s in free.tolist()]
-    for k in pivots:
-        steps[k] = 0
-    for s, step in zip(free.tolist(), steps, strict=True):
-        out[s] = step * den
-    for row, k in zip(table, pivots, strict=True):
-        out[int(free[k])] = -sum(v * step for v, step in zip(row, steps, strict=True))
+    out = wholes(np.zeros(len(values), dtype=np.int64))
+    steps = np.maximum(floored(values[free], bits) // den, 0)
+    steps[pivots] = 0
+    out[free] = steps * den
+    out[free[pivots]] = -(table @ steps)
     return out
 
 
-def floored(value: float, bits: int) -> int:
-    """The largest whole number up to value · 2^bits."""
-    top, bottom = value.as_integer_ratio()
-    return (top << bits) // bottom
+def floored(values: Floats, bits: int) -> Wholes:
+    """The largest whole numbers up to values · 2^bits, (n,)."""
+    ratios = map(float.as_integer_ratio, values.tolist())
+    return wholes([(top << bits) // bottom for top, bottom in ratios])
 
 
 def _tie(secrets: int, i: int, j: int) -> Equation:

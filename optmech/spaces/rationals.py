@@ -122,7 +122,7 @@ class RationalRows(WholeRows):
 
 def lowest_terms(rows: Sequence[Sequence[int]]) -> list[list[int]]:
     """Rows of whole numbers without a common divisor."""
-    return [[value // math.gcd(*row) for value in row] for row in rows]
+    return [list(Shares.reduced(row).units) for row in rows]
 
 
 def composed(

@@ -21,6 +21,7 @@ from optmech.audit import cells
 from optmech.designs import outer
 from optmech.designs.file import load_mechanism
 from optmech.reading.sealed import FORMATS, contracted, expanded, seal
+from optmech.reductions.aggregation import Members
 from optmech.reductions.witness import Witness, rounded, witness_of, witnessed
 from optmech.transport.gains import Arcs
 
@@ -330,9 +331,9 @@ def test_ratios_and_costs_are_those_of_a_linear_program(seed: int, alpha: float)
     cells = np.repeat([0, 1, 2], 4)
     prior = om.Prior(om.Domain(range(12)), weights)
     pairs = np.array([0, 1, 2]), np.array([1, 2, 0])
-    args = prior, cost, lambda i, j: ratio[i, j], cells
-    found = witnessed(*args, witness_of(*args, pairs, boxes=False))
-    boxed = witnessed(*args, witness_of(*args, pairs, boxes=True))
+    members = Members.of(prior, cost, lambda i, j: ratio[i, j], cells)
+    found = witnessed(members, witness_of(members, pairs, boxes=False))
+    boxed = witnessed(members, witness_of(members, pairs, boxes=True))
     for c in range(3):
         own, to = np.flatnonzero(cells == c), np.flatnonzero(cells == (c + 1) % 3)
         a, b = (weights[part] / weights[part].sum() for part in (own, to))
@@ -398,14 +399,15 @@ def test_a_witness_is_read_as_it_was_written() -> None:
     nothing = np.zeros(0, dtype=np.int64)
     ratio = np.array([[0.0, 1.0], [1.0, 0.0]])
     prior = om.Prior.uniform(om.Domain(range(2)))
-    args = prior, np.eye(2), lambda i, j: ratio[i, j], np.zeros(2, dtype=np.int64)
-    found: Witness = witness_of(*args, (nothing, nothing), boxes=True)
+    cells = np.zeros(2, dtype=np.int64)
+    members = Members.of(prior, np.eye(2), lambda i, j: ratio[i, j], cells)
+    found: Witness = witness_of(members, (nothing, nothing), boxes=True)
     assert found.plain()["plans"] == {
         "first": [], "second": [], "arcs": [], "target": [], "share": [],
     }  # fmt: skip
     # one cell: the best constant of the means within e^{±1/2}
     low = float(np.exp(-1.0) / (1 + np.exp(-1.0)))
-    assert witnessed(*args, found).cost == pytest.approx(low, rel=1e-9)
+    assert witnessed(members, found).cost == pytest.approx(low, rel=1e-9)
 
 
 def test_places_in_degrees_by_cells_are_few(

@@ -56,11 +56,12 @@ def judge(design: om.Design, words: str, path: Path) -> None:
     "where",
     [
         "optmech.pipeline.meshes.counts_of",
-        "optmech.pipeline.meshes.outer_problem",
+        "optmech.pipeline.meshes.over_places",
+        "optmech.designs.outer.Coarsening.over",
         "optmech.pipeline.meshes.solve",
         "optmech.pipeline.meshes.bound_by_cells",
         "optmech.pipeline.meshes.cells_of",
-        "optmech.pipeline.meshes.witnessed_by",
+        "optmech.designs.outer.Coarsening.proof",
         "optmech.engines.pairs.solve",
         "optmech.certificate.families.gradient.Gradient._least",
         "optmech.pipeline.meshes.cones.solve",
@@ -148,10 +149,11 @@ def test_measuring_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "where", ["_prove", "_landmarks", "_whole", "Places.from_landmarks", "problem_of_cells"]
+    "where", ["_prove", "_landmarks", "_whole", "Places.from_landmarks", "Coarsening.over"]
 )
 def test_steps_of_a_resolution(where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    place = "optmech.pipeline.resolution."
+    of_cells = where.startswith("Coarsening")
+    place = "optmech.designs.outer." if of_cells else "optmech.pipeline.resolution."
     own = where.startswith("_")
     monkeypatch.setattr(place + ("_Resolved." if own else "") + where, fails)
     given = problem(om.MetricPrivacy(1, E))

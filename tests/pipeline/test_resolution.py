@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 import optmech as om
 from optmech import audit
 from optmech.certificate import check_exact
-from optmech.designs.outer import limits_of, problem_of_cells
+from optmech.designs.outer import Coarsening, limits_of
 from optmech.exact.numerators import Numerators
 from optmech.pipeline import search, sizes
 from optmech.pipeline.landmarks import Carried, Places, lifted
@@ -62,10 +62,9 @@ def test_costs_of_cells_are_below_the_least_of_any_column(
     ratio = epsilon * np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
     weight = rng.dirichlet(np.ones(count))
     cost = rng.uniform(0, 3, (count, 2))
-    members = Members.of(
-        om.Prior(om.Domain(range(count)), weight), np.zeros(count, dtype=np.int64), count
-    )
-    found = boxed_costs(members, cost, box_radii(members, lambda i, j: ratio[i, j]))[0]
+    prior, cells = om.Prior(om.Domain(range(count)), weight), np.zeros(count, dtype=np.int64)
+    members = Members.of(prior, cost, lambda i, j: ratio[i, j], cells)
+    found = boxed_costs(members, box_radii(members))[0]
     f = radii(ratio.copy())
     apart = ratio - f[:, None] - f
     assert (f >= 0).all()
@@ -82,10 +81,11 @@ def test_costs_of_cells_are_below_the_least_of_any_column(
 def test_costs_of_cells_too_wide_for_floats_are_no_more_than_the_cheapest(apart: float) -> None:
     # p = (1, e^-apart) keeps the ratios, and its mean cost is the first one's up to e^-1000
     ratio = np.array([[0.0, apart], [apart, 0.0]])
-    members = Members.of(om.Prior.uniform(om.Domain(range(2))), np.zeros(2, dtype=np.int64), 2)
+    prior, cells = om.Prior.uniform(om.Domain(range(2))), np.zeros(2, dtype=np.int64)
     for cheap in (0.0, 1.0, 1e10):
         cost = np.array([[cheap], [cheap + 1e10]])
-        found = boxed_costs(members, cost, box_radii(members, lambda i, j: ratio[i, j]))
+        members = Members.of(prior, cost, lambda i, j: ratio[i, j], cells)
+        found = boxed_costs(members, box_radii(members))
         assert 0 <= found[0, 0] <= cheap
         assert found[0, 0] == pytest.approx(cheap)
 
@@ -207,7 +207,7 @@ def test_the_audit_does_not_say_what_only_cells_prove(tmp_path: Path) -> None:
 
 def test_the_problem_of_one_cell_per_secret_is_the_problem() -> None:
     problem = grid_problem(4, 0.6, 5)
-    cells = problem_of_cells(problem, np.arange(16))
+    cells = Coarsening.of(problem).over(np.arange(16))
     assert np.allclose(cells.statement.cost, problem.statement.cost, rtol=1e-12)
     limits = limits_of(problem.statement)(np.arange(16)[:, None], np.arange(16)[None, :])
     found = np.where(np.eye(16, dtype=bool), 0.0, cells.statement.log_ratio)
@@ -224,11 +224,11 @@ def test_places_in_parts_far_apart_have_cells() -> None:
         constraints=[om.MetricPrivacy(0.5, E)],
     )
     # more than a cell's nearest ones lie in its own part
-    cells = problem_of_cells(problem, np.arange(120))
+    cells = Coarsening.of(problem).over(np.arange(120))
     found = cells.statement.log_ratio
     assert np.isfinite(found[~np.eye(120, dtype=bool)]).all()
     assert (found >= 0.5 * E(problem.secrets, problem.secrets)).all()
-    pairs = problem_of_cells(problem, np.arange(120) // 2).statement.log_ratio
+    pairs = Coarsening.of(problem).over(np.arange(120) // 2).statement.log_ratio
     apart = 0.5 * E(problem.secrets, problem.secrets)
     # what columns in the cone have, which fall off around a place
     means = np.exp(-apart).reshape(60, 2, 120).mean(axis=1)

@@ -7,6 +7,7 @@ import re
 import time
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -275,6 +276,12 @@ def test_any_multipliers_bound_what_keeps_the_rows(seed: int) -> None:
     assert infeasibility_margin(with_rows, given) <= 0
 
 
+def lagrangian_with(held: Held, shape: tuple[int, int]) -> Lagrangian:
+    """One without terms, where every observable is allowed."""
+    stated: Any = SimpleNamespace(loss=np.zeros(shape), allowed=np.ones(shape, bool), held=held)
+    return Lagrangian(stated)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
 def test_the_value_of_a_held_row_is_enclosed(scale: float) -> None:
     rng = np.random.default_rng(2)
@@ -283,9 +290,9 @@ def test_the_value_of_a_held_row_is_enclosed(scale: float) -> None:
         row[0] += 2**70 - sum(row)
     held = Held(np.array([0, 2]), Numerators(70, tuple(map(tuple, rows))))
     terms = rng.normal(size=(4, 6)) * scale
-    lagrangian = Lagrangian((4, 6))
+    lagrangian = lagrangian_with(held, (4, 6))
     lagrangian.add(terms, abs(terms), 0.0)
-    found = lagrangian.minimum(np.ones((4, 6), dtype=bool), held)
+    found = lagrangian.minimum()
     value = sum((min(map(Fraction, terms[s].tolist())) for s in (1, 3)), Fraction(0))
     for s, row in zip((0, 2), rows, strict=True):
         value += sum(Fraction(x) * p for x, p in zip(terms[s].tolist(), row, strict=True)) / 2**70
@@ -295,11 +302,11 @@ def test_the_value_of_a_held_row_is_enclosed(scale: float) -> None:
 
 def test_terms_beyond_floats_prove_nothing() -> None:
     held = Held(np.array([0]), Numerators(1, ((1, 1),)))
-    lagrangian = Lagrangian((1, 2))
+    lagrangian = lagrangian_with(held, (1, 2))
     lagrangian.terms[:] = [[np.inf, 1.0]]
-    assert lagrangian.minimum(np.ones((1, 2), dtype=bool), held).value == -np.inf
+    assert lagrangian.minimum().value == -np.inf
     lagrangian.terms[:] = [[1e308, 1e308]]
-    assert lagrangian.minimum(np.ones((1, 2), dtype=bool), held).value == -np.inf
+    assert lagrangian.minimum().value == -np.inf
 
 
 def altered(design: om.Design, change: Any, path: Path) -> None:

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from strategies import distributions, metrics, nonnegative_matrices
 
 import optmech as om
-from optmech.reductions.aggregation import Coarse, above, aggregated, partition
+from optmech.reductions.aggregation import Coarse, Members, above, aggregated, partition
 from optmech.transport.gains import closed
 
 
@@ -30,7 +30,7 @@ def coarse(
     """Over cells of places with ratios in a matrix."""
     table = closed(ratio)[1]
     limits = lambda i, j: table[i, j]  # noqa: E731
-    return aggregated(prior_of(weights), cost, limits, cells, neighbours, boxes=False)
+    return aggregated(Members.of(prior_of(weights), cost, limits, cells), neighbours, boxes=False)
 
 
 def coarse_places(
@@ -46,7 +46,7 @@ def coarse_places(
     def limits(i: np.ndarray, j: np.ndarray) -> np.ndarray:
         return above(epsilon, places[i], places[j])
 
-    return aggregated(prior_of(weights), cost, limits, cells, neighbours, boxes=False)
+    return aggregated(Members.of(prior_of(weights), cost, limits, cells), neighbours, boxes=False)
 
 
 def optimum(prior: np.ndarray, cost: np.ndarray, ratio: np.ndarray) -> float:

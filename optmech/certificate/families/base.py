@@ -4,22 +4,23 @@ A class is registered by ``trusted``, which refuses one that lacks a method. The
 on ``known(statement)`` only: a statement with anything else is refused as a whole.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, ClassVar, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.edges import Edges
 from optmech.certificate.check import Check
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.certificate.statement import Family, Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import require_keys
+from optmech.exact.number import Exact
 
 Plain = Any
 WHERE = "multipliers"
@@ -60,7 +61,7 @@ class Trusted(Family, Protocol):
         one."""
 
     @abstractmethod
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: Any) -> None:
+    def charge(self, lagrangian: Lagrangian, given: Any) -> None:
         """Add multipliers times (left side - right side), or something smaller."""
 
     def impossible(self, statement: Statement) -> str:
@@ -86,7 +87,7 @@ class Trusted(Family, Protocol):
         return encoded(self.zeros(statement) if given is None else given)
 
     def decode(self, plain: Plain, statement: Statement) -> Any:
-        """The inverse. Raises ProblemError where types, indices or shapes do not fit."""
+        """Read what ``encode`` wrote. Raises ProblemError where types or shapes do not fit."""
         return decoded(plain, self.zeros(statement))
 
 
@@ -126,7 +127,12 @@ def _known(statement: Statement) -> tuple[Trusted, ...]:
     if statement.objective not in _OBJECTIVES:
         unknown.append(f"objective: {statement.objective!r}")
     segments = statement.segments
-    if segments is not None and not _joins(segments, statement):
+    # pairs of secrets, of a statement about the worst loss
+    if segments is not None and not (
+        statement.objective == "worst_loss"
+        and is_array(segments, np.int64, (len(segments), 2))
+        and bool(((segments >= 0) & (segments < statement.secrets)).all())
+    ):
         unknown.append("segments")
     if unknown:
         raise _unknown(unknown)
@@ -142,17 +148,6 @@ def _known(statement: Statement) -> tuple[Trusted, ...]:
                 remedy="Give its fields the types, shapes and ranges that its class describes",
             )
     return families
-
-
-def _joins(segments: Ints, statement: Statement) -> bool:
-    """Whether they are pairs of secrets, of a statement about the worst loss."""
-    return (
-        statement.objective == "worst_loss"
-        and segments.ndim == 2
-        and segments.shape[1] == 2
-        and segments.dtype == np.int64
-        and bool(((segments >= 0) & (segments < statement.secrets)).all())
-    )
 
 
 def _fitting(family: Trusted, statement: Statement) -> Fitting:
@@ -178,7 +173,7 @@ def encoded(given: Any) -> Plain:
 
 
 def decoded(plain: Plain, like: Any) -> Any:
-    """The inverse, of the kind and shapes of ``like``; ProblemError where they do not fit."""
+    """Read ``encoded``, of the kind and shapes of ``like``; ProblemError where they do not fit."""
     if is_dataclass(like) and not isinstance(like, type):
         names = [field.name for field in fields(like)]
         require_keys(plain, set(names), WHERE)
@@ -221,7 +216,7 @@ def indices(values: Plain, size: int) -> Ints:
 
 
 def dense(plain: Plain, expected: tuple[int, int]) -> Floats:
-    """The inverse of ``sparse``. Raises ProblemError where the shape is another one."""
+    """Read what ``sparse`` wrote. Raises ProblemError where the shape is another one."""
     require_keys(plain, {"shape", "row", "column", "value"}, WHERE)
     if plain["shape"] != list(expected) or any(type(size) is not int for size in plain["shape"]):
         raise ProblemError(f"shape {plain['shape']} is not {expected}", where=WHERE)
@@ -232,3 +227,56 @@ def dense(plain: Plain, expected: tuple[int, int]) -> Floats:
         raise ProblemError("an entry is missing or given twice", where=WHERE)
     out[row, column] = values
     return out
+
+
+# a field that is no number >= 0 could pass for a pair without a limit, or for one of equal rows
+
+
+def is_array(values: object, kind: type, shape: tuple[int, ...]) -> TypeGuard[NDArray[Any]]:
+    """An array of numbers of this kind and shape."""
+    return type(values) is np.ndarray and values.dtype == kind and values.shape == shape
+
+
+def is_exact(value: object, *, signed: bool = False) -> bool:
+    """A number >= 0 with its exact value; where ``signed``, a rational one may be below."""
+    if type(value) is not Exact or (value.log_of is not None and value.log_of < 1):
+        return False
+    return value.factor >= 0 or (signed and value.log_of is None)
+
+
+def is_table(values: object, shape: tuple[int, ...], *, unlimited: bool = False) -> bool:
+    """Floats >= 0 of this shape: finite ones, or also inf where ``unlimited``."""
+    if not is_array(values, np.float64, shape) or not (values >= 0).all():
+        return False
+    return unlimited or bool(np.isfinite(values).all())
+
+
+def are_edges(values: object, shape: tuple[int, int]) -> bool:
+    """Edges of so many points with finite numbers >= 0, in order, each given once."""
+    if type(values) is not Edges or (values.count, values.count) != shape:
+        return False
+    i, j, count, size = values.i, values.j, values.count, (len(values),)
+    if not all(is_array(part, np.int64, size) for part in (i, j)):
+        return False
+    inside = all(bool(((part >= 0) & (part < count)).all()) for part in (i, j))
+    rising = bool((np.diff(i * count + j) > 0).all())
+    return inside and rising and is_table(values.value, size)
+
+
+def is_finite(values: object, shape: tuple[int, ...]) -> bool:
+    """Finite floats of any sign, of this shape."""
+    return is_array(values, np.float64, shape) and bool(np.isfinite(values).all())
+
+
+def is_mask(values: object, shape: tuple[int, ...]) -> bool:
+    """Truth values of this shape."""
+    return is_array(values, np.bool_, shape)
+
+
+def are_weights(rows: object, shape: tuple[int, int]) -> bool:
+    """Rows of finite floats >= 0, none of them zero; dense, or sparse with sorted entries that are
+    given once."""
+    if not isinstance(rows, sp.csr_array):
+        return is_table(rows, shape) and bool(np.asarray(rows).any(axis=1).all())
+    sound = rows.shape == shape and rows.has_canonical_format and is_table(rows.data, (rows.nnz,))
+    return sound and bool((np.asarray(rows.sum(axis=1)) > 0).all())

@@ -1,7 +1,5 @@
 """Entries that are given: zeros outside a support, and rows that are held fixed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain
@@ -11,24 +9,21 @@ import numpy as np
 from optmech.base.arrays import Bools, Ints
 from optmech.base.read_only import ReadOnly, record
 from optmech.certificate.check import Check
-from optmech.certificate.families import fits
-from optmech.certificate.families.base import Fitting, Trusted, trusted
+from optmech.certificate.families.base import Fitting, Trusted, is_array, is_mask, trusted
 from optmech.certificate.families.ratio import SAFE, Ratio, Scan
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.certificate.statement import Held, Statement
 from optmech.certificate.values import Scaled
-from optmech.exact.exponentials import at_most, exp_lower
-from optmech.exact.numerators import Numerators
+from optmech.exact.exponentials import at_most, exp_lower, exp_range
+from optmech.exact.numerators import Numerators, wholes
 
 
 class Given(ReadOnly, Trusted):
     """Families without multipliers: ``Lagrangian.minimum`` keeps them as they are."""
 
-    @property
-    def written(self) -> str:
-        return ""
+    written = ""
 
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: object) -> None:
+    def charge(self, lagrangian: Lagrangian, given: object) -> None:
         """Nothing."""
 
     def zeros(self, statement: Statement) -> None:
@@ -48,7 +43,7 @@ class Support(Given):
     allowed: Bools
 
     def fits(self, statement: Statement) -> Fitting:
-        return {"allowed": fits.mask(self.allowed, statement.loss.shape)}
+        return {"allowed": is_mask(self.allowed, statement.loss.shape)}
 
     def forced_zeros(self, zero: Bools) -> Bools:
         return zero | ~self.allowed
@@ -82,7 +77,7 @@ class Fixed(Given):
 
     def fits(self, statement: Statement) -> Fitting:
         rows = self.secrets
-        sound = type(rows) is np.ndarray and rows.dtype == np.int64 and rows.ndim == 1
+        sound = is_array(rows, np.int64, (len(rows),))
         proper = sound and bool((np.diff(rows) > 0).all() and rows[0] >= 0)
         whole = type(self.exact) is Numerators
         return {
@@ -114,12 +109,12 @@ class Fixed(Given):
 
     def _conflicts(self, statement: Statement) -> Iterator[str]:
         """Why rows that are fixed cannot be kept together, whatever the others are."""
-        place = f"constraints[{self.index}]"
+        place, rows = f"constraints[{self.index}]", self.held_rows().rows
         names = dict(zip(self.secrets.tolist(), self.names, strict=True))
         for other in statement.of_kind(Fixed):
             if other.index < self.index:
                 theirs = other.held_rows().rows
-                for s, row in self.held_rows().rows.items():
+                for s, row in rows.items():
                     if s in theirs and not _equal(
                         row, self.exact.bits, theirs[s], other.exact.bits
                     ):
@@ -128,7 +123,7 @@ class Fixed(Given):
                             f"constraints[{other.index}]. Fix it once"
                         )
         for support in statement.of_kind(Support):
-            for s, row in self.held_rows().rows.items():
+            for s, row in rows.items():
                 outside = [o for o in np.flatnonzero(~support.allowed[s]).tolist() if row[o]]
                 if outside:
                     yield (
@@ -152,7 +147,8 @@ class Fixed(Given):
         observable, and by how much."""
         rows, scan = self.exact.rows, Scan(self.exact.matrix)
         among = np.ix_(self.secrets, self.secrets)
-        limited, factor = np.isfinite(ratio.table[among]), ratio.factors[0][among] * SAFE
+        distance = ratio.table[among]
+        limited, factor = np.isfinite(distance), exp_range(ratio.epsilon, distance)[0] * SAFE
         for k, s in enumerate(self.secrets.tolist()):
             others = [j for j in np.flatnonzero(limited[k]).tolist() if rows[j] != rows[k]]
             window = None if ratio.window is None else np.flatnonzero(ratio.window[s])
@@ -166,15 +162,11 @@ class Fixed(Given):
             if not right:
                 return i, j, o, "more than any multiple of"
             size = Fraction(left, right) / exp_lower(ratio.epsilon, d, 64)
-            return i, j, o, f"{_words(size)} times"
+            words = f"{float(size):.9g}" if size < 10**300 else "more than 1e+300"
+            return i, j, o, f"{words} times"
         return None
-
-
-def _words(size: Fraction) -> str:
-    return f"{float(size):.9g}" if size < 10**300 else "more than 1e+300"
 
 
 def _equal(row: tuple[int, ...], bits: int, other: tuple[int, ...], more: int) -> bool:
     """Whether row / 2^bits = other / 2^more."""
-    left, right = max(more - bits, 0), max(bits - more, 0)
-    return all(a << left == b << right for a, b in zip(row, other, strict=True))
+    return bool((wholes(row) << more == wholes(other) << bits).all())

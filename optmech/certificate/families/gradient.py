@@ -14,27 +14,34 @@ least entry of each. Nothing about the vectors is trusted.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Bools, Floats, slices
+from optmech.base.arrays import Bools, Floats, Ints, slices
 from optmech.base.read_only import ReadOnly, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
-from optmech.certificate.families import fits
-from optmech.certificate.families.base import WHERE, Fitting, Plain, Trusted, trusted
+from optmech.certificate.families.base import (
+    WHERE,
+    Fitting,
+    Plain,
+    Trusted,
+    is_exact,
+    is_finite,
+    trusted,
+)
 from optmech.certificate.lagrangian import Bound, Lagrangian
 from optmech.certificate.statement import Spread, Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
+from optmech.exact.codec import placed
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_down
-from optmech.exact.numerators import Numerators, integers
+from optmech.exact.numerators import Numerators, Wholes, integers, wholes
 from optmech.exact.rounding import UNIT
 from optmech.spaces.mesh import Mesh, elements
 from optmech.spaces.mesh.covering import covering_flaw
@@ -105,8 +112,7 @@ class Edges(ReadOnly):
         out = []
         for (a, b, c), (kx, ky) in zip(self.mesh.corners, units, strict=True):
             x, y = places[a]
-            first = kx * (places[b][0] - x), ky * (places[b][1] - y)
-            second = kx * (places[c][0] - x), ky * (places[c][1] - y)
+            first, second = ((kx * (places[k][0] - x), ky * (places[k][1] - y)) for k in (b, c))
             out.append((first, second, first[0] * second[1] - first[1] * second[0]))
         return out
 
@@ -114,36 +120,18 @@ class Edges(ReadOnly):
     def floats(self) -> tuple[Floats, Floats, Floats]:
         """Sides and areas of the triangles as the nearest floats: (T, 2), (T, 2) and (T,)."""
         unit = 1 << self.exponent
-        flat = [(x / unit, y / unit, u / unit, v / unit) for (x, y), (u, v), _ in self.exact]
-        both = np.array(flat)
-        return both[:, :2], both[:, 2:], np.array([area / unit**2 for _, _, area in self.exact])
+        sides = np.array([[[c / unit for c in side] for side in sides] for *sides, _ in self.exact])
+        return sides[:, 0], sides[:, 1], np.array([area / unit**2 for *_, area in self.exact])
 
     def holds(self, rate: Fraction, released: Numerators, t: int, o: int) -> bool:
         """‖a d₂ − b d₁‖² <= ε² D² P[α]² at every control point α, in whole numbers: a, b the rises
         along the edges d₁, d₂ and D their cross product. The left side is ‖G[α]‖² D²."""
         first, second, area = self.exact[t]
-        values = [released.rows[k][o] for k in self.mesh.control[t].tolist()]
+        own = wholes([released.rows[k][o] for k in self.mesh.control[t].tolist()])
+        a, b = wholes(elements.rises(self.mesh.degree)) @ own
+        x, y = (a * second[k] - b * first[k] for k in (0, 1))
         unit = (rate.denominator << self.exponent) ** 2
-        for own, one, other in zip(values, *rise_terms(self.mesh.degree), strict=True):
-            a, b = (sum(c * values[k] for k, c in terms) for terms in (one, other))
-            x, y = a * second[0] - b * first[0], a * second[1] - b * first[1]
-            if unit * (x * x + y * y) > (rate.numerator * area * own) ** 2:
-                return False
-        return True
-
-
-Terms = tuple[tuple[int, int], ...]
-
-
-@cache
-def rise_terms(degree: int) -> tuple[tuple[Terms, ...], tuple[Terms, ...]]:
-    """The rises a and b at every control point: the numbers of control points, and what they count
-    for."""
-    one, other = (
-        tuple(tuple((k, c) for k, c in enumerate(row) if c) for row in part)
-        for part in elements.rises(degree).tolist()
-    )
-    return one, other
+        return bool((unit * (x * x + y * y) <= (rate.numerator * area * own) ** 2).all())
 
 
 def _scan(
@@ -168,7 +156,7 @@ def _scan(
 def _tightness(values: Floats, degree: int, edges: tuple[Floats, Floats], limit: Floats) -> Floats:
     """The largest ‖a d₂ − b d₁‖ over its limit, at least, (t, O), for values (t, n, O) at the
     control points; inf where digits may be lost."""
-    first, second = ([edge[:, 0, None, None], edge[:, 1, None, None]] for edge in edges)
+    first, second = (edge.T[:, :, None, None] for edge in edges)
     lengths = [np.hypot(*edge) for edge in (first, second)]
     terms = elements.rises(degree).astype(np.float64)
     a, b = terms[0] @ values, terms[1] @ values
@@ -177,10 +165,10 @@ def _tightness(values: Floats, degree: int, edges: tuple[Floats, Floats], limit:
     error = 16 * UNIT * (lengths[1] * sums[0] + lengths[0] * sums[1])
     allowed = limit[:, None, None] * values
     sure = allowed >= _NORMAL * np.maximum(1.0, lengths[0] + lengths[1])
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         found = np.where(sure, (np.hypot(x, y) + error) / allowed, np.inf).max(axis=1)
     # what no control point reports is constant
-    return np.asarray(np.where(values.max(axis=1) == 0, 0.0, found))
+    return np.where(values.max(axis=1) == 0, 0.0, found)
 
 
 _BITS = 320
@@ -211,12 +199,9 @@ class MeshMultipliers:
     def sizes(self, mesh: Mesh) -> Floats:
         """|w| D of every vector w, D twice the area of its triangle, (T, O, n): what ε p(o) at its
         control point counts for in the bound."""
-        unit, area = 1 << self.bits, Edges(mesh).floats[2]
-        found = [
-            [[_size(x, y, unit) for x, y in zip(w[::2], w[1::2], strict=True)] for w in part]
-            for part in self.vectors
-        ]
-        return np.array(found) * area[:, None, None]
+        vectors, area = np.array(self.vectors, dtype=np.float64), Edges(mesh).floats[2]
+        sizes = np.hypot(vectors[..., ::2], vectors[..., 1::2])
+        return np.ldexp(sizes, -self.bits) * area[:, None, None]
 
     @classmethod
     def rounded(cls, mesh: Mesh, multipliers: Floats) -> MeshMultipliers:
@@ -253,9 +238,9 @@ class Gradient(ReadOnly, Trusted):
     def fits(self, statement: Statement) -> Fitting:
         spread = statement.spread
         return {
-            "epsilon": fits.exact(self.epsilon) and self.epsilon > 0,
+            "epsilon": is_exact(self.epsilon) and self.epsilon > 0,
             "mesh": type(self.mesh) is Mesh,
-            "places": fits.finite(self.places, (statement.secrets, 2)),
+            "places": is_finite(self.places, (statement.secrets, 2)),
             "mesh, a second time": spread is not None and spread.mesh is self.mesh,
             "objective": statement.objective == "expected_loss",
         }
@@ -271,25 +256,19 @@ class Gradient(ReadOnly, Trusted):
         assert isinstance(low, Numerators)
         return check_gradients(self.mesh, self.epsilon, low, self.index)
 
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: MeshMultipliers) -> None:
+    def charge(self, lagrangian: Lagrangian, given: MeshMultipliers) -> None:
         """What remains of the costs at the places is spread over the control points, where these
         terms are taken off in whole numbers."""
-        lagrangian.spread = lambda whole, allowed: self._minimum(statement, whole, allowed, given)
+        lagrangian.spread = lambda: self._minimum(lagrangian, given)
 
-    def _minimum(
-        self,
-        statement: Statement,
-        lagrangian: Lagrangian,
-        allowed: Bools,
-        given: MeshMultipliers,
-    ) -> Bound:
+    def _minimum(self, lagrangian: Lagrangian, given: MeshMultipliers) -> Bound:
         """What every mechanism on the mesh pays at least. What is private at every point and never
         reported from one place is not reported from any."""
-        columns = np.flatnonzero(allowed.all(axis=0)).tolist()
-        spread, found = statement.spread, []
+        columns = np.flatnonzero(lagrangian.statement.allowed.all(axis=0))
+        spread, found = lagrangian.statement.spread, []
         assert spread is not None
         for costs in lagrangian.below():
-            if not np.isfinite(costs).all() or not columns:
+            if not np.isfinite(costs).all() or not len(columns):
                 return Bound(-math.inf, 0.0)
             # lower still, so that whole numbers stay short
             low = np.where(np.abs(costs) < _LEAST, -_LEAST, costs)
@@ -297,31 +276,27 @@ class Gradient(ReadOnly, Trusted):
             found.append(values.rounded_down((least + lagrangian.constant) / lagrangian.weight))
         return Bound(found[1], abs(found[0] - found[1]), found[0])
 
-    def _least(
-        self, costs: list[list[int]], given: MeshMultipliers, columns: Sequence[int]
-    ) -> Fraction:
+    def _least(self, costs: Wholes, given: MeshMultipliers, columns: Ints) -> Fraction:
         """Σ_α min_o of costs over 2^320 without the terms of the vectors."""
-        reports, (triangles, each) = len(costs[0]), self.mesh.control.shape
-        if len(given.vectors) != triangles or any(
-            len(part) != reports or any(len(vectors) != 2 * each for vectors in part)
-            for part in given.vectors
-        ):
+        triangles, each = self.mesh.control.shape
+        vectors = wholes(given.vectors)
+        if vectors.shape != (triangles, costs.shape[1], 2 * each):
             raise ProblemError("are not those of the mesh and the reports", where=WHERE)
-        edges = Edges(self.mesh)
-        rate = bracket(self.epsilon)[1]
+        edges, rate = Edges(self.mesh), bracket(self.epsilon)[1]
         # everything over rate.denominator · 2^(whole + _BITS)
         scale = rate.denominator << (2 * edges.exponent + given.bits)
-        left = [[scale * c for c in row] for row in costs]
+        plain = rate.denominator << (edges.exponent + _BITS)
+        left, (one, other) = scale * costs, wholes(elements.rises(self.mesh.degree))
         for control, (first, second, area), part in zip(
-            self.mesh.control.tolist(), edges.exact, given.vectors, strict=True
+            self.mesh.control, edges.exact, vectors, strict=True
         ):
-            rows = [left[k] for k in control]
+            used = np.flatnonzero(part.any(axis=1))
+            x, y = part[used, ::2], part[used, 1::2]
             steep = (rate.numerator * area) << _BITS
-            plain = rate.denominator << (edges.exponent + _BITS)
-            for o, vectors in enumerate(part):
-                if any(vectors):
-                    _charge(rows, o, vectors, (first, second), (steep, plain), self.mesh.degree)
-        return Fraction(sum(min(row[o] for o in columns) for row in left), scale << _BITS)
+            along, back = second[1] * x - second[0] * y, first[1] * x - first[0] * y
+            terms = steep * _roots_up(x * x + y * y) + plain * (along @ one - back @ other)
+            left[np.ix_(control, used)] -= terms.T
+        return Fraction(left[:, columns].min(axis=1).sum(), scale << _BITS)
 
     def in_words(self, given: Any) -> str:
         return "privacy at every point"
@@ -343,63 +318,27 @@ class Gradient(ReadOnly, Trusted):
         triangles, each = self.mesh.control.shape
         if type(bits) is not int or not 0 <= bits < _MOST_BITS or len(parts) != triangles:
             raise ProblemError("are not those of the mesh", where=WHERE)
-        dense = (_dense(part, 2 * each, statement.observables) for part in parts)
-        return MeshMultipliers(bits, tuple(dense))
+
+        def read(vector: Plain) -> tuple[int, ...] | None:
+            sound = len(vector) == 2 * each and any(vector)
+            sound = sound and all(type(v) is int and abs(v) < _MOST for v in vector)
+            return tuple(vector) if sound else None
+
+        empty = [(0,) * (2 * each)] * statement.observables
+        vectors = (placed(part, empty, read, WHERE, "are no vectors") for part in parts)
+        return MeshMultipliers(bits, tuple(vectors))
 
 
-def _size(x: int, y: int, unit: int) -> float:
-    try:
-        return math.isqrt(x * x + y * y) / unit
-    except OverflowError:
-        return math.inf
+_roots_up = np.frompyfunc(lambda square: math.isqrt(square - 1) + 1 if square else 0, 1, 1)
+"""Whole numbers not below the roots of such."""
 
 
-def _row_costs(spread: Spread, costs: Floats) -> list[list[int]]:
+def _row_costs(spread: Spread, costs: Floats) -> Wholes:
     """At most 2^320 Σ_x B_α(x) c(x, o) for every control point α, (rows, O)."""
     cost, cost_bits = integers(costs)
-    out = [[0] * costs.shape[1] for _ in range(spread.rows)]
-    for (control, own), paid in zip(spread.weights, cost, strict=True):
+    out = np.full((spread.rows, costs.shape[1]), 0, dtype=object)
+    for (control, own), paid in zip(spread.weights, wholes(cost), strict=True):
         unit = sum(own) << cost_bits
         for k, share in zip(control, own, strict=True):
-            factor = share << _BITS
-            if factor:
-                row = out[k]
-                for o, c in enumerate(paid):
-                    row[o] += factor * c // unit
+            out[k] += (share << _BITS) * paid // unit
     return out
-
-
-def _charge(
-    rows: list[list[int]],
-    o: int,
-    vectors: Sequence[int],
-    edges: tuple[Vector, Vector],
-    units: tuple[int, int],
-    degree: int,
-) -> None:
-    """Take the terms of one triangle off the costs of a report at its control points."""
-    (first, second), (steep, plain) = edges, units
-    one, other = rise_terms(degree)
-    for i, (x, y) in enumerate(zip(vectors[::2], vectors[1::2], strict=True)):
-        if x or y:
-            rows[i][o] -= steep * (math.isqrt(x * x + y * y - 1) + 1)
-            along = plain * (second[1] * x - second[0] * y)
-            back = plain * (first[1] * x - first[0] * y)
-            for k, count in one[i]:
-                rows[k][o] -= count * along
-            for k, count in other[i]:
-                rows[k][o] += count * back
-
-
-def _dense(plain: Plain, numbers: int, reports: int) -> tuple[tuple[int, ...], ...]:
-    kept, vectors = plain
-    out = [(0,) * numbers] * reports
-    before = -1
-    if len(kept) != len(vectors):
-        raise ProblemError("lists of different lengths", where=WHERE)
-    for o, vector in zip(kept, vectors, strict=True):
-        whole = len(vector) == numbers and all(type(v) is int and abs(v) < _MOST for v in vector)
-        if type(o) is not int or not before < o < reports or not whole or not any(vector):
-            raise ProblemError(f"{o!r}: {vector!r} are no vectors", where=WHERE)
-        out[o], before = tuple(vector), o
-    return tuple(out)

@@ -1,10 +1,8 @@
-"""Ratios of pushed distributions, λP(o) <= e^{ε d} λ'P(o) for all observables, and their (ε, δ)
-limits: hockey sticks of two outputs."""
-
-from __future__ import annotations
+"""Pushed distributions: ratios λP(o) <= e^{ε d} λ'P(o) for all observables, their (ε, δ) limits,
+which are hockey sticks of two outputs, and f-divergences D_f(λP ‖ λ'P) <= ε d; and the average of
+these under one limit, mutual information."""
 
 import math
-import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -17,15 +15,24 @@ from optmech.base.arrays import Floats, slices
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
-from optmech.certificate.families import fits
-from optmech.certificate.families.base import Fitting, Trusted, trusted
+from optmech.certificate.families.base import (
+    Fitting,
+    Trusted,
+    are_weights,
+    is_exact,
+    is_table,
+    trusted,
+)
 from optmech.certificate.families.ratio import SAFE, Scan
 from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, bracket, exp_lower, exp_range
 from optmech.exact.number import Exact
-from optmech.exact.numerators import integers
+from optmech.exact.numerators import dot, integers, wholes
+from optmech.exact.ratios.enclosures import average_at_most, intercepts_below
+from optmech.exact.ratios.generators import generator, is_smooth
+from optmech.exact.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
 from optmech.exact.rounding import UNIT
 
 
@@ -42,10 +49,10 @@ class OfPairs(ReadOnly, Trusted):
     def fits(self, statement: Statement) -> Fitting:
         shape = (self.left.shape[0], statement.secrets)
         return {
-            "epsilon": fits.exact(self.epsilon),
-            "scale": fits.table(self.scale, shape[:1]),
-            "left": fits.weights(self.left, shape),
-            "right": fits.weights(self.right, shape),
+            "epsilon": is_exact(self.epsilon),
+            "scale": is_table(self.scale, shape[:1]),
+            "left": are_weights(self.left, shape),
+            "right": are_weights(self.right, shape),
         }
 
 
@@ -85,22 +92,17 @@ class LiftedRatio(Pushed):
         weights, count = np.vstack([self.left, self.right]), len(self.left)
         both, scale = values.product(weights, high)
         if low is not high:
-            both = both[:count] + values.product(weights, low)[0][count:]
-        sums = [sum(row) for row in integers(weights)[0]]
+            both[count:] = values.product(weights, low)[0][count:]
+        sums = wholes(integers(weights)[0]).sum(axis=1, keepdims=True)
         unit = 1 << (2 * scale - high.bits)
-        left, right = (
-            [[int(v) * total for v in row] for row, total in zip(rows, totals, strict=True)]
-            for rows, totals in ((both[:count], sums[count:]), (both[count:], sums[:count]))
-        )
-        sides = (np.array([[v / unit for v in row] for row in rows]) for rows in (left, right))
-        scan = Scan(*sides)
-        factor = self.factors[0] * SAFE
-        for k in range(count):
-            scan.row(k, np.array([k]), factor[[k]], None)
+        left, right = both[:count] * sums[count:], both[count:] * sums[:count]
+        sides = ((side / unit).astype(np.float64) for side in (left, right))
+        scan, every = Scan(*sides), np.arange(count)
+        scan.ends(every, every, self.factors[0] * SAFE)
 
         def holds(k: int, _: int, o: int) -> bool:
             far = float(self.scale[k])
-            kept = at_most(left[k][o], right[k][o], self.epsilon, far)
+            kept = at_most(left[k, o], right[k, o], self.epsilon, far)
             if kept or low is high:
                 return kept
             # bounds may differ where the sums do not
@@ -108,9 +110,10 @@ class LiftedRatio(Pushed):
             return at_most(*exactly, self.epsilon, far)
 
         words = "largest (λP)(o) / (e^r (λ'P)(o)) = {0:.15g}, inequality {1}, o={3}"
-        return scan.verdict("distribution privacy", self.index, holds, words)
+        size = scan.left.size
+        return scan.verdict("distribution privacy", self.index, size, holds, words)
 
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: Floats) -> None:
+    def charge(self, lagrangian: Lagrangian, given: Floats) -> None:
         lagrangian.add_sums(self.left, self.right, self.factors[1], positive(given))
 
     def zeros(self, statement: Statement) -> Floats:
@@ -151,14 +154,14 @@ class Approximate(Pushed):
     scale: Floats
 
     def fits(self, statement: Statement) -> Fitting:
-        return super().fits(statement) | {"delta": fits.exact(self.delta)}
+        return super().fits(statement) | {"delta": is_exact(self.delta)}
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         ends = high.matrix, low.matrix
         allowed = bracket(self.delta)[0]
         # cut, so that no digit lost to underflow is blown up; a lower factor is safe
         factor = np.minimum(self.factors[0], 2.0**100)
-        widest = int(max(np.diff(self.left.indptr).max(), np.diff(self.right.indptr).max()))
+        widest = max(np.diff(side.indptr).max() for side in (self.left, self.right))
         slack = (2 * widest + 16) * UNIT
         worst, undecided = 0.0, []
         for part in slices(len(factor), ends[0].size, 2**22):
@@ -192,16 +195,14 @@ class Approximate(Pushed):
         spent = sum(max(0, a * p - b * q) for p, q in zip(left, right, strict=True))
         return bool(spent <= allowed * (factor.denominator * first * second << high.bits))
 
-    def charge(
-        self, statement: Statement, lagrangian: Lagrangian, given: ApproximateMultipliers
-    ) -> None:
+    def charge(self, lagrangian: Lagrangian, given: ApproximateMultipliers) -> None:
         factor = self.factors[1]
         weight = np.where(np.isfinite(factor), positive(given.weight), 0.0)
         tests = weight[:, None] * np.clip(given.test, 0.0, 1.0)
         lagrangian.add_sums(self.left, self.right, factor, tests)
         # δ times the sum of the left distribution, which is 1 up to rounding
         sums = np.asarray(self.left.sum(axis=1)).reshape(-1)
-        total = math.fsum((weight * sums).tolist()) * (1 + (2 * statement.secrets + 8) * UNIT)
+        total = math.fsum((weight * sums).tolist()) * (1 + (2 * self.left.shape[1] + 8) * UNIT)
         lagrangian.constant -= Fraction(total) * bracket(self.delta)[1]
 
     def zeros(self, statement: Statement) -> ApproximateMultipliers:
@@ -211,10 +212,174 @@ class Approximate(Pushed):
 
 def _combined(side: sp.csr_array, k: int, released: Scaled) -> tuple[Sequence[int], int]:
     """Row k of a sparse matrix of distributions times N, and its sum, on one scale."""
-    chosen = slice(int(side.indptr[k]), int(side.indptr[k + 1]))
+    chosen = slice(*side.indptr[k : k + 2])
     weights, secrets = side.data[chosen], side.indices[chosen].tolist()
     if len(secrets) == 1:
         return released.rows[secrets[0]], 1
     (whole,), _ = integers(weights[None, :])
     rows = zip(*(released.rows[s] for s in secrets), strict=True)
-    return [sum(map(operator.mul, whole, column)) for column in rows], sum(whole)
+    return [dot(whole, column) for column in rows], sum(whole)
+
+
+@record
+class DivergenceMultipliers:
+    """Weights of divergence inequalities: ``weight`` (m,) and slopes (m, O).
+
+    D_f(p ‖ q) <= limit says Σ_o α_o p_o - f*(α_o) q_o <= limit for all slopes α.
+    """
+
+    weight: Floats
+    slope: Floats
+
+
+@trusted
+@record
+class Divergence(OfPairs):
+    """D_f((left P)[k] ‖ (right P)[k]) <= limit[k] for all k, for the generator called ``name``.
+
+    Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and ε scale[k] > 0; for
+    "renyi:α" the latter is a limit on the Rényi divergence, and D_f and ``limit`` are those of
+    ``exact.ratios.powers``.
+    """
+
+    kind = "divergence"
+    alone = True
+    named = "divergence"
+    agree = "name left"
+    index: int
+    name: str
+    left: Floats
+    right: Floats
+    limit: Floats
+    epsilon: Exact
+    scale: Floats
+
+    @cached_property
+    def limits(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Bounds of every ε · scale, or of what that is for the generator of a Rényi divergence."""
+        rates = [self.epsilon.times(scale) for scale in self.scale.tolist()]
+        order = order_of(self.name)
+        return tuple(bracket(r) if order is None else limit_of(order, r) for r in rates)
+
+    @cached_property
+    def growth(self) -> Floats:
+        """The derivative of every limit in ε, (m,)."""
+        order, rates = order_of(self.name), self.scale * self.epsilon
+        if order is None:
+            return self.scale
+        grown = [growth_of(order, rate) for rate in rates.tolist()]
+        return np.asarray(self.scale * np.array(grown))
+
+    def fits(self, statement: Statement) -> Fitting:
+        return super().fits(statement) | {
+            "name": is_smooth(self.name),
+            "limit": is_table(self.limit, self.scale.shape)
+            and bool((self.limit > 0).all())
+            and bool((self.scale * self.epsilon <= LARGEST_RATE).all() or not order_of(self.name)),
+        }
+
+    def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        """By enclosures of the divergence of growing precision."""
+        chosen, limits = generator(self.name), self.limits
+        rows = values.product(np.vstack([self.left, self.right]), low)[0].tolist()
+        pairs = zip(rows[: len(limits)], rows[len(limits) :], limits, strict=True)
+        verdicts = [
+            average_at_most(chosen, [(Fraction(1), p, q)], limit) for p, q, (limit, _) in pairs
+        ]
+        spent = [top for _, top in verdicts]
+        k = max(range(len(spent)), key=lambda k: spent[k] / self.limit[k])
+        passed = all(holds for holds, _ in verdicts)
+        detail = (
+            f"largest {self.name} {spent[k]:.12g}, allowed {self.limit[k]:.12g}, inequality {k}"
+            f"{'' if passed else ': too large'}"
+        )
+        return Check("divergence", self.index, len(limits), passed, spent[k], detail)
+
+    def charge(self, lagrangian: Lagrangian, given: DivergenceMultipliers) -> None:
+        """y (Σ_o α_o (aP)_o + β_o (bP)_o - limit) <= 0 for any floats β <= -f*(α)."""
+        chosen = generator(self.name)
+        weight = positive(given.weight)
+        slope = chosen.cut(given.slope)
+        alpha = weight[:, None] * slope
+        beta = weight[:, None] * intercepts_below(chosen, slope)
+        # the sums of a and b are not exactly one: as if every term had that many roundings more
+        count = len(weight) + 8.0 + 2.0 * max(map(_missed, [*self.left, *self.right]))
+        lagrangian.add(
+            self.left.T @ alpha + self.right.T @ beta,
+            self.left.T @ np.abs(alpha) + self.right.T @ np.abs(beta),
+            count,
+        )
+        for price, (_, high) in zip(weight.tolist(), self.limits, strict=True):
+            lagrangian.constant -= Fraction(price) * high
+
+    def zeros(self, statement: Statement) -> DivergenceMultipliers:
+        count = len(self.limit)
+        return DivergenceMultipliers(np.zeros(count), np.zeros((count, statement.observables)))
+
+
+def _missed(weights: Floats) -> int:
+    """By how many roundings the sum of weights misses one."""
+    return math.ceil(abs(sum(map(Fraction, weights.tolist()), Fraction(-1))) * 2**53)
+
+
+@trusted
+@record
+class Information(ReadOnly, Trusted):
+    """Σ_s π(s) KL(P[s,:] ‖ πP) <= maximum, in nats, with π the ``prior`` divided by its sum.
+
+    Multipliers are a ``weight`` (1,) and ``slope`` (S, O): I(P) is at least
+    Σ_s π(s) Σ_o (α_so P[s,o] - f*(α_so) (πP)_o) for all slopes α, f = t ln t - t + 1.
+    """
+
+    kind = "information"
+    alone = True
+    named = "mutual information <= {.maximum:.9g}"
+    agree = "prior"
+    index: int
+    prior: Floats
+    maximum: Exact
+
+    @cached_property
+    def shares(self) -> tuple[Fraction, ...]:
+        """π, exactly."""
+        weights = list(map(Fraction, self.prior.tolist()))
+        total = sum(weights, Fraction())
+        return tuple(weight / total for weight in weights)
+
+    def fits(self, statement: Statement) -> Fitting:
+        return {
+            "maximum": is_exact(self.maximum) and self.maximum > 0,
+            "prior": are_weights(self.prior[None, :], (1, statement.secrets)),
+        }
+
+    def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        """By enclosures of growing precision."""
+        (marginal,) = values.product(self.prior[None, :], low)[0].tolist()
+        used = [s for s, share in enumerate(self.shares) if share]
+        parts = [(self.shares[s], low.rows[s], marginal) for s in used]
+        holds, top = average_at_most(generator("kl"), parts, bracket(self.maximum)[0])
+        detail = f"mutual information {top:.12g}, allowed {float(self.maximum):.12g}"
+        return Check("mutual information", self.index, 1, holds, top, detail)
+
+    def charge(self, lagrangian: Lagrangian, given: DivergenceMultipliers) -> None:
+        """y (Σ_s π(s) Σ_o (α_so P[s,o] + β_so (πP)_o) - limit) <= 0 for any floats
+        β <= -f*(α)."""
+        chosen = generator("kl")
+        price = float(positive(given.weight)[0])
+        slope = chosen.cut(given.slope)
+        weights = price * self.prior
+        alpha = weights[:, None] * slope
+        below = intercepts_below(chosen, slope)
+        beta, size = weights @ below, weights @ np.abs(below)
+        # π does not sum to exactly one: as if every product had that many roundings more, twice
+        count = len(self.prior) + 12.0 + 4.0 * _missed(self.prior)
+        lagrangian.add(
+            alpha + self.prior[:, None] * beta,
+            np.abs(alpha) + self.prior[:, None] * size,
+            count,
+        )
+        lagrangian.constant -= Fraction(price) * bracket(self.maximum)[1]
+
+    def zeros(self, statement: Statement) -> DivergenceMultipliers:
+        shape = (statement.secrets, statement.observables)
+        return DivergenceMultipliers(np.zeros(1), np.zeros(shape))

@@ -14,13 +14,16 @@ from optmech.base.edges import Edges
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
-from optmech.certificate.families import fits
 from optmech.certificate.families.base import (
     WHERE,
     Fitting,
     Plain,
     Trusted,
+    are_edges,
     indices,
+    is_exact,
+    is_mask,
+    is_table,
     numbers,
     trusted,
 )
@@ -54,23 +57,18 @@ class Scan:
         normal = self.right.min(initial=1.0) >= _NORMAL and not self.tiny_left.any()
         self.inverse = 1 / self.right if normal else None
         self._product = np.empty_like(self.right)
-        self.count = 0
         self.worst, self.where = 0.0, (0, 0, 0)
         self.open: list[Ints] = []
 
     def row(self, i: int, others: Ints, factor: Floats, window: Ints | None) -> None:
         """left[i, o] <= factor[j] right[j, o] for j in ``others``, o in ``window``."""
-        if window is None and self.inverse is not None:
-            self._whole_row(self.inverse, i, others, factor)
+        if window is not None or self.inverse is None:
+            self.ends(np.array([i]), others, factor, window)
             return
-        self.ends(np.array([i]), others, factor, window)
-
-    def _whole_row(self, inverse: Floats, i: int, others: Ints, factor: Floats) -> None:
-        """``row`` in all columns where no product or quotient loses digits."""
-        self.count += len(others) * inverse.shape[1]
+        # all columns, where no product or quotient loses digits
         if not len(others):
             return
-        np.multiply(inverse, self.left[i], out=self._product)
+        np.multiply(self.inverse, self.left[i], out=self._product)
         tightness = self._product.max(axis=1)[others] / factor
         k = int(tightness.argmax())
         if tightness[k] > self.worst:
@@ -87,10 +85,9 @@ class Scan:
         which the first may have one entry for all."""
         columns = slice(None) if window is None else window
         left, right = self.left[first][:, columns], self.right[second][:, columns]
-        self.count += right.size
         if not right.size:
             return
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             tightness = np.where(left > 0, left / (right * factor[:, None]), 0.0)
         undecided = (tightness > 1) | self.tiny_left[first][:, columns]
         if self.tiny_right.any():
@@ -111,19 +108,20 @@ class Scan:
             yield from part.tolist()
 
     def verdict(
-        self, name: str, index: int, holds: Callable[[int, int, int], bool], words: str
+        self, name: str, index: int, count: int, holds: Callable[[int, int, int], bool], words: str
     ) -> Check:
-        """The check; ``holds`` decides one inequality exactly, ``words`` has the places."""
+        """The check of so many inequalities; ``holds`` decides one exactly, ``words`` has the
+        places."""
         worst = self.worst * SAFE
         failed = next((place for place in self.undecided() if not holds(*place)), None)
         detail = words.format(worst, *(self.where if failed is None else failed))
-        if not self.count:
+        if not count:
             detail = "constrains nothing"
         elif failed is not None:
             detail += ": too large"
         elif self.open:
             detail += f"; {sum(map(len, self.open))} decided in whole numbers"
-        return Check(name, index, self.count, failed is None, worst, detail, ratios=True)
+        return Check(name, index, count, failed is None, worst, detail, ratios=True)
 
 
 _LARGEST_LOG = 1e300
@@ -135,7 +133,7 @@ _AT_A_TIME = 2**18
 
 def rounded_product(epsilon: Exact, distance: Floats) -> Floats:
     """ε·d, rounded; inf only where the distance is."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         product = np.multiply(distance, float(epsilon))
     np.minimum(product, _LARGEST_LOG, out=product)
     product[~np.isfinite(distance)] = np.inf
@@ -204,20 +202,14 @@ class Ratio(ReadOnly, Trusted):
     @cached_property
     def log_ratio(self) -> Floats:
         """ε · distance, rounded, (S, S)."""
-        return locked(rounded_product(self.epsilon, self.table))
+        return rounded_product(self.epsilon, self.table)
 
     @cached_property
     def factors(self) -> tuple[Floats, Floats]:
-        """Floats proved to be at most, and at least, e^{ε d}; the latter inf without a limit."""
-        low, high = exp_range(self.epsilon, self.table)
-        return locked(low), locked(high)
-
-    @cached_property
-    def _along(self) -> tuple[Floats, Floats]:
-        """``factors`` of edges alone, where there are edges."""
-        if self.edges is None:
-            return self.factors
-        low, high = exp_range(self.epsilon, self.edges.value)
+        """Floats proved to be at most, and at least, e^{ε d}, of all pairs or of the edges alone;
+        the latter inf without a limit."""
+        given = self.distance
+        low, high = exp_range(self.epsilon, given.value if isinstance(given, Edges) else given)
         return locked(low), locked(high)
 
     def most_factors(self, i: Ints, j: Ints) -> Floats:
@@ -225,8 +217,8 @@ class Ratio(ReadOnly, Trusted):
         if self.edges is None:
             if self.table.size > _LARGE and "factors" not in self.__dict__:
                 return exp_above(self.epsilon, self.table[i, j])
-            return np.asarray(self.factors[1][i, j])
-        return np.asarray(self.edges.with_values(self._along[1]).at(i, j))
+            return self.factors[1][i, j]
+        return self.edges.with_values(self.factors[1]).at(i, j)
 
     def _least_factors(self) -> Iterator[Floats]:
         """The rows of ``factors[0]``, of a large table some at a time."""
@@ -240,12 +232,12 @@ class Ratio(ReadOnly, Trusted):
         shape, given = (statement.secrets,) * 2, self.distance
         edges = self.edges is not None
         return {
-            "epsilon": fits.exact(self.epsilon),
-            "distance": fits.edges(given, shape)
+            "epsilon": is_exact(self.epsilon),
+            "distance": are_edges(given, shape)
             if edges
-            else fits.table(given, shape, unlimited=True),
+            else is_table(given, shape, unlimited=True),
             "window": self.window is None
-            or (not edges and fits.mask(self.window, statement.loss.shape)),
+            or (not edges and is_mask(self.window, statement.loss.shape)),
         }
 
     def forced_zeros(self, zero: Bools) -> Bools:
@@ -265,7 +257,14 @@ class Ratio(ReadOnly, Trusted):
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         edges = self.edges
-        scan = self._scan(low, high) if edges is None else self._scan_edges(edges, low, high)
+        if edges is None:
+            scan, limits = self._scan(low, high), np.isfinite(self.table).sum(axis=1)
+        else:
+            scan, limits = Scan(high.matrix, low.matrix), np.diff(edges.start)
+            for own in slices(len(edges), high.matrix.shape[1], _AT_A_TIME):
+                scan.ends(edges.i[own], edges.j[own], self.factors[0][own] * SAFE)
+        each = high.matrix.shape[1] if self.window is None else self.window.sum(axis=1)
+        count = int((limits * each).sum())
 
         def holds(i: int, j: int, o: int) -> bool:
             (left, a), (right, b) = high.exact(i), high.exact(j)
@@ -274,7 +273,7 @@ class Ratio(ReadOnly, Trusted):
 
         words = "largest p(o|s) / (e^r p(o|s')) = {:.15g} at s={}, s'={}, o={}"
         name = "ratio" if self.window is None else "windowed ratio"
-        return scan.verdict(name, self.index, holds, words)
+        return scan.verdict(name, self.index, count, holds, words)
 
     def _scan(self, low: Scaled, high: Scaled) -> Scan:
         constrained, matrix = np.isfinite(self.table), high.matrix
@@ -287,40 +286,27 @@ class Ratio(ReadOnly, Trusted):
         scan = Scan(matrix[:, used], below, columns=used)
         for i, least in enumerate(self._least_factors()):
             others = np.flatnonzero(constrained[i] & (same != same[i]))
-            equal = int((constrained[i] & (same == same[i])).sum())
             window = None if self.window is None else np.flatnonzero(self.window[i])
-            scan.count += equal * (matrix.shape[1] if window is None else len(window))
-            scan.count += len(others) * (matrix.shape[1] - len(used))
             scan.row(i, others, least[others] * SAFE, window)
         return scan
 
-    def _scan_edges(self, edges: Edges, low: Scaled, high: Scaled) -> Scan:
-        matrix = high.matrix
-        scan = Scan(matrix, None if low is high else low.matrix)
-        for own in slices(len(edges), matrix.shape[1], _AT_A_TIME):
-            scan.ends(edges.i[own], edges.j[own], self._along[0][own] * SAFE)
-        return scan
-
-    def charge(self, statement: Statement, lagrangian: Lagrangian, given: PairMultipliers) -> None:
+    def charge(self, lagrangian: Lagrangian, given: PairMultipliers) -> None:
         """z (P[i,o] - f P[j,o]) <= 0 for any f >= e^{r_ij}."""
-        pairs = given
-        if self.window is not None:
-            pairs = pairs.take(self.window[pairs.i, pairs.o])
-        value = positive(pairs.value)
+        pairs = given if self.window is None else given.take(self.window[given.i, given.o])
         ratio = self.most_factors(pairs.i, pairs.j)
-        used = np.isfinite(ratio) & (value > 0)
-        i, j, o = pairs.i, pairs.j, pairs.o
+        used = np.isfinite(ratio) & (pairs.value > 0)
         if not used.all():
-            i, j, o, value, ratio = i[used], j[used], o[used], value[used], ratio[used]
+            pairs, ratio = pairs.take(used), ratio[used]
+        value = positive(pairs.value)
         with np.errstate(over="ignore"):
             back = value * ratio
-        secrets, observables = lagrangian.terms.shape
-        size, first = secrets * observables, np.asarray(o, dtype=np.int64) * secrets
-        left, right = first + i, first + j
+        secrets, observables = lagrangian.statement.loss.shape
+        size, first = secrets * observables, np.asarray(pairs.o, dtype=np.int64) * secrets
+        left, right = first + pairs.i, first + pairs.j
         # one observable after the other, as large multipliers come: neighbours in memory
         plus, minus = (
-            np.asarray(np.bincount(place, weight, size), dtype=np.float64)
-            for place, weight in ((left, value), (right, back))
+            np.asarray(np.bincount(*part, size), dtype=np.float64)
+            for part in ((left, value), (right, back))
         )
         count = np.bincount(left, minlength=size) + np.bincount(right, minlength=size)
         with np.errstate(invalid="ignore"):

@@ -20,8 +20,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats
-from optmech.base.read_only import record
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import float_or_nan, one_of, probability
@@ -132,21 +130,29 @@ def coupling_design(
     optimal 0.25
     """
     started = time.perf_counter()
-    frame = read_family(inputs, distance, weights, outside, names, secrets, observables, target)
+    given, blank = read_family(
+        inputs, distance, weights, outside, names, secrets, observables, target
+    )
     goal = Shares.of(target, "target")
-    if len(goal) != frame.distance.shape[1]:
+    if len(goal) != blank.distance.shape[1]:
         raise ProblemError(
-            f"{len(goal)} weights for {frame.distance.shape[1]} columns of distances",
+            f"{len(goal)} weights for {blank.distance.shape[1]} columns of distances",
             where="target",
         )
-    order = _read_order(p)
+    order = float_or_nan(p)
+    if order not in (1.0, math.inf):
+        raise ProblemError(
+            f"{p!r} is neither 1 nor inf",
+            where="p",
+            remedy="Use 1 (least mean move) or math.inf (least longest move)",
+        )
     crowded: tuple[tuple[int, ...], ...] = ()
     if order == 1:
-        plans = [cheapest_plan(lam, goal, frame.distance) for lam in frame.inputs]
+        plans = [cheapest_plan(lam, goal, blank.distance) for lam in given]
     else:
-        found = [worst_case_plan(lam, goal, frame.distance) for lam in frame.inputs]
+        found = [worst_case_plan(lam, goal, blank.distance) for lam in given]
         plans, crowded = [one.plan for one in found], tuple(one.sources for one in found)
-    design = replace(frame.blank, task="coupling", plans=tuple(plans), order=order, crowded=crowded)
+    design = replace(blank, task="coupling", plans=tuple(plans), order=order, crowded=crowded)
     for plan, cost in zip(design.plans, design.exact_losses, strict=True):
         if dual_value(plan) != cost:
             raise SolverError("a plan is not optimal", where="coupling")
@@ -197,8 +203,8 @@ def optimal_target(
     >>> print(round(near.loss, 4))  # (3/4 - x) = 2 (1/4 + x)
     0.0833
     """
-    frame = read_family(inputs, distance, weights, outside, names, secrets, observables)
-    return _optimal(frame, *_read_budget(epsilon, delta), None)[0]
+    given, blank = read_family(inputs, distance, weights, outside, names, secrets, observables)
+    return _optimal(given, blank, *_read_budget(epsilon, delta), None)[0]
 
 
 @checked_arguments
@@ -228,46 +234,31 @@ def target_frontier(
     >>> [round(design.loss, 4) for design in designs]
     [0.25, 0.0833, 0.0]
     """
-    frame = read_family(inputs, distance, weights, outside, names, secrets, observables)
+    given, blank = read_family(inputs, distance, weights, outside, names, secrets, observables)
     budgets = [_read_budget(epsilon, delta, f"epsilons[{k}]") for k, epsilon in enumerate(epsilons)]
     designs: list[TargetDesign] = []
     arcs: Arcs | None = None
     for rate, spare in budgets:
-        design, arcs = _optimal(frame, rate, spare, arcs)
+        design, arcs = _optimal(given, blank, rate, spare, arcs)
         designs.append(design)
     return designs
 
 
 def _optimal(
-    frame: Family, rate: Exact, spare: Exact, arcs: Arcs | None
+    given: list[Shares], blank: TargetDesign, rate: Exact, spare: Exact, arcs: Arcs | None
 ) -> tuple[TargetDesign, Arcs | None]:
     started = time.perf_counter()
-    blank = frame.blank
-    asked = Outputs(tuple(frame.inputs), frame.distance, blank.weights, rate, spare)
+    asked = Outputs(tuple(given), blank.distance, blank.weights, rate, spare)
     found, arcs = asked.optimum(arcs)
-    seconds = time.perf_counter() - started
     design = replace(
         blank,
         plans=found.plans,
         epsilon=rate,
         delta=spare,
         multipliers=found.multipliers,
-        seconds=seconds,
+        seconds=time.perf_counter() - started,
     )
     return design, arcs
-
-
-@record
-class Family:
-    """What all tasks are given, read and checked."""
-
-    inputs: list[Shares]
-    blank: TargetDesign
-    """The design, of equal outputs and order 1, without plans and time."""
-
-    @property
-    def distance(self) -> Floats:
-        return self.blank.distance
 
 
 def read_family(
@@ -279,8 +270,9 @@ def read_family(
     secrets: Domain | None,
     observables: Domain | None,
     target: Distribution | None = None,
-) -> Family:
-    """Distributions, distances, weights, names and domains, read and checked."""
+) -> tuple[list[Shares], TargetDesign]:
+    """What all tasks are given, read and checked: the inputs, and the design, of equal outputs and
+    order 1, without plans and time."""
     to = observables or (None if target is None else domain_of(target))
     read, values, shares = read_joint(
         inputs, distance, weights, where="inputs", secrets=secrets, observables=to
@@ -307,7 +299,7 @@ def read_family(
         outside=outside,
         multipliers=None,
     )
-    return Family(read, blank)
+    return read, blank
 
 
 def _read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
@@ -328,18 +320,6 @@ def _read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
 def _read_budget(epsilon: Number, delta: Number, where: str = "epsilon") -> tuple[Exact, Exact]:
     """ε and δ <= 1."""
     return parse_exact(epsilon, where=where), probability(delta)
-
-
-def _read_order(p: float | str) -> float:
-    """1 or inf."""
-    order = float_or_nan(p)
-    if order not in (1.0, math.inf):
-        raise ProblemError(
-            f"{p!r} is neither 1 nor inf",
-            where="p",
-            remedy="Use 1 (least mean move) or math.inf (least longest move)",
-        )
-    return order
 
 
 @checked_arguments
@@ -396,30 +376,24 @@ def target_problem(
     >>> print(round(om.solve(problem).loss, 4))  # outputs 1/4 apart, of inputs 1/2 apart
     0.125
     """
-    family = read_family(inputs, distance, weights, "target", names, secrets, observables)
-    if len(family.inputs) < 2:
+    given, blank = read_family(inputs, distance, weights, "target", names, secrets, observables)
+    if len(given) < 2:
         raise ProblemError(
             "one input has no other to be close to",
             where="inputs",
             remedy="Give at least two; a single one is best reported as it is",
         )
-    rows: list[tuple[int, int]] = []
-    shares: list[Fraction] = []
-    for t, (share, lam) in enumerate(
-        zip(family.blank.weights.fractions, family.inputs, strict=True)
-    ):
-        rows += [(t, x) for x in lam.support]
-        shares += [share * lam.fractions[x] for x in lam.support]
-    count, used = len(rows), np.array(rows)
-    labels = family.blank.secrets.labels
-    pairs = Domain([(family.blank.names[t], labels[x]) for t, x in rows])
-    laws = np.zeros((len(family.inputs), count))
-    for t, lam in enumerate(family.inputs):
-        laws[t, used[:, 0] == t] = lam.weights[list(lam.support)]
+    rows = [(t, x) for t, lam in enumerate(given) for x in lam.support]
+    shares = [float(blank.weights[t] * given[t][x]) for t, x in rows]
+    pairs = Domain([(blank.names[t], blank.secrets.labels[x]) for t, x in rows])
+    first, second = np.array(rows).T
+    laws = np.zeros((len(given), len(rows)))
+    for t, lam in enumerate(given):
+        laws[t, first == t] = lam.weights[lam.support]
     return Problem(
-        Prior(pairs, [float(share) for share in shares]),
-        family.distance[used[:, 1]],
-        family.blank.observables,
+        Prior(pairs, shares),
+        blank.distance[second],
+        blank.observables,
         constraints=[
             DistributionPrivacy(
                 epsilon,
@@ -465,7 +439,7 @@ def target_mechanisms(design: Design, secrets: Domain | None = None) -> dict[str
             remedy="Give one of om.solve(om.mechanisms.target_problem(...))",
         )
     matrix = design.mechanism.matrix
-    laws = {pairs[int(law.argmax())][0]: law for pair in stated.pairs for law in pair}
+    laws = {pairs[law.argmax()][0]: law for pair in stated.pairs for law in pair}
     found: dict[str, Mechanism] = {}
     for name, law in laws.items():
         own = {label: row for (t, label), row in zip(pairs, matrix, strict=True) if t == name}

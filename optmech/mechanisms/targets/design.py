@@ -31,7 +31,7 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
-from optmech.spaces.rationals import RationalRows, Shares
+from optmech.spaces.rationals import RationalRows, Shares, lowest_terms
 from optmech.spaces.tabulated import NAMED, misnamed
 from optmech.transport.joint import Multipliers
 from optmech.transport.outputs import (
@@ -108,6 +108,7 @@ class TargetDesign(ProvedLoss):
 
     formats = (FAMILY,)
     heading = "Coupling mechanisms"
+    measured = "average loss"
     claimed = fields(
         dict,
         "claims",
@@ -243,11 +244,6 @@ class TargetDesign(ProvedLoss):
         return f"(ε, δ) = ({self.epsilon.words}, {self.delta.words}) between {among}"
 
     @property
-    def measured(self) -> str:
-        """The loss in words."""
-        return "average loss"
-
-    @property
     def checks(self) -> Iterator[Check]:
         """Every row, the outputs, and every plan of a coupling."""
         count, (n, m) = len(self.plans), self.distance.shape
@@ -355,15 +351,12 @@ def conditional(plan: RationalPlan, distance: Floats, outside: Outside) -> Ratio
     for (x, y), flow in plan.flows.items():
         rows[x][y] = flow
     support = plan.second.support
-    for x in range(n):
-        if plan.first.units[x]:
-            divisor = math.gcd(*rows[x])
-            rows[x] = [value // divisor for value in rows[x]]
-        elif outside == "target":
+    for x, row in enumerate(rows):
+        if not plan.first.units[x] and outside == "target":
             rows[x] = list(plan.second.units)
-        else:
-            rows[x][support[int(distance[x, support].argmin())]] = 1
-    return RationalRows(tuple(map(tuple, rows)))
+        elif not plan.first.units[x]:
+            row[support[distance[x, support].argmin()]] = 1
+    return RationalRows(tuple(map(tuple, lowest_terms(rows))))
 
 
 def _closeness(design: TargetDesign) -> Check:

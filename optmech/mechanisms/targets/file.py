@@ -7,8 +7,6 @@ name from the coordinates. Labels, coordinates, units, names of inputs and secon
 own words, and reports say so.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any
