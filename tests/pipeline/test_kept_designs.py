@@ -149,10 +149,11 @@ def test_measuring_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "where", ["_prove", "_landmarks", "_whole", "Places.from_landmarks", "Places.cells"]
+    "where", ["_prove", "_landmarks", "_whole", "Places.from_landmarks", "Coarsening.over"]
 )
 def test_steps_of_a_resolution(where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    place = "optmech.pipeline.resolution."
+    of_cells = where.startswith("Coarsening")
+    place = "optmech.designs.outer." if of_cells else "optmech.pipeline.resolution."
     own = where.startswith("_")
     monkeypatch.setattr(place + ("_Resolved." if own else "") + where, fails)
     given = problem(om.MetricPrivacy(1, E))
