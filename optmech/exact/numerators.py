@@ -140,14 +140,6 @@ def wholes(values: Any) -> Wholes:
     return np.array(values, dtype=object)
 
 
-Wholes = NDArray[np.object_]
-
-
-def wholes(values: Any) -> Wholes:
-    """Rows of whole numbers of any size as an array, whose arithmetic is exact."""
-    return np.array(values, dtype=object)
-
-
 def dot(a: Iterable[Any], b: Iterable[Any]) -> Any:
     """Σ a b of whole numbers or fractions, of as many of the one as of the other."""
     return sum(starmap(mul, zip(a, b, strict=True)))
