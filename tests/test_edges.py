@@ -98,10 +98,13 @@ def test_nothing_is_made_for_all_pairs(
 
     path = tmp_path / "d.json"
     for kind, name in ((Edges, "table"), (Ratio, "table"), (Ratio, "log_ratio"),
-                       (Ratio, "factors"), (Network, "along"), (Network, "apart"),
+                       (Network, "along"), (Network, "apart"),
                        (Statement, "log_ratio")):  # fmt: skip
         monkeypatch.setattr(kind, name, property(refuse))
     mesh: Any = problem.mesh
+    family = problem.statement.families[0]
+    assert isinstance(family, Ratio)
+    assert family.factors[0].shape == (2 * len(mesh.segments),)
     promise = om.MetricPrivacy(1, everywhere=mesh)
     again = om.Problem(problem.prior, mesh.distance, problem.observables, constraints=[promise])
     found = om.solve(again, gap=0.3)

@@ -26,6 +26,7 @@ from optmech.noise.renyi import Renyi, best_divergence, stated_divergences
 from optmech.noise.session import Note, Promise, require_alone, require_gap, silent
 from optmech.pipeline.solve import solve
 from optmech.problem import DifferentialPrivacy, Problem
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior
 
@@ -82,6 +83,7 @@ def optimal(
 ) -> PlanarNoise: ...
 
 
+@checked_arguments
 def optimal(
     epsilon: Number | None = None,
     delta: Number = 0,

@@ -20,7 +20,7 @@ from packed.readers import in_bytes
 
 import optmech as om
 from optmech import audit
-from optmech.audit.cbor import Cbor
+from optmech.audit.cbor import parsed
 from optmech.cli.main import main
 from optmech.errors import OptmechError
 from optmech.packed.cbor import Tag, decode, encode
@@ -187,10 +187,10 @@ def test_it_is_read_by_others(packed: Path, grid: om.Design) -> None:
     """An independent decoder of CBOR, and hashes of the standard library."""
     content = packed.read_bytes()
     assert content[:3].hex() == "d9d9f7"  # the tag of self-described CBOR
-    form, inner, rows, digest = Cbor(content[3:]).whole()
+    ((form, inner, rows, digest),) = parsed(content[3:])
     assert form == "optmech-packed/1"
     assert digest == hashlib.sha256(content[:-32]).digest()
-    header = Cbor(inner).whole()
+    (header,) = parsed(inner)
     count = len(header["columns"])
     entries = [int.from_bytes(rows[k : k + 3], "little") for k in range(0, len(rows), 3)]
     assert len(rows) == 3 * 12 * count

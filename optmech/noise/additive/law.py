@@ -52,7 +52,14 @@ class Tailed(SameFields):
 
     def outside(self, k: int, dimensions: int = 1) -> Fraction:
         """What lies k places beyond the first of the tails, from 0 on: the share (1 - r)^d r^j of
-        a tail in the period j."""
+        a tail in the period j.
+
+        Examples
+        --------
+        >>> design = om.noise.optimal(epsilon="ln 2")
+        >>> print(round(float(design.law.outside(1) / design.law.outside(0)), 6))  # e^-ε
+        0.5
+        """
         if not self.tails:
             return Fraction(0)
         block, c = divmod(k, len(self.tails))
