@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Generic, TypeVar, cast
 
 from optmech.certificate.objective import relative_gap
@@ -26,7 +25,7 @@ def silent(line: str) -> None:
 
 def require_gap(gap: float) -> None:
     """Raise ProblemError for what is no relative gap."""
-    if not isinstance(gap, Real) or not 0 <= gap < 1:
+    if not 0 <= gap < 1:
         raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
 
 
