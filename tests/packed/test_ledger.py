@@ -159,8 +159,8 @@ def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, rad
     low, high = centres.min(axis=0), centres.max(axis=0)
     margin = 0.3 * (high - low) + 1e-3
     seen: set[tuple[int, int]] = set()
-    # fewer where every pair takes many steps to come that near
-    for _ in range(3000 if radius > 1e-3 or name == "scattered" else 1000):
+    # fewer where every pair takes many steps to come that near, more where all pairs are to be seen
+    for _ in range(3000 if name == "scattered" else 1000 if radius > 1e-3 else 300):
         one, two = rng.uniform(low - margin, high + margin, (2, len(low)))
         # nearer and nearer, in different places for as long as that lasts
         while apart(one, two) > radius:

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -507,8 +508,14 @@ def kept_table(path: Path, column: list[str]) -> None:
         frame.to_csv(path, index=False, sep=mark, decimal="," if mark == ";" else ".")
 
 
-@pytest.mark.parametrize("file", ["t.csv", "semicolons.csv", "t.parquet", "t.geojson"])
-@pytest.mark.parametrize("content", [*TELLING, *SILENT])
+@pytest.mark.parametrize(
+    ("content", "file"),
+    [
+        *product([*TELLING, *SILENT], ["t.csv", "semicolons.csv", "t.geojson"]),
+        # each is read by a process of its own, three times
+        *product(["end", "gaps", "whole", "empty"], ["t.parquet"]),
+    ],
+)
 def test_numbers_where_the_rows_are_give_a_place_away(
     design: str, content: str, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
