@@ -84,10 +84,11 @@ class Bounds:
         model, state = self.model, self.state
         duals = restored(model, self.backend, state)
         self.lower = max(self.lower, duals.bound)
-        P, upper = state.P, np.inf
+        P, upper, rough = state.P, np.inf, False
         if model.pairs_only:
             far = now.gap > TUNING.rough_bounds * self.options.gap
-            used = None if far and self.backend.parts and not last else system
+            rough = far and self.backend.parts and not last
+            used = None if rough else system
             P, upper = mechanism(model, self.backend, self.cone, state, now.mu, used)
             gap = (min(self.upper, upper) - self.lower) / max(abs(upper), 1e-300)
             if not last and gap > 0.5 * self._own_gap and gap > self.options.gap:
@@ -95,7 +96,8 @@ class Bounds:
             self._own_gap = gap
         elif self._has_pairs:
             P = majorants(model, self.backend, state, now.mu, system)
-        self.offered = iteration
+        if not rough:
+            self.offered = iteration
         self.gap = self._propose(P, duals, not model.pairs_only or upper < self.upper)
         self.upper = min(self.upper, upper)
         figures = self.figures.format(now.primal, now.bound)
