@@ -267,8 +267,8 @@ def test_the_optimum_is_that_of_another_solver(
 def test_a_run_that_is_stopped_ends_with_whole_bounds(
     small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rough ones on the way are not what it ends with, wherever it stops: they cost 2e-4 more, where
-    gradients that are solved for otherwise change 2e-5."""
+    """Rough ones on the way are not what it ends with, wherever it stops: they cost 2e-4 more,
+    where gradients that are solved for otherwise change 2e-5."""
     stated = problem(6, 6, 10, 0.6, 5)
     compiled = compile_lp(Inequalities.of(stated.statement))
 
