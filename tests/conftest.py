@@ -109,6 +109,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
+def benchmark_modules() -> Iterator[None]:
+    """The modules of ``benchmarks``, as they import one another; some are named as folders of tests
+    are (``engines``, ``noise``), which Python may have taken for packages before."""
+    folder = _HERE.parent / "benchmarks"
+    names = {file.stem for file in folder.glob("*.py")}
+    before = {name: sys.modules.pop(name) for name in names & set(sys.modules)}
+    sys.path.insert(0, str(folder))
+    yield
+    sys.path.remove(str(folder))
+    for name in names:
+        sys.modules.pop(name, None)
+    sys.modules.update(before)
+
+
+@pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20240611)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 import math
 import os
@@ -10,6 +11,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from programs import ROOT, run
@@ -143,3 +145,16 @@ def test_pages_have_the_tables_of_their_results(page: str) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     assert done.stdout.count("\n") > 5
     assert done.stdout.strip() in text
+
+
+def test_benchmarks_import_one_another_whatever_a_test_imported(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    names = sorted(file.stem for file in (ROOT / "benchmarks").glob("*.py"))
+    for name in names:
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    request.getfixturevalue("benchmark_modules")
+    for name in names:
+        found = importlib.util.find_spec(name)
+        assert found is not None
+        assert found.origin == str(ROOT / "benchmarks" / f"{name}.py")

@@ -7,14 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import ROOT, run
+from programs import run
 from scipy.optimize import linprog
-
-
-@pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Benchmarks' own modules, as they import one another."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
 @pytest.mark.parametrize(
@@ -29,7 +23,7 @@ def test_without_data_there_is_a_word_and_no_result(command: list[str], tmp_path
     assert not results.exists()
 
 
-def test_districts_are_halves_of_halves(modules: None) -> None:
+def test_districts_are_halves_of_halves(benchmark_modules: None) -> None:
     from districts import counted, halved
 
     points = np.random.default_rng(1).random((41, 2)) * [3.0, 1.0]
@@ -68,7 +62,7 @@ def program() -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     return weights, loss, log_ratio, float(found.fun)
 
 
-def test_peers_take_fewer_reports_than_secrets(modules: None, program: tuple) -> None:
+def test_peers_take_fewer_reports_than_secrets(benchmark_modules: None, program: tuple) -> None:
     from peers import highs, linprog
 
     weights, loss, log_ratio, optimum = program
@@ -79,7 +73,7 @@ def test_peers_take_fewer_reports_than_secrets(modules: None, program: tuple) ->
         assert weights @ (matrix * loss).sum(axis=1) == pytest.approx(optimum, rel=1e-9)
 
 
-def test_libqif_takes_fewer_reports_than_secrets(modules: None, program: tuple) -> None:
+def test_libqif_takes_fewer_reports_than_secrets(benchmark_modules: None, program: tuple) -> None:
     pytest.importorskip("qif", reason="libqif is not installed: pip install qif")
     from peers import libqif
 
@@ -89,7 +83,9 @@ def test_libqif_takes_fewer_reports_than_secrets(modules: None, program: tuple) 
         assert weights @ (matrix * loss).sum(axis=1) == pytest.approx(optimum, rel=1e-7)
 
 
-def test_optmech_is_given_what_the_peers_are(modules: None, program: tuple, tmp_path: Path) -> None:
+def test_optmech_is_given_what_the_peers_are(
+    benchmark_modules: None, program: tuple, tmp_path: Path
+) -> None:
     from city_peers import ours
 
     weights, loss, log_ratio, optimum = program
@@ -101,7 +97,7 @@ def test_optmech_is_given_what_the_peers_are(modules: None, program: tuple, tmp_
     assert weights @ (matrix * loss).sum(axis=1) == pytest.approx(optimum, rel=2e-6)
 
 
-def test_the_model_of_messages(modules: None) -> None:
+def test_the_model_of_messages(benchmark_modules: None) -> None:
     from blocks_apart import modelled
 
     profile = {
@@ -119,7 +115,7 @@ def test_the_model_of_messages(modules: None) -> None:
     assert modelled(profile, sent, 4) == pytest.approx(20 + 20 + 200 * 0.02 + 20 * 0.3)
 
 
-def test_seconds_of_what_is_inside_count_once(modules: None) -> None:
+def test_seconds_of_what_is_inside_count_once(benchmark_modules: None) -> None:
     from blocks_apart import Timed
 
     class Work:

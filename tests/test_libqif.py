@@ -17,9 +17,8 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch):
+def compared(benchmark_modules: None):
     pytest.importorskip("qif")
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     from libqif import compare
 
     return compare
@@ -44,9 +43,8 @@ def test_programs_and_mechanisms_are_those_of_libqif(compared, part: str) -> Non
         assert line.agree == line.tried == 3, (line.libqif, line.differ)
 
 
-def test_every_function_of_libqif_has_a_row_or_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_function_of_libqif_has_a_row_or_a_reason(benchmark_modules: None) -> None:
     qif = pytest.importorskip("qif")
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     from libqif_lines import ELSEWHERE, compared, names_of
 
     offered = names_of(qif)

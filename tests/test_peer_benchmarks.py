@@ -8,16 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_benchmarks import ROOT, run
+from test_benchmarks import run
 
 
-@pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Benchmarks' own modules, as they import one another."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-
-
-def test_arrays_of_a_task_are_the_problem_that_optmech_gets(modules: None) -> None:
+def test_arrays_of_a_task_are_the_problem_that_optmech_gets(benchmark_modules: None) -> None:
     from registry import Task, arrays
 
     import optmech as om
@@ -30,7 +24,7 @@ def test_arrays_of_a_task_are_the_problem_that_optmech_gets(modules: None) -> No
     assert given.weights.sum() == pytest.approx(1)
 
 
-def test_violation_is_what_its_definition_says(modules: None) -> None:
+def test_violation_is_what_its_definition_says(benchmark_modules: None) -> None:
     from child import violation
 
     rng = np.random.default_rng(3)
@@ -52,7 +46,9 @@ def test_violation_is_what_its_definition_says(modules: None) -> None:
     assert violation(matrix, allowed)[0] < math.inf
 
 
-def test_runs_out_of_time_or_memory_are_results_and_end_their_ladder(modules: None) -> None:
+def test_runs_out_of_time_or_memory_are_results_and_end_their_ladder(
+    benchmark_modules: None,
+) -> None:
     from dataclasses import replace
 
     from pool import Pool
@@ -79,7 +75,7 @@ def test_runs_out_of_time_or_memory_are_results_and_end_their_ladder(modules: No
     assert late.waiting
 
 
-def test_growth_is_fitted_over_the_larger_half(modules: None) -> None:
+def test_growth_is_fitted_over_the_larger_half(benchmark_modules: None) -> None:
     from compared import exponent
 
     sizes = [16, 25, 36, 49, 64, 81]
@@ -89,7 +85,7 @@ def test_growth_is_fitted_over_the_larger_half(modules: None) -> None:
     assert exponent([16, 25], [1.0, 2.0]) is None
 
 
-def test_every_peer_has_a_name_a_line_and_an_expectation(modules: None) -> None:
+def test_every_peer_has_a_name_a_line_and_an_expectation(benchmark_modules: None) -> None:
     from compared import NAMES
     from peers import PEERS
     from registry import EXPECTED, OURS
