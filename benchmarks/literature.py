@@ -184,7 +184,7 @@ def divergences(row: Row) -> Row:
     cost = Fraction(row["epsilon"]) ** (2 if loss == "square" else 1)
     cells = 16
     while True:
-        design = om.noise.real(renyi=1, budget=cost, loss=loss, cells=cells)
+        design = om.noise.least_divergence(1, cost, loss=loss, cells=cells)
         low, high = design.least_divergence(cost), design.divergence
         wide = high > low * (1 + WIDEST)
         if not wide or cells >= FINEST:

@@ -138,8 +138,8 @@ def renyi(task: Row) -> Row:
     """The optimum, and the discrete Gaussian of the same divergence."""
     found = measured(
         task,
-        lambda: om.noise.optimal(
-            renyi=(task["order"], task["epsilon"]), sensitivity=task["steps"], loss=task["loss"]
+        lambda: om.noise.rdp(
+            (task["order"], task["epsilon"]), sensitivity=task["steps"], loss=task["loss"]
         ),
     )
     variance = task["order"] * task["steps"] ** 2 / (2 * task["epsilon"])
@@ -153,8 +153,8 @@ def pairs(task: Row) -> Row:
     """The optimum in the norm of the change, and independent geometric noise."""
     found = measured(
         task,
-        lambda: om.noise.optimal(
-            task["epsilon"], task["delta"], dimensions=2, norm=task["norm"],
+        lambda: om.noise.for_pairs(
+            task["epsilon"], task["delta"], norm=task["norm"],
             sensitivity=task["steps"], loss=task["loss"],
         ),
     )  # fmt: skip

@@ -18,9 +18,15 @@ from hypothesis import HealthCheck, settings
 import optmech as om
 from optmech.base.machine import cores
 
+# the same examples in every run; ``pytest --hypothesis-profile explore`` draws others
 settings.register_profile(
-    "optmech", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    "optmech",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("explore", settings.get_profile("optmech"), derandomize=False)
 settings.load_profile("optmech")
 
 SKIPS = (

@@ -16,8 +16,17 @@ if TYPE_CHECKING:
         RenyiNoise as RenyiNoise,
     )
     from optmech.noise.baselines import NoisePeer as NoisePeer, peers as peers
+    from optmech.noise.divergences import (
+        least_divergence as least_divergence,
+        rdp as rdp,
+        zcdp as zcdp,
+    )
     from optmech.noise.line import real as real
-    from optmech.noise.optimum import optimal as optimal
+    from optmech.noise.optimum import (
+        for_pairs as for_pairs,
+        in_range as in_range,
+        optimal as optimal,
+    )
     from optmech.noise.releases import ReleaseNoise as ReleaseNoise, for_releases as for_releases
 else:
     __getattr__, __dir__ = lazily(__name__)

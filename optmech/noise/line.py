@@ -4,102 +4,62 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Literal, TypedDict, TypeVar, Unpack, overload
+from typing import Literal
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.bisection import bisected
 from optmech.certificate.objective import relative_gap
-from optmech.errors import TooLargeError
 from optmech.exact.arguments import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number
 from optmech.noise.additive.bound import BITS, nothing
 from optmech.noise.additive.cells import MOST_CELLS
 from optmech.noise.additive.design import RealNoise, staircase_bound, staircase_loss
-from optmech.noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
+from optmech.noise.additive.file import MOST_RELEASES
 from optmech.noise.additive.law import Law, certain
-from optmech.noise.additive.real_loss import RealLoss, Spread, is_function, rational, valued
-from optmech.noise.additive.renyi import RealRenyiNoise
-from optmech.noise.additive.result import LatticeNoise
+from optmech.noise.additive.real_loss import RealLoss, Spread, is_function, rational
 from optmech.noise.proposals import excess, mirrored
 from optmech.noise.releases import ShiftSearch, for_releases as families, stated_promise
-from optmech.noise.renyi import Divergences, Renyi, best_divergence, stated_divergences
 from optmech.noise.search import truncated_end
-from optmech.noise.session import Note, require_gap, silent
+from optmech.noise.session import CELLS_GAP, Note, refined, require_gap, silent
 from optmech.spaces.arguments import checked_arguments
 
-D = TypeVar("D", bound=LatticeNoise)
-
-_SMALL = 16
-"""Up to twice as many cells all shifts are searched where the gap asks for it."""
+_MOST_SMALL = 32
+"""Up to so many cells all shifts are searched where the gap asks for it."""
 _LITTLE = 6000
 """Places times cells."""
 _MUCH = 20_000
 _ROUGH = 1e-3
 """Above such a δ the best noise need not nearly fall."""
 _HELPED = 0.9
-_MOST_AUTO = 512
 _SHARP = Fraction(1, 5 * 10**9)
 """What the step of a staircase may cost for lying between cells, relatively."""
 _FALLS = 24.0
 """Noise without δ falls by e^-24 at least within so many sensitivities over ε."""
 _STEEP = 4.0
-_SIGMAS = 9.0
-_WIDEST = 2.0**20
 _NARROW = 160
 """Bits of a staircase's ratio, beyond those that a small one takes."""
 _SLACK = Fraction(1, 1 << 120)
 """By how much that is larger than it need be, relatively: enclosures of e^ε differ."""
 
 
-class _Common(TypedDict, total=False):
-    """What goes with every promise."""
-
-    loss: object
-    sensitivity: Number
-    cells: int | Literal["auto"]
-    width: Number | None
-    gap: float
-    note: Note | None
-
-
-@overload
-def real(
-    epsilon: Number, delta: Number = 0, *, for_releases: int = ..., **common: Unpack[_Common]
-) -> RealNoise: ...
-
-
-@overload
-def real(
-    *,
-    renyi: Renyi | None = ...,
-    zcdp: Number | None = ...,
-    budget: Number | None = ...,
-    **common: Unpack[_Common],
-) -> RealRenyiNoise: ...
-
-
 @checked_arguments
 def real(
-    epsilon: Number | None = None,
+    epsilon: Number,
     delta: Number = 0,
     *,
     loss: object = "absolute",
     sensitivity: Number = 1,
     cells: int | Literal["auto"] = 16,
     width: Number | None = None,
-    gap: float = 1e-3,
+    gap: float = CELLS_GAP,
     note: Note | None = None,
     for_releases: int = 1,
-    renyi: Renyi | None = None,
-    zcdp: Number | None = None,
-    budget: Number | None = None,
-) -> RealNoise | RealRenyiNoise:
+) -> RealNoise:
     """The noise of least expected loss for a real number that one person changes by at most
     ``sensitivity``, nearly: (ε, δ)-differentially private at every real shift, with a bound of all
     noise on the real line.
@@ -132,9 +92,6 @@ def real(
         Without δ each takes an equal part of ε, and the bound is of all noise with the same law in
         every release. With δ > 0 the noise is the best of some calibrated families
         (``om.noise.for_releases``), and the bound that of a single release.
-    renyi, zcdp, budget:
-        Instead of ε and δ, as for ``om.noise.optimal``: (order, ε) or a list of such pairs, ρ, or
-        an order and the most that noise may cost. The result is a ``RealRenyiNoise``.
 
     Raises
     ------
@@ -158,17 +115,6 @@ def real(
     require_gap(gap)
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
     say = note or silent
-    if renyi is not None or zcdp is not None or budget is not None:
-        several = None if count == 1 else count
-        asked = stated_divergences(
-            renyi=renyi,
-            zcdp=zcdp,
-            budget=budget,
-            epsilon=epsilon,
-            delta=delta,
-            for_releases=several,
-        )
-        return _of_divergence(asked, (loss, width), span, cells, gap, say)
     rate, part = stated_promise(epsilon, delta)
     measure = RealLoss.of(loss, width, _spread(float(rate) / count, float(part), span, count))
     if count > 1:
@@ -187,7 +133,7 @@ def real(
         found, deep = search.best(), search.deep
         return found
 
-    found = _refined(searched, cells, gap, say)
+    found = refined(searched, cells, gap, say)
     if is_function(loss):
         # beyond its points it is not known to be as dear as stated
         end = measure.corners[-1][0]
@@ -204,51 +150,6 @@ def _spread(rate: float, part: float, span: Fraction, count: int) -> Spread:
     if part > 0:
         reach = min(reach, 1.1 * truncated_end(rate, part, 1) * size)
     return Spread(reach + 2 * size, scale, ends=part > 0 and count == 1)
-
-
-def _refined(
-    searched: Callable[[int], D], cells: int | Literal["auto"], gap: float, say: Note
-) -> D:
-    """Noise on so many cells, or on the fewest of 16, 32, … that have the gap."""
-    first = _SMALL if cells == "auto" else whole(cells, "cells", 1, MOST_SENSITIVITY)
-    last = _MOST_AUTO if cells == "auto" else first
-    best: D | None = None
-    while True:
-        try:
-            found = searched(first)
-        except TooLargeError:
-            if best is None:
-                raise
-            return best
-        best = found if best is None or found.gap < best.gap else best
-        say(f"{found.steps} cells: gap {found.gap:.2g}")
-        if best.gap <= gap or 2 * first > last:
-            return best
-        first *= 2
-
-
-def _of_divergence(
-    asked: Divergences,
-    loss: tuple[object, Number | None],
-    span: Fraction,
-    cells: int | Literal["auto"],
-    gap: float,
-    say: Note,
-) -> RealRenyiNoise:
-    """Noise with bounds on its divergences, or of the least one."""
-    size = float(span) * asked.sigma
-    if asked.cost is not None and is_function(loss[0]):
-        # noise about as large as what costs so much
-        size = float(span)
-        while size < _WIDEST and valued(loss[0], Fraction(size)) <= asked.cost:
-            size *= 2
-    measure = RealLoss.of(*loss, Spread(_SIGMAS * size, size))
-
-    def searched(count: int) -> RealRenyiNoise:
-        stated = RealRenyiNoise(certain(), measure, asked.bounds, span, rho=asked.rho, cells=count)
-        return best_divergence(stated, asked.cost, gap, say)
-
-    return _refined(searched, cells, gap, say)
 
 
 def _several(one: RealNoise, rate: Exact, count: int, note: Note) -> RealNoise:
@@ -314,7 +215,7 @@ class LineSearch(ShiftSearch[RealNoise]):
             return False
         most = _MUCH if self.delta > _ROUGH else _LITTLE
         if not self.deep or self._end() * self.sensitivity > most:
-            return not self.deep or self._gap() <= self.gap or self.sensitivity > 2 * _SMALL
+            return not self.deep or self._gap() <= self.gap or self.sensitivity > _MOST_SMALL
         wanted, self.gap, before = self.gap, 0.0, self._gap()
         with self._stopping():
             self._window(self._first_window())

@@ -76,7 +76,7 @@ class Dual:
         last = None
         for _ in range(_LEVELS):
             excess = tried[level] = self._swept(level)[1]
-            if excess >= -1e-12 * abs(level):
+            if excess >= -1e-12 * abs(level) or level == last:
                 break
             if last is None:
                 # far less than the way to go, as what is lacking grows faster than the level

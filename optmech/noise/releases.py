@@ -48,11 +48,9 @@ _MANY_SHIFTS = 24
 """Above so many whole numbers noise is searched by shifts first."""
 
 
-def stated_promise(epsilon: Number | None, delta: Number) -> Promise:
+def stated_promise(epsilon: Number, delta: Number) -> Promise:
     """ε and δ as they are searched for; raises ProblemError for what is none or out of range,
     InfeasibleError where both are 0."""
-    if epsilon is None:
-        raise ProblemError("is missing", where="epsilon", remedy="Give ε, or renyi=(order, ε)")
     rate, part = parse_exact(epsilon, where="epsilon"), probability(delta)
     require_range(rate, _LEAST_EPSILON, zero=True)
     require_delta(part, _LEAST_DELTA)

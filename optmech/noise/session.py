@@ -5,18 +5,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from optmech.certificate.objective import relative_gap
 from optmech.errors import ProblemError, SolverError, TooLargeError
+from optmech.exact.arguments import whole
 from optmech.exact.number import Exact
-from optmech.noise.additive.file import LARGEST_EPSILON
-from optmech.noise.additive.result import ProvedNoise
+from optmech.noise.additive.file import LARGEST_EPSILON, MOST_SENSITIVITY
+from optmech.noise.additive.result import LatticeNoise, ProvedNoise
 
 D = TypeVar("D", bound=ProvedNoise)
+N = TypeVar("N", bound=LatticeNoise)
 Note = Callable[[str], None]
 Promise = tuple[Exact, Exact]
 """ε and δ."""
+CELLS_GAP = 1e-3
+"""Where searches for noise on cells end, unless a caller says."""
+_FIRST_CELLS, _MOST_CELLS = 16, 512
 
 
 def silent(line: str) -> None:
@@ -39,14 +44,6 @@ def require_range(
             where=where,
             remedy=f"Give {'0, or ' * zero}{least:g} to {LARGEST_EPSILON}",
         )
-
-
-def require_alone(where: str, message: str, **others: object) -> None:
-    """Raise ProblemError where others are given, and not None, that something does not go with."""
-    if any(given is not None for given in others.values()):
-        *names, last = others
-        remedy = f"Leave out {', '.join(names)} and {last}, or {where}"
-        raise ProblemError(message, where=where, remedy=remedy)
 
 
 class Session(Generic[D]):
@@ -111,3 +108,22 @@ class Session(Generic[D]):
         seconds = time.perf_counter() - self.started
         made = self._with(law=self.law.law, multipliers=proof, seconds=seconds)
         return made.require_private()
+
+
+def refined(searched: Callable[[int], N], cells: int | Literal["auto"], gap: float, say: Note) -> N:
+    """Noise on so many cells, or on the fewest of 16, 32, … that have the gap."""
+    first = _FIRST_CELLS if cells == "auto" else whole(cells, "cells", 1, MOST_SENSITIVITY)
+    last = _MOST_CELLS if cells == "auto" else first
+    best: N | None = None
+    while True:
+        try:
+            found = searched(first)
+        except TooLargeError:
+            if best is None:
+                raise
+            return best
+        best = found if best is None or found.gap < best.gap else best
+        say(f"{found.steps} cells: gap {found.gap:.2g}")
+        if best.gap <= gap or 2 * first > last:
+            return best
+        first *= 2

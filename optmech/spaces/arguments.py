@@ -39,7 +39,7 @@ _ADOPT = (
     "design of it"
 )
 _LOAD = "Read it with om.load(path)"
-_NOISE = "Give what om.noise.optimal returns for whole numbers (without dimensions)"
+_NOISE = "Give what om.noise.optimal returns"
 _PACK = "Pack it first, with om.pack(design, path)"
 _ADDITIVE, _CHAINS = "optmech.noise.additive", "optmech.traces.chains"
 

@@ -43,9 +43,9 @@ def every_sort() -> dict[str, Proved]:
             om.Problem(om.Prior.uniform(plain), stated, constraints=[*private, om.LossBound(1e-3)])
         ),
         "noise": om.noise.optimal(1, gap=1e-3),
-        "rényi": om.noise.optimal(renyi=(2, 1), gap=1e-2),
+        "rényi": om.noise.rdp((2, 1), gap=1e-2),
         "real": om.noise.real(1, "1e-3", cells=4),
-        "pair": om.noise.optimal(2, 0.01, dimensions=2, gap=0.5),
+        "pair": om.noise.for_pairs(2, 0.01, gap=0.5),
         "coupling": om.mechanisms.coupling_design(
             [[1, 1, 1], [1, 2, 3]], [1, 1, 2], distance, secrets=domain
         ),

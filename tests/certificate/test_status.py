@@ -40,8 +40,8 @@ MADE = {
     "every point": _everywhere,
     "coupling": _coupling,
     "noise": lambda: om.noise.optimal(1),
-    "pair": lambda: om.noise.optimal(2, dimensions=2),
-    "renyi": lambda: om.noise.optimal(renyi=(2, 0.5)),
+    "pair": lambda: om.noise.for_pairs(2),
+    "renyi": lambda: om.noise.rdp((2, 0.5)),
 }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import optmech as om
+from optmech.cli.main import main
 from optmech.noise import Law, NoiseLoss, RealLoss
 
 ODD: list[Any] = [
@@ -24,7 +25,7 @@ ODD: list[Any] = [
 ]  # fmt: skip
 WHOLE = om.noise.optimal(1, "1/100", gap=1e-2)
 REAL = om.noise.real(1, "1/100", cells=2)
-DIVERGENT = om.noise.real(renyi=(1, 1), loss="square", cells=1, gap=0.1)
+DIVERGENT = om.noise.rdp((1, 1), loss="square", cells=1, gap=0.1)
 PEER = om.noise.peers(1, "1/100")["discrete Laplace"]
 STRAIGHT = RealLoss.of([(0, 0), (1, 1), (2, 3)])
 POINTS = [(0, 0), (1, 1), (2, 3), (3, 6)]
@@ -87,23 +88,56 @@ def test_whoever_gives_a_width_gives_it_to_a_threshold() -> None:
         with pytest.raises(om.ProblemError, match="width"):
             om.noise.real(1, loss=loss, width=3)
     for whole in (NoiseLoss.of("threshold", 1), NoiseLoss.of("square"), [0, 1], "absolute"):
-        for more in ({}, {"dimensions": 2}, {"bounded": (0, 3)}):
+        for best in (om.noise.optimal, om.noise.for_pairs, om.noise.zcdp):
             with pytest.raises(om.ProblemError, match="width"):
-                om.noise.optimal(1, loss=whole, width=3, **more)
+                best(1, loss=whole, width=3)
+        with pytest.raises(om.ProblemError, match="width"):
+            om.noise.in_range(1, bounds=(0, 3), loss=whole, width=3)
 
 
-PROMISES: dict[str, Any] = {"renyi": (2, 1), "zcdp": 1, "budget": 1}
-KINDS: dict[str, Any] = {"dimensions": 2, "norm": "l2", "bounded": (0, 3), "for_releases": 2}
+PROMISES = {"order": "--order 2", "zcdp": "--zcdp 1", "budget": "--budget 1"}
+KINDS = {
+    "dimensions": "--dimensions 2",
+    "norm": "--norm l2",
+    "several": "--for-releases 2",
+    "delta": "--delta 0.1",
+}
 
 
 @pytest.mark.parametrize("promise", list(PROMISES))
 @pytest.mark.parametrize("kind", list(KINDS))
-@pytest.mark.parametrize("epsilon", [None, 1])
-def test_no_promise_is_left_out_in_silence(promise: str, kind: str, epsilon: int | None) -> None:
+@pytest.mark.parametrize("epsilon", ["", "--epsilon 1"])
+def test_no_promise_is_left_out_in_silence(
+    promise: str, kind: str, epsilon: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Pairs with ρ beside ε were made for ε alone."""
-    asked = {promise: PROMISES[promise], kind: KINDS[kind], "epsilon": epsilon}
-    with pytest.raises(om.ProblemError):
-        om.noise.optimal(**asked)
+    asked = " ".join(("noise", PROMISES[promise], KINDS[kind], epsilon)).split()
+    assert main(asked) == 2
+    assert "Leave it out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("asked", "where"),
+    [
+        ("", "--epsilon"),
+        ("--budget 1", "--budget"),
+        ("--order 2", "--order"),
+        ("--order 2 --epsilon 1 --budget 1", "--order"),
+        ("--zcdp 1 --epsilon 1", "--epsilon"),
+        ("--zcdp 1 --order 2", "--order"),
+        ("--epsilon 1 --cells 4", "--cells"),
+        ("--epsilon 1 --dimensions 3", "--dimensions"),
+        ("--epsilon 1 --dimensions 2 --real", "--real"),
+        ("--epsilon 1 --dimensions 2 --for-releases 2", "--for-releases"),
+        ("--epsilon 1 --norm l1", "--norm"),
+        ("--epsilon 1 --real --loss-norm l1", "--loss-norm"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    asked: str, where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["noise", *asked.split()]) == 2
+    assert f"{where}: " in capsys.readouterr().err
 
 
 def _losses() -> Iterator[RealLoss]:

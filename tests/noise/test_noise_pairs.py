@@ -45,7 +45,7 @@ SIZES = {
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, om.noise.PlanarNoise]:
-    return {name: om.noise.optimal(dimensions=2, **asked) for name, asked in ASKED.items()}
+    return {name: om.noise.for_pairs(**asked) for name, asked in ASKED.items()}
 
 
 def allowed(norm: str, steps: int) -> list[tuple[int, int]]:
@@ -75,7 +75,7 @@ def grid(design: om.noise.PlanarNoise, far: int) -> np.ndarray:
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_changes_in_l1_by_one_have_independent_geometric_noise(epsilon: float) -> None:
     """Both numbers get two-sided geometric noise: loss 4b/(1 - b²)."""
-    design = om.noise.optimal(epsilon, dimensions=2)
+    design = om.noise.for_pairs(epsilon)
     b = math.exp(-epsilon)
     expected = 4 * b / (1 - b * b)
     assert design.lower_bound <= expected <= design.loss * (1 + 1e-12)
@@ -117,7 +117,7 @@ def test_flat_tables_for_pairs_are_closed(loss_norm: str) -> None:
         table = [0.0, *np.cumsum(rng.uniform(0, 2, 4)).round(2).tolist()]
         asked = {"norm": "l1", "loss": table, "loss_norm": loss_norm}
         epsilon, delta = rng.choice(["3.19", "2", "4.5"]), rng.choice(["0.0042", "0.02"])
-        design = om.noise.optimal(str(epsilon), str(delta), dimensions=2, **asked)
+        design = om.noise.for_pairs(str(epsilon), str(delta), **asked)
         assert design.gap <= 1e-6
         ends = range(-40, 41)
         cost = np.array([[cost_of(asked, x, y) for y in ends] for x in ends])
@@ -175,21 +175,21 @@ def test_a_table_that_ends_flat_is_left_as_far_as_delta_allows(
 ) -> None:
     """The centre holds δ and its neighbours nothing, as they cost more than e^ε of it saves; all
     else is far out."""
-    asked: dict[str, Any] = {"dimensions": 2, "norm": norm, "loss_norm": norm}
-    design = om.noise.optimal(epsilon, delta, loss=[1.48, 3.58, 2.03, 2.03], **asked)
+    asked: dict[str, Any] = {"norm": norm, "loss_norm": norm}
+    design = om.noise.for_pairs(epsilon, delta, loss=[1.48, 3.58, 2.03, 2.03], **asked)
     expected = 2.03 - delta * (2.03 - 1.48)
     assert design.loss == pytest.approx(expected, rel=1e-6)
     assert design.lower_bound <= expected * (1 + 1e-12) <= design.loss * (1 + 2e-12)
     assert design.gap <= 1e-6
     # nothing at all need be lost where the end is the cheapest
-    low = om.noise.optimal(epsilon, delta, loss=[2.4, 2.36, 2.36], **asked)
+    low = om.noise.for_pairs(epsilon, delta, loss=[2.4, 2.36, 2.36], **asked)
     assert low.loss == pytest.approx(2.36, rel=1e-9)
     assert low.gap <= 1e-6
 
 
 def test_known_noise_is_not_below_the_bound() -> None:
     """Independent geometric noise of rate ε/2 for changes by one in both numbers."""
-    design = om.noise.optimal(1, dimensions=2, norm="linf", loss_norm="l1")
+    design = om.noise.for_pairs(1, norm="linf", loss_norm="l1")
     b = math.exp(-0.5)
     assert design.lower_bound < design.loss < 4 * b / (1 - b * b)
 
@@ -224,24 +224,19 @@ def test_draws_of_a_design(made: dict[str, om.noise.PlanarNoise]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "place"),
     [
-        ({"epsilon": 1, "dimensions": 3}, "dimensions"),
-        ({"epsilon": 1, "norm": "l1"}, "dimensions"),
-        ({"epsilon": 1, "dimensions": 2, "norm": "l3"}, "norm"),
-        ({"epsilon": 1, "dimensions": 2, "loss_norm": "l0"}, "loss_norm"),
-        ({"epsilon": 1, "dimensions": 2, "loss_norm": "l2", "loss": [0, 1, 2]}, "loss"),
-        ({"epsilon": 1, "dimensions": 2, "sensitivity": 41}, "sensitivity"),
-        ({"epsilon": 0, "delta": 0.1, "dimensions": 2}, "epsilon"),
-        ({"epsilon": 1e-3, "dimensions": 2}, "epsilon"),
-        ({"epsilon": 0.02, "dimensions": 2, "sensitivity": 20}, "epsilon"),
-        ({"epsilon": 1, "delta": 1e-20, "dimensions": 2}, "delta"),
-        ({"epsilon": 1, "dimensions": 2, "bounded": (0, 4)}, "dimensions"),
-        ({"epsilon": 1, "dimensions": 2, "for_releases": 4}, "dimensions"),
-        ({"renyi": (2, 1), "dimensions": 2}, "dimensions"),
+        ({"epsilon": 1, "norm": "l3"}, "norm"),
+        ({"epsilon": 1, "loss_norm": "l0"}, "loss_norm"),
+        ({"epsilon": 1, "loss_norm": "l2", "loss": [0, 1, 2]}, "loss"),
+        ({"epsilon": 1, "sensitivity": 41}, "sensitivity"),
+        ({"epsilon": 0, "delta": 0.1}, "epsilon"),
+        ({"epsilon": 1e-3}, "epsilon"),
+        ({"epsilon": 0.02, "sensitivity": 20}, "epsilon"),
+        ({"epsilon": 1, "delta": 1e-20}, "delta"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(arguments: dict[str, Any], place: str) -> None:
     with pytest.raises(om.ProblemError) as caught:
-        om.noise.optimal(**arguments)
+        om.noise.for_pairs(**arguments)
     assert caught.value.where == place
 
 

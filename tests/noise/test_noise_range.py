@@ -15,7 +15,7 @@ def test_geometric_noise_with_a_remap_is_optimal_in_a_range() -> None:
     geometric noise, cut at the ends and then read as the best guess."""
     numbers, b = 6, 1 / 2
     for prior in ([1, 1, 1, 1, 1, 1], [6, 1, 2, 0, 1, 2]):
-        design = om.noise.optimal("ln 2", bounded=(0, numbers - 1), prior=prior)
+        design = om.noise.in_range("ln 2", bounds=(0, numbers - 1), prior=prior)
         weights = np.array(prior) / sum(prior)
         apart = np.abs(np.subtract.outer(np.arange(numbers), np.arange(-9, numbers + 9)))
         noisy = (1 - b) / (1 + b) * b**apart
@@ -32,15 +32,15 @@ def test_geometric_noise_with_a_remap_is_optimal_in_a_range() -> None:
 
 def test_a_range_never_costs_more_than_all_whole_numbers() -> None:
     noise = om.noise.optimal(1, 1e-2, sensitivity=2)
-    small = om.noise.optimal(1, 1e-2, sensitivity=2, bounded=(-2, 2))
-    wide = om.noise.optimal(1, 1e-2, sensitivity=2, bounded=(-6, 6))
+    small = om.noise.in_range(1, 1e-2, sensitivity=2, bounds=(-2, 2))
+    wide = om.noise.in_range(1, 1e-2, sensitivity=2, bounds=(-6, 6))
     assert small.lower_bound <= wide.loss * (1 + 1e-9)
     assert wide.lower_bound <= noise.loss
     for bad in ((3, 3), (0, 1000), (0.0, 2), 5):
         with pytest.raises(om.ProblemError):
-            om.noise.optimal(1, bounded=bad)  # type: ignore[call-overload]
+            om.noise.in_range(1, bounds=bad)  # type: ignore[arg-type]
     with pytest.raises(om.ProblemError):
-        om.noise.optimal(1, prior=[1, 1])  # type: ignore[call-overload]
+        om.noise.in_range(1, bounds=(0, 2), prior=[1, 1])
 
 
 def test_noise_for_several_releases_keeps_the_promise_of_all() -> None:

@@ -24,19 +24,19 @@ from optmech.noise.additive.law import Law
 from optmech.reading.sealed import seal
 
 ASKED: dict[str, dict[str, Any]] = {
-    "two": {"renyi": (2, 1)},
-    "half": {"renyi": ("3/2", "ln 2"), "sensitivity": 2, "loss": "square"},
-    "steep": {"renyi": (8, 0.5), "sensitivity": 3},
-    "threshold": {"renyi": (2, 0.5), "sensitivity": 2, "loss": "threshold", "width": 3},
-    "table": {"renyi": (1.25, 2.0), "loss": [0, 1, 1.5, 4.0]},
-    "kl": {"renyi": (1, 1), "sensitivity": 2},
-    "several": {"renyi": [(1, "1/2"), (2, 1), ("9/2", "6/5")], "sensitivity": 2},
+    "two": {"bounds": (2, 1)},
+    "half": {"bounds": ("3/2", "ln 2"), "sensitivity": 2, "loss": "square"},
+    "steep": {"bounds": (8, 0.5), "sensitivity": 3},
+    "threshold": {"bounds": (2, 0.5), "sensitivity": 2, "loss": "threshold", "width": 3},
+    "table": {"bounds": (1.25, 2.0), "loss": [0, 1, 1.5, 4.0]},
+    "kl": {"bounds": (1, 1), "sensitivity": 2},
+    "several": {"bounds": [(1, "1/2"), (2, 1), ("9/2", "6/5")], "sensitivity": 2},
 }
 
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, om.noise.RenyiNoise]:
-    return {name: om.noise.optimal(**asked) for name, asked in ASKED.items()}
+    return {name: om.noise.rdp(**asked) for name, asked in ASKED.items()}
 
 
 def divergences(law: Law, steps: int, order: float) -> list[float]:
@@ -97,7 +97,7 @@ def test_the_least_loss_is_that_of_a_conic_program(
     cost = np.abs(np.arange(-n, n + 1))
     problem = cp.Problem(cp.Minimize(cost @ z), constraints)
     problem.solve(solver=cp.CLARABEL)
-    design = om.noise.optimal(renyi=(order, epsilon), sensitivity=steps)
+    design = om.noise.rdp((order, epsilon), sensitivity=steps)
     assert design.loss == pytest.approx(problem.value, rel=2e-4)
     assert design.lower_bound <= design.loss
 
@@ -106,7 +106,7 @@ def test_the_least_loss_is_that_of_a_conic_program(
 def test_zero_concentrated_privacy_at_orders_between(rho: float | str) -> None:
     """D_α <= ρα in floats at orders that the search does not look at; the discrete Gaussian with
     σ² = Δ²/2ρ keeps the same (Canonne, Kamath and Steinke, NeurIPS 2020)."""
-    design = om.noise.optimal(zcdp=rho, loss="square")
+    design = om.noise.zcdp(rho, loss="square")
     limit = float(Fraction(rho))
     orders = np.concatenate([np.linspace(1.001, 3, 60), np.geomspace(3, 300, 60)])
     for order in orders.tolist():
@@ -121,11 +121,11 @@ def test_zero_concentrated_privacy_at_orders_between(rho: float | str) -> None:
 def test_the_least_divergence_is_proved_of_all_noise_that_costs_no_more() -> None:
     """Backwards and forwards give the same; known noise of the same loss diverges more."""
     for order, cost in ((1, 2.0), (3, 1.5)):
-        design = om.noise.optimal(renyi=order, budget=cost)
+        design = om.noise.least_divergence(order, cost)
         assert cost * (1 - 1e-5) <= design.loss <= cost
         least = design.least_divergence(cost)
         assert least <= design.divergence <= least * (1 + 1e-4)
-        back = om.noise.optimal(renyi=(order, design.divergence))
+        back = om.noise.rdp((order, design.divergence))
         assert back.loss == pytest.approx(cost, rel=1e-4)
         assert design.least_divergence(2 * cost) < least
         b = (math.sqrt(1 + cost**2) - 1) / cost  # two-sided geometric: E|Z| = 2b/(1 - b²)
@@ -135,7 +135,7 @@ def test_the_least_divergence_is_proved_of_all_noise_that_costs_no_more() -> Non
         ratio = geometric[:-1] / geometric[1:]
         found = float(np.sum(geometric[:-1] * (np.log(ratio) if order == 1 else ratio**2)))
         assert least < (found if order == 1 else math.log(found) / 2)
-    several = om.noise.optimal(renyi=[(1, 1), (2, 2)], gap=1e-2)
+    several = om.noise.rdp([(1, 1), (2, 2)], gap=1e-2)
     with pytest.raises(om.ProblemError, match="one order"):
         several.least_divergence()
 
@@ -161,7 +161,7 @@ def test_known_noise_keeps_the_promise_and_is_not_below_the_bound() -> None:
     """The discrete Gaussian with σ² = αΔ²/2ε (Canonne, Kamath and Steinke), and ε-private
     geometric noise, whose divergences of every order are at most ε."""
     for order, epsilon, steps, loss in ((2, 1.0, 1, "absolute"), (8, 0.1, 4, "square")):
-        design = om.noise.optimal(renyi=(order, epsilon), sensitivity=steps, loss=loss)
+        design = om.noise.rdp((order, epsilon), sensitivity=steps, loss=loss)
         variance = order * steps**2 / (2 * epsilon)
         k = np.arange(-400, 401.0)
         power = 1 if loss == "absolute" else 2
@@ -187,47 +187,52 @@ def test_sums_of_powers_are_enclosed() -> None:
     assert power_sum(Law(2, (2, 1)), 1, Fraction(2)) == math.inf
 
 
+def _of(**arguments: Any) -> Any:
+    """The function whose arguments these are."""
+    if "rho" in arguments:
+        return om.noise.zcdp(**arguments)
+    return (om.noise.least_divergence if "budget" in arguments else om.noise.rdp)(**arguments)
+
+
 @pytest.mark.parametrize(
     ("arguments", "place"),
     [
-        ({"renyi": (0.5, 1)}, "order"),
-        ({"renyi": (65, 1)}, "order"),
-        ({"renyi": ("9" * 5000, 1)}, "order"),
-        ({"renyi": (math.inf, 1)}, "order"),
-        ({"renyi": (math.nan, 1)}, "order"),
-        ({"renyi": (True, 1)}, "order"),
-        ({"renyi": (2.0001234, 1)}, "order"),
-        ({"renyi": 2}, "renyi"),
-        ({"renyi": (2, 1, 3)}, "renyi"),
-        ({"renyi": (2, -1)}, "renyi"),
-        ({"renyi": (64, 60)}, "renyi"),
-        ({"renyi": (2, 1e-4), "sensitivity": 900}, "renyi"),
-        ({"renyi": (2, 1), "epsilon": 1}, "renyi"),
-        ({"renyi": (2, 1), "delta": 0.1}, "renyi"),
-        ({"renyi": (2, 1), "bounded": (0, 3)}, "renyi"),
-        ({"renyi": (2, 1), "for_releases": 2}, "renyi"),
-        ({"renyi": (2, 1), "gap": 3}, "gap"),
-        ({"renyi": []}, "renyi"),
-        ({"renyi": [(2, 1), (2, 2)]}, "renyi"),
-        ({"renyi": [(2, 1), 3]}, "renyi"),
-        ({"renyi": (2, 1), "zcdp": 1}, "zcdp"),
-        ({"zcdp": 1e-9}, "zcdp"),
-        ({"zcdp": 1, "delta": 0.5}, "zcdp"),
-        ({"renyi": (2, 1), "budget": 1}, "budget"),
-        ({"renyi": 2, "budget": 0}, "budget"),
-        ({"epsilon": 1, "budget": 1}, "budget"),
-        ({}, "epsilon"),
+        ({"bounds": (0.5, 1)}, "order"),
+        ({"bounds": (65, 1)}, "order"),
+        ({"bounds": ("9" * 5000, 1)}, "order"),
+        ({"bounds": (math.inf, 1)}, "order"),
+        ({"bounds": (math.nan, 1)}, "order"),
+        ({"bounds": (True, 1)}, "order"),
+        ({"bounds": (2.0001234, 1)}, "order"),
+        ({"bounds": 2}, "bounds"),
+        ({"bounds": (2, 1, 3)}, "bounds"),
+        ({"bounds": (2, -1)}, "epsilon"),
+        ({"bounds": (64, 60)}, "epsilon"),
+        ({"bounds": (2, 1e-4), "sensitivity": 900}, "epsilon"),
+        ({"bounds": (2, 1), "gap": 3}, "gap"),
+        ({"bounds": (2, 1), "cells": 2, "gap": -1}, "gap"),
+        ({"bounds": (2, 1), "cells": 0}, "cells"),
+        ({"bounds": (2, 1), "cells": "some"}, "cells"),
+        ({"bounds": (2, 1), "sensitivity": 0.5}, "sensitivity"),
+        ({"bounds": (2, 1), "cells": 2, "sensitivity": 0}, "sensitivity"),
+        ({"bounds": []}, "bounds"),
+        ({"bounds": [(2, 1), (2, 2)]}, "bounds"),
+        ({"bounds": [(2, 1), 3]}, "bounds"),
+        ({"rho": 1e-9}, "rho"),
+        ({"rho": None}, "rho"),
+        ({"order": 2, "budget": 0}, "budget"),
+        ({"order": (2, 1), "budget": 1}, "order"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(arguments: dict[str, Any], place: str) -> None:
     with pytest.raises(om.ProblemError) as caught:
-        om.noise.optimal(**arguments)
+        _of(**arguments)
     assert caught.value.where == place
 
 
 def test_no_noise_has_no_divergence() -> None:
     with pytest.raises(om.InfeasibleError):
-        om.noise.optimal(renyi=(2, 0))
+        om.noise.rdp((2, 0))
 
 
 # ---------------------------------------------------------------- files
@@ -261,12 +266,11 @@ def test_altered_files_are_judged_alike(files: dict[str, bytes], tmp_path: Path)
 @pytest.mark.parametrize("name", ["kl", "several", "concentrated", "real", "real concentrated"])
 def test_altered_files_of_several_orders_are_judged_alike(name: str, tmp_path: Path) -> None:
     asked: dict[str, Any] = {
-        "concentrated": {"zcdp": 1, "gap": 0.1},
-        "real": {"renyi": (1, 2), "cells": 3, "loss": "square", "sensitivity": "5/2"},
-        "real concentrated": {"zcdp": "3/2", "cells": 2, "gap": 0.5},
+        "concentrated": {"rho": 1, "gap": 0.1},
+        "real": {"bounds": (1, 2), "cells": 3, "loss": "square", "sensitivity": "5/2"},
+        "real concentrated": {"rho": "3/2", "cells": 2, "gap": 0.5},
     }
-    real = name.startswith("real")
-    design = (om.noise.real if real else om.noise.optimal)(**(asked | ASKED)[name])
+    design = _of(**(asked | ASKED)[name])
     path = tmp_path / "noise.json"
     design.save(path)
     content = path.read_bytes()
@@ -361,7 +365,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize("limit", [3, 20])
 @pytest.mark.parametrize("width", [4, 6, 12])
 def test_losses_that_equations_in_floats_cannot_tell_from_zero(limit: int, width: int) -> None:
-    design = om.noise.optimal(renyi=("2", limit), loss="threshold", width=width, gap=1e-3)
+    design = om.noise.rdp(("2", limit), loss="threshold", width=width, gap=1e-3)
     places = range(-width - 60, width + 61)
     p = {k: float(design.law.at(k)) for k in (*places, places[-1] + 1)}
     # what is left out of the sum is positive

@@ -179,6 +179,4 @@ def test_the_command_stores_the_promise_of_all(
     assert main(["check", str(path)]) == 0
     assert "of 5 releases" in capsys.readouterr().out
     assert main(["noise", "--epsilon", "1", "--for-releases", "0"]) == 2
-    with pytest.raises(om.ProblemError, match="for_releases"):
-        om.noise.optimal(1, for_releases=2, bounded=(0, 5))  # type: ignore[call-overload]
     assert Fraction(om.noise.NoiseDesign.load(path).each.factor) == Fraction(1, 5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -318,7 +319,7 @@ def test_functions_that_do_not_go_on_are_refused(loss: Callable[[int], float]) -
 
 
 def test_a_function_over_a_range_is_asked_for_all_of_it() -> None:
-    design = om.noise.optimal(1, loss=lambda k: float(k > 90), bounded=(0, 99), prior=[1.0] * 100)
+    design = om.noise.in_range(1, bounds=(0, 99), loss=lambda k: float(k > 90), prior=[1.0] * 100)
     assert design.problem.loss_matrix[0].tolist() == [0.0] * 91 + [1.0] * 9
 
 
@@ -433,7 +434,7 @@ def test_places_of_any_whole_number_type() -> None:
         assert design.law.at(np.int64(k)) == design.law.at(k)
         assert design.law.upper_tail(np.int32(k)) == design.law.upper_tail(k)
         assert design.measure(np.int64(k)) == k
-    pair = om.noise.optimal(1, dimensions=2)
+    pair = om.noise.for_pairs(1)
     assert pair.law.at(np.int64(40), np.int16(-3)) == pair.law.at(40, -3)
 
 
@@ -443,10 +444,17 @@ def test_two_releases_at_delta_one_need_no_noise() -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 4])
-@pytest.mark.parametrize("kind", [{}, {"for_releases": 2}, {"dimensions": 2, "norm": "linf"}])
-def test_at_delta_one_only_what_costs_least_is_drawn(kind: dict[str, Any], steps: int) -> None:
+@pytest.mark.parametrize(
+    "best",
+    [
+        om.noise.optimal,
+        partial(om.noise.optimal, for_releases=2),
+        partial(om.noise.for_pairs, norm="linf"),
+    ],
+)
+def test_at_delta_one_only_what_costs_least_is_drawn(best: Callable[..., Any], steps: int) -> None:
     for table, place in (([3, 0.5, 2, 2], 1), ([1, 4, 5], 0), ([4, 3, 3, 0.25, 1], 3)):
-        design = om.noise.optimal(1, 1, loss=table, sensitivity=steps, **kind)
+        design = best(1, 1, loss=table, sensitivity=steps)
         assert (design.loss, design.lower_bound) == (min(table), min(table))
         assert set(np.abs(design.sample(50, seed=1)).reshape(50, -1).max(axis=1)) == {place}
 

@@ -178,7 +178,7 @@ def test_divergences_at_every_real_shift(loss: str) -> None:
     than the bound, and nothing on the line costs less."""
     rng = np.random.default_rng(4)
     given = [(0, 0), ("1/3", "1/3"), (1, 4)] if loss == "corners" else loss
-    design = om.noise.real(renyi=[(1, "3/4"), (2, 1)], loss=given, sensitivity=2, cells=12)
+    design = om.noise.rdp([(1, "3/4"), (2, 1)], loss=given, sensitivity=2, cells=12)
     ends, heights = cells_of(design)
     assert float(heights @ np.diff(ends)) == pytest.approx(1, abs=1e-9)
     most = []
@@ -212,7 +212,7 @@ def test_the_least_divergence_of_a_variance_beside_what_was_published(
     """Cactus (Alghamdi et al., 2022): values that were reached, by its authors' table; Gaussian
     noise has 1/2σ²."""
     variance = Fraction(str(sigma)) ** 2
-    design = om.noise.real(renyi=1, budget=variance, loss="square")
+    design = om.noise.least_divergence(1, variance, loss="square", cells=16)
     least = design.least_divergence(variance)
     assert design.exact_loss <= variance
     assert least <= published * (1 + 1e-5)

@@ -121,10 +121,8 @@ def test_the_same_answer_twice_is_one(name: str, tmp_path: Path) -> None:
 SAVED: dict[str, Callable[[float], Any]] = {
     "design": lambda epsilon: om.solve(problem(constraints=[om.DifferentialPrivacy(epsilon)])),
     "noise": lambda epsilon: om.noise.optimal(epsilon, sensitivity=1, gap=1e-2),
-    "Rényi noise": lambda epsilon: om.noise.optimal(renyi=(2, epsilon), sensitivity=1, gap=0.1),
-    "noise of pairs": lambda epsilon: om.noise.optimal(
-        epsilon, sensitivity=1, dimensions=2, gap=0.3
-    ),
+    "Rényi noise": lambda epsilon: om.noise.rdp((2, epsilon), sensitivity=1, gap=0.1),
+    "noise of pairs": lambda epsilon: om.noise.for_pairs(epsilon, sensitivity=1, gap=0.3),
     "target": lambda epsilon: om.mechanisms.optimal_target([[1, 2], [2, 1]], KM_OF_TWO, epsilon),
 }
 KM_OF_TWO = np.array([[0.0, 1], [1, 0]])

@@ -208,11 +208,9 @@ def _renyi(
     rng: np.random.Generator, epsilon: float, steps: int, cost: Cost, given: Any, words: str
 ) -> Iterator[str]:
     order = str(rng.choice(["3/2", "2", "3", "8"]))
-    alpha = float(om.noise.optimal(renyi=(order, 1.0)).order)
-    design = om.noise.optimal(
-        renyi=(order, epsilon), sensitivity=steps, loss=given.get("loss", cost),
-        width=given.get("width"),
-    )  # fmt: skip
+    alpha = float(om.noise.rdp((order, 1.0)).order)
+    loss, width = given.get("loss", cost), given.get("width")
+    design = om.noise.rdp((order, epsilon), sensitivity=steps, loss=loss, width=width)
     z = _places(design)
     both = np.concatenate([z[:0:-1], z])
     for s in range(1, steps + 1):
@@ -266,8 +264,8 @@ def _pair(rng: np.random.Generator, epsilon: float, steps: int, words: str) -> I
     values = np.round(rng.uniform(0, 4, 3), 2).tolist()
     values[-1] = max(values[-2:]) + float(rng.choice([0, 1]))
     delta = float(rng.choice([0, 1e-3, 0.05]))
-    design = om.noise.optimal(
-        epsilon, delta, dimensions=2, norm=norm, loss_norm=other, sensitivity=steps, loss=values
+    design = om.noise.for_pairs(
+        epsilon, delta, norm=norm, loss_norm=other, sensitivity=steps, loss=values
     )
     words = f"{words}, {norm}, {other}, {values}, δ {delta}"
     n = int(min(design.law.n + 3 * steps, 60))

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from typing import Any
 
-from optmech.cli.output import Answer, Facts, claim_outputs, named, note, number
+from optmech.cli.output import Answer, Facts, claim_outputs, note, number
 from optmech.errors import ProblemError
 
 SUMMARY = "find the best noise for a count or a sum"
@@ -65,70 +65,77 @@ def run(args: Namespace) -> Answer:
 
 def _best(args: Namespace) -> Any:
     """The noise that is asked for."""
-    from optmech.noise import line, optimum
+    from optmech import noise
+
+    asked = _asked(args)
+    spent = None if args.delta == "0" else args.delta
+    several = None if args.for_releases == 1 else args.for_releases
+    # what is for ε and δ of a single whole number
+    pair = {
+        "--dimensions": None if args.dimensions == 1 else args.dimensions,
+        "--norm": args.norm,
+        "--loss-norm": args.loss_norm,
+    }
+    apart = {"--delta": spent, "--for-releases": several, **pair}
+    powers = {"--order": args.order, "--budget": args.budget}
+    if args.zcdp is not None:
+        given = {"--epsilon": args.epsilon, **powers, **apart}
+        _require_none("does not go with --zcdp", given)
+        return noise.zcdp(args.zcdp, **asked)
+    if args.order is not None:
+        _require_none("does not go with --order", apart)
+        if (args.budget is None) == (args.epsilon is None):
+            raise ProblemError(
+                "goes with one of --epsilon and --budget",
+                where="--order",
+                remedy="Give one of them",
+            )
+        if args.budget is not None:
+            return noise.least_divergence(args.order, args.budget, **asked)
+        return noise.rdp((args.order, args.epsilon), **asked)
+    _require_none("goes with --order", {"--budget": args.budget})
+    if args.epsilon is None:
+        raise ProblemError("is missing", where="--epsilon", remedy="Give ε, such as 0.5")
+    promise = (args.epsilon, args.delta)
+    if args.dimensions not in (1, 2):
+        raise ProblemError("is neither 1 nor 2", where="--dimensions", remedy="Give 1 or 2")
+    if args.dimensions == 2:
+        _require_none("is for a single number", {"--real": args.real or None})
+        _require_none("is for a single number", {"--for-releases": several})
+        norm = args.norm or "l1"
+        return noise.for_pairs(*promise, norm=norm, loss_norm=args.loss_norm, **asked)
+    _require_none("goes with --dimensions 2", pair)
+    if args.real:
+        return noise.real(*promise, for_releases=args.for_releases, **asked)
+    return noise.optimal(*promise, for_releases=args.for_releases, **asked)
+
+
+def _asked(args: Namespace) -> dict[str, Any]:
+    """What goes with every promise."""
     from optmech.noise.additive.real_loss import RealLoss
 
-    planar = args.dimensions != 1 or args.norm or args.loss_norm
-    asked = {**_promise(args), "for_releases": args.for_releases, "note": note}
-    if not args.real:
-        if args.cells is not None:
-            raise ProblemError("goes with --real", where="--cells", remedy="Leave it out")
-        best: Any = optimum.optimal
-        return best(
-            sensitivity=_whole(args.sensitivity, "--sensitivity"),
-            loss=_loss(args.loss),
-            width=None if args.width is None else _whole(args.width, "--width"),
-            **(named(args, "dimensions", "norm", "loss_norm") if planar else {}),
-            **asked,
-        )
-    if planar:
-        raise ProblemError(
-            "is for one number",
-            where="--real",
-            remedy="Leave out --dimensions, --norm and --loss-norm",
-        )
-    name, _, rest = args.loss.rpartition(" ")
-    corners = [tuple(part.split(":")) for part in rest.split(",")]
-    loss: object = corners if ":" in rest else args.loss
-    if name == "convex":
-        loss = RealLoss.convex(corners)
-    real: Any = line.real
-    return real(
-        loss=loss,
-        sensitivity=args.sensitivity,
-        cells="auto" if args.cells in (None, "auto") else _whole(args.cells, "--cells"),
-        width=args.width,
-        **asked,
-    )
+    asked: dict[str, Any] = {"note": note}
+    if args.real:
+        name, _, rest = args.loss.rpartition(" ")
+        corners = [tuple(part.split(":")) for part in rest.split(",")]
+        asked["loss"] = corners if ":" in rest else args.loss
+        if name == "convex":
+            asked["loss"] = RealLoss.convex(corners)
+        asked["cells"] = "auto" if args.cells in (None, "auto") else _whole(args.cells, "--cells")
+        asked |= {"sensitivity": args.sensitivity, "width": args.width}
+    else:
+        _require_none("goes with --real", {"--cells": args.cells})
+        asked["sensitivity"] = _whole(args.sensitivity, "--sensitivity")
+        asked["width"] = None if args.width is None else _whole(args.width, "--width")
+        asked["loss"] = _loss(args.loss)
+    return asked
 
 
-def _promise(args: Namespace) -> dict[str, Any]:
-    """What bounds divergences; ε and δ where nothing does."""
-    given = {"--order": args.order, "--zcdp": args.zcdp, "--budget": args.budget}
-    named = next((name for name, value in given.items() if value is not None), None)
-    if named is None:
-        if args.epsilon is None:
-            raise ProblemError("is missing", where="--epsilon", remedy="Give ε, such as 0.5")
-        return {"epsilon": args.epsilon, "delta": args.delta}
-    if args.delta != "0":
-        raise ProblemError("goes with ε alone", where=named, remedy="Leave out --delta")
-    if args.zcdp is not None:
-        if args.order is not None or args.epsilon is not None or args.budget is not None:
-            raise ProblemError(
-                "is a promise of its own",
-                where="--zcdp",
-                remedy="Leave out --order, --epsilon and --budget",
-            )
-        return {"zcdp": args.zcdp}
-    if args.order is None:
-        raise ProblemError("goes with --order", where="--budget", remedy="Give --order 1 as well")
-    if (args.budget is None) == (args.epsilon is None):
-        raise ProblemError(
-            "goes with one of --epsilon and --budget", where="--order", remedy="Give one of them"
-        )
-    if args.budget is not None:
-        return {"renyi": args.order, "budget": args.budget}
-    return {"renyi": (args.order, args.epsilon)}
+def _require_none(message: str, options: dict[str, object]) -> None:
+    """Refuse the first option that is given."""
+    for name, value in options.items():
+        if value is not None:
+            raise ProblemError(message, where=name, remedy="Leave it out")
 
 
 def _whole(text: str, where: str) -> int:

@@ -19,12 +19,16 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.exact.arguments import probability
 from optmech.exact.number import Number, log_of_fraction, parse_exact
+from optmech.exact.rounding import UNIT
 
 _SHIFT = 100
 """p / (2^100 q) neither overflows nor loses digits, for every ratio above 1 of floats <= 1."""
 
 _TINY = 2.0**-900
 """Terms of sums above this lose nothing to underflow that matters."""
+
+_SHARP = 1e-14
+"""What rounding of sums may change a logarithm by."""
 
 _ALWAYS_ABOVE_ONE = 1400.0
 """e^1400 times the least positive float is above 1, and e^700 is finite."""
@@ -77,7 +81,7 @@ def least_log_ratio(p: Floats, q: Floats, delta: float) -> Floats:
     between t_k and t_{k+1}, and the sum rises there by (t_k - t_{k+1}) B_k, B_k the sum of their
     q: what has been spent at every breakpoint is a sum of terms >= 0, in which nothing cancels.
     Between two breakpoints r solves one linear equation. inf where p puts more than ``delta`` on
-    what q excludes.
+    what q excludes. Rows where rounding of the sums decides are solved in fractions.
     """
     p = np.broadcast_to(p, q.shape)
     if delta < _TINY:
@@ -93,13 +97,22 @@ def least_log_ratio(p: Floats, q: Floats, delta: float) -> Floats:
     scaled = np.ldexp(tails, _SHIFT)
     # what is spent at the lower end of every piece
     spent = np.cumsum((ratio - lower) * scaled, axis=1)
-    spare = delta - excluded
-    above = spent > spare[:, None]
-    piece = above.argmax(axis=1)
-    rows = np.arange(len(piece))
-    left = lower[rows, piece] * scaled[rows, piece] + (spent[rows, piece] - spare)
-    least = np.maximum(log_ratio(np.maximum(left, 0.0), tails[rows, piece]), 0.0)
-    return np.where(spare < 0, np.inf, np.where(above.any(axis=1), least, 0.0))
+    rows = np.arange(len(spent))
+
+    def least(spare: Floats) -> Floats:
+        above = spent > spare[:, None]
+        piece = above.argmax(axis=1)
+        left = lower[rows, piece] * scaled[rows, piece] + (spent[rows, piece] - spare)
+        found = np.maximum(log_ratio(np.maximum(left, 0.0), tails[rows, piece]), 0.0)
+        return np.where(spare < 0, np.inf, np.where(above.any(axis=1), found, 0.0))
+
+    out = least(delta - excluded)
+    rounding = 2 * (p.shape[1] + 4) * UNIT
+    far = least(delta * (1 - rounding) - excluded * (1 + rounding))
+    near = least(delta * (1 + rounding) - excluded * (1 - rounding))
+    for k in np.flatnonzero(far > near + _SHARP * (1 + near)):
+        out[k] = _least_exactly(p[k], q[k], delta)
+    return out
 
 
 def _least_exactly(p: Floats, q: Floats, delta: float) -> float:

@@ -222,17 +222,17 @@ def order_of(value: object) -> Fraction:
     return exact
 
 
-def require_bounds(bounds: Bounds) -> None:
+def require_bounds(bounds: Bounds, where: str = "renyi") -> None:
     """Raise ProblemError for no orders, too many, orders that do not grow, or ε that is 0."""
     if not 1 <= len(bounds) <= MOST_ORDERS:
         raise ProblemError(
-            f"has {len(bounds)} orders", where="renyi", remedy=f"Give 1 to {MOST_ORDERS}"
+            f"has {len(bounds)} orders", where=where, remedy=f"Give 1 to {MOST_ORDERS}"
         )
     orders = [order for order, _ in bounds]
     if any(a >= b for a, b in pairwise(orders)):
-        raise ProblemError("has orders that do not grow", where="renyi")
+        raise ProblemError("has orders that do not grow", where=where)
     if not all(rate > 0 for _, rate in bounds):
-        raise ProblemError("has an ε of 0", where="renyi")
+        raise ProblemError("has an ε of 0", where=where)
 
 
 def at_every_order(rho: Exact, orders: Sequence[Fraction]) -> Bounds:

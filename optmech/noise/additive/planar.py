@@ -62,8 +62,8 @@ class PlanarMultipliers(Multipliers):
 
 @record
 class PlanarNoise(ProvedNoise):
-    """The result of ``om.noise.optimal`` with ``dimensions=2``: noise Z on pairs of whole numbers,
-    to be added to a pair that one person changes by at most ``sensitivity`` in the norm ``norm``.
+    """The result of ``om.noise.for_pairs``: noise Z on pairs of whole numbers, to be added to
+    one that a person changes by at most ``sensitivity`` in the norm ``norm``.
 
     Everything is proved by exact arithmetic from ``law`` and ``multipliers``: that the noise is
     (ε, δ)-differentially private, a number at or above its loss E c(‖Z‖), and that no noise on
@@ -71,7 +71,7 @@ class PlanarNoise(ProvedNoise):
 
     Examples
     --------
-    >>> design = om.noise.optimal("ln 2", dimensions=2, gap=1e-2)
+    >>> design = om.noise.for_pairs("ln 2", gap=1e-2)
     >>> print(float(design.pmf(0, 0)) > float(design.pmf(1, 0)) > 0)
     True
     >>> design.sample(size=2, seed=1).shape, design.drawn(2, seed=1).shape

@@ -227,9 +227,9 @@ def _is_below(
 
 @record
 class RenyiNoise(DivergenceNoise, CertifiedNoise):
-    """The result of ``om.noise.optimal`` with ``renyi`` or ``zcdp``: noise Z on the integers with
-    D_α(Z ‖ Z + s) <= ε for the orders α that were asked for and all shifts |s| <= ``sensitivity``
-    (Mironov, Rényi differential privacy, CSF 2017). Order 1 is the Kullback-Leibler divergence.
+    """The result of ``om.noise.rdp`` and its kin: noise Z on the integers with D_α(Z ‖ Z + s) <= ε
+    for the orders α that were asked for and all shifts |s| <= ``sensitivity`` (Mironov, Rényi
+    differential privacy, CSF 2017). Order 1 is the Kullback-Leibler divergence.
 
     Everything is proved by exact arithmetic from ``law`` and ``multipliers``: every such
     divergence, the loss E c(Z), and that no noise on the integers that keeps the same has a loss
@@ -237,7 +237,7 @@ class RenyiNoise(DivergenceNoise, CertifiedNoise):
 
     Examples
     --------
-    >>> design = om.noise.optimal(renyi=(2, 1), gap=1e-3)
+    >>> design = om.noise.rdp((2, 1), gap=1e-3)
     >>> print(round(design.divergence, 4), design.is_private)
     1.0 True
     >>> print(round(design.least_divergence(), 2))  # of all noise that costs no more
@@ -250,7 +250,7 @@ class RenyiNoise(DivergenceNoise, CertifiedNoise):
 
 @record
 class RealRenyiNoise(CellNoise, DivergenceNoise):
-    """The result of ``om.noise.real`` with ``renyi`` or ``zcdp``: noise Z on the real line with
+    """The result of ``om.noise.rdp`` and its kin with ``cells``: noise Z on the real line with
     D_α(Z ‖ Z + s) <= ε for the orders α that were asked for, order 1 being the Kullback-Leibler
     divergence, and all real shifts |s| <= ``sensitivity``. Its density is constant on cells.
 
@@ -259,7 +259,7 @@ class RealRenyiNoise(CellNoise, DivergenceNoise):
 
     Examples
     --------
-    >>> noise = om.noise.real(renyi=(1, "1/4"), loss="square")  # a Gaussian's variance is 2
+    >>> noise = om.noise.rdp((1, "1/4"), loss="square", cells=16)  # a Gaussian's variance is 2
     >>> print(f"{noise.lower_bound:.4f} {noise.loss:.4f} {noise.is_private}")
     1.9945 1.9958 True
     >>> print(round(noise.divergence_at("1/2"), 3) < round(noise.least_divergence(), 3))
