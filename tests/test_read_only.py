@@ -59,9 +59,7 @@ def frozen_classes() -> Iterator[type]:
 
 
 def is_frozen(cls: type) -> bool:
-    if dataclasses.is_dataclass(cls):
-        return cls.__dataclass_params__.frozen  # type: ignore[attr-defined, no-any-return]
-    return hasattr(cls, "__attrs_attrs__") and cls.__setattr__ is not object.__setattr__
+    return dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
 def with_arrays(cls: type) -> bool:
