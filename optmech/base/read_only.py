@@ -93,6 +93,7 @@ class Kept:
 
 CONVERTER = "converter"
 """What the metadata of a field call its converter."""
+_UNSET: Any = MISSING
 
 
 class Converted(Generic[V, T]):
@@ -118,13 +119,9 @@ def converted(by: Any, *, default: Any = MISSING, kw_only: Any = MISSING) -> Any
     return field(default=default, kw_only=kw_only, metadata={CONVERTER: by})
 
 
-@overload
-def checked(by: Callable[[T], T], *, default: None, kw_only: bool = ...) -> T | None: ...
-@overload
-def checked(by: Callable[[T], T], *, default: T = ..., kw_only: bool = ...) -> T: ...
-def checked(by: Any, *, default: Any = MISSING, kw_only: Any = MISSING) -> Any:
+def checked(by: Callable[[T], T], *, default: T | None = _UNSET, kw_only: Any = MISSING) -> T:
     """A converted field whose argument has the type of the field."""
-    return field(default=default, kw_only=kw_only, metadata={CONVERTER: by})
+    return cast(T, field(default=default, kw_only=kw_only, metadata={CONVERTER: by}))
 
 
 @dataclass_transform(

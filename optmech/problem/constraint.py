@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
 
 from optmech.base.read_only import CONVERTER
 from optmech.base.shown import Shown
@@ -67,10 +67,12 @@ class Record(Shown):
     def load(cls, plain: Plain, space: Space) -> Self:
         """The record that ``plain`` wrote; KeyError where a field is missing."""
         known = [field for field in _fields(cls) if field[0] in plain or field[0] not in cls.later]
-        stated = {
-            name: f.load(plain[name], space) for name, f, _ in known if plain[name] is not None
-        }
-        return cls(**stated)
+        return cls(
+            **{
+                name: None if (held := plain[name]) is None else f.load(held, space)
+                for name, f, _ in known
+            }
+        )
 
     @classmethod
     def table(cls) -> type[Section]:
@@ -125,15 +127,8 @@ class Record(Shown):
 
 
 def _fields(cls: type) -> list[tuple[str, Field, Any]]:
-    """Name, field and default of every attribute. Raises TypeError where ``FIELDS`` lacks a
-    converter."""
-    found = []
-    for own in fields(cls):
-        by = own.metadata.get(CONVERTER)
-        if by not in FIELDS:
-            raise TypeError(f"FIELDS lacks the converter of {cls.__name__}.{own.name}")
-        found.append((own.name, FIELDS[by], own.default))
-    return found
+    """Name, field and default of every attribute."""
+    return [(own.name, FIELDS[own.metadata[CONVERTER]], own.default) for own in fields(cls)]
 
 
 GROUP = "optmech.constraints"
@@ -223,7 +218,9 @@ def constraint(kind: str) -> Callable[[C], C]:
             raise TypeError(f"the constraint {cls.__name__} has no {', '.join(missing)}")
         if "__dataclass_fields__" not in vars(cls):
             raise TypeError(f"the constraint {cls.__name__} is no dataclass")
-        _fields(cls)
+        for own in fields(cast(Any, cls)):
+            if own.metadata.get(CONVERTER) not in FIELDS:
+                raise TypeError(f"FIELDS lacks the converter of {cls.__name__}.{own.name}")
         if kind in _KINDS:
             raise TypeError(f"two constraints are called {kind!r}")
         cls.kind = kind
