@@ -82,6 +82,16 @@ def test_every_frozen_class_with_arrays_is_read_only() -> None:
     assert wrong == []
 
 
+def test_fields_are_converted_before_anything_is_checked() -> None:
+    held = [cls for cls in frozen_classes() if any(f.metadata for f in dataclasses.fields(cls))]
+    assert len(held) >= 20
+    for cls in held:
+        assert issubclass(cls, ReadOnly), cls
+        own = cls.__mro__[: cls.__mro__.index(ReadOnly)]
+        checks = [base.__post_init__ for base in own if "__post_init__" in vars(base)]
+        assert all("super().__post_init__()\n" in inspect.getsource(check) for check in checks), cls
+
+
 def rng() -> np.random.Generator:
     return np.random.default_rng(5)
 
