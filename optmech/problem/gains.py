@@ -24,10 +24,9 @@ from optmech.spaces.prior import Prior
 from optmech.spaces.tables import distance_words
 
 Gain = Floats | Distance | Literal["identity", "maximal", "additive"]
-GainLike = ArrayLike | Distance
 
 
-def as_gain(value: GainLike) -> Gain:
+def as_gain(value: ArrayLike | Distance | Literal["identity"]) -> Gain:
     """ "identity", an array with a row for every guess and a column for every secret, or a function
     of two domains such as a distance, between guess and secret."""
     if isinstance(value, str):
@@ -45,7 +44,7 @@ def as_gain(value: GainLike) -> Gain:
     return rows
 
 
-def as_goal(value: GainLike) -> Gain:
+def as_goal(value: ArrayLike | Distance | str) -> Gain:
     """A gain as ``as_gain`` reads it, or the name of a measure that has no prior."""
     return value if isinstance(value, str) and value in PRIOR_FREE else as_gain(value)  # type: ignore[return-value]
 

@@ -21,7 +21,7 @@ from optmech.errors import ProblemError, inside
 from optmech.exact.arguments import text
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Record, idle_notes, kinds
-from optmech.problem.gains import PRIOR_FREE, Gain, GainLike, as_goal, gain_matrix
+from optmech.problem.gains import PRIOR_FREE, Gain, as_goal, gain_matrix
 from optmech.problem.ratios import mesh_of, require_joint
 from optmech.problem.space import Space
 from optmech.spaces.arguments import checked_arguments
@@ -93,7 +93,7 @@ class MinimizeLeakage(Record):
 
     kind: ClassVar[Literal["minimize_leakage"]] = "minimize_leakage"
 
-    gain: Converted[GainLike, Gain] = converted(as_goal, default="identity")
+    gain: Converted[ArrayLike | Distance, Gain] = converted(as_goal, default="identity")
     prior: Prior | None = checked(fields.adversary, default=None)
 
     def __post_init__(self) -> None:

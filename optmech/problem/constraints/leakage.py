@@ -24,7 +24,6 @@ from optmech.problem.gains import (
     PRIOR_FREE,
     Adversary,
     Gain,
-    GainLike,
     as_gain,
     block_gains,
     gain_matrix,
@@ -203,7 +202,7 @@ class GainLeakage(Adversary, Constraint):
 
     _upwards = True
     maximum: Converted[Number, Exact] = converted(fields.signed_number)
-    gain: Converted[GainLike, Gain] = converted(as_gain, default="identity")
+    gain: Converted[ArrayLike | Distance, Gain] = converted(as_gain, default="identity")
     prior: Prior | None = checked(fields.adversary, default=None)
     _: KW_ONLY
     radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
