@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, replace
+from fractions import Fraction
 from functools import cached_property, wraps
 from typing import (
     TYPE_CHECKING,
@@ -94,6 +95,8 @@ class Kept:
 CONVERTER = "converter"
 """What the metadata of a field call its converter."""
 _UNSET: Any = MISSING
+_PLAIN = {int, float, str, Fraction}
+"""Types of entries that are not looked into: laws of noise have many."""
 
 
 class Converted(Generic[V, T]):
@@ -184,13 +187,13 @@ def _read_only(value: Any) -> Any:
         parts = tuple(map(_read_only, (value.data, value.indices, value.indptr)))
         return type(value)(parts, shape=value.shape, copy=False)
     if type(value) is tuple:
-        if any(not isinstance(entry, int | str) for entry in value):
+        if not {*map(type, value)} <= _PLAIN:
             kept = tuple(map(_read_only, value))
             if any(new is not entry for new, entry in zip(kept, value, strict=True)):
                 return kept
     elif type(value) is dict:
         return Fixed({key: _read_only(part) for key, part in value.items()})
-    elif _plain(value):
+    elif _takes_as_given(value):
         own = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
         changed = {k: new for k, part in own.items() if (new := _read_only(part)) is not part}
         if changed:
@@ -198,7 +201,7 @@ def _read_only(value: Any) -> Any:
     return value
 
 
-def _plain(value: Any) -> bool:
+def _takes_as_given(value: Any) -> bool:
     """Whether it is a frozen dataclass that takes what it is given as it is."""
     stated = getattr(type(value), "__dataclass_params__", None)
     return stated is not None and stated.frozen and stated.init and not isinstance(value, ReadOnly)
