@@ -136,7 +136,7 @@ def record(cls: type[T]) -> type[T]:
     made = dataclass(frozen=True, eq=False, repr=cls.__repr__ is object.__repr__)(cls)
     for own in fields(cast(Any, made)):
         if by := own.metadata.get(CONVERTER):
-            taken = next(iter(by.__annotations__.values()))
+            taken = [*getattr(by, "__annotations__", {}).values(), own.type][0]
             stated = f"{taken} | None" if own.default is None else taken
             made.__init__.__annotations__[own.name] = stated
     return made

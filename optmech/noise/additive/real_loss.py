@@ -104,7 +104,7 @@ class RealLoss(Shown):
         vars(self).update(
             name=name,
             width=rational(width, "width", positive=False),
-            corners=() if corners == () else _corners(corners),
+            corners=() if isinstance(corners, tuple) and not corners else _corners(corners),
             most=_as_most(most),
         )
         if not isinstance(self.name, str) or self.name not in PARTS:
