@@ -198,7 +198,7 @@ def test_a_kind_that_cannot_be_written(tmp_path: Path, plain: str, said: str) ->
         (("    def promise(", "    def promised("), "has no promise"),
         (("fields.FIELDS[texts]", "unused"), "lacks the converter of PartitionPrivacy.blocks"),
         (('"partition_privacy"', '"support"'), "two constraints are called 'support'"),
-        (("@frozen(repr=False, field_transformer=fields.placed)\n", ""), "is no attrs class"),
+        (("@record\n", ""), "is no dataclass"),
     ],
 )  # fmt: skip
 def test_a_kind_that_lacks_a_part_fails_when_it_is_imported(

@@ -11,6 +11,7 @@ import pytest
 import optmech as om
 
 SCRIPT = """
+from dataclasses import replace
 from fractions import Fraction
 
 import optmech as om
@@ -47,9 +48,13 @@ reveal_type(om.measures.tightest(m, km))
 reveal_type(report.checks)
 reveal_type(table.rows)
 reveal_type(om.prices.of_pairs(design))
+private = om.DifferentialPrivacy("ln 3", [(0, 1)], delta=Fraction(1, 8))
+reveal_type(private.epsilon)
+reveal_type(replace(private, epsilon=0.5))
 figure = om.plots.frontier([design])
 om.plots.save(figure, "picture.png")
 print(om.measures.delta(m, Fraction(1, 2), km), prior.binning, {cells: 1}[cells])
+om.LossBound(["ln 3"])
 om.solve(problem, "auto", 1e-6)
 report.no_such_figure
 om.plots.no_such_picture
@@ -84,11 +89,17 @@ def test_a_user_s_script_under_mypy_strict(tmp_path: Path) -> None:
         "bool", "float", "float", "optmech.spaces.mechanism.Mechanism",
         "optmech.analysis.measures.Tightest",
     ]  # fmt: skip
+    # what a constraint is given is not what it has
+    assert said[-2:] == [
+        "optmech.exact.number.Exact",
+        "optmech.problem.constraints.differential.DifferentialPrivacy",
+    ]
     errors = [line for line in lines if line.startswith("error")]
-    assert 'Too many positional arguments for "solve"' in errors[0]
-    assert 'has no attribute "no_such_figure"' in errors[1]
+    assert 'Argument 1 to "LossBound" has incompatible type "list[str]"' in errors[0]
+    assert 'Too many positional arguments for "solve"' in errors[1]
+    assert 'has no attribute "no_such_figure"' in errors[2]
     # the attributes that there are not have no type, which is said besides
-    rest = [line for line in errors[2:] if "Any" not in line]
+    rest = [line for line in errors[3:] if "Any" not in line]
     names = ["no_such_picture", "no_such_name", "no_such_name"]
     assert [f'has no attribute "{n}"' in line for n, line in zip(names, rest, strict=True)] == [
         True, True, True,

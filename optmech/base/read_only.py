@@ -4,12 +4,25 @@ computed from them once and kept."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, replace
+from fractions import Fraction
 from functools import cached_property, wraps
-from typing import Any, NoReturn, Self, TypeVar, cast, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NoReturn,
+    Self,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import NDArray
+
+from optmech.errors import inside
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -34,10 +47,11 @@ class Fixed(dict[K, V]):
 
 
 class ReadOnly:
-    """A frozen dataclass or attrs class whose arrays cannot be written to: what could be is copied.
+    """A frozen dataclass whose arrays cannot be written to: what could be is copied.
 
-    A copy is the object itself. A pickle holds what was given; what follows from it
-    (``cached_property``) is read-only as well, and computed again.
+    Fields are first converted, where they have a converter. A copy is the object itself. A pickle
+    holds what was given; what follows from it (``cached_property``) is read-only as well, and
+    computed again.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -48,8 +62,12 @@ class ReadOnly:
 
     def __post_init__(self) -> None:
         for own in fields(cast(Any, self)):
-            value = getattr(self, own.name)
-            kept = read_only(value)
+            value = kept = getattr(self, own.name)
+            by = own.metadata.get(CONVERTER)
+            if by and (value is not None or own.default is not None):
+                with inside(own.name):
+                    kept = by(value)
+            kept = read_only(kept)
             if kept is not value:
                 object.__setattr__(self, own.name, kept)
 
@@ -60,12 +78,9 @@ class ReadOnly:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # what is evaluated once has a slot in a class of attrs, and is no attribute there
-        held = {a.name: getattr(self, a.name) for a in getattr(self, "__attrs_attrs__", ())}
-        held |= getattr(self, "__dict__", {})
         classes = type(self).__mro__
         follows = {k for c in classes for k, v in vars(c).items() if isinstance(v, cached_property)}
-        return _made, (type(self), {k: v for k, v in held.items() if k not in follows})
+        return _made, (type(self), {k: v for k, v in vars(self).items() if k not in follows})
 
 
 class Kept:
@@ -77,11 +92,54 @@ class Kept:
         super().__setattr__(name, value)
 
 
-@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+CONVERTER = "converter"
+"""What the metadata of a field call its converter."""
+_UNSET: Any = MISSING
+_PLAIN = {int, float, str, Fraction}
+"""Types of entries that are not looked into: laws of noise have many."""
+
+
+class Converted(Generic[V, T]):
+    """What type checkers take a field for that is given a V and has a T."""
+
+    if TYPE_CHECKING:
+
+        def __get__(self, made: object, cls: Any) -> T: ...
+        def __set__(self, made: object, value: V) -> None: ...
+
+
+@overload
+def converted(
+    by: Callable[[V], T], *, default: None, kw_only: bool = ...
+) -> Converted[V | None, T | None]: ...
+@overload
+def converted(
+    by: Callable[[V], T], *, default: V = ..., kw_only: bool = ...
+) -> Converted[V, T]: ...
+def converted(by: Any, *, default: Any = MISSING, kw_only: Any = MISSING) -> Any:
+    """A field of a ``ReadOnly`` that is what ``by`` makes of the argument, and stays None where
+    that is the default. Errors of ``by`` name the field."""
+    return field(default=default, kw_only=kw_only, metadata={CONVERTER: by})
+
+
+def checked(by: Callable[[T], T], *, default: T | None = _UNSET, kw_only: Any = MISSING) -> T:
+    """A converted field whose argument has the type of the field."""
+    return cast(T, field(default=default, kw_only=kw_only, metadata={CONVERTER: by}))
+
+
+@dataclass_transform(
+    frozen_default=True, eq_default=False, field_specifiers=(field, converted, checked)
+)
 def record(cls: type[T]) -> type[T]:
     """A frozen dataclass that is equal to what its base says, or to nothing but itself, and keeps
-    the representation of its base."""
-    return dataclass(frozen=True, eq=False, repr=cls.__repr__ is object.__repr__)(cls)
+    the representation of its base. Its signature has the types that converters take."""
+    made = dataclass(frozen=True, eq=False, repr=cls.__repr__ is object.__repr__)(cls)
+    for own in fields(cast(Any, made)):
+        if by := own.metadata.get(CONVERTER):
+            taken = [*getattr(by, "__annotations__", {}).values(), own.type][0]
+            stated = f"{taken} | None" if own.default is None else taken
+            made.__init__.__annotations__[own.name] = stated
+    return made
 
 
 def frozen(cls: type[T]) -> type[T]:
@@ -129,13 +187,13 @@ def _read_only(value: Any) -> Any:
         parts = tuple(map(_read_only, (value.data, value.indices, value.indptr)))
         return type(value)(parts, shape=value.shape, copy=False)
     if type(value) is tuple:
-        if any(not isinstance(entry, int | str) for entry in value):
+        if not {*map(type, value)} <= _PLAIN:
             kept = tuple(map(_read_only, value))
             if any(new is not entry for new, entry in zip(kept, value, strict=True)):
                 return kept
     elif type(value) is dict:
         return Fixed({key: _read_only(part) for key, part in value.items()})
-    elif _plain(value):
+    elif _takes_as_given(value):
         own = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
         changed = {k: new for k, part in own.items() if (new := _read_only(part)) is not part}
         if changed:
@@ -143,7 +201,7 @@ def _read_only(value: Any) -> Any:
     return value
 
 
-def _plain(value: Any) -> bool:
+def _takes_as_given(value: Any) -> bool:
     """Whether it is a frozen dataclass that takes what it is given as it is."""
     stated = getattr(type(value), "__dataclass_params__", None)
     return stated is not None and stated.frozen and stated.init and not isinstance(value, ReadOnly)

@@ -17,7 +17,7 @@ _LONGEST = 200
 
 
 class SameFields:
-    """A frozen dataclass or attrs class without an equality of its own (``eq=False``): equal to
+    """A frozen dataclass without an equality of its own (``eq=False``): equal to
     what is of the same class with equal fields, arrays entry by entry and NaN equal to itself.
 
     How a result was found does not count: answers are equal that promise the same with the same
@@ -45,8 +45,8 @@ class SameFields:
 
 
 def names_of_fields(value: Any) -> list[str]:
-    """The names of the fields of a dataclass or an attrs object."""
-    return [field.name for field in getattr(value, "__attrs_attrs__", None) or fields(value)]
+    """The names of the fields of a dataclass."""
+    return [field.name for field in fields(value)]
 
 
 def _same(a: Any, b: Any) -> bool:

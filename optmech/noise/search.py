@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
-from attrs import evolve
 
 from optmech.base.arrays import Floats
 from optmech.errors import TooLargeError
@@ -125,8 +124,8 @@ class Search(Session[D]):
         self._take(found.law)
         known = found.multipliers
         if known is not None and not any(any(part.tail[1:]) for part in known.shifts):
-            limited = [evolve(s, price=max(*s.inner, s.tail[0])) for s in known.shifts]
-            self._keep(evolve(known, shifts=tuple(limited)))
+            limited = [replace(s, price=max(*s.inner, s.tail[0])) for s in known.shifts]
+            self._keep(replace(known, shifts=tuple(limited)))
 
     def _pure(self) -> Search[D]:
         """A search for δ = 0 that tells nothing."""

@@ -82,9 +82,9 @@ def redesign(
             "is given together with keep", where="free", remedy="Give one of the two"
         )
     with inside("keep"):
-        keep = as_labels(keep)
+        keep = None if keep is None else as_labels(keep)
     with inside("free"):
-        free = as_labels(free)
+        free = None if free is None else as_labels(free)
     before, source = read_with_digest(old) if isinstance(old, str | Path) else (old, "")
     had = mechanism_from(before, "old")
     with inside("old"):

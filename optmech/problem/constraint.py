@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, fields
 from functools import cache
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
 
-import attrs
-
+from optmech.base.read_only import CONVERTER
 from optmech.base.shown import Shown
 from optmech.certificate.statement import Family
 from optmech.errors import ProblemError, inside
-from optmech.problem.fields import Field, Plain
+from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import Place, Space
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Record(Shown):
-    """A frozen attrs class whose fields have converters of ``optmech.problem.fields``.
+    """A frozen dataclass whose fields have converters of ``optmech.problem.fields``.
 
     The methods follow from the fields; a class whose file form is not its fields overrides them.
 
@@ -67,7 +67,12 @@ class Record(Shown):
     def load(cls, plain: Plain, space: Space) -> Self:
         """The record that ``plain`` wrote; KeyError where a field is missing."""
         known = [field for field in _fields(cls) if field[0] in plain or field[0] not in cls.later]
-        return cls(**{name: f.load(plain[name], space) for name, f, _ in known})
+        return cls(
+            **{
+                name: None if (held := plain[name]) is None else f.load(held, space)
+                for name, f, _ in known
+            }
+        )
 
     @classmethod
     def table(cls) -> type[Section]:
@@ -89,7 +94,7 @@ class Record(Shown):
         keys: dict[str, Any] = {"kind": (Literal[cls.kind], ...)}
         for name, found, default in _fields(cls):
             key = found.type_of_key()
-            if default is attrs.NOTHING:
+            if default is MISSING:
                 keys[name] = (key, ...)
             elif isinstance(default, str | bool):
                 keys[name] = (key, default)
@@ -123,7 +128,7 @@ class Record(Shown):
 
 def _fields(cls: type) -> list[tuple[str, Field, Any]]:
     """Name, field and default of every attribute."""
-    return [(a.name, a.metadata["field"], a.default) for a in attrs.fields(cls)]
+    return [(own.name, FIELDS[own.metadata[CONVERTER]], own.default) for own in fields(cls)]
 
 
 GROUP = "optmech.constraints"
@@ -211,8 +216,11 @@ def constraint(kind: str) -> Callable[[C], C]:
         missing = sorted(cls.__abstractmethods__)
         if missing:
             raise TypeError(f"the constraint {cls.__name__} has no {', '.join(missing)}")
-        if "__attrs_attrs__" not in vars(cls):
-            raise TypeError(f"the constraint {cls.__name__} is no attrs class")
+        if "__dataclass_fields__" not in vars(cls):
+            raise TypeError(f"the constraint {cls.__name__} is no dataclass")
+        for own in fields(cast(Any, cls)):
+            if own.metadata.get(CONVERTER) not in FIELDS:
+                raise TypeError(f"FIELDS lacks the converter of {cls.__name__}.{own.name}")
         if kind in _KINDS:
             raise TypeError(f"two constraints are called {kind!r}")
         cls.kind = kind

@@ -1,22 +1,19 @@
 """The fields of constraints: each is checked, written to a design file and read from a problem
 file in the same way wherever it occurs, and says so here once.
 
-A field is an ``attrs.field`` with one of these converters. A constraint with a field of another
-sort adds its converter to ``FIELDS``.
+A field is made by ``converted`` or ``checked`` with one of these converters. A constraint with a
+field of another sort adds its converter to ``FIELDS``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import wraps
 from typing import Any, NamedTuple
 
-import attrs
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
-from optmech.errors import inside
 from optmech.exact.arguments import probability, truth
 from optmech.exact.number import Exact, Number, float_of, parse_exact, parse_signed
 from optmech.problem.space import Place, Space
@@ -64,30 +61,6 @@ FIELDS: dict[Any, Field] = {}
 """The fields by the converter of their values."""
 
 
-def placed(cls: type, attributes: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
-    """The ``field_transformer`` of constraints: errors of a converter name the field. Raises
-    TypeError where ``FIELDS`` lacks the converter of a field."""
-    for a in attributes:
-        if a.converter not in FIELDS:
-            raise TypeError(f"FIELDS lacks the converter of {cls.__name__}.{a.name}")
-    known = [a.evolve(metadata={"field": FIELDS[a.converter]}) for a in attributes]
-    return named(cls, known)
-
-
-def named(_: type, attributes: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
-    """A ``field_transformer``: errors of a converter name the field."""
-
-    def within(name: str, converter: Any) -> Any:
-        @wraps(converter)
-        def converted(value: Any) -> Any:
-            with inside(name):
-                return converter(value)
-
-        return converted
-
-    return [a.evolve(converter=within(a.name, a.converter)) for a in attributes]
-
-
 def number(value: Number) -> Exact:
     """A finite number >= 0, or an exact string such as "ln 3"."""
     return parse_exact(value, where="")
@@ -103,9 +76,9 @@ def delta(value: Number) -> Exact:
     return probability(value, where="")
 
 
-def limit(value: float | None) -> float | None:
-    """A finite number >= 0 as a float, or None."""
-    return None if value is None else float_of(value, "")
+def limit(value: float) -> float:
+    """A finite number >= 0 as a float."""
+    return float_of(value, "")
 
 
 def flag(value: bool) -> bool:
@@ -118,28 +91,18 @@ def distance(value: DistanceLike) -> Distance:
     return as_distance(value, where="")
 
 
-def optional_number(value: Number | None) -> Exact | None:
-    """A finite number >= 0, an exact string, or None."""
-    return None if value is None else number(value)
-
-
-def optional_distance(value: DistanceLike | None) -> Distance | None:
-    """A distance, or None."""
-    return None if value is None else distance(value)
-
-
-def adversary(value: Prior | None) -> Prior | None:
-    """A prior over the secrets, or None for the problem's; compared with them later."""
+def adversary(value: Prior) -> Prior:
+    """A prior over the secrets, with which it is compared later."""
     return value
 
 
-def loss(value: Distance | ArrayLike | None) -> Distance | Floats | None:
-    """A distance or an S x O array, or None for the problem's loss."""
-    return None if value is None else as_loss(value, "")
+def loss(value: Distance | ArrayLike) -> Distance | Floats:
+    """A distance or an S x O array."""
+    return as_loss(value, "")
 
 
-def mesh(value: Mesh | None) -> Mesh | None:
-    """A mesh of the region where a promise holds at every point, or None for the secrets alone."""
+def mesh(value: Mesh) -> Mesh:
+    """A mesh of the region where a promise holds at every point."""
     return value
 
 
@@ -175,7 +138,7 @@ FIELDS |= {
     adversary: Field(
         "prior",
         lambda value, _: value.weights.tolist(),
-        lambda plain, space: None if plain is None else Prior(space.secrets, plain),
+        lambda plain, space: Prior(space.secrets, plain),
     ),
     mesh: Field(
         "mesh",
@@ -183,12 +146,4 @@ FIELDS |= {
         lambda plain, _: Mesh.from_dict(plain, "everywhere"),
     ),
     loss: Field("loss", lambda value, space: space.losses(value).tolist()),
-}
-FIELDS |= {
-    optional_number: FIELDS[number],
-    optional_distance: Field(
-        "distance",
-        write_distance,
-        lambda plain, space: None if plain is None else read_distance(plain, space),
-    ),
 }

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.read_only import Converted
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.number import Exact, Number, rounded_down, rounded_up
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import Space
-from optmech.spaces.distances import Distance, of_domains
+from optmech.spaces.distances import Distance, DistanceLike, of_domains
 from optmech.spaces.prior import Prior
 from optmech.spaces.tables import distance_words
 
@@ -113,17 +115,18 @@ _SEARCHED = 50 * MOST
 Masses = tuple[Fraction, ...]
 
 
-class Adversary:
+class Adversary(Shown):
     """Whom a constraint with these fields is against: who has a prior, or any within ``radius`` of
     it in the distance ``within``."""
 
     prior: Prior | None
-    radius: Exact | None
-    within: Distance | None
+    radius: Converted[Number | None, Exact | None]
+    within: Converted[DistanceLike | None, Distance | None]
     _upwards: ClassVar[bool]
     """How weights that are no floats are rounded."""
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.within is not None and self.radius is None:
             raise ProblemError("needs a radius", where="within", remedy="Say how far priors may be")
 

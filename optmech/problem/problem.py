@@ -8,13 +8,12 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from attrs import field, frozen
 from numpy.typing import ArrayLike
 
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.edges import Edges
-from optmech.base.read_only import ReadOnly, read_only, record
+from optmech.base.read_only import Converted, ReadOnly, checked, converted, read_only, record
 from optmech.base.shown import SameFields, card, short
 from optmech.certificate.families import Gradient, Ratio, known
 from optmech.certificate.statement import Family, Objective, Statement
@@ -26,7 +25,7 @@ from optmech.problem.gains import PRIOR_FREE, Gain, as_goal, gain_matrix
 from optmech.problem.ratios import mesh_of, require_joint
 from optmech.problem.space import Space
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import Distance
+from optmech.spaces.distances import Distance, DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.mesh import Mesh
@@ -34,7 +33,7 @@ from optmech.spaces.mesh.network import Network
 from optmech.spaces.prior import Prior
 
 
-@frozen(repr=False, field_transformer=fields.placed)
+@record
 class MaximizeDistortion(Record):
     """Objective: the largest error of the best attack, under a LossBound (Shokri et al., CCS
     2012). ``prior`` is the adversary's, by default the problem's.
@@ -58,8 +57,8 @@ class MaximizeDistortion(Record):
 
     kind: ClassVar[Literal["maximize_distortion"]] = "maximize_distortion"
 
-    distance: Distance = field(converter=fields.distance)
-    prior: Prior | None = field(default=None, converter=fields.adversary)
+    distance: Converted[DistanceLike, Distance] = converted(fields.distance)
+    prior: Prior | None = checked(fields.adversary, default=None)
 
     def factors(self, space: Space) -> tuple[Floats, Floats]:
         """d(t,s), shape (S, S), and the adversary's π(s). Raises ProblemError where they do not fit
@@ -67,7 +66,7 @@ class MaximizeDistortion(Record):
         return space.apart(self.distance), space.adversary(self.prior).weights
 
 
-@frozen(eq=False, repr=False, field_transformer=fields.placed)
+@record
 class MinimizeLeakage(Record):
     """Objective: the least that the best guess gains by the report, Σ_o max_w Σ_s π(s) g(w,s)
     p(o|s), under a LossBound.
@@ -94,10 +93,11 @@ class MinimizeLeakage(Record):
 
     kind: ClassVar[Literal["minimize_leakage"]] = "minimize_leakage"
 
-    gain: Gain = field(default="identity", converter=as_goal)
-    prior: Prior | None = field(default=None, converter=fields.adversary)
+    gain: Converted[ArrayLike | Distance, Gain] = converted(as_goal, default="identity")
+    prior: Prior | None = checked(fields.adversary, default=None)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         free = isinstance(self.gain, str) and self.gain in PRIOR_FREE
         if free and self.prior is not None:
             raise ProblemError(

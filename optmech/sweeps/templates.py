@@ -12,7 +12,6 @@ from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import attrs
 import numpy as np
 
 from optmech.base.read_only import record
@@ -260,7 +259,7 @@ class ObjectTemplate:
                 case (_, int(k), key):
                     parts["constraints"] = listed = list(parts["constraints"])
                     with inside(f"constraints[{k}]"):
-                        listed[k] = attrs.evolve(listed[k], **{str(key): value})
+                        listed[k] = replace(listed[k], **{str(key): value})
                 case (part, *_):
                     parts[part] = value
         return Problem(**parts, title=self.problem.title)
@@ -326,7 +325,7 @@ def plain(value: Any) -> object:
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
-    if (is_dataclass(value) or attrs.has(type(value))) and not isinstance(value, type):
+    if is_dataclass(value) and not isinstance(value, type):
         inside = {name: plain(getattr(value, name)) for name in names_of_fields(value)}
         return {"type": type(value).__qualname__, **inside}
     raise ProblemError(

@@ -28,8 +28,8 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import flint
-from attrs import astuple, frozen
 
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket, ends_of, exp_bounds
 from optmech.exact.number import Exact
@@ -61,7 +61,7 @@ def largest_delta(law: Law, epsilon: Exact, sensitivity: int) -> tuple[Fraction,
     return max(found, key=lambda pair: (pair[0], -pair[1]))
 
 
-@frozen(eq=False)
+@record
 class ShiftWindow:
     """Numbers x_s(i) of one shift s, all >= 0: ``inner`` of places in order, beyond these as
     ``tail`` says, and ``price``, which is λ_s. ``bound`` says which of several orders they are
@@ -74,7 +74,7 @@ class ShiftWindow:
     bound: int = 0
 
 
-@frozen(eq=False)
+@record
 class Multipliers:
     """Multipliers of the inequalities of several shifts: whole numbers over 2^bits.
 
@@ -85,16 +85,16 @@ class Multipliers:
     bits: int
     shifts: tuple[ShiftWindow, ...]
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         names = {(part.shift, part.bound) for part in self.shifts}
-        sizes = [size for size in astuple(self, recurse=False) if isinstance(size, int)]
+        sizes = [size for size in vars(self).values() if isinstance(size, int)]
         if min(sizes) < 0 or not names or len(names) != len(self.shifts):
             raise ProblemError("windows or shifts are not as they must be", where=self.where)
         if any(min((*part.inner, *part.tail, part.price)) < 0 for part in self.shifts):
             raise ProblemError("there is a negative number", where=self.where)
 
 
-@frozen(eq=False)
+@record
 class NoiseMultipliers(Multipliers):
     """Multipliers on one window: ``inner[i + n]`` is that of i for |i| <= n, and with ``tail`` =
     (a, b, d) those of n + j for j > 0 are a + b j + d j², and 0 below -n; none is above ``price``
@@ -103,8 +103,8 @@ class NoiseMultipliers(Multipliers):
     Raises ProblemError also for windows of different lengths, and shifts below 1.
     """
 
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
+    def __post_init__(self) -> None:
+        super().__post_init__()
         sizes = {len(part.inner) for part in self.shifts}
         if len(sizes) != 1 or min(sizes) % 2 != 1 or min(part.shift for part in self.shifts) < 1:
             raise ProblemError("windows or shifts are not as they must be", where=self.where)
@@ -278,7 +278,7 @@ def power_sum(law: Law, shift: int, order: Fraction) -> Fraction | float:
     return (inner + outer / (1 - law.r)) / (1 << (bits + BITS))
 
 
-@frozen(eq=False)
+@record
 class Tangents(NoiseMultipliers):
     """Ratios of several shifts and orders for i in [-n, n], over 2^bits; with ``tail`` = (x_s
     beyond n, x_s below -n); prices are over 2^price_bits."""

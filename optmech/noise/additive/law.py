@@ -7,11 +7,10 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from attrs import field, frozen
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly
-from optmech.base.shown import SameFields
+from optmech.base.read_only import checked, record
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
@@ -33,11 +32,11 @@ _FARTHEST = 10**7
 def _listed(given: object) -> tuple[int, ...]:
     """Numbers in a row."""
     if not isinstance(given, tuple | list):
-        raise ProblemError("are no numbers in a row", where="law", remedy="Give a tuple of them")
+        raise ProblemError("are no numbers in a row", remedy="Give a tuple of them")
     return tuple(given)
 
 
-class Tailed(SameFields):
+class Tailed(Shown):
     """What laws in finitely many whole numbers share: the ratio of their tails, and draws."""
 
     bits: int
@@ -90,8 +89,8 @@ class Tailed(SameFields):
         return steps
 
 
-@frozen(eq=False)
-class Law(Tailed, ReadOnly):
+@record
+class Law(Tailed):
     """z(k) = z(-k) = ``window[k]`` / 2^bits for |k| <= n, and geometric tails beyond.
 
     ``tails[c - 1]`` / 2^bits is all the probability of n + c, n + c + p, n + c + 2p, …, on either
@@ -120,12 +119,13 @@ class Law(Tailed, ReadOnly):
     """
 
     bits: int
-    window: tuple[int, ...] = field(converter=_listed)
-    tails: tuple[int, ...] = field(default=(), converter=_listed)
+    window: tuple[int, ...] = checked(_listed)
+    tails: tuple[int, ...] = checked(_listed, default=())
     ratio: int = 0
     ratio_bits: int = 0
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         given = (self.bits, self.ratio, self.ratio_bits, *self.window, *self.tails)
         if any(type(number) is not int for number in given):
             raise ProblemError("the numbers of a law are whole", where="law", remedy="Give ints")

@@ -10,15 +10,16 @@ and is looked at up to a million places out for whether it does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
-from attrs import evolve, frozen
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import record
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 
@@ -47,8 +48,8 @@ def require_width(loss: object, width: object) -> None:
         )
 
 
-@frozen
-class NoiseLoss(ReadOnly):
+@record
+class NoiseLoss(Shown):
     """An even loss of noise k on the integers.
 
     ``values`` are c(0), …, c(m), all >= 0; for k > m the loss is
@@ -163,8 +164,8 @@ class NoiseLoss(ReadOnly):
             least = _floats_of(step, flat, 1 - _SLACK)
             low = cls("function", values, *least)
             if all(low(k) <= value for k, value in far.items()):
-                return evolve(high, least=least)
-        return evolve(high, least=(Fraction(0), Fraction(0)))
+                return replace(high, least=least)
+        return replace(high, least=(Fraction(0), Fraction(0)))
 
     def _shortened(self) -> NoiseLoss:
         """This loss without values that its polynomial has too."""
@@ -176,7 +177,7 @@ class NoiseLoss(ReadOnly):
             m, slope = m - 1, before
         if Fraction(float(slope)) != slope:
             return self
-        return evolve(self, values=self.values[: m + 1], slope=slope)
+        return replace(self, values=self.values[: m + 1], slope=slope)
 
     @cached_property
     def minorant(self) -> NoiseLoss:

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from attrs import frozen
 
 from optmech.base.arrays import Ints
 from optmech.base.read_only import record
@@ -52,7 +51,7 @@ def classes(shape: str, n: int, shift: Place) -> Iterator[tuple[Place, Place, in
             yield place, other, found[other]
 
 
-@frozen(eq=False)
+@record
 class PlanarMultipliers(Multipliers):
     """Multipliers of several shifts for the places of radius at most ``n``, the same for all places
     of a class, in the order of ``classes``; none is above ``price`` where δ > 0."""

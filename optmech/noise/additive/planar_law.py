@@ -8,9 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from attrs import frozen
 
 from optmech.base.arrays import Ints
+from optmech.base.read_only import record
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes
 from optmech.noise.additive.law import MOST_BITS, Tailed, require_falling
@@ -65,7 +66,7 @@ def around(shape: str) -> int:
     return 4 if shape == "l1" else 8
 
 
-@frozen(eq=False)
+@record
 class PlanarLaw(Tailed):
     """z of all places with the same distances to the axes, up to their order, is the same.
 
@@ -84,7 +85,8 @@ class PlanarLaw(Tailed):
     ratio: int = 0
     ratio_bits: int = 0
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         require_falling(self.tails, self.ratio, self.ratio_bits)
         fits = (
             self.shape in ("l1", "linf")
@@ -215,15 +217,16 @@ def shell_mean(polynomial: tuple[N, N, N], start: int, period: int, ratio: N) ->
     return mean_beyond((a * start, a + b * start, b + g * start, g), period, ratio)
 
 
-@frozen
-class PlanarLoss:
+@record
+class PlanarLoss(Shown):
     """c(‖k‖) for an even loss c of one number and the norm "l1", "l2" or "linf". With "l2" c is
     absolute, square or a threshold; roots are enclosed, and sums of losses rounded up."""
 
     loss: NoiseLoss
     norm: str
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         require_norm(self.norm, "loss_norm")
         if self.norm == "l2" and self.loss.name not in NAMES:
             raise ProblemError(

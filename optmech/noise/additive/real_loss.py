@@ -16,9 +16,8 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import TypeGuard
 
-from attrs import field, frozen
-
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import record
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.number import Exact, Number, parse_exact, parse_signed
 from optmech.noise.additive.loss import (
@@ -60,14 +59,6 @@ PARTS: dict[str, tuple[str, ...]] = {
 """What goes with a loss of this name."""
 
 
-def _as_width(given: Number) -> Fraction:
-    return rational(given, "width", positive=False)
-
-
-def _as_corners(given: object) -> Corners:
-    return () if isinstance(given, tuple) and not given else _corners(given)
-
-
 def _as_most(given: tuple[Number, Number] | None) -> tuple[Fraction, Fraction] | None:
     if given is None:
         return None
@@ -76,8 +67,8 @@ def _as_most(given: tuple[Number, Number] | None) -> tuple[Fraction, Fraction] |
     return rational(given[0], "most", positive=False), rational(given[1], "most", positive=False)
 
 
-@frozen
-class RealLoss(ReadOnly):
+@record
+class RealLoss(Shown):
     """An even loss of real noise x: |x| ("absolute"), x² ("square"), 1 where |x| > ``width`` and 0
     elsewhere ("threshold"), or straight from corner to corner of (|x|, loss), the first at 0, and
     on with the last slope ("corners").
@@ -99,11 +90,23 @@ class RealLoss(ReadOnly):
     """
 
     name: str
-    width: Fraction = field(default=Fraction(0), converter=_as_width)
-    corners: Corners = field(default=(), converter=_as_corners)
-    most: tuple[Fraction, Fraction] | None = field(default=None, converter=_as_most)
+    width: Fraction
+    corners: Corners
+    most: tuple[Fraction, Fraction] | None
 
-    def __attrs_post_init__(self) -> None:
+    def __init__(
+        self,
+        name: str,
+        width: Number = Fraction(0),
+        corners: object = (),
+        most: tuple[Number, Number] | None = None,
+    ) -> None:
+        vars(self).update(
+            name=name,
+            width=rational(width, "width", positive=False),
+            corners=() if isinstance(corners, tuple) and not corners else _corners(corners),
+            most=_as_most(most),
+        )
         if not isinstance(self.name, str) or self.name not in PARTS:
             raise ProblemError(f"{str(self.name)[:60]!r} is no loss of noise", where="loss",
                                remedy=_REMEDY)  # fmt: skip
@@ -219,8 +222,8 @@ class RealLoss(ReadOnly):
         return _straight(self, step, last)
 
 
-@frozen
-class Cells(ReadOnly):
+@record
+class Cells(Shown):
     """A loss on a lattice, in units of ``unit``: what its points cost at least when all rounded
     noise is charged ``charge`` more than it costs, and the means over cells."""
 
@@ -354,8 +357,8 @@ def require_convex(made: Corners, most: tuple[Fraction, Fraction] | None = None)
         raise ProblemError("goes on less steeply than it ends", where="loss")
 
 
-@frozen
-class Spread(ReadOnly):
+@record
+class Spread(Shown):
     """Where noise is likely: up to about ``reach``, and e times less from one ``scale`` to the
     next. ``ends`` says that it may be nowhere beyond."""
 

@@ -8,13 +8,13 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Literal, Self, cast
 
 import numpy as np
-from attrs import field, frozen
 
 from optmech.base.edges import Edges
+from optmech.base.read_only import Converted, checked, converted, record
 from optmech.certificate.families import Approximate, Gradient, Ratio
 from optmech.errors import ProblemError, inside
 from optmech.exact.arguments import whole
-from optmech.exact.number import Exact, float_of, parse_exact
+from optmech.exact.number import Exact, Number, float_of, parse_exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
@@ -38,11 +38,10 @@ from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.network import Network
 
 Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
+AdjacencyLike = Literal["all"] | Sequence[Sequence[int]] | tuple[DistanceLike, float]
 
 
-def as_adjacency(
-    value: Literal["all"] | Sequence[Sequence[int]] | tuple[DistanceLike, float],
-) -> Adjacency:
+def as_adjacency(value: AdjacencyLike) -> Adjacency:
     """Which secrets are adjacent, checked as far as it can be without them."""
     remedy = 'Give "all", a list of index pairs, or (distance, radius)'
     if isinstance(value, str):
@@ -109,7 +108,7 @@ FIELDS[as_adjacency] = Field("adjacency", _write, _read, _build)
 
 
 @constraint("differential_privacy")
-@frozen(repr=False, field_transformer=fields.placed)
+@record
 class DifferentialPrivacy(Constraint):
     """p(o|s) <= e^ε p(o|s') for adjacent s, s', all o (Shokri, PETS 2015, eq. 14, 23; Kawamoto and
     Murakami, ESORICS 2019, Def. 1).
@@ -134,12 +133,13 @@ class DifferentialPrivacy(Constraint):
     """
 
     later = ("everywhere",)
-    epsilon: Exact = field(converter=fields.number)
-    adjacency: Adjacency = field(default="all", converter=as_adjacency)
-    delta: Exact = field(default=fields.ZERO, converter=fields.delta)
-    everywhere: Mesh | None = field(default=None, converter=fields.mesh)
+    epsilon: Converted[Number, Exact] = converted(fields.number)
+    adjacency: Converted[AdjacencyLike, Adjacency] = converted(as_adjacency, default="all")
+    delta: Converted[Number, Exact] = converted(fields.delta, default=fields.ZERO)
+    everywhere: Mesh | None = checked(fields.mesh, default=None)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.everywhere is not None:
             require_network(self.everywhere)
             if self.adjacency != "all":
@@ -254,7 +254,7 @@ FIELDS[as_edges] = Field(
 
 
 @constraint("policy_graph")
-@frozen(repr=False, field_transformer=fields.placed)
+@record
 class PolicyGraph(Constraint):
     """p(o|s) <= exp(ε d(s,s')) p(o|s') for all s, s', o, with d the distance in a graph of the
     secrets; pairs that no path joins are free (He, Machanavajjhala and Ding, *Blowfish Privacy*,
@@ -275,8 +275,8 @@ class PolicyGraph(Constraint):
     2
     """
 
-    epsilon: Exact = field(converter=fields.number)
-    graph: tuple[Edge, ...] = field(converter=as_edges)
+    epsilon: Converted[Number, Exact] = converted(fields.number)
+    graph: Converted[Any, tuple[Edge, ...]] = converted(as_edges)
 
     def edges(self, space: Space) -> Edges:
         """The length of every edge, both ways. Raises ProblemError where a node is no secret."""
@@ -319,7 +319,7 @@ ONE = parse_exact(1, where="")
 
 
 @constraint("metric_privacy")
-@frozen(repr=False, field_transformer=fields.placed)
+@record
 class MetricPrivacy(Constraint):
     """p(o|s) <= exp(ε d(s,s')) p(o|s') for all s, s', o (Shokri, PETS 2015, eq. 10, 15, 22;
     Kawamoto and Murakami, ESORICS 2019, Def. 4).
@@ -350,14 +350,19 @@ class MetricPrivacy(Constraint):
     """
 
     later = ("everywhere",)
-    epsilon: Exact = field(converter=fields.number)
-    distance: Distance = field(default=cast(Distance, None), converter=fields.optional_distance)
-    threshold: float | None = field(default=None, converter=fields.limit)
-    observable_threshold: float | None = field(default=None, converter=fields.limit)
-    delta: Exact = field(default=fields.ZERO, converter=fields.delta)
-    everywhere: Mesh | None = field(default=None, converter=fields.mesh)
+    epsilon: Converted[Number, Exact] = converted(fields.number)
+    # a promise without one is refused, or has that of its mesh
+    # a promise without one is refused, or has that of its mesh
+    distance: Converted[DistanceLike | None, Distance] = converted(  # type: ignore[assignment]
+        fields.distance, default=None
+    )
+    threshold: float | None = checked(fields.limit, default=None)
+    observable_threshold: float | None = checked(fields.limit, default=None)
+    delta: Converted[Number, Exact] = converted(fields.delta, default=fields.ZERO)
+    everywhere: Mesh | None = checked(fields.mesh, default=None)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.everywhere is not None:
             measured = require_distance(self.epsilon, self.distance, self.everywhere)
             object.__setattr__(self, "distance", measured)

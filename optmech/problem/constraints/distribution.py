@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from attrs import field, frozen
 from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats, finite_array, normalised
+from optmech.base.read_only import Converted, checked, converted, record
 from optmech.certificate.families import Approximate, Divergence, Information, LiftedRatio
 from optmech.certificate.families.ratio import rounded_product
 from optmech.errors import ProblemError, inside
@@ -32,10 +32,10 @@ from optmech.exact.ratios.generators import (
 )
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
-from optmech.problem.fields import FIELDS, ZERO, Field, optional_distance
+from optmech.problem.fields import FIELDS, ZERO, Field
 from optmech.problem.ratios import delta_words
 from optmech.problem.space import Place, Space
-from optmech.spaces.distances import Distance
+from optmech.spaces.distances import Distance, DistanceLike
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
@@ -79,10 +79,8 @@ def _words(divergence: str) -> str:
     return _WORDS[divergence] if order is None else f"Rényi divergence of order {order} at most"
 
 
-def as_scale(value: ArrayLike | None) -> tuple[float, ...] | None:
-    """Finite numbers >= 0, one or one per pair; or None."""
-    if value is None:
-        return None
+def as_scale(value: ArrayLike) -> tuple[float, ...]:
+    """Finite numbers >= 0, one or one per pair."""
     array = np.atleast_1d(finite_array(value, where=""))
     if array.ndim > 1 or not array.size or (array < 0).any():
         raise ProblemError("is not a list of numbers >= 0", remedy="Give one, or one per pair")
@@ -107,7 +105,7 @@ FIELDS[as_scale] = Field("bounds", lambda value, _: list(value))
 
 
 @constraint("distribution_privacy")
-@frozen(eq=False, repr=False, field_transformer=fields.placed)
+@record
 class DistributionPrivacy(Constraint):
     """(λP)(o) <= e^ε (λ'P)(o) for every pair, in both directions, all o (Kawamoto and Murakami,
     ESORICS 2019, Def. 8, 9).
@@ -131,13 +129,16 @@ class DistributionPrivacy(Constraint):
     0.166667
     """
 
-    epsilon: Exact = field(converter=fields.number)
-    pairs: tuple[tuple[Floats, Floats], ...] = field(converter=as_pairs)
-    delta: Exact = field(default=ZERO, converter=fields.delta)
-    divergence: str = field(default="max", converter=as_divergence)
-    scale: tuple[float, ...] | None = field(default=None, converter=as_scale)
+    epsilon: Converted[Number, Exact] = converted(fields.number)
+    pairs: Converted[Sequence[tuple[ArrayLike, ArrayLike]], tuple[tuple[Floats, Floats], ...]] = (
+        converted(as_pairs)
+    )
+    delta: Converted[Number, Exact] = converted(fields.delta, default=ZERO)
+    divergence: str = checked(as_divergence, default="max")
+    scale: Converted[ArrayLike | None, tuple[float, ...] | None] = converted(as_scale, default=None)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.divergence != "max" and self.delta > 0:
             raise ProblemError(
                 f"δ belongs to the max divergence, and this is {self.divergence!r}",
@@ -274,7 +275,7 @@ def _both_ways(first: Floats, second: Floats) -> tuple[Floats, Floats]:
 
 
 @constraint("pufferfish")
-@frozen(eq=False, repr=False, field_transformer=fields.placed)
+@record
 class Pufferfish(Constraint):
     """P(o | s_i, θ) <= e^ε P(o | s_j, θ) for every pair of secrets and every belief θ, in both
     directions, all o (Kifer and Machanavajjhala, *Pufferfish*, ACM TODS 2014, Definition 3.4).
@@ -293,9 +294,11 @@ class Pufferfish(Constraint):
     0.166667
     """
 
-    epsilon: Exact = field(converter=fields.number)
-    pairs: tuple[tuple[Floats, Floats], ...] = field(converter=as_pairs)
-    delta: Exact = field(default=fields.ZERO, converter=fields.delta)
+    epsilon: Converted[Number, Exact] = converted(fields.number)
+    pairs: Converted[Sequence[tuple[ArrayLike, ArrayLike]], tuple[tuple[Floats, Floats], ...]] = (
+        converted(as_pairs)
+    )
+    delta: Converted[Number, Exact] = converted(fields.delta, default=fields.ZERO)
 
     @property
     def _laws(self) -> DistributionPrivacy:
@@ -335,7 +338,7 @@ FIELDS[as_order] = FIELDS[fields.number]
 
 
 @constraint("renyi_privacy")
-@frozen(repr=False, field_transformer=fields.placed)
+@record
 class RenyiPrivacy(Constraint):
     """D_α(p(·|s) ‖ p(·|s')) = ln(Σ_o p(o|s)^α p(o|s')^(1-α)) / (α - 1) <= ε d(s,s') for all s, s',
     in nats (Mironov, *Rényi Differential Privacy*, CSF 2017, Definition 4).
@@ -357,9 +360,11 @@ class RenyiPrivacy(Constraint):
     1.0
     """
 
-    order: Exact = field(converter=as_order)
-    epsilon: Exact = field(converter=fields.number)
-    distance: Distance | None = field(default=None, converter=optional_distance)
+    order: Converted[Number, Exact] = converted(as_order)
+    epsilon: Converted[Number, Exact] = converted(fields.number)
+    distance: Converted[DistanceLike | None, Distance | None] = converted(
+        fields.distance, default=None
+    )
 
     @property
     def divergence(self) -> str:
@@ -402,7 +407,7 @@ class RenyiPrivacy(Constraint):
 
 
 @constraint("mutual_information")
-@frozen(repr=False, field_transformer=fields.placed)
+@record
 class MutualInformation(Constraint):
     """I(S; O) = Σ_s π(s) Σ_o p(o|s) ln(p(o|s) / p(o)) <= ``maximum``, in nats (Oya, Troncoso and
     Pérez-González, *Back to the Drawing Board*, CCS 2017, section 4.2; the least loss is the
@@ -423,8 +428,8 @@ class MutualInformation(Constraint):
     0.1
     """
 
-    maximum: Exact = field(converter=fields.number)
-    prior: Prior | None = field(default=None, converter=fields.adversary)
+    maximum: Converted[Number, Exact] = converted(fields.number)
+    prior: Prior | None = checked(fields.adversary, default=None)
 
     def families(self, index: int, space: Space) -> Iterator[Information | LiftedRatio]:
         weights = space.adversary(self.prior).weights

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import KW_ONLY
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from attrs import field, frozen
 
 from optmech.base.labels import label_text
+from optmech.base.read_only import Converted, converted, record
 from optmech.certificate.families import Fixed
 from optmech.errors import ProblemError, inside
 from optmech.exact.arguments import whole
 from optmech.exact.numerators import MAX_BITS, Numerators
-from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import GivenRows, Place, Space, whole_rows
@@ -35,10 +35,8 @@ def as_rows(value: object) -> GivenRows:
     return GivenRows.of(value)
 
 
-def as_labels(value: Any) -> tuple[Hashable, ...] | None:
-    """A list of labels, or None."""
-    if value is None:
-        return None
+def as_labels(value: Any) -> tuple[Hashable, ...]:
+    """A list of labels."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
         raise ProblemError("is not a list of labels", remedy='Give a list, as in ["home"]')
     return tuple(tuple(label) if isinstance(label, list) else label for label in value)
@@ -49,7 +47,7 @@ FIELDS[as_labels] = Field("labels")
 
 
 @constraint("fixed_rows")
-@frozen(eq=False, repr=False, field_transformer=fields.placed)
+@record
 class FixedRows(Constraint):
     """p(·|s) is exactly what is given for the secrets s that are kept; the other rows are free
     (``min_vuln_for_row`` of libqif designs one row so).
@@ -78,11 +76,13 @@ class FixedRows(Constraint):
 
     limits_loss = False
 
-    rows: GivenRows = field(converter=as_rows)
-    keep: tuple[Hashable, ...] | None = field(default=None, converter=as_labels, kw_only=True)
-    free: tuple[Hashable, ...] | None = field(default=None, converter=as_labels, kw_only=True)
+    rows: Converted[object, GivenRows] = converted(as_rows)
+    _: KW_ONLY
+    keep: Converted[Any, tuple[Hashable, ...] | None] = converted(as_labels, default=None)
+    free: Converted[Any, tuple[Hashable, ...] | None] = converted(as_labels, default=None)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.keep is not None and self.free is not None:
             raise ProblemError(
                 "is given together with keep", where="free", remedy="Give one of the two"

@@ -5,20 +5,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from attrs import field, frozen
 from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
+from optmech.base.read_only import Converted, checked, converted, record
 from optmech.certificate.families import Distortion, Leakage, LiftedRatio
 from optmech.certificate.families.ratio import rounded_product
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
-from optmech.problem.fields import FIELDS, Field, optional_distance, optional_number
+from optmech.problem.fields import FIELDS, Field
 from optmech.problem.gains import (
     PRIOR_FREE,
     Adversary,
@@ -32,14 +33,14 @@ from optmech.problem.gains import (
 from optmech.problem.ratios import triangle_notes
 from optmech.problem.space import Place, Space
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import Distance, between
+from optmech.spaces.distances import Distance, DistanceLike, between
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.tables import distance_words
 
 
 @constraint("maximal_leakage")
-@frozen(repr=False, field_transformer=fields.placed)
+@record
 class MaximalLeakage(Constraint):
     """ln Σ_o max_s p(o|s) <= ``maximum``, in nats (Issa, Wagner and Kamath, *An Operational
     Approach to Information Leakage*, IEEE Trans. Inf. Theory 2020, Theorem 1).
@@ -57,7 +58,7 @@ class MaximalLeakage(Constraint):
     0.25
     """
 
-    maximum: Exact = field(converter=fields.number)
+    maximum: Converted[Number, Exact] = converted(fields.number)
 
     def families(self, index: int, space: Space) -> Iterator[Leakage]:
         count = len(space.secrets)
@@ -79,7 +80,7 @@ class MaximalLeakage(Constraint):
 
 
 @constraint("pointwise_maximal_leakage")
-@frozen(repr=False, field_transformer=fields.placed)
+@record
 class PointwiseMaximalLeakage(Constraint):
     """p(o|s) <= e^ε Σ_s' π(s') p(o|s') for all secrets s with π(s) > 0, all o (Saeidian, Cervia,
     Oechtering and Skoglund, *Pointwise Maximal Leakage*, IEEE Trans. Inf. Theory 2023).
@@ -98,8 +99,8 @@ class PointwiseMaximalLeakage(Constraint):
     0.25
     """
 
-    epsilon: Exact = field(converter=fields.number)
-    prior: Prior | None = field(default=None, converter=fields.adversary)
+    epsilon: Converted[Number, Exact] = converted(fields.number)
+    prior: Prior | None = checked(fields.adversary, default=None)
 
     def families(self, index: int, space: Space) -> Iterator[LiftedRatio]:
         weights = space.adversary(self.prior).weights
@@ -129,7 +130,7 @@ class PointwiseMaximalLeakage(Constraint):
 
 
 @constraint("additive_capacity")
-@frozen(repr=False, field_transformer=fields.placed)
+@record
 class AdditiveCapacity(Constraint):
     """1 - Σ_o min_s p(o|s) <= ``maximum`` (Alvim et al., *The Science of Quantitative Information
     Flow*, 2020, chapter 7; Doeblin's coefficient).
@@ -147,7 +148,7 @@ class AdditiveCapacity(Constraint):
     0.3
     """
 
-    maximum: Exact = field(converter=fields.delta)
+    maximum: Converted[Number, Exact] = converted(fields.delta)
 
     def families(self, index: int, space: Space) -> Iterator[Leakage]:
         count = len(space.secrets)
@@ -168,7 +169,7 @@ class AdditiveCapacity(Constraint):
 
 
 @constraint("gain_leakage")
-@frozen(eq=False, repr=False, field_transformer=fields.placed)
+@record
 class GainLeakage(Adversary, Constraint):
     """Posterior vulnerability: Σ_o max_w Σ_s π(s) g(w,s) p(o|s) <= ``maximum`` (Alvim et al.,
     *The Science of Quantitative Information Flow*, 2020, chapter 5).
@@ -200,11 +201,14 @@ class GainLeakage(Adversary, Constraint):
     """
 
     _upwards = True
-    maximum: Exact = field(converter=fields.signed_number)
-    gain: Gain = field(default="identity", converter=as_gain)
-    prior: Prior | None = field(default=None, converter=fields.adversary)
-    radius: Exact | None = field(default=None, converter=optional_number, kw_only=True)
-    within: Distance | None = field(default=None, converter=optional_distance, kw_only=True)
+    maximum: Converted[Number, Exact] = converted(fields.signed_number)
+    gain: Converted[ArrayLike | Distance, Gain] = converted(as_gain, default="identity")
+    prior: Prior | None = checked(fields.adversary, default=None)
+    _: KW_ONLY
+    radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
+    within: Converted[DistanceLike | None, Distance | None] = converted(
+        fields.distance, default=None
+    )
 
     @classmethod
     @checked_arguments
@@ -266,7 +270,7 @@ FIELDS[as_minimum] = Field("number or share", lambda value, _: value.text)
 
 
 @constraint("distortion_privacy")
-@frozen(repr=False, field_transformer=fields.placed)
+@record
 class DistortionPrivacy(Adversary, Constraint):
     """The error of the best attack is at least ``minimum`` (Shokri, PETS 2015, eq. 13, 20, 21).
 
@@ -290,11 +294,14 @@ class DistortionPrivacy(Adversary, Constraint):
 
     later = ("radius", "within")
     _upwards = False
-    minimum: Exact = field(converter=as_minimum)
-    distance: Distance = field(converter=fields.distance)
-    prior: Prior | None = field(default=None, converter=fields.adversary)
-    radius: Exact | None = field(default=None, converter=fields.optional_number, kw_only=True)
-    within: Distance | None = field(default=None, converter=fields.optional_distance, kw_only=True)
+    minimum: Converted[object, Exact] = converted(as_minimum)
+    distance: Converted[DistanceLike, Distance] = converted(fields.distance)
+    prior: Prior | None = checked(fields.adversary, default=None)
+    _: KW_ONLY
+    radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
+    within: Converted[DistanceLike | None, Distance | None] = converted(
+        fields.distance, default=None
+    )
 
     @classmethod
     def build(cls, spec: Any, place: Place) -> Self:

@@ -4,25 +4,25 @@ at all."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from attrs import field, frozen
 from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labels import refuse_unordered
-from optmech.base.read_only import locked
+from optmech.base.read_only import Converted, checked, converted, locked, record
 from optmech.certificate import families
 from optmech.certificate.families import LossLimit
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
-from optmech.problem.fields import FIELDS, Field, Plain, optional_distance
+from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import Bools, Place, Space
-from optmech.spaces.distances import Distance
+from optmech.spaces.distances import Distance, DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @constraint("loss_bound")
-@frozen(eq=False, repr=False, field_transformer=fields.placed)
+@record
 class LossBound(Constraint):
     """Expected loss Σ π(s) p(o|s) c(s,o) <= q, or with ``worst_case`` Σ_o p(o|s) c(s,o) <= q for
     every s (Shokri, PETS 2015, eq. 3, 4). ``loss`` is a distance or an S x O array, by default the
@@ -54,9 +54,11 @@ class LossBound(Constraint):
 
     limits_loss = True
 
-    maximum: Exact = field(converter=fields.number)
-    worst_case: bool = field(default=False, converter=fields.flag, kw_only=True)
-    loss: Distance | Floats | None = field(default=None, converter=fields.loss)
+    maximum: Converted[Number, Exact] = converted(fields.number)
+    worst_case: bool = checked(fields.flag, default=False, kw_only=True)
+    loss: Converted[Distance | ArrayLike | None, Distance | Floats | None] = converted(
+        fields.loss, default=None
+    )
 
     def families(self, index: int, space: Space) -> Iterator[LossLimit]:
         values = space.losses(self.loss)
@@ -86,10 +88,8 @@ def positive(value: Number) -> Exact:
     return parse_exact(value, where="", positive=True)
 
 
-def as_values(value: ArrayLike | None) -> Floats | None:
-    """A number for every element, shape (n,), or some, shape (n, k); or None."""
-    if value is None:
-        return None
+def as_values(value: ArrayLike) -> Floats:
+    """A number for every element, shape (n,), or some, shape (n, k)."""
     found = finite_array(value, where="")
     if found.ndim not in (1, 2) or not found.size:
         raise ProblemError("is not a list of numbers", remedy="Give a number for every element")
@@ -101,7 +101,7 @@ FIELDS[as_values] = Field("values", lambda value, _: value.tolist())
 
 
 @constraint("bias")
-@frozen(eq=False, repr=False, field_transformer=fields.placed)
+@record
 class Bias(Constraint):
     """|Σ_o value(o) p(o|s) - value(s)| <= ``maximum`` for every s, and every coordinate of the
     values (Ghazi et al., *Regression with Label Differential Privacy*, ICLR 2023).
@@ -130,9 +130,9 @@ class Bias(Constraint):
 
     limits_loss = True
 
-    maximum: Exact = field(converter=positive)
-    values: Floats | None = field(default=None, converter=as_values)
-    reported: Floats | None = field(default=None, converter=as_values)
+    maximum: Converted[Number, Exact] = converted(positive)
+    values: Converted[ArrayLike | None, Floats | None] = converted(as_values, default=None)
+    reported: Converted[ArrayLike | None, Floats | None] = converted(as_values, default=None)
 
     def columns(self, space: Space) -> tuple[Floats, Floats]:
         """Values of the secrets (S, k) and of the observables (O, k). Raises ProblemError where
@@ -183,10 +183,8 @@ def _of(given: Floats | None, domain: Domain, where: str) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
-def booleans(value: ArrayLike | None) -> Bools | None:
-    """A two-dimensional array of truth values, 0 and 1; or None."""
-    if value is None:
-        return None
+def booleans(value: ArrayLike) -> Bools:
+    """A two-dimensional array of truth values, 0 and 1."""
     refuse_unordered(value, where="")
     problem = ProblemError("is not a two-dimensional array of booleans")
     try:
@@ -207,7 +205,7 @@ FIELDS[booleans] = Field("mask")
 
 
 @constraint("support")
-@frozen(eq=False, repr=False, field_transformer=fields.placed)
+@record
 class Support(Constraint):
     """p(o|s) = 0 outside ``mask``, a boolean S x O array in the order of the labels (Shokri, PETS
     2015, Appendix C; Kawamoto and Murakami, ESORICS 2019, Def. 12).
@@ -228,11 +226,15 @@ class Support(Constraint):
 
     limits_loss = True
 
-    mask: Bools | None = field(default=None, converter=booleans)
-    distance: Distance | None = field(default=None, converter=optional_distance, kw_only=True)
-    radius: float | None = field(default=None, converter=fields.limit, kw_only=True)
+    mask: Converted[ArrayLike | None, Bools | None] = converted(booleans, default=None)
+    _: KW_ONLY
+    distance: Converted[DistanceLike | None, Distance | None] = converted(
+        fields.distance, default=None
+    )
+    radius: float | None = checked(fields.limit, default=None)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.mask is None and (self.distance is None or self.radius is None):
             raise ProblemError("give a mask, or a distance and a radius", where="support")
         if self.mask is not None and not (self.distance is None and self.radius is None):

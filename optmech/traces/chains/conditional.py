@@ -5,18 +5,20 @@ about X_t'."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import KW_ONLY
 
 import numpy as np
-from attrs import field, frozen
 
+from optmech.base.read_only import Converted, checked, converted, record
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, Number
 from optmech.exact.ratios.hockey_stick import log_ratio
 from optmech.problem import DistortionPrivacy, DistributionPrivacy, fields
 from optmech.reductions.pairs import implied
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import Distance, evaluate, matrix
+from optmech.spaces.distances import Distance, DistanceLike, evaluate, matrix
 from optmech.traces.chains.markov import MarkovPrior
 
 _ROUNDING = 1e-9
@@ -30,13 +32,13 @@ def _times(values: Iterable[int] | int) -> tuple[int, ...]:
     return _integers(values, least=0)
 
 
-def _some(constraint: About, attribute: object, times: tuple[int, ...]) -> None:
-    if not constraint.lags and not times:
+def _require_time(constraint: About) -> None:
+    if not constraint.lags and not constraint.times:
         raise ProblemError("no time is named", where="lags", remedy="Give lags=(1,) or times=(0,)")
 
 
-@frozen(field_transformer=fields.named)
-class ConditionalPrivacy:
+@record
+class ConditionalPrivacy(Shown):
     """What z_t tells about X_t': P(z_t | X_t' = x, earlier releases) <= e^ε P(z_t | X_t' = x', ...)
     for all x, x' that are possible, and all z_t.
 
@@ -70,18 +72,20 @@ class ConditionalPrivacy:
     ['DistributionPrivacy']
     """
 
-    epsilon: Exact = field(converter=fields.number)
-    lags: tuple[int, ...] = field(default=(), converter=_lags)
-    times: tuple[int, ...] = field(default=(), converter=_times, validator=_some)
-    distance: Distance | None = field(
-        default=None, converter=fields.optional_distance, kw_only=True
+    epsilon: Converted[Number, Exact] = converted(fields.number)
+    lags: Converted[Iterable[int] | int, tuple[int, ...]] = converted(_lags, default=())
+    times: Converted[Iterable[int] | int, tuple[int, ...]] = converted(_times, default=())
+    _: KW_ONLY
+    distance: Converted[DistanceLike | None, Distance | None] = converted(
+        fields.distance, default=None
     )
-    radius: float | None = field(default=None, converter=fields.limit, kw_only=True)
-    delta: Exact = field(default=fields.ZERO, converter=fields.delta, kw_only=True)
+    radius: float | None = checked(fields.limit, default=None)
+    delta: Converted[Number, Exact] = converted(fields.delta, default=fields.ZERO)
 
-    @radius.validator
-    def _needs_a_distance(self, attribute: object, radius: float | None) -> None:
-        if radius is not None and self.distance is None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_time(self)
+        if self.radius is not None and self.distance is None:
             raise ProblemError("a radius needs a distance", where="radius")
 
     @checked_arguments
@@ -120,8 +124,8 @@ class ConditionalPrivacy:
         return found
 
 
-@frozen(field_transformer=fields.named)
-class ConditionalDistortion:
+@record
+class ConditionalDistortion(Shown):
     """The error of the best attack on X_t' is at least ``minimum`` after the release of time t too.
 
     Σ_o min_ŝ Σ_s π_t(s) p(o|s) E[d(ŝ, X_t') | X_t = s, earlier releases] >= d_m: distortion privacy
@@ -142,10 +146,15 @@ class ConditionalDistortion:
     [0.2, 0.2]
     """
 
-    minimum: Exact = field(converter=fields.number)
-    distance: Distance = field(converter=fields.distance)
-    lags: tuple[int, ...] = field(default=(), converter=_lags)
-    times: tuple[int, ...] = field(default=(), converter=_times, validator=_some, kw_only=True)
+    minimum: Converted[Number, Exact] = converted(fields.number)
+    distance: Converted[DistanceLike, Distance] = converted(fields.distance)
+    lags: Converted[Iterable[int] | int, tuple[int, ...]] = converted(_lags, default=())
+    _: KW_ONLY
+    times: Converted[Iterable[int] | int, tuple[int, ...]] = converted(_times, default=())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_time(self)
 
     @checked_arguments
     def at(self, belief: MarkovPrior, time: int) -> list[DistortionPrivacy]:

@@ -8,11 +8,10 @@ sees the releases can redo every design, and gains nothing by it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
-
-from attrs import evolve
 
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
@@ -325,7 +324,7 @@ def _within_budget(
     if left <= 0 or left < 2.0**-40 * float(designer.total_epsilon):
         return None
     return tuple(
-        evolve(c, epsilon=left) if isinstance(c, MetricPrivacy) and c.epsilon > left else c
+        replace(c, epsilon=left) if isinstance(c, MetricPrivacy) and c.epsilon > left else c
         for c in stated
     )
 
@@ -341,4 +340,4 @@ def _relaxed(constraint: Constraint, problem: Problem, fraction: float) -> Const
     prior = problem.prior if constraint.prior is None else constraint.prior
     apart = evaluate(constraint.distance, problem.secrets, problem.secrets, where="distance")
     limit = fraction * float((apart @ prior.weights).min())
-    return evolve(constraint, minimum=limit) if limit < constraint.minimum else constraint
+    return replace(constraint, minimum=limit) if limit < constraint.minimum else constraint
