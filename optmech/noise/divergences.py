@@ -56,9 +56,13 @@ _LEAST_REACH, _SIGMAS, _REAL_SIGMAS = 64, 8.0, 9.0
 _MOST_GROWTH = 500
 _ORDERS = (
     "1 64/63 50/49 40/39 33/32 27/26 22/21 18/17 15/14 25/23 10/9 8/7 7/6 6/5 5/4 13/10 11/8 3/2 "
-    "13/8 9/5 2 9/4 5/2 3 7/2 17/4 21/4 13/2 9 14 28 64"
+    "13/8 9/5 2 9/4 5/2 3 7/2 17/4 21/4 13/2 9 14 28 64",
+    "1 34/33 47/44 64/57 61/51 31/24 55/39 14/9 45/26 35/18 11/5 5/2 23/8 53/16 23/6 49/11 57/11 "
+    "61/10 64/9 25/3 59/6 58/5 41/3 16 19 45/2 53/2 63/2 36 46 64",
 )
-"""At which zero-concentrated privacy is looked at."""
+"""At which zero-concentrated privacy is looked at: with ρ, and with less than _SMALL_RHO, where
+large noise makes high orders matter."""
+_SMALL_RHO = 0.025
 _ROUNDS = 12
 _WIDEST = 2.0**20
 _CLOSE = 1e-6
@@ -209,7 +213,7 @@ def zcdp(
     """
     exact = _some(rho, "rho")
     require_range(exact, _LEAST_RHO, "rho")
-    orders = [order_of(order) for order in _ORDERS.split()]
+    orders = [order_of(order) for order in _ORDERS[exact < _SMALL_RHO].split()]
     fit = [a for a in orders if float(a * (a - 1)) * exact <= _MOST_GROWTH]
     asked = Divergences(at_every_order(exact, fit), exact)
     return _best(asked, loss, width, sensitivity, cells, gap, note)
