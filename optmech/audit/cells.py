@@ -66,7 +66,7 @@ class Cells:
         with inside("costs"):
             self.pay(bound)
         with inside("plans"):
-            ratios = self.ratios()
+            ratios = {pair: -ratio for pair, ratio in self.ratios().items()}
         with inside("multipliers"):
             names = "windowed lifted approximate distortion loss_limits objective"
             given = dict(keys(self.multipliers, f"ratio {names}", "divergence"))

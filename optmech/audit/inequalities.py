@@ -86,12 +86,13 @@ class Ratios(NamedTuple):
 
 
 def charge_ratios(parts: list[Ratios], bound: Lagrangian, plain: object) -> None:
-    """With the least known f of the pair; none where all are too large, or outside of a window."""
+    """With -e^{ε d}, the least known of the pair; none where all are too large, or outside of a
+    window."""
 
     @cache
     def least(i: int, j: int) -> Fraction | None:
         known = [part.epsilon.above(part.d[i][j]) for part in parts if j in part.d[i]]
-        return min((v for v in known if v is not None), default=None)
+        return max((-v for v in known if v is not None), default=None)
 
     def factor(i: int, j: int, o: int) -> Fraction | None:
         seen = all(part.window is None or part.window[i][o] for part in parts)

@@ -168,27 +168,29 @@ class Lagrangian:
             known += Fraction(sum(v * p for v, p in paired(self.L[s], own)), 1 << bits)
         return ((least + known) / (1 << SCALE) + self.K) / self.unit
 
-    def add(self, s: int, o: int, value: Fraction) -> None:
-        self.L[s][o] += (value.numerator << SCALE) // value.denominator
+    def add(self, s: int, o: int, value: Fraction, times: Fraction = ONE) -> None:
+        # without Fraction's common divisors, which take most of the time
+        top, bottom = value.numerator * times.numerator, value.denominator * times.denominator
+        self.L[s][o] += (top << SCALE) // bottom
 
     def add_row(self, s: int, weight: Fraction, costs: Vector) -> None:
         for o, c in enumerate(costs):
-            self.add(s, o, weight * c)
+            self.add(s, o, weight, c)
 
     def add_pair(self, pair: Pair, o: int, first: Fraction, second: Fraction) -> None:
         """first · a_s + second · b_s."""
         for side, weight in ((pair.a, first), (pair.b, second)):
             for s, share in side.items():
-                self.add(s, o, weight * share)
+                self.add(s, o, weight, share)
 
     def add_ratios(self, plain: object, factor: Factor) -> None:
-        """z at (i,o) and -f z at (j,o) with f = ``factor`` of the three; nothing without one."""
+        """z at (i,o) and f z at (j,o) with f = ``factor`` of the three; nothing without one."""
         for i_, j_, o_, value in together(*members(plain, "i j o value")):
             i, j, o = whole(i_, self.n), whole(j_, self.n), whole(o_, self.m)
             z, f = cut(number(value)), factor(i, j, o)
             if z > 0 and f is not None:
                 self.add(i, o, z)
-                self.add(j, o, -z * f)
+                self.add(j, o, z, f)
 
     def add_losses(self, weights: Vector, loss: Matrix) -> None:
         """ω_s c(s,o)."""
@@ -208,7 +210,7 @@ class Lagrangian:
             for t, value in shares.items():
                 share = -weight * value / total
                 for s, v in enumerate(w[t]):
-                    self.add(s, o, share * v)
+                    self.add(s, o, share, v)
 
 
 def prices(plain: object, count: int) -> Vector:
@@ -217,7 +219,7 @@ def prices(plain: object, count: int) -> Vector:
 
 
 def cut(value: Fraction) -> Fraction:
-    return min(max(value, ZERO), LARGEST)
+    return min(value, LARGEST) if value.numerator > 0 else ZERO
 
 
 def entries(plain: object, rows: int, columns: int) -> Entries:
