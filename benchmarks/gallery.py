@@ -209,7 +209,7 @@ def curve() -> None:
         om.solve(om.Problem(prior, km, constraints=[om.MetricPrivacy(rate, km)]))
         for rate in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
     ]
-    om.plots.save(om.plots.frontier(designs), FIGURES / "notebook-frontier.svg")
+    om.plots.save(om.plots.tradeoff(designs), FIGURES / "notebook-frontier.svg")
 
 
 def section(name: str, record: dict[str, Any]) -> str:

@@ -53,7 +53,7 @@ measure.guessing.add_leakage | their difference | q.measure.guessing.add_leakage
 measure.guessing.mult_leakage | their quotient | q.measure.guessing.mult_leakage(pi, C) | over(leak.guessing_entropy(c.prior), leak.guessing_entropy(c.prior, c.m))
 measure.shannon.prior ~ | Prior.entropy | q.measure.shannon.prior(pi) | c.prior.entropy
 measure.shannon.posterior ~ | measures.conditional_entropy | q.measure.shannon.posterior(pi, C) | om.measures.conditional_entropy(c.m, c.prior)
-measure.shannon.add_leakage ~ | mutual_information (nats) | q.measure.shannon.add_leakage(pi, C) * math.log(2) | leak.mutual_information(c.m, c.prior).lower
+measure.shannon.add_leakage ~ | shannon_leakage (nats) | q.measure.shannon.add_leakage(pi, C) * math.log(2) | leak.shannon_leakage(c.m, c.prior).lower
 measure.shannon.mult_leakage ~ | quotient of entropies | q.measure.shannon.mult_leakage(pi, C) | over(c.prior.entropy, om.measures.conditional_entropy(c.m, c.prior))
 measure.shannon.add_capacity ~1.1e-7 | shannon_capacity (nats; theirs to 1e-7) | q.measure.shannon.add_capacity(C)[0] * math.log(2) | leak.shannon_capacity(c.m).lower
 measure.d_privacy.smallest_epsilon ~ | measures.epsilon(m, distance) | q.measure.d_privacy.smallest_epsilon(C, line) | om.measures.epsilon(c.m, steps(c.n))

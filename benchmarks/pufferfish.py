@@ -250,7 +250,7 @@ def large(data: Path) -> list[dict[str, Any]]:
                 "engine": design.engine, "epsilon": om.measures.epsilon(design.mechanism, km),
                 "distortion": om.measures.distortion(design.mechanism, prior, km),
                 "alone": lone.loss, "metric": private.loss,
-                "metric_rate": om.leakage.mutual_information(private.mechanism, prior).upper,
+                "metric_rate": om.leakage.shannon_leakage(private.mechanism, prior).upper,
             }  # fmt: skip
             found.append(line)
             print(line, flush=True)

@@ -47,7 +47,7 @@ TAKE_A_DISTANCE: dict[str, Callable[[object], object]] = {
     "expected_loss": lambda d: om.measures.expected_loss(M, HOME, d),
     "worst_loss": lambda d: om.measures.worst_loss(M, d),
     "point_epsilon": lambda d: om.divergences.point_epsilon(M, "kl", d),
-    "optimal": lambda d: om.attacks.optimal(M, HOME, d).error,
+    "optimal_attack": lambda d: om.attacks.optimal_attack(M, HOME, d).error,
     "bayesian": lambda d: om.attacks.bayesian(M, HOME, d).error,
     "prior_free": lambda d: om.attacks.prior_free(M, d).error,
     "minimax": lambda d: om.attacks.minimax(M, d).error,
@@ -149,7 +149,7 @@ PROMISED = {
 RESULTS = {
     "LeastEpsilon", "SweepResult", "Design", "CheckReport", "Attack", "Pairwise", "AttackSuccess",
     "Price", "PairPrice", "Tightest", "HockeyStick", "Coupling", "Violation", "Barycenter",
-    "TargetDesign", "Tupling", "Interval", "Fit", "TraceLoss", "NoiseDesign", "RobustNoise",
+    "TargetDesign", "Tupling", "Interval", "Fit", "TraceLoss", "GaussianNoise", "RobustNoise",
     "IntervalLoss", "WorstSubset", "Leakage", "AdversaryReport", "Series", "Step",
     "ProtectedTrace", "Guarantee", "TriangleReport", "Profile",
     "CellSequence", "CarryOver", "Everywhere",
@@ -257,8 +257,8 @@ def test_a_design_counts_as_its_mechanism() -> None:
     for use in (
         om.measures.epsilon,
         om.leakage.maximal_leakage,
-        lambda m: om.attacks.optimal(m, HOME, KM).error,
-        lambda m: om.leakage.mutual_information(m, HOME).lower,
+        lambda m: om.attacks.optimal_attack(m, HOME, KM).error,
+        lambda m: om.leakage.shannon_leakage(m, HOME).lower,
         lambda m: om.divergences.point_epsilon(m, "kl"),
         lambda m: om.distributional.pairwise_epsilon(m, [HOME, AWAY]).worst,
         lambda m: om.exchange.to_frame(m).to_numpy().tolist(),
@@ -288,7 +288,7 @@ def test_a_distance_by_its_name_or_before_it_is_called(name: str) -> None:
             lambda d: om.Problem(HOME, d),
             lambda d: om.MetricPrivacy(1, d),
             lambda d: om.LossBound(1, d),
-            lambda d: om.attacks.optimal(M, HOME, d),
+            lambda d: om.attacks.optimal_attack(M, HOME, d),
         ):
             with pytest.raises(om.ProblemError, match=rf"{name}\(\)"):
                 use(wrong)

@@ -313,7 +313,7 @@ def test_at_its_places_it_is_a_mechanism_like_any_other(design, saved, capsys):
     assert np.allclose(design.mechanism.matrix, exact.astype(float), rtol=1e-14, atol=0)
     assert om.measures.epsilon(design.mechanism, E) <= 0.5
     # the best guess from a report is at most as far off as the report itself
-    attack = om.attacks.optimal(design.mechanism, design.problem.prior, E)
+    attack = om.attacks.optimal_attack(design.mechanism, design.problem.prior, E)
     assert 0.9 * design.loss < attack.error <= design.loss
     for command in ("measure", "attack"):
         assert main([command, str(saved)]) == 0

@@ -110,7 +110,7 @@ def test_small_multiples_have_a_panel_for_each_secret(design: om.Design, tmp_pat
 
 
 def test_posteriors_mark_the_best_guess(design: om.Design) -> None:
-    figure = plots.posterior(design, [(1, 1)])
+    figure = plots.posteriors(design, [(1, 1)])
     (axes,) = (axes for axes in figure.axes if axes.get_images())
     prior, matrix = design.problem.prior, design.mechanism.matrix
     belief = prior.weights * matrix[:, 5]
@@ -125,7 +125,7 @@ def test_posteriors_mark_the_best_guess(design: om.Design) -> None:
 def test_attack_errors_add_up_to_the_distortion(design: om.Design) -> None:
     figure = plots.attack_error(design)
     left, right = figure.axes[:2]
-    attack = om.attacks.optimal(design.mechanism, design.problem.prior, KM)
+    attack = om.attacks.optimal_attack(design.mechanism, design.problem.prior, KM)
     np.testing.assert_allclose(left.get_images()[0].get_array().ravel(), attack.error_per_secret)
     assert right.get_lines()[1].get_xdata()[0] == pytest.approx(attack.error)
     assert right.get_lines()[0].get_ydata()[-1] == pytest.approx(1.0)
@@ -152,17 +152,17 @@ def test_the_frontier_has_a_point_for_each_design(tmp_path: Path) -> None:
         )
         for epsilon in (2.0, 0.5, 1.0)
     ]
-    (axes,) = plots.frontier(designs, names=["a", "b", "c"]).axes
+    (axes,) = plots.tradeoff(designs, names=["a", "b", "c"]).axes
     drawn = axes.get_lines()[0]
     assert list(drawn.get_xdata()) == [0.5, 1.0, 2.0]
     assert list(drawn.get_ydata()) == [designs[k].loss for k in (1, 2, 0)]
     assert axes.get_ylabel() == "expected loss (years)"
-    (attacked,) = plots.frontier(designs, across="attack").axes
+    (attacked,) = plots.tradeoff(designs, across="attack").axes
     errors = [om.measures.distortion(d.mechanism, d.problem.prior, KM) for d in designs]
     assert sorted(errors) == list(attacked.get_lines()[0].get_xdata())
     for wrong in ({"across": "price"}, {"constraint": 4}, {"names": ["a"]}):
         with pytest.raises(om.ProblemError):
-            plots.frontier(designs, **wrong)
+            plots.tradeoff(designs, **wrong)
 
 
 def test_zones_are_drawn_with_their_outlines() -> None:
@@ -224,7 +224,7 @@ def test_a_backdrop_and_degrees(tmp_path: Path) -> None:
     design = om.solve(
         om.Problem(om.Prior.uniform(places), away, constraints=[om.MetricPrivacy(0.2, away)])
     )
-    for draw in (plots.mechanism, plots.posterior, plots.attack_error):
+    for draw in (plots.mechanism, plots.posteriors, plots.attack_error):
         figure = draw(design, backdrop=road)
         assert any(len(c.get_paths()) and "Line" in type(c).__name__
                    for c in figure.axes[0].collections)  # fmt: skip

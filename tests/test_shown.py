@@ -72,7 +72,7 @@ def test_results_have_cards_in_notebooks() -> None:
     private = om.MetricPrivacy("ln 2", KM)
     design = om.solve(om.Problem(om.Prior.uniform(cells), KM, constraints=[private]))
     crossed = om.measures.everywhere(design.mechanism, "ln 2")
-    attack = om.attacks.optimal(design.mechanism, design.problem.prior, KM)
+    attack = om.attacks.optimal_attack(design.mechanism, design.problem.prior, KM)
     for value, name in ((crossed, "violated"), (attack, "error")):
         shown = value._repr_html_()
         assert f"<th style='text-align:left'>{name}</th>" in shown

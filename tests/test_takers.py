@@ -269,7 +269,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: om.plots.mechanism(UNIFORM), "design: Mechanism is not a Design. A mechanism alone"),
     (lambda: om.prices.of_pairs(DESIGN.mechanism), "om.exchange.adopt"),
     (lambda: om.report([DESIGN, UNIFORM], "p.html"), "designs[1]: Mechanism is not a Design"),
-    (lambda: om.plots.frontier(DESIGN), "designs: Design is not a list of Designs. Give a list"),
+    (lambda: om.plots.tradeoff(DESIGN), "designs: Design is not a list of Designs. Give a list"),
     (lambda: om.pack("d.json", "d.omm"), "design: str is not a Design. Read it with om.load(path)"),
     (
         lambda: om.measures.epsilon("d.json"),
@@ -312,7 +312,7 @@ def test_there_are_many() -> None:
     assert {
         ("prices.of_pairs", "design"),
         ("exchange.to_frame", "mechanism"),
-        ("plots.frontier", "designs"),
+        ("plots.tradeoff", "designs"),
         ("report", "designs"),
         ("check", "path"),
         ("load_packed", "path"),
@@ -366,4 +366,4 @@ def test_rows_of_a_mechanism_for_every_point_are_refused_in_words() -> None:
 
 def test_its_promise_is_a_number_for_pictures() -> None:
     om.plots.constraint_slack(DESIGN)
-    om.plots.frontier([DESIGN])
+    om.plots.tradeoff([DESIGN])

@@ -57,7 +57,7 @@ NOTHING_CLAIMED = {
         "traces.Fixes.sequences traces.Fixes.visits traces.Fixes.runs traces.MarkovPrior.marginals"
     ),
     "pictures of figures that are proved elsewhere": (
-        "plots.attack_error plots.constraint_slack plots.frontier plots.region_picture"
+        "plots.attack_error plots.constraint_slack plots.tradeoff plots.region_picture"
     ),
     "definitions that have the word, of values in floating point": (
         "distances.elastic divergences.hockey_stick divergences.max_divergence transport.diameter "

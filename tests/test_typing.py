@@ -24,7 +24,7 @@ profile: om.Profile = om.Profile(engine="highs", gap=1e-3)
 design: om.Design = om.solve(problem, profile, gap=1e-4)
 m = design.mechanism
 report: om.CheckReport = om.check("design.json")
-attack = om.attacks.optimal(m, prior, [[0.0, 1.0], [1.0, 0.0]])
+attack = om.attacks.optimal_attack(m, prior, [[0.0, 1.0], [1.0, 0.0]])
 table = om.sweep(problem, {"constraints[0].epsilon": [0.5, "ln 2"]}, "runs")
 om.sweep("sweep.toml", directory="runs")
 om.sweep(problem, {"prior": {"even": om.Prior.uniform(cells)}, ("loss", "title"): [(km, "a")]})
@@ -51,7 +51,7 @@ reveal_type(om.prices.of_pairs(design))
 private = om.DifferentialPrivacy("ln 3", [(0, 1)], delta=Fraction(1, 8))
 reveal_type(private.epsilon)
 reveal_type(replace(private, epsilon=0.5))
-figure = om.plots.frontier([design])
+figure = om.plots.tradeoff([design])
 om.plots.save(figure, "picture.png")
 print(om.measures.delta(m, Fraction(1, 2), km), prior.binning, {cells: 1}[cells])
 om.LossBound(["ln 3"])
@@ -155,7 +155,7 @@ def test_results_take_a_few_lines_in_an_interpreter() -> None:
     path = om.traces.GaussianPrior(times, om.traces.white(1.0))
     moved = om.Prior(line, [1, *[2] * 299])
     for value in (
-        om.attacks.optimal(m, prior, km),
+        om.attacks.optimal_attack(m, prior, km),
         om.distributional.pairwise_epsilon(m, [prior, moved]),
         om.distributional.attack_success(m, [prior, moved]),
         om.measures.hockey_stick_curve(prior, moved),

@@ -28,7 +28,7 @@ def approximate(city: City, user: int, store: Store) -> None:
     prior = city.prior(user)
     metric = [om.MetricPrivacy(EPSILON, EUCLIDEAN)]
     exact = om.solve(om.Problem(prior, HAMMING, constraints=metric))
-    reached = om.attacks.optimal(exact.mechanism, prior, EUCLIDEAN).error
+    reached = om.attacks.optimal_attack(exact.mechanism, prior, EUCLIDEAN).error
     minimum = reached + BINDING * (city.blind_error(user) - reached)
     for method, parameter, attempt in _attempts(city, prior, minimum):
         task = {"grid": city.grid, "user": user, "method": method, "parameter": parameter}
@@ -49,7 +49,7 @@ def _measured(
         "seconds": round(seconds, 3),
         "loss": om.measures.expected_loss(m, prior, HAMMING),
         "epsilon": _finite(om.measures.epsilon(m, EUCLIDEAN)),
-        "optimal": om.attacks.optimal(m, prior, EUCLIDEAN).error,
+        "optimal": om.attacks.optimal_attack(m, prior, EUCLIDEAN).error,
         "exact_loss": exact.loss,
         "exact_bound": exact.lower_bound,
         **more,

@@ -93,10 +93,10 @@ class Study:
         informed = {}
         for evidence in EVIDENCE:
             truth = om.attacks.sharpened(self.prior, TOP, evidence)
-            informed[str(evidence)] = om.attacks.optimal(m, truth, EUCLIDEAN).error
+            informed[str(evidence)] = om.attacks.optimal_attack(m, truth, EUCLIDEAN).error
         return {
             "blind": self.blind,
-            "optimal": om.attacks.optimal(m, self.prior, EUCLIDEAN).error,
+            "optimal": om.attacks.optimal_attack(m, self.prior, EUCLIDEAN).error,
             "bayesian": om.attacks.bayesian(m, self.prior, EUCLIDEAN).error,
             "informed": informed,
         }

@@ -52,9 +52,9 @@ def _(mo):
 
 @app.cell
 def _(design, evidence, km, om, prior):
-    expected = om.attacks.optimal(design.mechanism, prior, km)
+    expected = om.attacks.optimal_attack(design.mechanism, prior, km)
     informed = om.attacks.sharpened(prior, top=2, evidence=evidence.value)
-    better = om.attacks.optimal(design.mechanism, informed, km)
+    better = om.attacks.optimal_attack(design.mechanism, informed, km)
     return better, expected
 
 

@@ -65,7 +65,7 @@ def _(epsilons, losses, mo, prices):
 def _(designs, epsilons):
     from optmech import plots
 
-    picture = plots.frontier(designs, names=[f"ε = {epsilon}" for epsilon in epsilons])
+    picture = plots.tradeoff(designs, names=[f"ε = {epsilon}" for epsilon in epsilons])
     picture
     return (picture,)
 

@@ -31,7 +31,7 @@ __all__ = [
     "bayesian",
     "evaluate",
     "minimax",
-    "optimal",
+    "optimal_attack",
     "prior_free",
     "sharpened",
 ]
@@ -60,7 +60,7 @@ class Attack(Shown):
     --------
     >>> sides = om.Domain(["left", "right"])
     >>> m = om.Mechanism(sides, sides, [[0.75, 0.25], [0.25, 0.75]])
-    >>> attack = om.attacks.optimal(m, om.Prior.uniform(sides), om.distances.hamming())
+    >>> attack = om.attacks.optimal_attack(m, om.Prior.uniform(sides), om.distances.hamming())
     >>> attack.error, attack.worst_error
     (0.25, 0.25)
     >>> print(attack.strategy)  # a row for every report, a column for every guess
@@ -89,7 +89,7 @@ class Attack(Shown):
 
 
 @checked_arguments
-def optimal(
+def optimal_attack(
     m: Mechanism,
     prior: Prior,
     distance: DistanceLike,
@@ -111,12 +111,16 @@ def optimal(
     >>> sides = om.Domain(["left", "right"])
     >>> m = om.mechanisms.randomized_response(sides, "ln 3")
     >>> prior, d = om.Prior.uniform(sides), om.distances.hamming()
-    >>> om.attacks.optimal(m, prior, d).error  # 1 / (3 + 1)
+    >>> om.attacks.optimal_attack(m, prior, d).error  # 1 / (3 + 1)
     0.25
-    >>> om.attacks.optimal(m, om.Prior(sides, [0.9, 0.1]), d).error  # blind, "left" is as good
+    >>> skewed = om.Prior(sides, [0.9, 0.1])
+    >>> om.attacks.optimal_attack(m, skewed, d).error  # blind, "left" is as good
     0.1
     """
     return _cheapest("optimal", m, prior, distance, evaluated_under)
+
+
+optimal = optimal_attack  # an earlier name
 
 
 @checked_arguments
@@ -198,7 +202,7 @@ def minimax(
         what=f"a min-max attack on {len(m.secrets):,} secrets and {len(m.observables):,} "
         "observables",
         where="minimax",
-        remedy="Use a coarser domain, or attacks.optimal or prior_free",
+        remedy="Use a coarser domain, or attacks.optimal_attack or prior_free",
     )
     distances = _distances(m, distance)
     simple = prior_free(m, distance)
@@ -218,7 +222,7 @@ def minimax(
         raise SolverError(
             f"the best strategy found has value {best:.9g}, and only {bound:.9g} is proved",
             where=f"minimax over {over}",
-            remedy="Use a coarser domain, or attacks.optimal or prior_free, which are exact",
+            remedy="Use a coarser domain, or attacks.optimal_attack or prior_free, which are exact",
         )
     charged = Prior.uniform(m.secrets) if evaluated_under is None else evaluated_under
     return _attack(f"min-max over {over}", m, strategy, distances, charged, best, bound)

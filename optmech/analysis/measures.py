@@ -95,7 +95,7 @@ def distortion(m: Mechanism, prior: Prior, distance: DistanceLike) -> float:
     """Σ_o min_t Σ_s π(s) p(o|s) d(t,s), the error of the optimal attack (Shokri, PETS 2015, eq. 7,
     21).
 
-    Estimates t range over the secrets. ``attacks.optimal`` gives the attack itself.
+    Estimates t range over the secrets. ``attacks.optimal_attack`` gives the attack itself.
 
     Examples
     --------
@@ -396,7 +396,7 @@ def conditional_entropy(m: Mechanism, prior: Prior) -> float:
 @checked_arguments
 def mutual_information(m: Mechanism, prior: Prior) -> float:
     """I(S;O) = Σ_{s,o} π(s) p(o|s) ln(p(o|s) / (πP)(o)) in nats, as ``MutualInformation`` limits
-    it; ``leakage.mutual_information`` encloses it.
+    it; ``leakage.shannon_leakage`` encloses it.
 
     Examples
     --------

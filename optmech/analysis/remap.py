@@ -16,12 +16,12 @@ from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
-__all__ = ["optimal"]
+__all__ = ["optimal_remap"]
 __dir__ = __all__.copy
 
 
 @checked_arguments
-def optimal(
+def optimal_remap(
     m: Mechanism, prior: Prior, loss: DistanceLike, *, outputs: Domain | None = None
 ) -> Mechanism:
     """``m`` followed by the remap of least expected loss for ``prior``: every observable o becomes
@@ -54,7 +54,7 @@ def optimal(
     >>> line = om.Domain.range(2)
     >>> m = om.mechanisms.randomized_response(line, "ln 3")
     >>> prior, d = om.Prior(line, [0.9, 0.1]), om.distances.euclidean()
-    >>> better = om.remap.optimal(m, prior, d)
+    >>> better = om.remap.optimal_remap(m, prior, d)
     >>> om.measures.expected_loss(m, prior, d)
     0.25
     >>> print(round(om.measures.expected_loss(better, prior, d), 4))  # always the place with 0.9
@@ -65,3 +65,6 @@ def optimal(
     onto = np.zeros((len(m.observables), len(targets)))
     onto[np.arange(len(onto)), best_guesses(m, prior, -costs.T)] = 1.0
     return m.then(Mechanism(m.observables, targets, onto))
+
+
+optimal = optimal_remap  # an earlier name

@@ -11,28 +11,33 @@ from typing import Any
 
 def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package for what it imports under ``if TYPE_CHECKING:``,
-    which so is the one list of its names, for type checkers as for ``__all__``. It is read from the
-    source of the package when a name is first asked for."""
+    which so is the one list of its names, for type checkers as for ``__all__``. A name that is
+    assigned there is an earlier one of another: it is found, and not listed. Both are read from
+    the source of the package when a name is first asked for."""
 
     def found(name: str) -> object:
+        homes, earlier = _stated(package)
         if name == "__all__":
-            return sorted(_homes(package))
-        if name not in _homes(package):
+            return sorted(homes)
+        name = earlier.get(name, name)
+        if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home = _homes(package)[name]
-        if home == package:
+        if homes[name] == package:
             return import_module(f"{package}.{name}")
-        return getattr(__import__(home, fromlist=[name]), name)
+        return getattr(__import__(homes[name], fromlist=[name]), name)
 
-    return found, lambda: sorted(_homes(package))
+    return found, lambda: sorted(_stated(package)[0])
 
 
 @cache
-def _homes(package: str) -> dict[str, str]:
+def _stated(package: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The modules of names, and what earlier names are called now."""
     import ast
 
     spec: Any = sys.modules[package].__spec__
     tree = ast.parse(spec.loader.get_source(package))
-    blocks = [part.body for part in tree.body if isinstance(part, ast.If)]
-    lines = [line for block in blocks for line in block if isinstance(line, ast.ImportFrom)]
-    return {alias.name: str(line.module) for line in lines for alias in line.names}
+    lines = [line for part in tree.body if isinstance(part, ast.If) for line in part.body]
+    imports = [line for line in lines if isinstance(line, ast.ImportFrom)]
+    homes = {alias.name: str(line.module) for line in imports for alias in line.names}
+    renamed = [line for line in lines if isinstance(line, ast.Assign)]
+    return homes, {ast.unparse(line.targets[0]): ast.unparse(line.value) for line in renamed}

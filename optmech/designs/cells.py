@@ -207,7 +207,7 @@ def _cells(design: Design, report: Hashable | None, degrees: bool) -> Iterator[F
     }
     named = next((c for c in problem.constraints if callable(getattr(c, "distance", None))), None)
     if named is not None:
-        attack = attacks.optimal(m, problem.prior, named.distance)  # type: ignore[attr-defined]
+        attack = attacks.optimal_attack(m, problem.prior, named.distance)  # type: ignore[attr-defined]
         columns["attack_error"] = attack.error_per_secret
     if problem.observables == problem.secrets:
         columns["reported"] = m.push(problem.prior)

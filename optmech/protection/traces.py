@@ -14,7 +14,7 @@ from optmech.protection.places import data_coordinates
 from optmech.protection.tables import Table, kind_of, opened_sink, opened_table, row_words
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
-from optmech.traces.chains.policy import protect
+from optmech.traces.chains.policy import release
 from optmech.traces.chains.task import ChainAnswer
 from optmech.traces.gaussian.task import GaussianAnswer
 
@@ -76,7 +76,7 @@ def _chain(
     for k, text in enumerate(columns[0] if chosen.labelled else ()):
         with moved(row(k)):
             labels.append(find_label(domain, text))
-    released = protect(designer, labels)
+    released = release(designer, labels)
     places = data_coordinates(domain)
     index = [None if r is None else domain.index(r) for r in released.releases]
     out: dict[str, Any] = {}

@@ -79,7 +79,7 @@ class Adversary:
 
 def adversary(m: Mechanism, prior: Prior, distance: Distance) -> Adversary:
     """What the optimal attack guesses for each observable, and how far off it is."""
-    attack = attacks.optimal(m, prior, distance)
+    attack = attacks.optimal_attack(m, prior, distance)
     values = between(distance, m.secrets)
     beliefs = posterior(m, prior)
     guess = attack.strategy.argmax(axis=1)

@@ -61,7 +61,7 @@ def measured_leakage(problem: Problem, m: Mechanism) -> Found:
         "bayes_risk_capacity": ("Bayes risk capacity", risk.value),
         "mutual_information_nats": (
             "mutual information (nats)",
-            leakage.mutual_information(m, prior),
+            leakage.shannon_leakage(m, prior),
         ),
         "shannon_capacity": ("Shannon capacity (nats)", Interval(capacity.lower, capacity.upper)),
         "prior_guessing_entropy": (

@@ -29,7 +29,7 @@ def figures_of(design: Design) -> dict[str, Any]:
     error, problem = None, design.problem
     if design.matrix is not None:
         _, distance = choose_distance(problem)
-        error = float(attacks.optimal(design.mechanism, problem.prior, distance).error)
+        error = float(attacks.optimal_attack(design.mechanism, problem.prior, distance).error)
     return {**design.summary(), "attack_error": error}
 
 

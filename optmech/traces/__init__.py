@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from optmech.traces.chains.policy import (
         FixedPolicy as FixedPolicy,
         ProtectedTrace as ProtectedTrace,
-        protect as protect,
+        release as release,
     )
     from optmech.traces.chains.sequences import CellSequence as CellSequence, Fixes as Fixes
     from optmech.traces.chains.sequential import (
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         renyi_epsilon as renyi_epsilon,
     )
     from optmech.traces.gaussian.noise import (
-        NoiseDesign as NoiseDesign,
+        GaussianNoise as GaussianNoise,
         optimal_noise as optimal_noise,
     )
     from optmech.traces.gaussian.prior import GaussianPrior as GaussianPrior
@@ -68,5 +68,9 @@ if TYPE_CHECKING:
         WorstSubset as WorstSubset,
         worst_subset as worst_subset,
     )
+
+    # earlier names
+    NoiseDesign = GaussianNoise
+    protect = release
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -87,7 +87,7 @@ class TestOptimal:
     def test_equals_the_linear_program_and_the_distortion(self, game):
         m, prior, d = game
         distance = om.distances.matrix(d)
-        attack = attacks.optimal(m, prior, distance)
+        attack = attacks.optimal_attack(m, prior, distance)
         assert attack.error == pytest.approx(best_by_linear_program(m, prior.weights, d), abs=1e-12)
         assert attack.error == pytest.approx(measures.distortion(m, prior, distance), abs=1e-14)
         assert attack.strategy.shape == m.matrix.T.shape
@@ -108,7 +108,7 @@ class TestOptimal:
             )
             for guesses in itertools.product(range(n_s), repeat=n_o)
         )
-        found = attacks.optimal(m, prior, om.distances.matrix(d)).error
+        found = attacks.optimal_attack(m, prior, om.distances.matrix(d)).error
         assert found == pytest.approx(best, abs=1e-14)
 
     @given(data=st.data())
@@ -117,28 +117,28 @@ class TestOptimal:
         distance = om.distances.matrix(d)
         q = data.draw(stochastic_matrices(*m.matrix.T.shape))
         other = attacks.evaluate(m, q, prior, distance=distance)
-        assert attacks.optimal(m, prior, distance).error <= other.error + 1e-13
+        assert attacks.optimal_attack(m, prior, distance).error <= other.error + 1e-13
 
     def test_randomized_response(self):
         """Believe the answer while e^ε π(o) beats the largest π: by hand on three secrets."""
         m = randomized_response(3, math.log(2))
         prior = om.Prior(m.secrets, [0.6, 0.3, 0.1])
-        attack = attacks.optimal(m, prior, H)
+        attack = attacks.optimal_attack(m, prior, H)
         assert attack.strategy.argmax(axis=1).tolist() == [0, 0, 0]
         assert attack.error == pytest.approx(0.4, rel=1e-14)
-        uniform = attacks.optimal(m, om.Prior.uniform(m.secrets), H)
+        uniform = attacks.optimal_attack(m, om.Prior.uniform(m.secrets), H)
         assert (uniform.strategy == np.eye(3)).all()
         assert uniform.error == pytest.approx(0.5, rel=1e-14)
 
     def test_hamming_error_is_the_complement_of_vulnerability(self, mechanism, prior):
-        found = attacks.optimal(mechanism, prior, H).error
+        found = attacks.optimal_attack(mechanism, prior, H).error
         assert found == pytest.approx(1 - measures.bayes_vulnerability(mechanism, prior), rel=1e-14)
 
     def test_plays_the_median_on_a_line(self):
         """With |t - s| the best estimate is a median of the posterior."""
         m = truncated_geometric(7, 0.5)
         prior = om.Prior(m.secrets, [1, 5, 2, 8, 3, 1, 4])
-        attack = attacks.optimal(m, prior, E)
+        attack = attacks.optimal_attack(m, prior, E)
         for o, after in enumerate(measures.posterior(m, prior)):
             t = int(attack.strategy[o].argmax())
             assert after[:t].sum() <= 0.5 + 1e-12
@@ -147,27 +147,27 @@ class TestOptimal:
     def test_impossible_observable_gets_the_best_blind_guess(self):
         line = om.Domain.range(3)
         m = om.Mechanism(line, om.Domain("xy"), [[1, 0], [1, 0], [1, 0]])
-        attack = attacks.optimal(m, om.Prior(line, [1, 1, 3]), E)
+        attack = attacks.optimal_attack(m, om.Prior(line, [1, 1, 3]), E)
         assert attack.strategy.argmax(axis=1).tolist() == [2, 2]
 
     def test_true_prior_charges_an_adversary_who_assumes_another(self):
         line = om.Domain.range(3)
         m = om.Mechanism(line, line, np.full((3, 3), 1 / 3))
         wrong, true = om.Prior(line, [1, 0, 0]), om.Prior(line, [0, 1, 3])
-        attack = attacks.optimal(m, wrong, E, evaluated_under=true)
+        attack = attacks.optimal_attack(m, wrong, E, evaluated_under=true)
         assert attack.strategy.argmax(axis=1).tolist() == [0, 0, 0]
         assert attack.error == pytest.approx(0.25 * 1 + 0.75 * 2)
-        assert attacks.optimal(m, wrong, E).error == 0
+        assert attacks.optimal_attack(m, wrong, E).error == 0
         assert attacks.bayesian(m, wrong, E, evaluated_under=true).error == attack.error
 
     @given(data=st.data())
     def test_wrong_beliefs_never_help(self, data):
         m, true, d = data.draw(games())
         distance, assumed = om.distances.matrix(d), data.draw(priors(m.secrets))
-        best = attacks.optimal(m, true, distance).error
-        misled = attacks.optimal(m, assumed, distance, evaluated_under=true)
+        best = attacks.optimal_attack(m, true, distance).error
+        misled = attacks.optimal_attack(m, assumed, distance, evaluated_under=true)
         assert misled.error >= best - 1e-13
-        assert (misled.strategy == attacks.optimal(m, assumed, distance).strategy).all()
+        assert (misled.strategy == attacks.optimal_attack(m, assumed, distance).strategy).all()
 
 
 class TestBayesian:
@@ -181,7 +181,7 @@ class TestBayesian:
 
     def test_at_most_twice_the_optimal_error_on_a_metric(self, mechanism, prior):
         """Two draws from one posterior: by the triangle inequality through the best estimate."""
-        best = attacks.optimal(mechanism, prior, E).error
+        best = attacks.optimal_attack(mechanism, prior, E).error
         assert best < attacks.bayesian(mechanism, prior, E).error <= 2 * best
 
     def test_randomized_response(self):
@@ -205,7 +205,7 @@ class TestPriorFree:
         assert attack.error == pytest.approx(total / len(m.secrets), abs=1e-12)
         charged = attacks.prior_free(m, distance, evaluated_under=prior)
         assert charged.error == pytest.approx(prior.weights @ attack.error_per_secret, abs=1e-14)
-        assert charged.error >= attacks.optimal(m, prior, distance).error - 1e-13
+        assert charged.error >= attacks.optimal_attack(m, prior, distance).error - 1e-13
 
 
 class TestMinimax:
@@ -277,7 +277,7 @@ class TestMinimax:
     def test_charged_under_a_prior(self, mechanism, prior):
         attack = attacks.minimax(mechanism, E, evaluated_under=prior)
         assert attack.error == pytest.approx(prior.weights @ attack.error_per_secret, rel=1e-14)
-        assert attack.error >= attacks.optimal(mechanism, prior, E).error
+        assert attack.error >= attacks.optimal_attack(mechanism, prior, E).error
 
     @pytest.mark.parametrize("over", ["estimates", "", None, 3])
     def test_refuses_other_games(self, over):
@@ -332,7 +332,7 @@ class TestEvaluate:
     def test_refuses_priors_and_distances_that_do_not_fit(self):
         m = randomized_response(3, 1)
         other, own = om.Prior.uniform(om.Domain("abc")), om.Prior.uniform(m.secrets)
-        for attack in (attacks.optimal, attacks.bayesian):
+        for attack in (attacks.optimal_attack, attacks.bayesian):
             with pytest.raises(om.ProblemError, match=r"^prior"):
                 attack(m, other, H)
             with pytest.raises(om.ProblemError, match=r"^prior"):
@@ -365,8 +365,8 @@ class TestSharpened:
     def test_better_informed_adversaries_err_less_where_they_are_right(self, mechanism, prior):
         """If secrets really follow π̃, knowing it beats assuming π (PG section 9.2)."""
         sharp = attacks.sharpened(prior, top=3, evidence=0.8)
-        knowing = attacks.optimal(mechanism, sharp, E).error
-        assuming = attacks.optimal(mechanism, prior, E, evaluated_under=sharp).error
+        knowing = attacks.optimal_attack(mechanism, sharp, E).error
+        assuming = attacks.optimal_attack(mechanism, prior, E, evaluated_under=sharp).error
         assert knowing < assuming
 
     @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_randomized_response_in_closed_form() -> None:
     closed = math.log(n) + float(p) * math.log(p) + (n - 1) * float(q) * math.log(q)
     assert capacity.lower - 1e-15 <= closed <= capacity.upper + 1e-15
     assert capacity.upper - capacity.lower < 1e-12
-    assert leakage.mutual_information(m, uniform).lower == pytest.approx(closed, abs=1e-15)
+    assert leakage.shannon_leakage(m, uniform).lower == pytest.approx(closed, abs=1e-15)
 
 
 @pytest.mark.parametrize("flip", [F(1, 10), F(3, 7)])
@@ -153,7 +153,7 @@ def test_capacities_are_narrow_where_secrets_are_left_out() -> None:
 @given(counts(3, (1, 3)))
 def test_information_is_its_definition(rows: list[list[int]]) -> None:
     m = whole(rows)
-    found = leakage.mutual_information(m, om.Prior(m.secrets, [1, 2, 1]))
+    found = leakage.shannon_leakage(m, om.Prior(m.secrets, [1, 2, 1]))
     expected = om.measures.mutual_information(m, om.Prior(m.secrets, [1, 2, 1]))
     assert found.lower - 1e-12 <= expected <= found.upper + 1e-12
     assert found.width < 1e-14

@@ -42,7 +42,7 @@ def test_epsilon_of_distributions(case: tuple[om.Mechanism, np.ndarray, np.ndarr
     expected = pytest.approx(truth, rel=1e-14, abs=1e-14)
     assert om.measures.distribution_epsilon(m, *lams) == expected
     assert om.distributional.pairwise_epsilon(m, lams).worst == expected
-    assert om.divergences.distribution_epsilon(m, [tuple(lams)], "max") == expected
+    assert om.divergences.epsilon_of_distributions(m, [tuple(lams)], "max") == expected
     assert om.distributional.probabilistic_epsilon(m, *lams, 0) == expected
 
 

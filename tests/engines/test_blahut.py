@@ -61,7 +61,7 @@ def test_a_hundred_places() -> None:
     design = om.solve(om.Problem(prior, E, constraints=[om.MutualInformation(0.7)]))
     assert design.engine.startswith("blahut")
     assert design.status == "optimal"
-    assert om.leakage.mutual_information(design.mechanism, prior).upper <= 0.7
+    assert om.leakage.shannon_leakage(design.mechanism, prior).upper <= 0.7
     (price,) = om.prices.of_constraints(design)
     slope = -1 / price.rate
     mean, rate, bound = bounds(prior.weights, E(prior.domain, prior.domain), slope)

@@ -48,7 +48,7 @@ def test_cells_have_their_numbers(design: om.Design) -> None:
         # what is nearest to a point holds the point
         middle = np.mean(ring[:-1], axis=0)
         assert np.hypot(*(middle - POINTS[k])) < 0.04
-    best = om.attacks.optimal(design.mechanism, design.problem.prior, AWAY)
+    best = om.attacks.optimal_attack(design.mechanism, design.problem.prior, AWAY)
     errors = [feature["properties"]["attack_error"] for feature in found]
     assert errors == pytest.approx(best.error_per_secret.tolist())
 

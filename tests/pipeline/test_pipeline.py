@@ -146,7 +146,7 @@ def test_the_attack_its_lp_value_and_the_programs_x_agree() -> None:
         p, H, constraints=[om.MetricPrivacy(1.5, E), om.DistortionPrivacy(level, E)]
     )
     design = om.solve(problem)
-    attack = om.attacks.optimal(design.mechanism, p, E)
+    attack = om.attacks.optimal_attack(design.mechanism, p, E)
     assert attack.error == pytest.approx(level, rel=1e-6)
     assert om.measures.distortion(design.mechanism, p, E) == pytest.approx(attack.error)
     compiled = compile_lp(Inequalities.of(problem.statement))

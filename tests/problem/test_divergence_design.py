@@ -129,7 +129,9 @@ def test_all_routes_agree(name: str) -> None:
         design = om.solve(problem, profile=profile)
         assert design.status == "optimal"
         assert private(design, pair, name) <= 0.1 * (1 + 1e-9)
-        assert divergences.distribution_epsilon(design.mechanism, [pair], name) <= 0.1 * (1 + 1e-9)
+        assert divergences.epsilon_of_distributions(design.mechanism, [pair], name) <= 0.1 * (
+            1 + 1e-9
+        )
         losses.append(design.loss)
     assert max(losses) == pytest.approx(min(losses), rel=1e-6)
 
@@ -148,7 +150,7 @@ def test_small_limits_are_still_certified(name: str, epsilon: str) -> None:
 
 def test_the_price_falls_with_epsilon_and_ends_at_nothing() -> None:
     prior, pair = populations(3, 6)
-    there = divergences.distribution_epsilon(
+    there = divergences.epsilon_of_distributions(
         om.Mechanism(prior.domain, prior.domain, np.eye(6)), [pair], "kl"
     )
     losses = []

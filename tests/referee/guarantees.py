@@ -134,7 +134,7 @@ def of_attacks(m: om.Mechanism, prior: om.Prior, apart: list[list[float]]) -> It
 
     reports = range(m.matrix.shape[1])
     least = mpmath.fsum(error(o, pi) for o in reports)
-    yield from off("optimal attack", om.attacks.optimal(m, prior, km).error, least)
+    yield from off("optimal attack", om.attacks.optimal_attack(m, prior, km).error, least)
     yield from off("distortion", om.measures.distortion(m, prior, km), least)
     free = mpmath.fsum(error(o, [mpmath.mpf(1) / n] * n) for o in reports)
     yield from off("attack without a prior", om.attacks.prior_free(m, km).error, free)

@@ -110,7 +110,7 @@ def test_so_many_designs_come_without_their_mechanisms(
     assert "without their mechanisms" in page.text("#frontier-hint")
     assert page.js("return document.getElementById('with-mechanism').hidden")
     assert page.value("loss") == designs[0].loss
-    attack = om.attacks.optimal(designs[0].mechanism, designs[0].problem.prior, KM)
+    attack = om.attacks.optimal_attack(designs[0].mechanism, designs[0].problem.prior, KM)
     assert page.value("attack") == pytest.approx(attack.error, rel=1e-12)
     page.assert_quiet()
 
@@ -119,7 +119,7 @@ def test_a_picture_of_many(run: om.SweepResult) -> None:
     pytest.importorskip("matplotlib")
     designs = [run.design(k) for k in range(12)]
     groups = [user for user in USERS for _ in RATES]
-    figure = om.plots.frontier(designs, groups=groups)
+    figure = om.plots.tradeoff(designs, groups=groups)
     (axes,) = figure.axes
     (median,) = [line for line in axes.lines if line.get_label() == "median"]
     np.testing.assert_allclose(median.get_ydata(), np.median(losses(run), axis=0), rtol=1e-12)
@@ -127,10 +127,10 @@ def test_a_picture_of_many(run: om.SweepResult) -> None:
     low, high = np.quantile(losses(run), (0.25, 0.75), axis=0)
     assert (band.y0, band.y1) == pytest.approx((low.min(), high.max()))
     assert axes.get_xlabel() == "ε promised (per km), metric privacy"
-    few = om.plots.frontier(designs[:6], groups=groups[:6]).axes[0]
+    few = om.plots.tradeoff(designs[:6], groups=groups[:6]).axes[0]
     assert [text.get_text() for text in few.get_legend().get_texts()] == ["ada", "ben"]
     with pytest.raises(om.ProblemError, match="12 designs and 1 groups"):
-        om.plots.frontier(designs, groups=["x"])
+        om.plots.tradeoff(designs, groups=["x"])
     with pytest.raises(om.ProblemError, match="1 groups for 12 designs"):
         om.report(designs, "out.html", groups=["x"])
 

@@ -50,7 +50,7 @@ def test_montreal_shows_the_numbers_of_the_design(montreal: om.Design, show: Sho
     page = show(montreal)
     prior, distance = montreal.problem.prior, om.distances.haversine()
     mechanism = montreal.mechanism
-    attack = om.attacks.optimal(mechanism, prior, montreal.problem.constraints[0].distance)
+    attack = om.attacks.optimal_attack(mechanism, prior, montreal.problem.constraints[0].distance)
     assert page.value("loss") == montreal.loss
     assert page.value("lower_bound") == montreal.lower_bound
     assert page.value("gap") == montreal.gap
@@ -87,7 +87,7 @@ def test_prices_at_zero_are_shown_or_said_to_be_unknown(show: Show) -> None:
 def test_a_chosen_secret_shows_its_row(montreal: om.Design, show: Show) -> None:
     page = show(montreal)
     matrix, loss = montreal.mechanism.matrix, montreal.problem.loss_matrix
-    attack = om.attacks.optimal(
+    attack = om.attacks.optimal_attack(
         montreal.mechanism, montreal.problem.prior, om.distances.haversine()
     )
     for secret in (17, 31):

@@ -14,7 +14,7 @@ from optmech.traces import (
     MarkovPrior,
     SequentialDesigner,
     enumerate_releases,
-    protect,
+    release,
     simulate,
 )
 
@@ -281,17 +281,17 @@ def test_the_budget_of_epsilon_is_kept_and_then_nothing_is_released() -> None:
     assert spent[3:] == [None, None]
     assert sum(e for e in spent if e) <= 1.2
     assert "1.2 is used up" in state.reason
-    assert protect(designer, [0, 1, 2], seed=1).states[2].total_epsilon <= 1.2
+    assert release(designer, [0, 1, 2], seed=1).states[2].total_epsilon <= 1.2
 
 
 def test_a_protected_trace_can_be_checked_afterwards() -> None:
     designer = SequentialDesigner(WALK, EUCLIDEAN, [om.MetricPrivacy(1.0, EUCLIDEAN)])
-    done = protect(designer, [0, 1, 1], seed=7)
-    assert done.releases == protect(designer, [0, 1, 1], seed=7).releases
+    done = release(designer, [0, 1, 1], seed=7)
+    assert done.releases == release(designer, [0, 1, 1], seed=7).releases
     columns = {}
-    for t, (state, release) in enumerate(zip(done.states, done.releases, strict=True)):
+    for t, (state, label) in enumerate(zip(done.states, done.releases, strict=True)):
         assert state.design.verified
-        columns[t] = state.mechanism.matrix[:, LINE.index(release)]
+        columns[t] = state.mechanism.matrix[:, LINE.index(label)]
     expected = brute.weighted(TABLE, columns)
     for t in range(STEPS):
         np.testing.assert_allclose(
@@ -322,9 +322,9 @@ def test_a_protected_trace_can_be_checked_afterwards() -> None:
             lambda: FixedPolicy(WALK, om.mechanisms.randomized_response(om.Domain("ab"), 1)),
             "cells",
         ),
-        (lambda: protect(SequentialDesigner(WALK, EUCLIDEAN), [0, 7, 0]), "no 7"),
-        (lambda: protect(SequentialDesigner(WALK, EUCLIDEAN), [0] * 4), "no time 3"),
-        (lambda: protect(SequentialDesigner(WALK, EUCLIDEAN), "abc"), "list of labels"),
+        (lambda: release(SequentialDesigner(WALK, EUCLIDEAN), [0, 7, 0]), "no 7"),
+        (lambda: release(SequentialDesigner(WALK, EUCLIDEAN), [0] * 4), "no time 3"),
+        (lambda: release(SequentialDesigner(WALK, EUCLIDEAN), "abc"), "list of labels"),
         (lambda: SequentialDesigner(WALK, EUCLIDEAN).start().after(), "missing"),
         (lambda: SequentialDesigner(WALK, EUCLIDEAN).start().after(9), "no 9"),
         (lambda: simulate(SequentialDesigner(WALK, EUCLIDEAN), EUCLIDEAN), "steps"),

@@ -24,7 +24,7 @@ from optmech.analysis.divergences.named import (
 )
 from optmech.analysis.divergences.privacy import (
     by_transport,
-    distribution_epsilon,
+    epsilon_of_distributions,
     pairwise,
     point_epsilon,
 )
@@ -33,8 +33,8 @@ __all__ = [
     "by_transport",
     "chi_squared",
     "chord",
-    "distribution_epsilon",
     "enclosure",
+    "epsilon_of_distributions",
     "f_divergence",
     "hockey_stick",
     "kl",
@@ -49,3 +49,6 @@ __all__ = [
     "total_variation",
 ]
 __dir__ = __all__.copy
+
+# an earlier name
+distribution_epsilon = epsilon_of_distributions

@@ -68,7 +68,7 @@ def point_epsilon(
 
 
 @checked_arguments
-def distribution_epsilon(
+def epsilon_of_distributions(
     m: Mechanism,
     pairs: Sequence[tuple[Distribution, Distribution]],
     divergence: Divergence,
@@ -86,7 +86,7 @@ def distribution_epsilon(
     --------
     >>> sides = om.Domain(["left", "right"])
     >>> m = om.mechanisms.randomized_response(sides, "ln 3")
-    >>> print(om.divergences.distribution_epsilon(m, [([1, 0], [0, 1])], "tv"))
+    >>> print(om.divergences.epsilon_of_distributions(m, [([1, 0], [0, 1])], "tv"))
     0.5
     """
     if not len(pairs):

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
         bayes_risk_capacity as bayes_risk_capacity,
         maximal_leakage as maximal_leakage,
         multiplicative_capacity as multiplicative_capacity,
-        mutual_information as mutual_information,
         pointwise_maximal_leakage as pointwise_maximal_leakage,
         predicate_capacity as predicate_capacity,
         shannon_capacity as shannon_capacity,
+        shannon_leakage as shannon_leakage,
     )
     from optmech.analysis.leakage.comparison import (
         Change as Change,
@@ -56,5 +56,8 @@ if TYPE_CHECKING:
         prior_vulnerability as prior_vulnerability,
         reduced as reduced,
     )
+
+    # an earlier name
+    mutual_information = shannon_leakage
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -249,7 +249,7 @@ class ShannonCapacity(Shown):
 
 
 @checked_arguments
-def mutual_information(m: Mechanism, prior: Prior) -> Interval:
+def shannon_leakage(m: Mechanism, prior: Prior) -> Interval:
     """I(S;O) = Σ_{s,o} π(s) p(o|s) ln(p(o|s) / (πP)(o)) in nats, between two floats:
     what ``measures.mutual_information`` computes in floating point.
 
@@ -257,7 +257,7 @@ def mutual_information(m: Mechanism, prior: Prior) -> Interval:
     --------
     >>> sides = om.Domain(["left", "right"])
     >>> m = om.mechanisms.randomized_response(sides, "ln 3")
-    >>> bounds = om.leakage.mutual_information(m, om.Prior.uniform(sides))
+    >>> bounds = om.leakage.shannon_leakage(m, om.Prior.uniform(sides))
     >>> print(round(bounds.lower, 4), bounds.width < 1e-12)  # nats
     0.1308 True
     """

@@ -34,7 +34,8 @@ def run(args: Namespace) -> Answer:
 
     problem, mechanism = read_input(args)
     name, distance = choose_distance(problem, args.distance)
-    run: Any = getattr(attacks, args.kind.replace("-", "_"))
+    called = {"optimal": "optimal_attack", "prior-free": "prior_free"}
+    run: Any = getattr(attacks, called.get(args.kind, args.kind))
     if args.kind in ("optimal", "bayesian"):
         attack = run(mechanism, problem.prior, distance)
     else:

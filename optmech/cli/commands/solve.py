@@ -166,7 +166,7 @@ def attack_on(design: Design) -> dict[str, Any]:
     name, distance = choose_distance(problem)
     return {
         "distance": name,
-        "error": attacks.optimal(mechanism, problem.prior, distance).error,
+        "error": attacks.optimal_attack(mechanism, problem.prior, distance).error,
         "blind_error": blind_error(problem, distance),
         "bayes_vulnerability": measures.bayes_vulnerability(mechanism, problem.prior),
     }

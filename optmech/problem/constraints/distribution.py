@@ -235,10 +235,10 @@ class DistributionPrivacy(Constraint):
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
         # stating a problem must not load every divergence
-        from optmech.analysis.divergences.privacy import distribution_epsilon
+        from optmech.analysis.divergences.privacy import epsilon_of_distributions
 
         if self.divergence != "max":
-            spent = distribution_epsilon(m, self.pairs, self.divergence, scale=self.scale)
+            spent = epsilon_of_distributions(m, self.pairs, self.divergence, scale=self.scale)
             return Kept("divergence", float(self.epsilon), spent)
         scaled = list(zip(self.pairs, self.scales, strict=True))
         if self.delta > 0:

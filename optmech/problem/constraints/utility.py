@@ -48,7 +48,7 @@ class LossBound(Constraint):
     ...     constraints=[om.LossBound(0.2)],
     ... )
     >>> design = om.solve(problem)
-    >>> print(round(om.attacks.optimal(design.mechanism, problem.prior, d).error, 6))
+    >>> print(round(om.attacks.optimal_attack(design.mechanism, problem.prior, d).error, 6))
     0.2
     """
 

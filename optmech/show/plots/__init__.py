@@ -3,14 +3,14 @@
 Functions return a matplotlib figure, which ``save`` writes and which can be changed before.
 """
 
-from optmech.show.plots.comparison import compared, frontier
+from optmech.show.plots.comparison import compared, tradeoff
 from optmech.show.plots.drawing import save
 from optmech.show.plots.figures import (
     attack_error,
     constraint_slack,
     mechanism,
     mechanism_picture,
-    posterior,
+    posteriors,
 )
 from optmech.show.plots.region import field, region_picture
 
@@ -19,11 +19,15 @@ __all__ = [
     "compared",
     "constraint_slack",
     "field",
-    "frontier",
     "mechanism",
     "mechanism_picture",
-    "posterior",
+    "posteriors",
     "region_picture",
     "save",
+    "tradeoff",
 ]
 __dir__ = __all__.copy
+
+# earlier names
+frontier = tradeoff
+posterior = posteriors

@@ -34,7 +34,7 @@ _MOST_NAMED = 10
 
 
 @checked_arguments
-def frontier(
+def tradeoff(
     designs: Iterable[Design],
     across: Across = "promised",
     *,
@@ -66,7 +66,7 @@ def frontier(
     >>> coin, d = om.Domain(["yes", "no"]), om.distances.hamming()
     >>> uniform, promises = om.Prior.uniform(coin), [om.DifferentialPrivacy(e) for e in (1, 2)]
     >>> designs = [om.solve(om.Problem(uniform, d, constraints=[promise])) for promise in promises]
-    >>> figure = om.plots.frontier(designs)
+    >>> figure = om.plots.tradeoff(designs)
     >>> figure.axes[0].get_ylabel()
     'expected loss'
     """

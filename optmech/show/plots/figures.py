@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmech.analysis.measures import distortion, posterior as beliefs
+from optmech.analysis.measures import distortion, posterior
 from optmech.errors import ProblemError
 from optmech.problem.attack import choose_distance
 from optmech.show import words
@@ -78,7 +78,7 @@ def mechanism(
 
 
 @checked_arguments
-def posterior(
+def posteriors(
     design: Design,
     observables: Sequence[Hashable] | None = None,
     *,
@@ -94,7 +94,7 @@ def posterior(
     >>> cells, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
     >>> promise = om.MetricPrivacy(1, km)
     >>> design = om.solve(om.Problem(om.Prior.uniform(cells), km, constraints=[promise]))
-    >>> figure = om.plots.posterior(design, observables=[(0, 0)])
+    >>> figure = om.plots.posteriors(design, observables=[(0, 0)])
     >>> len(figure.axes) >= 1
     True
     """
@@ -103,7 +103,7 @@ def posterior(
     unit = words.unit_of(problem, name)
     attack = adversary(m, problem.prior, distance)
     chosen = indices_of(m.observables, observables, telling_secrets(attack.marginal))
-    belief = beliefs(m, problem.prior)
+    belief = posterior(m, problem.prior)
     figure, panels = new_panels(len(chosen), 4.2, 3.6)
     top = float(belief[chosen].max())
     for axes, o in zip(panels, chosen, strict=True):

@@ -88,7 +88,7 @@ class FixedPolicy(Shown):
     >>> cells = om.Domain.range(2)
     >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]])
     >>> policy = om.traces.FixedPolicy(chain, om.mechanisms.randomized_response(cells, "ln 3"))
-    >>> released = om.traces.protect(policy, [0, 0, 1], seed=1)
+    >>> released = om.traces.release(policy, [0, 0, 1], seed=1)
     >>> len(released.releases)
     3
     >>> policy.start().time
@@ -142,7 +142,7 @@ class ProtectedTrace(Shown):
     >>> cells = om.Domain.range(2)
     >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], np.eye(2))
     >>> policy = om.traces.FixedPolicy(chain, om.Mechanism(cells, cells, np.eye(2)))
-    >>> released = om.traces.protect(policy, [0, 0], seed=1)
+    >>> released = om.traces.release(policy, [0, 0], seed=1)
     >>> released.releases, released.posterior.marginal(1).weights.tolist()  # the truth was told
     ((0, 0), [1.0, 0.0])
     """
@@ -156,7 +156,7 @@ class ProtectedTrace(Shown):
 
 
 @checked_arguments
-def protect(policy: Policy, trace: Sequence[Hashable], seed: int | None = None) -> ProtectedTrace:
+def release(policy: Policy, trace: Sequence[Hashable], seed: int | None = None) -> ProtectedTrace:
     """Release a trace, given by labels of the domain, location by location.
 
     Draws come from the operating system's entropy, exactly as ``Mechanism.sample`` does; a
@@ -167,7 +167,7 @@ def protect(policy: Policy, trace: Sequence[Hashable], seed: int | None = None) 
     >>> cells = om.Domain.range(2)
     >>> chain = om.traces.MarkovPrior(cells, [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]])
     >>> policy = om.traces.FixedPolicy(chain, om.mechanisms.randomized_response(cells, "ln 3"))
-    >>> all(label in cells.labels for label in om.traces.protect(policy, [0, 0, 1]).releases)
+    >>> all(label in cells.labels for label in om.traces.release(policy, [0, 0, 1]).releases)
     True
     """
     if isinstance(trace, str) or not hasattr(trace, "__len__") or not len(trace):

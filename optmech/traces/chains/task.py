@@ -17,7 +17,7 @@ from optmech.problem import Constraint
 from optmech.spaces.distances import Distance
 from optmech.spaces.prior import Prior
 from optmech.traces.chains.adversary import AdversaryReport, Series, enumerate_releases, simulate
-from optmech.traces.chains.policy import FixedPolicy, Policy, ProtectedTrace, protect
+from optmech.traces.chains.policy import FixedPolicy, Policy, ProtectedTrace, release
 from optmech.traces.chains.sequential import SequentialDesigner, Step
 
 
@@ -89,7 +89,7 @@ class ChainAnswer:
         """The file's trace, released with the operating system's entropy."""
         if self.task.trace is None:
             return None
-        return protect(self.task.designer, self.task.trace)
+        return release(self.task.designer, self.task.trace)
 
     @property
     def verified(self) -> bool:

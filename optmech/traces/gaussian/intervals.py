@@ -46,7 +46,7 @@ from optmech.traces.gaussian.balls import (
 )
 from optmech.traces.gaussian.kernels import Kernel
 from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, promise, renyi_order, worst
-from optmech.traces.gaussian.noise import NoiseDesign, Structure, optimal_noise
+from optmech.traces.gaussian.noise import GaussianNoise, Structure, optimal_noise
 from optmech.traces.gaussian.prior import Axes, GaussianPrior, noise_matrix, pin, secret_steps
 
 
@@ -366,7 +366,7 @@ class RobustNoise(Shown):
     True (2, 2)
     """
 
-    design: NoiseDesign
+    design: GaussianNoise
     """Its losses are those at ``length_scales``; ``lower_bound`` holds for the whole interval."""
     interval: IntervalLoss
     """No length scale loses more than its ``upper``, which is at most ε."""
@@ -415,7 +415,7 @@ def robust_noise(
     lengths = [high] if low == high else [high, low]
     chosen = secret_steps(GaussianPrior(times, kernel(high)), secrets).tolist()
 
-    def design(value: Number) -> NoiseDesign:
+    def design(value: Number) -> GaussianNoise:
         priors = [GaussianPrior(times, kernel(length), dimensions) for length in lengths]
         return optimal_noise(
             priors[0], value, [chosen], radius, order, also=priors[1:], structure=structure

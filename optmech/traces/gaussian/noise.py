@@ -33,7 +33,7 @@ _LARGEST_CONE = 24
 
 
 @record
-class NoiseDesign(Shown):
+class GaussianNoise(Shown):
     """A noise covariance whose loss was proved afterwards, in ball arithmetic.
 
     Examples
@@ -96,7 +96,7 @@ def optimal_noise(
     query: ArrayLike | None = None,
     floor: float | None = None,
     solver: str = "CLARABEL",
-) -> NoiseDesign:
+) -> GaussianNoise:
     """The Gaussian noise of least total variance with loss ≤ ε for every secret set.
 
     By default the loss is the ball bound of Meehan and Chaudhuri 2021, (4). M ≼ κI with κ = 2ε/(λ
@@ -150,7 +150,7 @@ def optimal_noise(
     ball = region == "ball"
     covariance, bound, base = _in_ball(asked) if ball else _in_box(asked)
     covariance, losses = _verified(asked, covariance, None if ball else base)
-    return NoiseDesign(
+    return GaussianNoise(
         covariance,
         _variance(covariance, asked.query),
         max(loss.upper for loss in losses),

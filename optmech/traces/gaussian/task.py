@@ -24,7 +24,7 @@ from optmech.traces.gaussian.intervals import (
 )
 from optmech.traces.gaussian.kernels import Kernel
 from optmech.traces.gaussian.loss import TraceLoss, calibrate, privacy_loss
-from optmech.traces.gaussian.noise import NoiseDesign, Region, Structure, optimal_noise
+from optmech.traces.gaussian.noise import GaussianNoise, Region, Structure, optimal_noise
 from optmech.traces.gaussian.prior import GaussianPrior
 from optmech.traces.gaussian.sdp import LARGEST
 from optmech.traces.gaussian.subsets import WorstSubset, worst_subset
@@ -81,7 +81,7 @@ class GaussianAnswer(ReadOnly):
     task: GaussianTask
 
     @cached_property
-    def design(self) -> NoiseDesign | None:
+    def design(self) -> GaussianNoise | None:
         """The least noise, where the file promises a loss."""
         p = self.task
         if p.epsilon is None:
@@ -100,7 +100,7 @@ class GaussianAnswer(ReadOnly):
         small = coordinates <= LARGEST and secrets <= _SECRETS
         return "box" if small and not p.ball and self.robust is None else "ball"
 
-    def _least(self, structure: Structure) -> NoiseDesign:
+    def _least(self, structure: Structure) -> GaussianNoise:
         p = self.task
         assert p.epsilon is not None
         return optimal_noise(

@@ -43,11 +43,12 @@ def test_least_epsilon_of_points_and_pairs() -> None:
     lam, other = [1, 0, 0], [0, 1, 1]
     there, back = (FUNCTION["chi2"](*pair) for pair in ((rows[0], rows[1:].mean(axis=0)),) * 2)
     back = d.chi_squared(rows[1:].mean(axis=0), rows[0])
-    assert d.distribution_epsilon(m, [(lam, other)], "chi2") == max(there, back)
-    assert d.distribution_epsilon(m, [(lam, other)], "chi2", scale=[2.0]) == max(there, back) / 2
-    assert d.distribution_epsilon(m, [(lam, other)], "chi_squared", scale=[0.0]) == math.inf
-    assert d.distribution_epsilon(m, [(lam, lam)], "kl", scale=[0.0]) == 0
-    assert d.distribution_epsilon(m, [(lam, other)], "max") == pytest.approx(
+    assert d.epsilon_of_distributions(m, [(lam, other)], "chi2") == max(there, back)
+    halved = d.epsilon_of_distributions(m, [(lam, other)], "chi2", scale=[2.0])
+    assert halved == max(there, back) / 2
+    assert d.epsilon_of_distributions(m, [(lam, other)], "chi_squared", scale=[0.0]) == math.inf
+    assert d.epsilon_of_distributions(m, [(lam, lam)], "kl", scale=[0.0]) == 0
+    assert d.epsilon_of_distributions(m, [(lam, other)], "max") == pytest.approx(
         om.measures.distribution_epsilon(m, lam, other)
     )
     table = d.pairwise(m, [lam, other, [0, 0, 1]], lambda p, q: d.renyi(p, q, 2))
@@ -61,11 +62,11 @@ def test_bad_arguments_are_refused() -> None:
     with pytest.raises(om.ProblemError, match="divergence 'renyi' is unknown"):
         d.point_epsilon(m, "renyi")
     with pytest.raises(om.ProblemError, match="scale"):
-        d.distribution_epsilon(m, [([1, 0], [0, 1])], "kl", scale=[1.0, 2.0])
+        d.epsilon_of_distributions(m, [([1, 0], [0, 1])], "kl", scale=[1.0, 2.0])
     with pytest.raises(om.ProblemError, match=r"pairs\[0\]"):
-        d.distribution_epsilon(m, [([1, 0, 0], [0, 1])], "kl")
+        d.epsilon_of_distributions(m, [([1, 0, 0], [0, 1])], "kl")
     with pytest.raises(om.ProblemError, match="there is no pair"):
-        d.distribution_epsilon(m, [], "kl")
+        d.epsilon_of_distributions(m, [], "kl")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -75,7 +76,7 @@ def test_points_lift_to_distributions(name: str, data: st.DataObject, m: om.Mech
     """CM19 Theorem 1, with all pairs adjacent."""
     epsilon = d.point_epsilon(m, name)
     pair = tuple(data.draw(distributions(len(m.secrets))) for _ in range(2))
-    found = d.distribution_epsilon(m, [pair], name)
+    found = d.epsilon_of_distributions(m, [pair], name)
     assert found <= epsilon * (1 + 1e-12) + 1e-12
     if math.isfinite(epsilon):
         lifted = guarantees.lift(guarantees.points(epsilon, divergence=name))
@@ -94,7 +95,7 @@ def test_metric_guarantees_lift_with_the_earth_mover(name: str, data: st.DataObj
     premise = guarantees.points(d.point_epsilon(m, name, euclidean), per="km", divergence=name)
     pair = tuple(data.draw(distributions(4)) for _ in range(2))
     found = guarantees.lift_metric_pair(premise, *pair, table)
-    assert d.distribution_epsilon(m, [pair], name) <= found.epsilon * (1 + 1e-9) + 1e-12
+    assert d.epsilon_of_distributions(m, [pair], name) <= found.epsilon * (1 + 1e-9) + 1e-12
     assert guarantees.lift(premise).per == ("W_∞ of km" if name == "max" else "W_1 of km")
 
 
@@ -105,7 +106,7 @@ def test_max_divergence_does_not_lift_with_the_earth_mover() -> None:
     lam0, lam1 = [1 - share, 0.0, share], [1.0, 0.0, 0.0]
     moved = om.transport.wasserstein(lam0, lam1, om.distances.euclidean()(line, line)).value
     assert moved == pytest.approx(2 * share)
-    found = d.distribution_epsilon(m, [(lam0, lam1)], "max")
+    found = d.epsilon_of_distributions(m, [(lam0, lam1)], "max")
     assert found == pytest.approx(math.log(1 - share + share * math.exp(2 * epsilon)))
     assert found > epsilon * moved * 1.5
 
@@ -128,7 +129,7 @@ def test_composition(
     for m in (first, second):
         lams = [data.draw(distributions(3)) for _ in range(2)]
         outputs.append([m.push(lam) for lam in lams])
-        rates.append(d.distribution_epsilon(m, [tuple(lams)], name))
+        rates.append(d.epsilon_of_distributions(m, [tuple(lams)], name))
     both = guarantees.compose_independent(
         *(guarantees.distributions(rate, 0, "the two", divergence=name) for rate in rates)
     )
@@ -188,9 +189,9 @@ def test_shared_inputs_do_not_compose_for_arbitrary_pairs() -> None:
         for k in (0, 1)
     )
     pair = ([0.5, 0, 0, 0.5], [0, 0.5, 0.5, 0])
-    assert d.distribution_epsilon(one, [pair], "kl") == 0
-    assert d.distribution_epsilon(two, [pair], "kl") == 0
-    assert d.distribution_epsilon(joint(one, two), [pair], "kl") == math.inf
+    assert d.epsilon_of_distributions(one, [pair], "kl") == 0
+    assert d.epsilon_of_distributions(two, [pair], "kl") == 0
+    assert d.epsilon_of_distributions(joint(one, two), [pair], "kl") == math.inf
     crossed = itertools.product([(0, 1), (0, 2)], [(3, 1), (3, 2)])
     for relation in ([*ways] for ways in crossed if len({j for _, j in ways}) == 2):
         phi = np.zeros((4, 4), bool)
