@@ -61,7 +61,7 @@ NOTHING_CLAIMED = {
     ),
     "definitions that have the word, of values in floating point": (
         "distances.elastic divergences.hockey_stick divergences.max_divergence transport.diameter "
-        "measures.delta noise.NoiseLoss noise.NoiseLoss.is_bounded"
+        "measures.delta noise.NoiseLoss noise.NoiseLoss.is_bounded noise.NoiseLoss.minorant"
     ),
 }
 
