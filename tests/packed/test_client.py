@@ -56,6 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@functools.cache
 def mesh_reports(folder: Path, name: str) -> list[int]:
     """What Python reports at the many positions."""
     found = om.load_packed(folder / name)
@@ -68,6 +69,7 @@ def mesh_reports(folder: Path, name: str) -> list[int]:
     ]
 
 
+@functools.cache
 def reports(folder: Path, name: str) -> list[int]:
     """What Python reports for the many draws."""
     found = om.load_packed(folder / name)

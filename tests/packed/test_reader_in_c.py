@@ -71,7 +71,9 @@ def test_every_compiler_makes_the_same_of_it(
     name: str, level: str, folder: Path, tmp_path: Path
 ) -> None:
     """At every level of optimisation: all files are read, and the draws at positions are those of
-    Python. (GCC 12.2 made wrong vectors of a loop once, which no sanitizer sees.)"""
+    Python. (GCC 12.2 made wrong vectors of a loop once, which no sanitizer sees.) The first
+    thousand positions of each mesh are within and on every side of it; the sanitizers see them
+    all."""
     if shutil.which(name) is None:
         pytest.skip(f"no {name}")
     reader = native.Native(native.built(tmp_path, level, compiler_=name))
@@ -80,10 +82,16 @@ def test_every_compiler_makes_the_same_of_it(
     for name in STATED["refused"]:
         (tmp_path / "m.omm").write_bytes(bytes.fromhex(STATED["refused"][name]))
         assert reader.open(tmp_path / "m.omm") is None, name
-    for name in [*STATED["meshes"], "grid.omm", "points.omm"]:
+    for name in ["grid.omm", "points.omm"]:
         reader.open(folder / name)
         found = [int(part) for part in reader.ask("many", folder / f"{name}.draws").split()]
-        assert found == (mesh_reports if name in STATED["meshes"] else reports)(folder, name)
+        assert found == reports(folder, name)
+    for name in STATED["meshes"]:
+        _, size, _, _ = reader.open(folder / name)
+        first = (folder / f"{name}.draws").read_bytes()[: 1000 * (16 + size)]
+        (tmp_path / "first").write_bytes(first)
+        found = [int(part) for part in reader.ask("many", tmp_path / "first").split()]
+        assert found == mesh_reports(folder, name)[:1000]
     reader.close()
 
 
@@ -177,7 +185,9 @@ def test_decimals_are_the_floats_of_python(reader: native.Native) -> None:
 @pytest.mark.slow
 def test_many_draws_from_the_system_have_the_exact_law(tmp_path: Path) -> None:
     """χ² of every file at one place or position, from the system's entropy; a million draws of each
-    are ``python -m tests.packed.law``."""
+    are ``python -m tests.packed.law``. In n draws a report of probability p is found that comes up
+    too often by a share of 6/√(np): an eighth of a report in a hundred of 200,000, a fifth of one
+    in ten of 8,000."""
     reader = native.Native(native.built(tmp_path, "-O2"))
     least = 1.0
     for name in [*STATED["files"], *STATED["meshes"]]:
@@ -190,8 +200,8 @@ def test_many_draws_from_the_system_have_the_exact_law(tmp_path: Path) -> None:
             row = found.at([position])[0]
         else:
             row = found.matrix[1]
-        # on the globe a draw finds the nearest point of the border too, in some 100 µs
-        draws = 20_000 if name in ("globe.omm", "north.omm") else 200_000
+        # a draw finds the nearest of many parts of the border or the roads first, in some 100 µs
+        draws = 8_000 if name in ("globe.omm", "north.omm", "roads.omm") else 200_000
         answer = reader.ask("count", 1, *map(native.bits, position), draws)
         seen, expected = np.array([int(n) for n in answer.split()]), row * draws
         assert seen[expected == 0].sum() == 0
@@ -451,7 +461,7 @@ def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
         pytest.skip("no runtime of libFuzzer")
     assert made.returncode == 0, made.stderr
     corpus.mkdir()
-    seconds = os.environ.get("OPTMECH_FUZZING", "20")
+    seconds = os.environ.get("OPTMECH_FUZZING", "10")
     limits = [f"-max_total_time={seconds}", "-max_len=32768", "-timeout=20", "-seed=1"]
     done = subprocess.run(
         [str(program), *limits, str(corpus), str(VECTORS)],
