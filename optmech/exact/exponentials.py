@@ -199,9 +199,19 @@ def ball_of(value: Fraction) -> Any:
 
 def ends_of(ball: Any) -> tuple[Fraction, Fraction]:
     """The ends of a ball, exactly."""
-    ends = (end.man_exp() for end in (ball.lower(), ball.upper()))
-    low, high = (int(mantissa) * Fraction(2) ** int(exponent) for mantissa, exponent in ends)
+    low, high = map(_exactly, (ball.lower(), ball.upper()))
     return low, high
+
+
+def _exactly(end: Any) -> Fraction:
+    mantissa, exponent = map(int, end.man_exp())
+    return Fraction(mantissa << exponent) if exponent > 0 else Fraction(mantissa, 1 << -exponent)
+
+
+def floor_of(end: Any) -> int:
+    """The largest whole number that is not above an end of a ball."""
+    mantissa, exponent = map(int, end.man_exp())
+    return mantissa << exponent if exponent > 0 else mantissa >> -exponent
 
 
 def _root(value: Fraction, q: int) -> Fraction | None:

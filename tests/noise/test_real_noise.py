@@ -155,13 +155,14 @@ def test_the_middle_gathers_what_delta_allows() -> None:
 
 
 def test_no_random_shift_of_the_density_is_a_violation(made: dict[str, RealNoise]) -> None:
-    """10,000 shifts in all, integrated piece by piece."""
+    """2,500 shifts in all, integrated piece by piece. From one multiple of a cell to the next δ is
+    straight, so that four in each find a violation there as forty do."""
     rng = np.random.default_rng(1)
     for name, design in made.items():
         ends, heights = cells_of(design)
         power, limit = math.exp(float(design.epsilon)), float(design.delta)
         reach = float(design.sensitivity)
-        count = 300 if design.law.tails else 1700
+        count = 100 if design.law.tails else 425
         shifts = np.append(rng.uniform(-reach, reach, count), [reach, -reach, float(design.step)])
         found = [excess(ends, heights, s, power) for s in shifts]
         # beyond 25 periods of its tails the noise was cut off here
@@ -182,7 +183,7 @@ def test_divergences_at_every_real_shift(loss: str) -> None:
     ends, heights = cells_of(design)
     assert float(heights @ np.diff(ends)) == pytest.approx(1, abs=1e-9)
     most = []
-    for shift in [*rng.uniform(0, 2, 300), 2.0, 1.0]:
+    for shift in [*rng.uniform(0, 2, 100), 2.0, 1.0]:
         cuts = np.unique(np.concatenate([ends, ends - shift]))
         middles, widths = (cuts[1:] + cuts[:-1]) / 2, np.diff(cuts)
         padded = np.concatenate([[0.0], heights, [0.0]])

@@ -31,7 +31,7 @@ import flint
 
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.exponentials import bracket, ends_of, exp_bounds
+from optmech.exact.exponentials import bracket, exp_bounds, floor_of
 from optmech.exact.number import Exact
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss
@@ -47,7 +47,7 @@ def hockey_stick(law: Law, shift: int, power: Fraction) -> Fraction:
     """
     near, far, bits = law.pairs(shift)
     a, b = power.numerator, power.denominator
-    inner, outer = (sum(max(0, b * p - a * q) for p, q in part) for part in (near, far))
+    inner, outer = (sum(d for p, q in part if (d := b * p - a * q) > 0) for part in (near, far))
     return (inner + outer / (1 - law.r)) / (b << bits)
 
 
@@ -251,7 +251,7 @@ def log_bounds(top: int, bottom: int) -> tuple[int, int]:
     """Bounds of ln(top/bottom) times 2^192, of numbers > 0."""
     with flint.ctx.workprec(BITS + 64):
         ball = flint.arb(flint.fmpq(top, bottom)).log() * flint.arb(1 << BITS)
-        low, high = map(math.floor, ends_of(ball))
+        low, high = map(floor_of, (ball.lower(), ball.upper()))
     return low, high + 1
 
 

@@ -177,12 +177,15 @@ class Law(Tailed):
         shift = whole(shift, "shift", 1, _FARTHEST)
         n, period = self.n, len(self.tails)
         values, bits = self.whole(n + 2 * shift + 2 * period)
-        inner = range(-n - shift, n + 1)
-        outer = (*range(n + 1, n + period + 1), *range(-n - shift - period, -n - shift))
-        near, far = (
-            [(values[abs(i)], values[abs(i + shift)]) for i in places] for places in (inner, outer)
-        )
-        return near, far, bits
+        both, centre = values[:0:-1] + values, len(values) - 1
+
+        def between(first: int, end: int) -> list[Places]:
+            begin, stop = centre + first, centre + end
+            return [*zip(both[begin:stop], both[begin + shift : stop + shift], strict=True)]
+
+        right, left = n + 1, -n - shift
+        far = between(right, right + period) + between(left - period, left)
+        return between(left, right), far, bits
 
     @cached_property
     def falls(self) -> bool:
@@ -198,8 +201,11 @@ class Law(Tailed):
             raise ProblemError("the window ends within the table of the loss", where="law")
         inner = sum(loss(k) * value for k, value in enumerate(self.window))
         total = 2 * inner - loss(0) * self.window[0]
+        # the mean is linear in the polynomial
+        powers = [Fraction(0)] * 3
         for k, mass in enumerate(self.tails, self.n + 1):
-            total += 2 * mass * mean_beyond(loss.polynomial(k), len(self.tails), self.r)
+            powers = [a + mass * b for a, b in zip(powers, loss.polynomial(k), strict=True)]
+        total += 2 * mean_beyond(powers, len(self.tails), self.r)
         return total / (1 << self.bits)
 
     @cached_property

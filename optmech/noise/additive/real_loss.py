@@ -374,21 +374,20 @@ def _asked(function: Function, spread: Spread) -> RealLoss:
     known = {k * unit: valued(function, k * unit) for k in range(count + 1)}
     rate = 1 / spread.scale
 
-    def judged(a: Fraction, b: Fraction) -> tuple[float, Fraction, Fraction]:
+    def judged(a: Fraction, b: Fraction) -> tuple[float, Fraction, Fraction, float]:
         middle = (a + b) / 2
         known[middle] = valued(function, middle)
         rise = float((known[a] + known[b]) / 2 - known[middle])
-        return -abs(rise) * float(b - a) * math.exp(-rate * float(a)), a, b
+        wide, likely = float(b - a), math.exp(-rate * float(a))
+        return -abs(rise) * wide * likely, a, b, float(known[a]) * wide * likely
 
     parts = [judged(a, b) for a, b in pairwise(sorted(known))]
     heapq.heapify(parts)
     while len(parts) < _MOST_ASKED:
-        weight = sum(
-            float(known[a]) * float(b - a) * math.exp(-rate * float(a)) for _, a, b in parts
-        )
-        if -sum(part[0] for part in parts) <= _CLOSE * weight:
+        rises, *_, weights = zip(*parts, strict=True)
+        if -sum(rises) <= _CLOSE * sum(weights):
             break
-        _, a, b = heapq.heappop(parts)
+        _, a, b, _ = heapq.heappop(parts)
         for ends in ((a, (a + b) / 2), ((a + b) / 2, b)):
             heapq.heappush(parts, judged(*ends))
     points = _hull(sorted(known.items()))
