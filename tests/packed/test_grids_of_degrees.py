@@ -3,11 +3,13 @@ places, next to a pole, around the whole globe, and however longitudes are writt
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import random
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,14 @@ def content(places: dict[str, Any], outside: str = "nearest") -> bytes:
     return sealed(form, encode(body), rows)
 
 
-def answers(folder: Path, files: list[bytes], positions: list[list[float]]) -> list[list[Any]]:
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return native.built(tmp_path_factory.mktemp("c"), "-O1")
+
+
+def answers(
+    program: Path, folder: Path, files: list[bytes], positions: list[list[float]]
+) -> list[list[Any]]:
     """What each of the three makes of every file: its places of the positions, and the coordinates
     of its reports; "refused" where it is not read."""
     paths = [folder / f"{k}.omm" for k in range(len(files))]
@@ -45,7 +54,7 @@ def answers(folder: Path, files: list[bytes], positions: list[list[float]]) -> l
     (folder / "asked.json").write_text(json.dumps([[str(p), None, positions, []] for p in paths]))
     node = ["node", str(native.HERE / "readers.mjs"), str(CLIENT), str(folder / "asked.json")]
     javascript = json.loads(subprocess.run(node, capture_output=True, check=True).stdout)
-    reader = native.Native(native.built(folder, "-O1"))
+    reader = native.Native(program)
     found: list[list[Any]] = []
     for path, in_javascript in zip(paths, javascript, strict=True):
         in_python: Any = "refused"
@@ -80,7 +89,7 @@ def polar(rng: random.Random, pole: int) -> Box:
     return west, south, east, north
 
 
-def test_grids_next_to_a_pole_are_read_by_all(tmp_path: Path) -> None:
+def test_grids_next_to_a_pole_are_read_by_all(program: Path, tmp_path: Path) -> None:
     """Those that Python makes, on which cosines of libraries differ by far more than digits, and
     those whose cells another machine measured in another way; the audit reads them as well."""
     rng = random.Random(8)
@@ -98,13 +107,16 @@ def test_grids_next_to_a_pole_are_read_by_all(tmp_path: Path) -> None:
             stated = {"grid": [ROWS, COLUMNS], "cell": list(one.cell), "origin": [0.0, 0.0]}
             stated |= {"unit": "km", "bounds": list(boxes[len(plain) // 2 - 1])}
             assert audited.read_grid(stated, 20).bounds is not None
-    found = answers(tmp_path, [content(part) for part in plain], [[0.0, 90.0], [10.0, -89.9999]])
+    positions = [[0.0, 90.0], [10.0, -89.9999]]
+    found = answers(program, tmp_path, [content(part) for part in plain], positions)
     for part, (python, *others) in zip(plain, found, strict=True):
         assert python != "refused", part
         assert others == [python, python], part
 
 
-def test_cells_that_are_almost_those_of_their_bounds_are_judged_alike(tmp_path: Path) -> None:
+def test_cells_that_are_almost_those_of_their_bounds_are_judged_alike(
+    program: Path, tmp_path: Path
+) -> None:
     """Widths around what is spared for another machine's cosine, at every latitude: beyond twice
     that all refuse, within half of it all read, and on the limit itself they are of one mind."""
     rng = random.Random(9)
@@ -124,7 +136,7 @@ def test_cells_that_are_almost_those_of_their_bounds_are_judged_alike(tmp_path: 
         cell[axis] *= 1 + off
         plain.append({**places, "cell": typed(cell, 86)})
         sure.append(None if share == 1.0 else share < 1)
-    found = answers(tmp_path, [content(part) for part in plain], [[0.0, 89.0]])
+    found = answers(program, tmp_path, [content(part) for part in plain], [[0.0, 89.0]])
     for reads, known, part in zip(found, sure, plain, strict=True):
         read = [answer != "refused" for answer in reads]
         assert read[0] == read[1] == read[2], part
@@ -154,13 +166,28 @@ def around(box: Box) -> list[list[float]]:
     return [[x + turn, y] for x in xs for y in ys for turn in (0.0, 360.0, -360.0, 720.0)]
 
 
+Answered = Callable[[Box, str], list[Any]]
+
+
+@pytest.fixture(scope="module")
+def answered(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Answered:
+    """The answers around a box, once for every box."""
+
+    @functools.cache
+    def call(box: Box, outside: str) -> list[Any]:
+        file = content(encode_places(om.Grid.geographic(ROWS, COLUMNS, box)), outside)
+        (found,) = answers(program, tmp_path_factory.mktemp("around"), [file], around(box))
+        return found
+
+    return call
+
+
 @pytest.mark.parametrize("box", AROUND, ids=str)
 @pytest.mark.parametrize("outside", ["nearest", "refuse"])
-def test_places_around_the_globe_are_those_of_all(box: Box, outside: str, tmp_path: Path) -> None:
-    grid = om.Grid.geographic(ROWS, COLUMNS, box)
-    ((python, javascript, c),) = answers(
-        tmp_path, [content(encode_places(grid), outside)], around(box)
-    )
+def test_places_around_the_globe_are_those_of_all(
+    box: Box, outside: str, answered: Answered
+) -> None:
+    python, javascript, c = answered(box, outside)
     assert python == javascript == c
     # longitudes as phones and radios write them, of the same places
     west, south, east, north = box
@@ -170,12 +197,12 @@ def test_places_around_the_globe_are_those_of_all(box: Box, outside: str, tmp_pa
         assert any(west < x + turn < east for turn in (0, 360, -360))
 
 
-def test_protect_moves_to_the_place_that_packed_files_move_to(tmp_path: Path) -> None:
+def test_protect_moves_to_the_place_that_packed_files_move_to(answered: Answered) -> None:
     """A mechanism that reports the place itself: what comes is where positions were moved."""
     for box in AROUND:
         grid = om.Grid.geographic(ROWS, COLUMNS, box)
         positions = around(box)
-        ((_, (at, _), _),) = answers(tmp_path, [content(encode_places(grid))], positions)
+        _, (at, _), _ = answered(box, "nearest")
         telling = om.Mechanism(grid, grid, np.eye(len(grid)))
         with pytest.warns(UserWarning, match="outside"):
             moved = om.protect(telling, np.array(positions), outside="nearest")
