@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from optmech.errors import ProblemError
@@ -131,6 +132,7 @@ def within(charge: int, order: float) -> int:
     return min(charge, divergence((likely, _ONE), (_ONE, likely), order))
 
 
+@lru_cache
 def best_order(charge: int, delta: Fraction, budget: int | None) -> float:
     """The order at which most draws of a charge stay within a budget, as far as is known before
     the first of them; without a budget the one at which a hundred cost least."""
