@@ -241,11 +241,14 @@ def in_c(path: Path, draws: Path, reader: Native, lattice: bool) -> Any:
     return np.array([int(part) for part in asked.split()])
 
 
-def run(draws: int, seed: int = 1, names: list[Path] | None = None) -> Iterator[Found]:
-    """Draws of each file, in all three languages; of meshes also where reports repeat."""
+def run(
+    draws: int, seed: int = 1, names: list[Path] | None = None, program: Path | None = None
+) -> Iterator[Found]:
+    """Draws of each file, in all three languages; of meshes also where reports repeat. The reader
+    in C is built unless its ``program`` is given."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        reader = Native(built(folder, "-O2"))
+        reader = Native(program or built(folder, "-O2"))
         for path in files() if names is None else names:
             header, _ = read(path)
             for lattice in (False, True)[: 2 if "mesh" in header else 1]:
