@@ -287,7 +287,7 @@ def test_what_is_refused(design):
     refused("has no meaning", threshold=1)
     refused("is not a Mesh", everywhere=3)
     refused("outside of the region", everywhere=om.Mesh.grid((0, 0, 3, 4), 1))
-    refused("is in|are in", everywhere=om.Mesh.grid((0, 0, 4, 4), 1, coordinates="lonlat"),
+    refused("is in|are in", everywhere=om.Mesh.grid((0, 0, 4, 4), 99, coordinates="lonlat"),
             distance=om.distances.haversine())  # fmt: skip
     mesh = om.Mesh.grid((0, 0, 4, 4), 1)
     everywhere = om.MetricPrivacy(1, E, everywhere=mesh)
