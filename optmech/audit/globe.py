@@ -71,6 +71,7 @@ def cosine_of(degrees: float) -> Interval:
     return Interval(cosine(angle.high).low, cosine(angle.low).high)
 
 
+@cache
 def arc_sine(y: Interval) -> Interval:
     """For numbers below the sine of 3/2, by halving."""
     last = 3 * PRECISE // 2
