@@ -198,11 +198,14 @@ def itself(name: str, kinds: dict[str, Any]) -> tuple[object, bool]:
 
 
 def arguments(name: str, kinds: dict[str, Any], folder: Path) -> tuple[dict[str, Any], bool]:
-    """Right arguments, and whether there is an object to call it on."""
+    """Right arguments, a wide gap among them, and whether there is an object to call it on."""
     found, whole = {}, True
     for key, parameter in parameters(FUNCTIONS[name]).items():
         if key == "self":
             found[key], whole = itself(name, kinds)
+        elif key == "gap":
+            # what is found is not looked at
+            found[key] = 0.3
         elif parameter.default is parameter.empty and parameter.kind not in (
             parameter.VAR_POSITIONAL,
             parameter.VAR_KEYWORD,
