@@ -77,10 +77,9 @@ def _best(args: Namespace) -> Any:
         "--loss-norm": args.loss_norm,
     }
     apart = {"--delta": spent, "--for-releases": several, **pair}
-    powers = {"--order": args.order, "--budget": args.budget}
     if args.zcdp is not None:
-        given = {"--epsilon": args.epsilon, **powers, **apart}
-        _require_none("does not go with --zcdp", given)
+        powers = {"--epsilon": args.epsilon, "--order": args.order, "--budget": args.budget}
+        _require_none("does not go with --zcdp", powers | apart)
         return noise.zcdp(args.zcdp, **asked)
     if args.order is not None:
         _require_none("does not go with --order", apart)
@@ -100,8 +99,8 @@ def _best(args: Namespace) -> Any:
     if args.dimensions not in (1, 2):
         raise ProblemError("is neither 1 nor 2", where="--dimensions", remedy="Give 1 or 2")
     if args.dimensions == 2:
-        _require_none("is for a single number", {"--real": args.real or None})
-        _require_none("is for a single number", {"--for-releases": several})
+        single = {"--real": args.real or None, "--for-releases": several}
+        _require_none("is for a single number", single)
         norm = args.norm or "l1"
         return noise.for_pairs(*promise, norm=norm, loss_norm=args.loss_norm, **asked)
     _require_none("goes with --dimensions 2", pair)
