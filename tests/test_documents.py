@@ -54,6 +54,38 @@ def test_python_of_the_readme_runs(code: str, tmp_path: Path) -> None:
     assert done.stdout.startswith("optimal")
 
 
+def test_the_readme_names_the_notions_each_with_a_line_that_runs() -> None:
+    """Every line of its table, with the names that its program makes."""
+    rows = re.findall(r"^\| ([\w -]+) \| `(om\..+?)` \| (.+) \|$", README, re.M)
+    assert len(rows) == 9
+    names: dict[str, object] = {}
+    exec(PYTHON[0], names)
+    for words, line, proved in rows:
+        assert eval(line, names) is not None, words
+        assert len(proved.split()) > 5, words
+    named = "linear programming|adversar|coupling|threshold|W_∞|joint|certificate"
+    for word in [*named.split("|"), "distortion privacy", "distribution privacy"]:
+        assert word in README, word
+
+
+def test_what_the_readme_says_of_its_designs_is_so(tmp_path: Path) -> None:
+    """Of the joint problem; of the gallery's record of Montréal, which is another run."""
+    done = subprocess.run(
+        [sys.executable, "-c", PYTHON[0]], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    said = re.search(r"It prints `optimal ([\d.]+) ", README)
+    assert said is not None
+    assert done.stdout.split()[1] == said[1]
+    printed = README.partition("```text\n")[2].partition("```")[0]
+    found = re.search(r"^loss +([\d.]+) km\nlower bound +([\d.]+) km", printed, re.M)
+    assert found is not None
+    records = json.loads((ROOT / "docs" / "gallery" / "records.json").read_text(encoding="utf-8"))
+    zones = records["montreal"]
+    loss, bound = (float(figure) for figure in found.groups())
+    assert loss == pytest.approx(zones["loss"], rel=1e-6)
+    assert 0 <= loss / bound - 1 < 1e-6
+
+
 @pytest.mark.parametrize("guide", ["divergences"])
 def test_python_of_the_guides_runs(guide: str, tmp_path: Path) -> None:
     text = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
@@ -90,7 +122,7 @@ def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
 
 
 def test_the_readme_is_short_and_leads_to_six_places() -> None:
-    assert len(README.splitlines()) <= 90
+    assert len(README.splitlines()) <= 130
     ways = README.partition("## Where to go on\n")[2].partition("\n\n")[0].splitlines()
     assert len(ways) == 6
     for place in re.findall(r"\]\(([^)#]+)[^)]*\)", README):
@@ -147,13 +179,15 @@ def test_seconds_of_the_readme_are_those_that_were_measured() -> None:
     # what is said of the comparison beside its tables
     peers = {
         name: row.split(" | ")
-        for name, row in re.findall(r"^\| (optmech|HiGHS simplex) \| (.*) \|$", tables, re.M)
+        for name, row in re.findall(
+            r"^\| (optmech|scipy linprog, default) \| (.*) \|$", tables, re.M
+        )
     }
-    ours, simplex = peers["optmech"], peers["HiGHS simplex"]
+    ours, scipy = peers["optmech"], peers["scipy linprog, default"]
     kept = ours[6].split(" of ")
     assert kept[0] == kept[1]
-    assert f"all {kept[0]} designs of the comparison below keep their ε" in plain
-    assert f"where HiGHS simplex keeps it in {simplex[6].partition(';')[0]}." in plain
+    assert f"all {kept[0]} designs of this comparison keep their ε" in plain
+    assert f"where scipy's linprog keeps it in {scipy[6].partition(';')[0]}." in plain
     digit, power = ours[5].split("e−")
     superscript = power.translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
     largest = int(ours[2].split()[0])
