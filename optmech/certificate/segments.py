@@ -23,9 +23,9 @@ _NEAREST = 2.0**-53
 
 
 @record
-class Points(ReadOnly):
-    """A point of every segment with a weight: the rows (S, O) of costs that charge it, the sums of
-    their absolute values, the roundings of each, and the weight of all points."""
+class Charge(ReadOnly):
+    """What a point of every segment with a weight charges: the rows (S, O) of costs, the sums
+    of their absolute values, the roundings of each, and the weight of all points."""
 
     terms: Floats
     magnitude: Floats
@@ -33,7 +33,7 @@ class Points(ReadOnly):
     weight: Fraction
 
 
-def charged(segments: Segments, loss: Floats, weights: Floats) -> Points:
+def charged(segments: Segments, loss: Floats, weights: Floats) -> Charge:
     """What ``weights`` (2E,) charge, finite and >= 0: α for the first end of every segment, then β
     for the second, of the point at the share β / (α + β) with the weight α + β."""
     first, second = weights.reshape(2, -1)
@@ -51,8 +51,9 @@ def charged(segments: Segments, loss: Floats, weights: Floats) -> Points:
         bent = (total * own * rest * share * segments.bends)[:, None]
         np.add.at(terms, rows, straight - bent)
         np.add.at(magnitude, rows, straight + bent)
-    most = int(np.bincount(segments.ends.ravel()).max())
-    return Points(terms, magnitude, 3.0 * most + 8.0, sum(map(Fraction, total.tolist()), Fraction()))
+    roundings = 3.0 * np.bincount(segments.ends.ravel()).max() + 8.0
+    weight = sum(map(Fraction, total.tolist()), Fraction())
+    return Charge(terms, magnitude, roundings, weight)
 
 
 def coefficients(segments: Segments, loss: Floats, matrix: Floats) -> tuple[Floats, Floats, Floats]:

@@ -1,4 +1,4 @@
-"""Points of segments at which a linear program counts the worst loss: first the middles, then those
+"""Points of segments at which a linear program counts the worst loss: a few at first, then those
 where its solution loses more than it says (Kelley, The cutting-plane method, 1960)."""
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from optmech.lp.assembly import Assembly
 _PARTS = 2.0**20
 """Points are at whole numbers of so many parts of a segment: mirrored segments have mirrored
 ones."""
-
-
 _FIRST = 4
+"""Equal parts of a segment between which the first points lie."""
 _AROUND = 0.25
+"""How far from a point others are added, by the gap and its root: a quadratic that is off by a gap
+has its vertex off by a root of it."""
+
 
 @record
 class Points(ReadOnly):
@@ -54,23 +56,22 @@ class Points(ReadOnly):
         points that the bound's ``weights`` (``Multipliers``) have, which lie nearer to those of the
         optimum. None where there are no others."""
         parts = coefficients(self.segments, statement.loss, matrix)
-        level, best = self.level(statement, matrix), shares(*parts)
-        wanted = [np.where(values_at(*parts, best) > level, best, np.nan)]
+        best = shares(*parts)
+        wanted = [np.where(values_at(*parts, best) > self.level(statement, matrix), best, np.nan)]
         if weights is not None:
-            first, second = weights[statement.secrets :].reshape(2, -1)
+            first, second = np.maximum(weights[statement.secrets :], 0.0).reshape(2, -1)
             total = first + second
             middle = np.where(total > 0, second, np.nan) / np.where(total > 0, total, 1.0)
-            near = middle[None, :] + _AROUND * np.array([[0.0], [gap], [-gap], [gap**.5], [-gap**.5]])
-            wanted.extend(near)
+            off = _AROUND * min(gap, 1.0)
+            wanted += [middle + move for move in (0.0, off, -off, off**0.5, -(off**0.5))]
         share = np.rint(np.array(wanted) * _PARTS) / _PARTS
-        of = np.broadcast_to(np.arange(len(self.segments)), share.shape)
         inside = (share > 0) & (share < 1)
-        old = np.stack([self.of, self.share])
-        all_of = np.hstack([old, np.stack([of[inside], share[inside]])])
-        new = np.unique(all_of, axis=1)
-        if new.shape == old.shape:
+        of = np.broadcast_to(np.arange(len(self.segments)), share.shape)[inside]
+        every = np.append(self.of, of), np.append(self.share, share[inside])
+        all_of, at = np.unique(np.stack(every), axis=1)
+        if len(at) == len(self.share):
             return None
-        return Points(self.segments, new[0].astype(np.int64), new[1])
+        return Points(self.segments, all_of.astype(np.int64), at)
 
     def weights(self, duals: Floats, secrets: int) -> Floats:
         """Weights of secrets and of one point in every segment, as ``Multipliers`` have them, that
@@ -80,18 +81,18 @@ class Points(ReadOnly):
         the sums u, m, v of (1 - t)², t (1 - t), t² it is the one at √v / (√u + √v) that has m and
         no more than u and v, as m² <= u v; the ends have what is left.
         """
-        duals = np.maximum(duals, 0.0)
+        # products of less could underflow
+        duals = np.where(duals > 1e-200, duals, 0.0)
         out, given, count = np.array(duals[:secrets]), duals[secrets:], len(self.segments)
         t = self.share
         u, m, v = (
             np.bincount(self.of, given * part, count)
             for part in ((1.0 - t) ** 2, t * (1.0 - t), t**2)
         )
-        roots = np.sqrt(u), np.sqrt(v)
-        share = np.where(m > 0, roots[1] / np.where(m > 0, sum(roots), 1.0), 0.5)
+        both = np.sqrt(u) + np.sqrt(v)
+        share = np.where(m > 0, np.sqrt(v), 0.5) / np.where(m > 0, both, 1.0)
         first, second = m / share, m / (1.0 - share)
-        for rows, left in zip(
-            self.segments.ends.T, (u - first * (1.0 - share), v - second * share), strict=True
-        ):
-            np.add.at(out, rows, np.maximum(left, 0.0))
+        left = u - first * (1.0 - share), v - second * share
+        for rows, rest in zip(self.segments.ends.T, left, strict=True):
+            np.add.at(out, rows, np.maximum(rest, 0.0))
         return np.concatenate([out, first, second])

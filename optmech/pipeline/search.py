@@ -45,6 +45,8 @@ T = TypeVar("T")
 _INNER_MARGINS = (1e-7, 1e-9)
 _INNER_SECONDS = 60.0
 """For a matrix inside all inequalities that is asked for alone."""
+_ROUNDS = 20
+"""Times that points are added at which the worst loss counts; five are usual."""
 _SMALL = 1e-4
 """Log ratios up to which a mechanism with ratios of one is worth a try."""
 _SLACK_FIRST_ROWS = 500_000
@@ -193,7 +195,9 @@ class _Search:
         """One search within ``Session.implied``; words where nothing is feasible."""
         self.prepare()
         result = self.run()
-        while self._counted_on():
+        for _ in range(_ROUNDS):
+            if not self._counted_on():
+                break
             result = self.run()
         self.message = result.message
         reason = self.infeasible() if result.outcome is Outcome.INFEASIBLE else ""
