@@ -28,8 +28,9 @@ def segments_of(mesh: Network, space: Space, loss: object) -> Segments | None:
 
 
 def is_known_between(space: Space, loss: object) -> bool:
-    """Whether the loss of a number between two vertices is what counts there, and not only at most
-    that where it is convex: squares, and distances to reports that lie inside no segment."""
+    """Whether the loss of a number between two vertices is what counts there: squares, and
+    distances to reports that lie inside no segment. Of others it is at most that where they are
+    convex, and a bound is one of what counts."""
     name = space.loss_name(loss)
     if name != distance_name(euclidean()):
         return name == SQUARES
