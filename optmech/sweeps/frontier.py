@@ -139,9 +139,9 @@ class LeastEpsilon(Shown):
     Both ends are proved: ``design`` is a verified mechanism at ``upper`` whose loss is within the
     limit, and at ``lower`` no mechanism has so little loss (``bound`` is the proved lower bound
     there; inf where no mechanism exists at all). For privacy at every point of a region both are
-    about the mechanisms of its mesh and degree; a worst loss on a line is that of every point, in
-    whose place a design's notes may say that another one counts. ``lower`` equals ``upper`` where the search
-    began at an ε that is already enough. ``reason`` says why the bracket is wider than asked.
+    about the mechanisms of its mesh and degree. A worst loss on a line is what counts between
+    vertices, as the design's notes say. ``lower`` equals ``upper`` where the search began at an ε
+    that is already enough. ``reason`` says why the bracket is wider than asked.
 
     Examples
     --------
