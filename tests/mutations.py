@@ -234,11 +234,22 @@ def networks() -> dict[str, bytes]:
         om.DifferentialPrivacy("ln 3", everywhere=line),
     )
     some = om.DifferentialPrivacy("1/2", delta="1/20", everywhere=line)
+    uneven, inner = (
+        om.Network([[0], [0.5], [2]], [[0, 1, 2]]),
+        om.Domain(range(3), [[0.25], [0.5], [1.5]]),
+    )
     along = om.MetricPrivacy("ln 2", everywhere=roads)
     ends, places = roads.prior("crossings"), om.Domain(["a", "b", "c"])
     stated = {
         "line": om.Problem(given, E, constraints=[metric]),
         "worst": om.Problem(given, E, constraints=[metric, same], objective="worst_loss"),
+        "squares": om.Problem(
+            om.Prior.uniform(uneven.domain),
+            om.losses.powered(E, 2),
+            inner,
+            constraints=[om.MetricPrivacy(2, everywhere=uneven)],
+            objective="worst_loss",
+        ),
         "delta": om.Problem(given, E, constraints=[some, om.LossBound(1.2, worst_case=True)]),
         "roads": om.Problem(ends, roads.distance, places, constraints=[along]),
     }
@@ -337,7 +348,9 @@ def _geometry(rng: np.random.Generator, body: Body) -> str:
     if which == 0 and named:
         path = named[int(rng.integers(len(named)))]
         _at(problem, path[:-1])[path[-1]] = str(
-            rng.choice(["euclidean", "manhattan", "hamming", "haversine", "graph", "matrix"])
+            rng.choice(
+                ["euclidean", "manhattan", "hamming", "haversine", "graph", "matrix", "euclidean^2"]
+            )
         )
         return f"renamed {path}"
     if which == 1:
@@ -405,6 +418,40 @@ def _proof(rng: np.random.Generator, body: Body) -> str:
     return f"multipliers.{name}.{path}"
 
 
+def _weights(rng: np.random.Generator, body: Body) -> str:
+    """Of the worst loss: weights of vertices and of points between them, in another place, order or
+    number, with what they would prove if they were true."""
+    given, result = body["multipliers"]["objective"], body["result"]
+    if body["problem"]["objective"] != "worst_loss" or not given:
+        return anywhere(rng, body)
+    which, (_, terms) = int(rng.integers(5)), given["shape"]
+    secrets = len(body["problem"]["prior"])
+    half = (terms - secrets) // 2
+    if which == 0:  # the two ends of every point exchanged, or points that are others
+        move = half if rng.random() < 0.5 else 1
+        given["column"] = [
+            c if c < secrets else secrets + (c - secrets + move) % max(2 * half, 1)
+            for c in given["column"]
+        ]
+    elif which == 1:  # one number of a segment, as in files that took coefficients for values
+        given["shape"] = [1, terms - half]
+        kept = [k for k, c in enumerate(given["column"]) if c < terms - half]
+        for name in ("row", "column", "value"):
+            given[name] = [given[name][k] for k in kept]
+    elif which == 2:
+        k = int(rng.integers(len(given["value"])))
+        given["value"][k] = float(rng.choice([-1.0, 0.0, 1e-320, 1e-250, 1e30, 2.0**100, 1e300]))
+    elif which == 3:
+        given["value"] = [float(v) for v in rng.permutation(given["value"])]
+    if which == 4 or rng.random() < 0.5:
+        higher = result["bound"] * float(rng.choice([1 + 1e-9, 1 + 1e-6, 1.2]))
+        if rng.random() < 0.5:
+            result["bound"] = higher
+        else:
+            result["objective"] = result["loss"] = higher
+    return f"weights, way {which}"
+
+
 def _nothing(rng: np.random.Generator, body: Body) -> str:
     """No mechanism where there is one, or another status beside it."""
     if rng.random() < 0.5:
@@ -418,6 +465,7 @@ def _nothing(rng: np.random.Generator, body: Body) -> str:
 
 _WAYS: tuple[Way, ...] = (
     anywhere, anywhere, anywhere, _geometry, _claims, _numerators, _proof, _proof, _nothing,
+    _weights,
 )  # fmt: skip
 
 
@@ -563,8 +611,17 @@ def _falsehood_of_network(body: Any, mesh: Any, original: Body) -> str:
     value = paid @ problem["prior"]
     if problem["objective"] == "worst_loss":
         value = paid.max()
+        squares = problem.get("loss_name") == "euclidean^2"
+        reports = np.array(problem["observables"]["points"])[:, 0] if squares else None
         for a, b in steps if places.shape[1] == 1 else ():
-            value = max(value, (rows[a] @ loss[b] + rows[b] @ loss[a]) / 2)
+            between = (loss[a] + loss[b]) / 2
+            if reports is not None:
+                between = ((places[a, 0] + places[b, 0]) / 2 - reports) ** 2
+            # the parabola through the losses at both ends and in the middle
+            half = (rows[a] + rows[b]) / 2 @ between
+            slope, bend = 4 * half - 3 * paid[a] - paid[b], 2 * (paid[a] + paid[b] - 2 * half)
+            if bend < 0 and 0 < -slope / (2 * bend) < 1:
+                value = max(value, paid[a] - slope**2 / (4 * bend))
     if not math.isclose(result["loss"], value, rel_tol=1e-9):
         return "another loss"
     if json.dumps(problem) == json.dumps(original["problem"]):

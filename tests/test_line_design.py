@@ -89,16 +89,18 @@ def test_the_worst_error_is_that_of_a_program_written_again(epsilon: int) -> Non
     cost = abs(X[:, None] - X)
     n = len(X)
     at = [[(s * n + o, cost[s, o]) for o in range(n)] for s in range(n)]
+    # of the rows at 31 numbers between two vertices, and their distances to the reports
     between = [
-        [(s * n + o, cost[s + 1, o] / 2) for o in range(n)]
-        + [((s + 1) * n + o, cost[s, o] / 2) for o in range(n)]
-        for s in range(n - 1)
-    ]
+        [((s + end) * n + o, w * abs((1 - t) * X[s] + t * X[s + 1] - X[o]))
+         for end, w in ((0, 1 - t), (1, t)) for o in range(n)]
+        for s in range(n - 1) for t in np.arange(1, 32) / 32
+    ]  # fmt: skip
     design = om.solve(
         problem(om.DifferentialPrivacy(epsilon, everywhere=LINE), objective="worst_loss")
     )
     power = math.exp(epsilon)
-    assert design.loss == pytest.approx(own_program(lambda i, j: power, cost, at + between), 1e-6)
+    known = own_program(lambda i, j: power, cost, at + between)
+    assert known * (1 - 1e-7) <= design.loss <= known * (1 + 1e-4)
     assert design.lower_bound == pytest.approx(own_program(lambda i, j: power, cost, at), 1e-6)
 
 

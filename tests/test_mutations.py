@@ -79,7 +79,7 @@ def of_networks() -> dict[str, bytes]:
     return networks()
 
 
-@pytest.mark.parametrize("name", ["line", "worst", "delta", "roads"])
+@pytest.mark.parametrize("name", ["line", "worst", "squares", "delta", "roads"])
 def test_the_checkers_agree_on_lines_and_roads(
     of_networks: dict[str, bytes], name: str, tmp_path: Path
 ) -> None:

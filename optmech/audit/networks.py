@@ -20,7 +20,7 @@ from optmech.audit.document import Body, Matrix, indices, keys, listing, members
 from optmech.audit.inequalities import Ratios
 from optmech.audit.mechanisms import Shares
 from optmech.audit.numbers import ZERO, Real, need, paired
-from optmech.audit.places import label
+from optmech.audit.places import SQUARES, label
 from optmech.audit.statements import Statement
 
 Step = tuple[int, int, Fraction]
@@ -100,9 +100,19 @@ def roads_of(plain: object, stated: Statement) -> Roads:
     if stated.roads is None:
         stated.roads = plain, made
         if stated.objective == "worst_loss" and made.line:
-            stated.segments = [(a, b) for a, b, _ in made.steps]
+            stated.segments = [(a, b, bend(stated, a, b)) for a, b, _ in made.steps]
     need(plain == stated.roads[0], "another mesh than that of a constraint before")
     return stated.roads[1]
+
+
+def bend(stated: Statement, a: int, b: int) -> Fraction:
+    """By t (1 - t) times how much the loss lies below a straight line, at the share t of the way:
+    the square of the length, as a float, for squares; nothing is taken off from others."""
+    points = stated.secrets.points
+    if stated.loss_name != SQUARES or points is None:
+        return ZERO
+    length = points[b][0] - points[a][0]
+    return Fraction(length * length)
 
 
 def along_segments(stated: Statement, c: Body) -> Ratios:

@@ -135,7 +135,9 @@ def compare(name: str, stated: Matrix, a: Places, b: Places) -> None:
                 raise Fault(f"{value!a} at [{i}, {j}] is not {name}")
 
 
+SQUARES = "euclidean^2"
 NAMED = ("euclidean", "manhattan", "haversine", "hamming")  # distances that are computed again
+LOSSES = (*NAMED, SQUARES)
 
 
 def between(name: str, p: list[float], q: list[float]) -> float:
@@ -148,4 +150,4 @@ def between(name: str, p: list[float], q: list[float]) -> float:
     steps = [x - y for x, y in paired(p, q)]
     if name == "manhattan":
         return math.fsum(map(abs, steps))
-    return math.hypot(*steps)
+    return math.hypot(*steps) ** (2 if name == SQUARES else 1)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from optmech.audit.document import (
     Body,
     Matrix,
+    Vector,
     distribution,
     fields,
     fractions,
@@ -37,9 +38,10 @@ from optmech.audit.inequalities import (
 )
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mechanism, cut, entries
 from optmech.audit.numbers import ONE, ZERO, Interval, dot, inside, need, paired
-from optmech.audit.places import NAMED, Places, compare, read_places
+from optmech.audit.places import LOSSES, NAMED, Places, compare, read_places
 
 T = TypeVar("T")
+Segment = tuple[int, int, Fraction]  # its ends, and how the loss bends between them
 Inequalities = Iterator[Part]
 
 
@@ -109,11 +111,12 @@ class Statement:
         text(problem["title"], "the title")
         self.prior = distribution(problem["prior"], self.n)
         self.loss = matrix(problem["loss"], self.n, self.m)
+        self.loss_name = ""
         if "loss_name" in problem:
             with self.at("loss"):
-                name = one_of(problem["loss_name"], NAMED, "the name")
-                compare(name, self.loss, self.secrets, self.observables)
-                self.say(f"the distance is {name}, computed again")
+                self.loss_name = one_of(problem["loss_name"], LOSSES, "the name")
+                compare(self.loss_name, self.loss, self.secrets, self.observables)
+                self.say(f"the distance is {self.loss_name}, computed again")
         self.objective, self.attacked, goal = "distortion", Matrix(), problem["objective"]
         if isinstance(goal, dict):
             with self.at("objective"):
@@ -128,7 +131,7 @@ class Statement:
         self.parts: list[tuple[int, Part]] = []
         self.roads: tuple[object, Any] | None = None  # of promises for every point
         self.metric: list[int] = []  # the constraints that promise metric privacy there
-        self.segments: list[tuple[int, int]] = []
+        self.segments: list[Segment] = []
         for k, constraint in enumerate(stated):
             if k == skip:
                 continue
@@ -239,16 +242,22 @@ class Statement:
         losses = p.losses(self.loss)
         if self.objective != "worst_loss":
             return dot(self.prior, losses)
-        for a, b in self.segments:
-            crossed = dot(p.rows[a], self.loss[b]) + dot(p.rows[b], self.loss[a])
-            losses.append(crossed / (2 << p.bits))
-        return max(losses)
+        return max(losses + [self.along(p, losses, *each) for each in self.segments])
+
+    def along(self, p: Mechanism, losses: Vector, a: int, b: int, bend: Fraction) -> Fraction:
+        """The largest loss of a segment: that of a quadratic, between its ends where the middle one
+        of its coefficients in Bernstein's form is the largest."""
+        crossed = dot(p.rows[a], self.loss[b]) + dot(p.rows[b], self.loss[a])
+        low, middle, high = losses[a], (crossed / (1 << p.bits) - bend) / 2, losses[b]
+        if middle <= max(low, high):
+            return max(low, high)
+        return (middle * middle - low * high) / (2 * middle - low - high)
 
     def add_objective(self, bound: Lagrangian, plain: object, counts: bool) -> None:
         """π_s c(s,o); ω_s c(s,o) for weights ω >= 0, all 1 if none are given, whose sum is divided
-        by in the end, and after the secrets those of the segments; or an attack on the
-        distortion."""
-        goal, worst, terms = None, self.objective == "worst_loss", self.n + len(self.segments)
+        by in the end, and after the secrets α of every segment, then β, of the point that is mixed
+        of its ends like that; or an attack on the distortion."""
+        goal, worst, terms = None, self.objective == "worst_loss", self.n + 2 * len(self.segments)
         if plain is not None:
             need(self.objective != "expected_loss", "an expected loss has no multipliers")
             goal = entries(plain, *((1, terms) if worst else (self.m, len(self.attacked))))
@@ -262,8 +271,17 @@ class Statement:
             bound.unit = sum(weights, ZERO)
             need(bound.unit > 0, "the weights of the worst loss are zero")
             bound.add_losses(weights[: self.n], self.loss)
-            for (a, b), w in paired(self.segments, weights[self.n :]):
-                bound.add_row(a, w / 2, self.loss[b])
-                bound.add_row(b, w / 2, self.loss[a])
+            half = self.n + len(self.segments)
+            first, second = weights[self.n : half], weights[half:]
+            for each, (x, y) in paired(self.segments, list(paired(first, second))):
+                if x + y > 0:
+                    at = self.between(*each, y / (x + y))
+                    bound.add_row(each[0], x, at)
+                    bound.add_row(each[1], y, at)
         else:
             bound.add_losses(self.prior, self.loss)
+
+    def between(self, a: int, b: int, bend: Fraction, t: Fraction) -> Vector:
+        """The loss of every report at the share t of the way from a to b."""
+        ends = paired(self.loss[a], self.loss[b])
+        return [(1 - t) * c + t * d - t * (1 - t) * bend for c, d in ends]

@@ -25,6 +25,7 @@ from optmech.base.read_only import record
 from optmech.certificate.families.base import Trusted, known
 from optmech.certificate.families.ratio import PairMultipliers, everywhere
 from optmech.certificate.lagrangian import Bound, Lagrangian, positive
+from optmech.certificate.segments import charged
 from optmech.certificate.statement import Statement
 
 
@@ -33,8 +34,10 @@ class Multipliers:
     """Multipliers of every family of a ``Statement``, in its order, each of its family's own type.
 
     None, or an end that is left out, stands for none. ``objective`` is None for the expected loss,
-    the least favourable weights over secrets and segments for the worst loss, and an attack q(t|o)
-    of shape (O, S) for maximised distortion.
+    the least favourable weights over secrets for the worst loss, and an attack q(t|o) of shape
+    (O, S) for maximised distortion. Where the worst loss is also one of segments, twice as many
+    numbers as these follow: α of every segment, then β, for the weight α + β of the point at the
+    share β / (α + β) of the way.
     """
 
     families: tuple[Any, ...] = ()
@@ -90,17 +93,15 @@ def _add_objective(lagrangian: Lagrangian, given: Floats | None) -> None:
         weights = np.full(statement.loss_terms, 1.0 / statement.loss_terms)
         if given is not None:
             weights = positive(given)
-        # Σ ω · max_s ℓ_s >= Σ_s ω_s ℓ_s, whatever the weights sum to
-        lagrangian.weight = sum(map(Fraction, weights.tolist()), Fraction())
-        part = weights[: statement.secrets, None] * statement.loss
+        own, between = weights[: statement.secrets], weights[statement.secrets :]
+        # Σ ω · max ℓ >= Σ_x ω_x ℓ_x over secrets and points x, whatever the weights sum to
+        lagrangian.weight = sum(map(Fraction, own.tolist()), Fraction())
+        part = own[:, None] * statement.loss
         lagrangian.add(part, part, 1.0)
         if statement.segments is not None:
-            part = np.zeros_like(statement.loss)
-            halves = weights[statement.secrets :, None] / 2
-            for rows, costs in (statement.segments.T, statement.segments.T[::-1]):
-                np.add.at(part, rows, halves * statement.loss[costs])
-            most = np.bincount(statement.segments.ravel()).max()
-            lagrangian.add(part, part, most + 2.0)
+            points = charged(statement.segments, statement.loss, between)
+            lagrangian.weight += points.weight
+            lagrangian.add(points.terms, points.magnitude, points.roundings)
     else:
         assert statement.target is not None
         if given is None:

@@ -12,6 +12,7 @@ from optmech.certificate import values
 from optmech.certificate.bound import Multipliers
 from optmech.certificate.families import LossLimit
 from optmech.certificate.lagrangian import Bound
+from optmech.certificate.segments import coefficients, shares, values_at
 from optmech.certificate.statement import Statement
 from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
@@ -27,10 +28,9 @@ def objective_value(statement: Statement, matrix: Floats) -> float:
     if statement.objective == "worst_loss":
         worst = float(per_secret.max())
         if statement.segments is not None:
-            a, b = statement.segments.T
-            loss = statement.loss
-            crossed = (loss[a] * matrix[b] + loss[b] * matrix[a]).sum(axis=1)
-            worst = max(worst, float(crossed.max()) / 2)
+            parts = coefficients(statement.segments, statement.loss, matrix)
+            inside = values_at(*parts, shares(*parts))
+            worst = max(worst, float(np.nan_to_num(inside, nan=worst).max()))
         return worst
     return float(statement.prior @ per_secret)
 

@@ -91,6 +91,22 @@ def joined(parts: Iterable[Held]) -> Held | None:
     return Held(secrets, Numerators.of(bits, np.vstack(rows)[first]))
 
 
+@record
+class Segments(ReadOnly):
+    """Pairs of secrets (E, 2) between which a mechanism is linear and the worst loss counts.
+
+    At the share t of the way the loss of a report is (1 - t) times that at the first end plus t
+    times that at the second, less t (1 - t) times ``bends`` (E,), which are >= 0: none where the
+    loss is straight, and the square of the length for squares of distances.
+    """
+
+    ends: Ints
+    bends: Floats
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+
 Objective = Literal["expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage"]
 T = TypeVar("T")
 
@@ -135,8 +151,8 @@ class Statement(ReadOnly):
 
     ``prior`` (S,) and ``loss`` (S, O). ``target_factors`` are, for maximize_distortion, d(t,s)
     (estimates, S) and the adversary's π(s) (S,); for minimize_leakage g(w,s) (guesses, S) and
-    weights (S,). ``segments`` (E, 2) are pairs of secrets between which the mechanism is linear:
-    where there are some, the worst loss is at most that of every point between them.
+    weights (S,). ``segments`` are between secrets: where there are some, the worst loss is the
+    largest of every point of them.
     """
 
     prior: Floats
@@ -144,7 +160,7 @@ class Statement(ReadOnly):
     objective: Objective
     families: tuple[Family, ...] = ()
     target_factors: tuple[Floats, Floats] | None = None
-    segments: Ints | None = None
+    segments: Segments | None = None
 
     @cached_property
     def _known(self) -> dict[object, Any]:
@@ -167,8 +183,9 @@ class Statement(ReadOnly):
 
     @property
     def loss_terms(self) -> int:
-        """How many losses the worst one is the largest of: one for every secret and segment."""
-        return self.secrets + (0 if self.segments is None else len(self.segments))
+        """How many weights the worst loss has: of every secret, and of a point of every segment,
+        divided between its ends."""
+        return self.secrets + (0 if self.segments is None else 2 * len(self.segments))
 
     @property
     def observables(self) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly, record
+from optmech.certificate.segments import largest
 from optmech.certificate.statement import Spread, Statement
 from optmech.exact.number import rounded_down as rounded_down, rounded_up as rounded_up
 from optmech.exact.numerators import Numerators, Wholes, dot, integers, wholes
@@ -137,23 +138,26 @@ def objective(statement: Statement, released: Numerators) -> tuple[Fraction, Fra
     if statement.regrets is not None:
         value = -distortion(*statement.regrets, released)
     elif statement.objective == "worst_loss":
-        value = max([*losses(statement.loss, released), *between(statement, released)])
+        value = worst_loss(statement, released)
     else:
         value = expected(statement.prior, losses(statement.loss, released))
     return value, value
 
 
-def between(statement: Statement, released: Scaled) -> list[Fraction]:
-    """Σ_o (c(a,o) P[b,o] + c(b,o) P[a,o]) / 2 for every segment from a to b: with the losses at
-    its ends the coefficients, in Bernstein's form, of the loss along it."""
+def worst_loss(statement: Statement, released: Scaled) -> Fraction:
+    """The largest expected loss of all secrets, and of all points of the segments between them."""
+    at = losses(statement.loss, released)
     if statement.segments is None:
-        return []
-    a, b = statement.segments.T
+        return max(at)
+    a, b = statement.segments.ends.T
     crossed = (
         _sums(statement.loss[costs], ((released.rows[k], 1) for k in rows.tolist()), released.bits)
         for costs, rows in ((a, b), (b, a))
     )
-    return [(one + other) / 2 for one, other in zip(*crossed, strict=True)]
+    bends = map(Fraction, statement.segments.bends.tolist())
+    parts = zip(a.tolist(), b.tolist(), *crossed, bends, strict=True)
+    between = (largest(at[i], (x + y - bend) / 2, at[j]) for i, j, x, y, bend in parts)
+    return max(*at, *between)
 
 
 def _weighted(distance: Floats, prior: Floats) -> tuple[list[list[int]], int]:

@@ -30,7 +30,7 @@ from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.labels import decode_label, encode_label
 from optmech.spaces.prior import Prior
-from optmech.spaces.tables import NAMED, table
+from optmech.spaces.tables import LOSSES, table
 
 if TYPE_CHECKING:
     from optmech.designs.design import OuterProof
@@ -117,9 +117,9 @@ def _decoded(plain: Plain) -> Problem:
         objective = goal.load(objective, space)
     loss: Distance | Floats = values
     if "loss_name" in plain:
-        if plain["loss_name"] not in NAMED:
+        if plain["loss_name"] not in LOSSES:
             raise ProblemError(f"{plain['loss_name']!r} cannot be computed again", where="loss")
-        loss = table(plain["loss_name"], [(secrets, observables, values)])
+        loss = table(plain["loss_name"], [(secrets, observables, values)], LOSSES)
     return Problem(
         prior=prior,
         loss=loss,

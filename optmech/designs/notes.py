@@ -11,6 +11,7 @@ from optmech.certificate.families import known
 from optmech.certificate.objective import relative_gap
 from optmech.certificate.statement import Statement
 from optmech.problem import Problem
+from optmech.problem.segments import is_known_between
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
@@ -45,11 +46,23 @@ def design_notes(problem: Problem, matrix: Floats) -> tuple[str, ...]:
     return problem.notes + limits + weightless_notes(problem, matrix)
 
 
-_WORST = (
-    "the worst loss is that of every point, where the loss between two neighbouring vertices "
-    "is no larger than linear: so are distances of numbers and their powers from 1 on"
+_EVERY = "the worst loss is that of every point, between vertices too"
+_STRAIGHT = (
+    "the loss of a point between two neighbouring vertices counts as linear between theirs: the "
+    "worst loss holds at every point where it is no larger, as convex ones are, and bounds of "
+    "mechanisms on these segments are of the loss that counts"
 )
-"""Said of a line, whose promise is one about its vertices."""
+_VERTICES = "the worst loss is that of the vertices, and of no point between them"
+"""Of roads: distances along them may be larger between two crossings than at both."""
+
+
+def _about_worst(problem: Problem) -> tuple[str, ...]:
+    """Which points the worst loss of a line or network is about, in words."""
+    if problem.objective != "worst_loss":
+        return ()
+    if problem.statement.segments is None:
+        return (_VERTICES,)
+    return (_EVERY if is_known_between(problem.space, problem.loss) else _STRAIGHT,)
 
 
 def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
@@ -74,8 +87,8 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
         f"all mechanisms that are {form} {where}"
     )
     if gradient is None:
-        worst = () if design.problem.statement.segments is None else (_WORST,)
-        return (first, *([beyond("")] if design.lower_bound else []), *worst)
+        lower = [beyond("")] if design.lower_bound else []
+        return first, *lower, *_about_worst(design.problem)
     others = [f"constraints[{k}]" for k in range(len(design.problem.constraints))]
     others.pop(gradient.index)
     beside = f" and satisfies {', '.join(others)}" if others else ""

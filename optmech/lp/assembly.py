@@ -86,12 +86,14 @@ class Assembly:
         shape = (self.secrets if per_secret else 1, self.secrets * self.blocks)
         return sp.coo_array((weighted[s, o], (row, s * self.blocks + o)), shape=shape)
 
-    def crossed_rows(self, costs: Floats, pairs: Ints) -> sp.coo_array:
-        """Σ_o (costs[j,o] P[i,o] + costs[i,o] P[j,o]) / 2 for every pair i, j of (k, 2)."""
-        parts = []
-        for own, other in (pairs.T, pairs.T[::-1]):
-            row, o = np.nonzero(costs[other])
-            parts.append((costs[other[row], o] / 2, row, own[row] * self.blocks + o))
+    def mixed_rows(self, costs: Floats, pairs: Ints, shares: Floats) -> sp.coo_array:
+        """Σ_o costs[k,o] ((1 - t) P[i,o] + t P[j,o]) for every pair i, j of (k, 2) with its share
+        t."""
+        k, o = np.nonzero(costs)
+        parts = [
+            (costs[k, o] * weight[k], k, own[k] * self.blocks + o)
+            for own, weight in zip(pairs.T, (1.0 - shares, shares), strict=True)
+        ]
         return entries((len(pairs), self.secrets * self.blocks), *parts)
 
     def extreme_rows(self, weighted: Floats, cost: float, sign: float = 1.0) -> tuple[int, int]:

@@ -26,6 +26,7 @@ from optmech.lp.families import PROGRAMS
 from optmech.lp.families.base import ROUNDING, Part, Reader
 from optmech.lp.families.limits import add_gains
 from optmech.lp.families.ratios import JOINT, Ratios, Window
+from optmech.lp.points import Points
 
 
 @record
@@ -34,6 +35,8 @@ class Inequalities:
 
     statement: Statement
     parts: tuple[Part, ...]
+    points: Points | None = None
+    """Where the worst loss counts between secrets, if it does."""
 
     @classmethod
     def of(cls, statement: Statement) -> Inequalities:
@@ -52,7 +55,8 @@ class Inequalities:
         for kind, make in PROGRAMS.items():
             own = (k for k, family in enumerate(families) if type(family) is kind)
             parts += [part for k in own if (part := make(k, families[k])) is not None]
-        return cls(statement, tuple(parts))
+        segments = statement.segments
+        return cls(statement, tuple(parts), None if segments is None else Points.spread(segments))
 
     @property
     def allowed(self) -> Bools:
@@ -190,16 +194,16 @@ def _objective(given: Inequalities, lp: Assembly) -> Callable[[Point], Floats | 
         lp.cost = statement.cost
         return _nothing
     if statement.objective == "worst_loss":
-        column, terms = lp.shared(1.0), statement.loss_terms
-        rows = lp.weighted_rows(statement.loss, per_secret=True)
-        if statement.segments is not None:
-            rows = sp.coo_array(
-                sp.vstack([rows, lp.crossed_rows(statement.loss, statement.segments)])
-            )
+        rows, points = lp.weighted_rows(statement.loss, per_secret=True), given.points
+        if points is not None:
+            rows = sp.coo_array(sp.vstack([rows, points.rows(lp, statement.loss)]))
+        column, terms = lp.shared(1.0), rows.shape[0]
         places = (np.arange(terms), np.full(terms, column))
         level = sp.coo_array((-np.ones(terms), places))
         worst = lp.link(np.zeros(terms), rows, level)
-        return lambda point: point.links[worst]
+        if points is None:
+            return lambda point: point.links[worst]
+        return lambda point: points.weights(point.links[worst], statement.secrets)
     assert statement.target is not None
     if statement.objective == "minimize_leakage":
         played = add_gains(lp, statement.target, 1.0, regrets=given.pairs > 0)

@@ -24,6 +24,7 @@ from optmech.lp.inequalities import Compiled, Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import (
     Channel,
+    PointsChannel,
     Progress,
     Recover,
     RelaxedChannel,
@@ -44,6 +45,8 @@ T = TypeVar("T")
 _INNER_MARGINS = (1e-7, 1e-9)
 _INNER_SECONDS = 60.0
 """For a matrix inside all inequalities that is asked for alone."""
+_ROUNDS = 20
+"""Times that points are added at which the worst loss counts; five are usual."""
 _SMALL = 1e-4
 """Log ratios up to which a mechanism with ratios of one is worth a try."""
 _SLACK_FIRST_ROWS = 500_000
@@ -192,6 +195,10 @@ class _Search:
         """One search within ``Session.implied``; words where nothing is feasible."""
         self.prepare()
         result = self.run()
+        for _ in range(_ROUNDS):
+            if not self._counted_on():
+                break
+            result = self.run()
         self.message = result.message
         reason = self.infeasible() if result.outcome is Outcome.INFEASIBLE else ""
         if not reason and not self.session.should_stop():
@@ -200,6 +207,20 @@ class _Search:
             if self.session.matrix is None and not self.session.interrupted:
                 reason = self.infeasible()
         return reason
+
+    def _counted_on(self) -> bool:
+        """Whether the last proposal loses more somewhere than the program knew, which now does."""
+        session, given = self.session, self.given
+        if given.points is None or session.proposal is None or session.should_stop():
+            return False
+        weights = session.multipliers.objective
+        points = given.points.beyond(session.statement, session.proposal, weights, session.gap)
+        if points is None:
+            return False
+        few = f"{len(points.of):,} points between {session.statement.secrets:,} secrets"
+        session.report(f"gap {session.gap:.1e}: the worst loss counts at {few}")
+        session.work_on(replace(session.implied, given=replace(given, points=points)))
+        return True
 
     def run(self) -> EngineResult:
         """Solve the stated program; a large one first without its distortion constraints, which
@@ -215,6 +236,8 @@ class _Search:
             if session.should_stop():
                 return result
             session.report("distortion constraints bind: solving with them")
+        if given.points is not None:
+            return self._programs(given, partial(PointsChannel, points=given.points))
         return self._programs(given, Channel)
 
     def settle(self) -> None:

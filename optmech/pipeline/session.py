@@ -32,6 +32,7 @@ from optmech.errors import OptmechError
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
 from optmech.lp.inequalities import Inequalities
+from optmech.lp.points import Points
 from optmech.pipeline.prior_support import improved
 from optmech.problem import Problem
 from optmech.repair import Cone, Implied, repair
@@ -50,6 +51,8 @@ _DUST = 1e-6
 """Where no more than this of any row costs anything, none at all may do: the rest is tried."""
 _BINDING = 1e-3
 """Constraints that were left out bind once they are broken by this share."""
+_NEARER = 0.1
+"""Of the gap, what a program of some points may lack when others are added."""
 _MANY = 2
 """Multipliers of ratios for every entry of the matrix; without cycles there is at most one."""
 _WORTH = 100_000
@@ -196,11 +199,11 @@ class Session(Incumbent):
         done = self.gap <= self.gap_asked and not self.anchoring
         return self.remaining() <= 0 or done
 
-    def offer_matrix(self, matrix: Floats) -> None:
-        """Repair, check, and keep the matrix if it is the best so far."""
+    def offer_matrix(self, matrix: Floats) -> Floats | None:
+        """Repair, check, and keep the matrix if it is the best so far; returns it repaired, or
+        None."""
         if self.held is not None:
-            self._offer_held(self.held, matrix)
-            return
+            return self._offer_held(self.held, matrix)
         self._offer_free(matrix)
         anchors = self._anchors()
         repaired = repair(self.implied.given, self.cone, matrix, anchors, self.spared)
@@ -208,29 +211,31 @@ class Session(Incumbent):
             self.interior.append(repaired)
         if repaired is None:
             self.unrepaired = matrix
-            return
+            return None
         value = objective_value(self.statement, repaired)
         if value >= self.value:
-            return
+            return repaired
         if self.inequalities.hold(repaired):
             self.matrix, self.value, self.exact = repaired, value, None
             self.unrepaired = None
         else:
             self.unrepaired = matrix
+        return repaired
 
     def _anchors(self) -> tuple[Floats, ...]:
         """What to mix with."""
         return (*self.interior[-2:], *(() if self.matrix is None else (self.matrix,)))
 
-    def _offer_held(self, held: HeldRows, matrix: Floats) -> None:
+    def _offer_held(self, held: HeldRows, matrix: Floats) -> Floats | None:
         """The same where rows are held: in whole numbers from the start."""
         found = held.near(matrix, self._anchors())
         if found is None:
             self.unrepaired = matrix
-            return
+            return None
         if self.anchoring:
             self.interior.append(found.exact.matrix)
         self.offer_exact(found)
+        return found.exact.matrix
 
     def _offer_free(self, matrix: Floats) -> None:
         """Keep what of a matrix costs nothing, if that was nearly all and satisfies everything."""
@@ -314,7 +319,10 @@ class Channel:
 
     def _offer(self, matrix: Floats) -> None:
         self.session.proposal = matrix
-        self.session.offer_matrix(matrix)
+        self._offered(self.session.offer_matrix(matrix))
+
+    def _offered(self, repaired: Floats | None) -> None:
+        """What became of the last proposal."""
 
     def should_stop(self) -> bool:
         return self.session.should_stop()
@@ -324,6 +332,25 @@ class Channel:
 
     def report(self, text: str) -> None:
         self.session.report(text)
+
+
+@dataclass(eq=False)
+class PointsChannel(Channel):
+    """The monitor of a program that counts the worst loss at some points only: stops where others
+    matter more than what it lacks itself."""
+
+    points: Points = field(kw_only=True)
+    near: bool = False
+
+    def _offered(self, repaired: Floats | None) -> None:
+        session = self.session
+        if repaired is not None:
+            level = self.points.level(session.statement, repaired)
+            own = relative_gap(level, session.bound.value)
+            self.near |= own <= max(session.gap_asked / 2, _NEARER * session.gap)
+
+    def should_stop(self) -> bool:
+        return self.near or self.session.should_stop()
 
 
 class WitnessChannel(Channel):

@@ -23,6 +23,7 @@ from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Record, idle_notes, kinds
 from optmech.problem.gains import PRIOR_FREE, Gain, as_goal, gain_matrix
 from optmech.problem.ratios import mesh_of, require_joint
+from optmech.problem.segments import segments_of
 from optmech.problem.space import Space
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance, DistanceLike
@@ -230,7 +231,7 @@ class Problem(SameFields, ReadOnly):
         given = as_loss(loss, "loss")
         values = loss_matrix(given, prior.domain, outputs)
         space = Space(prior, outputs, read_only(values))
-        statement = make_statement(space, objective, stated)
+        statement = make_statement(space, objective, stated, given)
         require_joint(statement, [c.kind for c in stated], mesh)
         vars(self).update(
             prior=prior,
@@ -264,6 +265,7 @@ class Problem(SameFields, ReadOnly):
         with every distance as its numbers. Titles do not count, nor do names of distances."""
         goal = self.objective
         yield from (self.prior, self.observables, self.loss_matrix)
+        yield None if self.statement.segments is None else self.statement.segments.bends
         yield (goal.kind, goal.plain(self.space)) if isinstance(goal, Goal) else goal
         yield [(c.kind, c.plain(self.space)) for c in self.constraints]
 
@@ -363,8 +365,10 @@ def make_statement(
     space: Space,
     objective: Objective | Goal,
     constraints: Sequence[Constraint],
+    loss: Distance | Floats | None = None,
 ) -> Statement:
-    """Evaluate every distance and put the families of all constraints together.
+    """Evaluate every distance and put the families of all constraints together; ``loss`` is what
+    the space has as numbers.
 
     Raises
     ------
@@ -385,11 +389,9 @@ def make_statement(
             name, factors = objective.kind, objective.factors(space)
     else:
         name = objective
-    segments = None
-    mesh = mesh_of(constraints)
-    # distances along roads may be larger between two crossings than at both
-    if isinstance(mesh, Network) and mesh.is_line and name == "worst_loss":
-        segments = mesh.segments
+    segments, mesh = None, mesh_of(constraints)
+    if isinstance(mesh, Network) and name == "worst_loss":
+        segments = segments_of(mesh, space, loss)
     own = tuple(families)
     statement = Statement(space.prior.weights, space.loss, name, own, factors, segments)
     if not statement.of_kind(Gradient):

@@ -23,7 +23,7 @@ from optmech.spaces.losses import loss_matrix
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.prior import Prior
-from optmech.spaces.tables import NAMED, distance_words, misnamed
+from optmech.spaces.tables import LOSSES, NAMED, distance_words, misnamed
 
 
 @record
@@ -88,19 +88,25 @@ class Space(ReadOnly):
         """The name of a distance for a file, from its values to other domains: never that of
         another distance."""
         name = distance_name(distance)
+        return "given" if any(self._misnamed(name, *table) for table in tables) else name
+
+    def _misnamed(
+        self, name: str, to: Domain, values: Floats, known: Mapping[str, Distance] = NAMED
+    ) -> bool:
+        """Whether values from the secrets are not what a known name says, or nothing can be."""
         try:
-            wrong = any(misnamed(name, self.secrets, to, values) for to, values in tables)
+            return misnamed(name, self.secrets, to, values, known) is not None
         except ProblemError:
-            wrong = True
-        return "given" if wrong else name
+            return True
 
     def loss_name(self, loss: object) -> str | None:
         """The name of the problem's loss, where it is a distance that a reader can compute
         again."""
         if not callable(loss):
             return None
-        name = self.name_to_write(loss, (self.observables, self.loss))
-        return name if name in NAMED else None
+        name = distance_name(loss)
+        wrong = name not in LOSSES or self._misnamed(name, self.observables, self.loss, LOSSES)
+        return None if wrong else name
 
 
 class Place(Protocol):

@@ -126,7 +126,8 @@ class _Powered:
 
     @property
     def name(self) -> str:
-        return f"{distance_name(self.distance)}^{self.exponent:g}"
+        power = np.format_float_positional(self.exponent, trim="-")
+        return f"{distance_name(self.distance)}^{power}"
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
         return self.distance(a, b) ** self.exponent

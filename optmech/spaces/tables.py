@@ -33,6 +33,17 @@ NAMED: Mapping[str, Distance] = {
 """Distances that follow from labels and coordinates alone: what a file says of them is computed
 again."""
 
+SQUARES = "euclidean^2"
+"""The name of squared Euclidean distances, as ``losses.powered`` has it."""
+
+
+def _squares(a: Domain, b: Domain) -> Floats:
+    return np.asarray(euclidean()(a, b) ** 2)
+
+
+LOSSES: Mapping[str, Distance] = {**NAMED, SQUARES: _squares}
+"""The same of losses."""
+
 _ROUNDING = 1e-12
 _LEAST = 2.0**-960
 """Numbers below it have fewer digits than are compared, and no name."""
@@ -43,6 +54,8 @@ _NEARLY_OPPOSITE = 0.9999 * np.pi * EARTH_RADIUS_KM
 class _Tabulated(SameFields, ReadOnly):
     name: str
     tables: tuple[tuple[Domain, Domain, Floats], ...]
+    computed: bool
+    """Whether the matrices were compared with what the name says."""
 
     def __repr__(self) -> str:
         return f"distances.table({self.name[:60]!r})"
@@ -63,12 +76,16 @@ class _Tabulated(SameFields, ReadOnly):
         )
 
 
-def table(name: str, tables: Sequence[tuple[Domain, Domain, ArrayLike]]) -> Distance:
+def table(
+    name: str,
+    tables: Sequence[tuple[Domain, Domain, ArrayLike]],
+    known: Mapping[str, Distance] = NAMED,
+) -> Distance:
     """A distance given by its matrices between pairs of domains. Raises ProblemError where the name
-    is one of ``NAMED``, and a matrix is not what it gives for the domains."""
+    is ``known``, and a matrix is not what it gives for the domains."""
     checked = [(a, b, finite_array(values, where="distance", ndim=2)) for a, b, values in tables]
     for a, b, values in checked:
-        place = misnamed(name, a, b, values)
+        place = misnamed(name, a, b, values, known)
         if place is not None:
             raise ProblemError(
                 f"is called {name}, and is not that distance of the coordinates and labels "
@@ -76,16 +93,18 @@ def table(name: str, tables: Sequence[tuple[Domain, Domain, ArrayLike]]) -> Dist
                 where="distance",
                 remedy="Call it a matrix, or give the coordinates that it belongs to",
             )
-    return _Tabulated(name, tuple(checked))
+    return _Tabulated(name, tuple(checked), name in known)
 
 
-def misnamed(name: str, a: Domain, b: Domain, values: Floats) -> tuple[int, int] | None:
+def misnamed(
+    name: str, a: Domain, b: Domain, values: Floats, known: Mapping[str, Distance] = NAMED
+) -> tuple[int, int] | None:
     """A place where a matrix is not what its name says; None where all are, up to rounding, and
     for names that say nothing which could be computed again. ProblemError where the domains have
     no such distance."""
-    if name not in NAMED:
+    if name not in known:
         return None
-    proper = evaluate(NAMED[name], a, b)
+    proper = evaluate(known[name], a, b)
     if values.shape != proper.shape:
         return (0, 0)
     share = np.full(proper.shape, _ROUNDING)
@@ -102,7 +121,8 @@ def distance_words(distance: object) -> str:
     from the coordinates of a file; else that it is given as a matrix."""
     name = distance_name(distance)
     read = isinstance(distance, _Tabulated)
-    if is_metric(distance) or (name in NAMED if read else name not in (*NAMED, "matrix", "given")):
+    own = distance.computed if read else name not in (*NAMED, "matrix", "given")
+    if is_metric(distance) or own:
         return name
     called = "" if name in ("matrix", "given") else f", called {name!r}"
     return f"given as a matrix{called}{' in the file' if read and called else ''}"

@@ -18,6 +18,7 @@ from optmech.exact.number import Number, float_of
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.solve import solve
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
+from optmech.problem.segments import is_known_between
 from optmech.reading.columns import require_columns
 from optmech.spaces.arguments import checked_arguments
 from optmech.sweeps.templates import Cell, ObjectTemplate, parse_place
@@ -138,8 +139,9 @@ class LeastEpsilon(Shown):
     Both ends are proved: ``design`` is a verified mechanism at ``upper`` whose loss is within the
     limit, and at ``lower`` no mechanism has so little loss (``bound`` is the proved lower bound
     there; inf where no mechanism exists at all). For privacy at every point of a region both are
-    about the mechanisms of its mesh and degree. ``lower`` equals ``upper`` where the search
-    began at an ε that is already enough. ``reason`` says why the bracket is wider than asked.
+    about the mechanisms of its mesh and degree. A worst loss on a line is what counts between
+    vertices, as the design's notes say. ``lower`` equals ``upper`` where the search began at an ε
+    that is already enough. ``reason`` says why the bracket is wider than asked.
 
     Examples
     --------
@@ -215,7 +217,7 @@ def least_epsilon(
     if at_high is None or not at_high.loss <= search.limit:
         seen = "cannot be told from" if at_high is None else "is proved to exceed"
         raise InfeasibleError(
-            f"at ε = {high:g} the loss {seen} the limit {search.limit:g}",
+            f"at ε = {high:g} the loss{search.counted} {seen} the limit {search.limit:g}",
             where="maximum_loss",
             remedy="Allow more loss or a larger ε",
         )
@@ -259,6 +261,9 @@ class _Bisection:
         self.limit = float_of(limit, "maximum_loss")
         self._nearest: dict[float, Design] = {}
         self.solves = 0
+        along = problem.statement.segments is not None
+        known = not along or is_known_between(problem.space, problem.loss)
+        self.counted = "" if known else ", counted as linear between neighbouring vertices,"
 
     def decide(self, epsilon: float) -> Design | None:
         """A design whose loss is within the limit, or that proves that no loss is (its lower bound

@@ -275,7 +275,9 @@ def same_problem(a: Problem, b: Problem) -> bool:
 
 
 def _content(problem: Problem) -> object:
-    return {k: v for k, v in encode_problem(problem).items() if k != "loss_name"}
+    # along a line the loss between vertices goes by the name
+    implied = set() if problem.statement.segments is not None else {"loss_name"}
+    return {k: v for k, v in encode_problem(problem).items() if k not in implied}
 
 
 def _require_place(problem: Problem, place: str) -> None:

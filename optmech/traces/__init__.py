@@ -1,5 +1,5 @@
-"""Location traces: privacy under conditional priors (Meehan and Chaudhuri 2021). Every name is
-imported on first use.
+"""Location traces: privacy under conditional priors (Meehan and Chaudhuri 2019, the workshop
+version). Every name is imported on first use.
 """
 
 from __future__ import annotations

@@ -220,11 +220,23 @@ def test_theorem_3_bounds_the_exact_number_by_far() -> None:
 
 
 def test_theorem_3_of_table_2() -> None:
-    """DP19 Table 2 has 2.170, 1.625 and 1.140 for k = 10 and |Y| = 276: one β explains all."""
-    k, outputs, beta = 10, 276, 0.0046
+    """DP19 Table 2 has 2.170, 1.625 and 1.140 for k = 10 and |Y| = 276, from three β: the one of
+    the first, found by bisection, gives 1.6347 and 1.1563."""
+    k, outputs, seen = 10, 276, []
     for delta, printed in ((0.001, 2.170), (0.01, 1.625), (0.1, 1.140)):
-        found = mechanisms.theorem3_epsilon(k, outputs, beta, delta=delta)
-        assert found == pytest.approx(printed, rel=0.02)
+        low, high = 0.0, 0.01
+        for _ in range(60):
+            beta = (low + high) / 2
+            # as DP19 prints it: δ = 2 e^{-2α²/(kβ²)}
+            alpha = beta * math.sqrt(k * math.log(2 / delta) / 2)
+            own = math.log((k + (alpha + beta) * outputs) / (k - alpha * outputs))
+            low, high = (beta, high) if own < printed else (low, beta)
+        found = mechanisms.theorem3_epsilon(k, outputs, low, delta=delta)
+        assert found == pytest.approx(printed, rel=1e-9)
+        seen.append(low)
+    assert [round(beta, 6) for beta in seen] == [0.004596, 0.004577, 0.00454]
+    others = [mechanisms.theorem3_epsilon(k, outputs, seen[0], delta=d) for d in (0.01, 0.1)]
+    assert others == [pytest.approx(1.6347, abs=5e-5), pytest.approx(1.1563, abs=5e-5)]
 
 
 def test_theorem_3_needs_uniform_dummies() -> None:

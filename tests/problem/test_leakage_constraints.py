@@ -70,6 +70,17 @@ def test_each_report_says_at_most_so_much(n: int, factor: str) -> None:
     assert design.loss == pytest.approx(max(0, 1 - float(Fraction(factor)) / n), abs=1e-9)
 
 
+def test_pointwise_leakage_says_nothing_of_secrets_without_prior_weight() -> None:
+    """Σ_o max_s p(o|s) <= e^ε needs π(s) > 0 for all s: the row of another one is free."""
+    for weights, most in (([2, 1, 1], 0.0), ([1, 1, 0], math.log(2))):
+        prior = om.Prior(om.Domain.range(3), weights)
+        design = solved(prior, om.PointwiseMaximalLeakage(0))
+        leaked = float(om.leakage.maximal_leakage(design.mechanism))
+        assert leaked == pytest.approx(most, abs=1e-12)
+    said = " ".join((om.PointwiseMaximalLeakage.__doc__ or "").split())
+    assert "Where π(s) > 0 for every secret it implies maximal leakage" in said
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
 def test_no_function_of_the_secret_is_guessed_much_better_after_any_report(seed: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +11,10 @@ from typing import Any
 
 import pytest
 
+import optmech as om
 from optmech.files.gaussian import GaussianTrace
 from optmech.files.load import read_trace
+from optmech.traces.gaussian.task import GaussianAnswer
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "traces.md"
 pytestmark = pytest.mark.skipif(not GUIDE.is_file(), reason="docs/ is not beside the tests")
@@ -57,3 +61,26 @@ def test_every_key_and_kind_is_documented() -> None:
     assert len(known) > 40
     missing = [name for name in known if f"`{name}`" not in text and f'"{name}"' not in text]
     assert not [name for name in missing if not re.search(rf"\b{name} = ", text)]
+
+
+def test_calls_in_the_text_name_their_arguments() -> None:
+    text = " ".join(GUIDE.read_text(encoding="utf-8").split())
+    called = re.findall(r"`(?:om\.traces\.)?(\w+)(\([^`]*\))`", text)
+    known = [(name, given) for name, given in called if name in om.traces.__all__]
+    assert {"worst_length_scale", "robust_noise", "worst_subset", "fit"} <= dict(known).keys()
+    for name, given in known:
+        call = ast.parse("f" + re.sub(", …|…, |…", "", given), mode="eval").body
+        assert isinstance(call, ast.Call)
+        named = {part.arg: None for part in call.keywords if part.arg is not None}
+        inspect.signature(getattr(om.traces, name)).bind_partial(*call.args, **named)
+
+
+def test_the_key_epsilon_says_for_which_region_noise_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "t.toml"
+    for count, more, region in ((10, "", "box"), (10, "ball = true", "ball"), (25, "", "ball")):
+        (example,) = blocks("toml")
+        path.write_text(
+            example.replace("count = 10", f"count = {count}").replace("radius", f"{more}\nradius"),
+            encoding="utf-8",
+        )
+        assert GaussianAnswer(read_trace(path).task).region == region

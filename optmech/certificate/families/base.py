@@ -16,7 +16,7 @@ from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.edges import Edges
 from optmech.certificate.check import Check
 from optmech.certificate.lagrangian import Lagrangian
-from optmech.certificate.statement import Family, Statement
+from optmech.certificate.statement import Family, Segments, Statement
 from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.arguments import require_keys
@@ -130,8 +130,12 @@ def _known(statement: Statement) -> tuple[Trusted, ...]:
     # pairs of secrets, of a statement about the worst loss
     if segments is not None and not (
         statement.objective == "worst_loss"
-        and is_array(segments, np.int64, (len(segments), 2))
-        and bool(((segments >= 0) & (segments < statement.secrets)).all())
+        and type(segments) is Segments
+        and len(segments) > 0
+        and is_array(segments.ends, np.int64, (len(segments), 2))
+        and bool(((segments.ends >= 0) & (segments.ends < statement.secrets)).all())
+        and is_array(segments.bends, np.float64, (len(segments),))
+        and bool((np.isfinite(segments.bends) & (segments.bends >= 0)).all())
     ):
         unknown.append("segments")
     if unknown:

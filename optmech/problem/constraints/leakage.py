@@ -87,8 +87,8 @@ class PointwiseMaximalLeakage(Constraint):
 
     For every single report o: whatever function of the secret is guessed, a right guess is at most
     e^ε times as likely with o as without it. ``prior`` is the one that π is, by default the
-    problem's. ε-differential privacy of all pairs implies it, and it implies maximal leakage of at
-    most ε.
+    problem's. ε-differential privacy of all pairs implies it. Where π(s) > 0 for every secret
+    it implies maximal leakage of at most ε: rows of other secrets are free.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 """Constraints on one release for the sake of the location at another time (Meehan and Chaudhuri
-2021 with a finite domain): distribution privacy of the rows of P(X_t | X_t' = x), and distortion
+2019 with a finite domain): distribution privacy of the rows of P(X_t | X_t' = x), and distortion
 about X_t'."""
 
 from __future__ import annotations

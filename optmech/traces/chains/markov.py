@@ -34,7 +34,7 @@ LONGEST = 100_000
 @record
 class MarkovPrior(Shown):
     """The conditional prior of a discrete trace X_0, X_1, ...: a Markov chain (Meehan and Chaudhuri
-    2021, Def. 2.1 with a finite domain).
+    2019, Def. 2.1 with a finite domain).
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ class MarkovPrior(Shown):
 
     def conditional(self, time: int, given: int) -> Floats:
         """P(X_time = y | X_given = x) in row x, column y, for any two times (Meehan and Chaudhuri
-        2021, section 2).
+        2019, section 2).
 
         The row of an x with P(X_given = x) = 0 is zero: there is nothing to condition on. It is
         so only where the chain cannot be in x; chances below 2^-1022 count as that.

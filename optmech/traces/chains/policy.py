@@ -80,7 +80,7 @@ def updated(
 class FixedPolicy(Shown):
     """One mechanism for every time, or one for each, whatever was released before.
 
-    This is how mechanisms for single locations are used on traces (Meehan and Chaudhuri 2021,
+    This is how mechanisms for single locations are used on traces (Meehan and Chaudhuri 2019,
     section 1).
 
     Examples

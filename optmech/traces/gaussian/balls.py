@@ -149,7 +149,7 @@ class Extreme:
 
 
 def over_ball(matrix: Enclosure) -> Extreme:
-    """The maximum over ‖x‖₂ ≤ 1: the top eigenvalue (Meehan and Chaudhuri 2021, eq. 4)."""
+    """The maximum over ‖x‖₂ ≤ 1: the top eigenvalue (Meehan and Chaudhuri 2019, eq. 4)."""
     values, vectors = np.linalg.eigh(matrix.mid)
     point = vectors[:, -1]
     with flint.ctx.workprec(_BITS):

@@ -1,7 +1,7 @@
 """The worst length scale of an interval, found by search and bounded by proof, and noise that keeps
 its promise for every length scale.
 
-Meehan and Chaudhuri 2021 says that privacy at the largest length scale implies privacy at every
+Meehan and Chaudhuri 2019 says that privacy at the largest length scale implies privacy at every
 smaller one. That is not proved there, and not true in general (docs/theory.md), so nothing here
 relies on it.
 
@@ -390,7 +390,7 @@ def robust_noise(
 ) -> RobustNoise:
     """Noise with loss ≤ ε (ball bound) for every length scale between two.
 
-    Meehan and Chaudhuri 2021's class of priors has every length scale up to a largest one, which is
+    Meehan and Chaudhuri 2019's class of priors has every length scale up to a largest one, which is
     not enough to look at. Here the worst length scale of the interval is found, added to those that
     the noise is designed for, and so on until interval arithmetic proves the promise for all.
     ``margin`` is what the proof may cost: noise is designed for ε/(1 + margin).

@@ -188,7 +188,7 @@ class _Function(ReadOnly, Kernel):
 
 
 def rbf(length_scale: float, variance: float = 1.0) -> Kernel:
-    """variance · exp(−lag²/(2 length_scale²)): smooth paths (Meehan and Chaudhuri 2021, section
+    """variance · exp(−lag²/(2 length_scale²)): smooth paths (Meehan and Chaudhuri 2019, section
     3.2).
 
     ``length_scale`` has the unit of the times, ``variance`` squared units of position.

@@ -1,4 +1,4 @@
-"""The conditional inferential loss of a released trace (Meehan and Chaudhuri 2021, Definition 2.2,
+"""The conditional inferential loss of a released trace (Meehan and Chaudhuri 2019, Definition 2.2,
 eqs. 3 and 4), the (ε, δ) that Rényi losses imply, rounded towards more loss, and the least
 isotropic noise that keeps a promised loss."""
 
@@ -139,7 +139,7 @@ class TraceLoss(Shown):
         before, in expectation when s is true.
 
         That is KL = loss/λ for Gaussians of one covariance, whatever the prior odds. Meehan and
-        Chaudhuri 2021, Corollary 1 takes the expectation when the other one is true, where it is
+        Chaudhuri 2019, Corollary 1 takes the expectation when the other one is true, where it is
         -KL (docs/theory.md)."""
         lower, upper = self.lower / self.order, self.upper / self.order
         return max(0.0, math.nextafter(lower, -math.inf)), math.nextafter(upper, math.inf)
@@ -176,7 +176,7 @@ def privacy_loss(
 ) -> TraceLoss:
     """The worst Rényi loss of order λ between secrets within ``radius`` of each other.
 
-    (λ/2) max ΔᵀMΔ, M = Bᵀ(N + C)⁻¹B (Meehan and Chaudhuri 2021, eq. 3 for N = σ_z² I), over the box
+    (λ/2) max ΔᵀMΔ, M = Bᵀ(N + C)⁻¹B (Meehan and Chaudhuri 2019, eq. 3 for N = σ_z² I), over the box
     ‖Δ‖_∞ ≤ r of Definition 2.2; or over the ball ‖Δ‖² ≤ r² m around it, m the number of secret
     coordinates (eq. 4). Both bounds are rigorous for the prior and the float64 noise given.
 
@@ -190,7 +190,7 @@ def privacy_loss(
     radius:
         r > 0, in the unit of the positions, for every coordinate.
     order:
-        λ ≥ 1 as in Meehan and Chaudhuri 2021; 1 stands for its limit, the Kullback-Leibler
+        λ ≥ 1 as in Meehan and Chaudhuri 2019; 1 stands for its limit, the Kullback-Leibler
         divergence.
 
     Raises

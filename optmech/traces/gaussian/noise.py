@@ -1,4 +1,4 @@
-"""The noise of least variance that keeps a promised loss (beyond Meehan and Chaudhuri 2021)."""
+"""The noise of least variance that keeps a promised loss (beyond Meehan and Chaudhuri 2019)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def optimal_noise(
 ) -> GaussianNoise:
     """The Gaussian noise of least total variance with loss ≤ ε for every secret set.
 
-    By default the loss is the ball bound of Meehan and Chaudhuri 2021, (4). M ≼ κI with κ = 2ε/(λ
+    By default the loss is the ball bound of Meehan and Chaudhuri 2019, (4). M ≼ κI with κ = 2ε/(λ
     r² m) holds exactly when [[κI, Bᵀ], [B, N + C]] ≽ 0, and that when N ≽ BBᵀ/κ − C: for one set a
     closed form, for several a semidefinite program (docs/theory.md).
 
@@ -111,7 +111,7 @@ def optimal_noise(
         Further priors at the same times under which the promise has to hold too, such as other
         length scales.
     region:
-        ``"box"``: the loss of Meehan and Chaudhuri 2021, Definition 2.2 itself, over |Δ_i| ≤ r. It
+        ``"box"``: the loss of Meehan and Chaudhuri 2019, Definition 2.2 itself, over |Δ_i| ≤ r. It
         is smaller than the ball's, and needs less noise: found by cuts at the vertices of the box,
         for up to 24 coordinates (of one axis, where axes are independent and alike).
     structure:

@@ -1,5 +1,5 @@
 """Gaussian priors of a trace, and what a release tells of the secret positions: M = Bᵀ(N + C)⁻¹B,
-enclosed (Meehan and Chaudhuri 2021, eq. 3).
+enclosed (Meehan and Chaudhuri 2019, eq. 3).
 
 Given secret positions s, the release is Gaussian with mean B s and covariance N + C, where
 B = [I; Σ_us Σ_ss⁻¹] and C = diag(0, Σ_{u|s}). The Rényi loss of order λ between s and s + Δ is
@@ -36,7 +36,7 @@ class GaussianPrior(Shown):
     """How the positions of a trace depend on each other: a Gaussian process at given times.
 
     Only conditional distributions of some positions given others are used, so the marginal prior
-    need not be Gaussian (Meehan and Chaudhuri 2021, section 2). Coordinates are ordered by time,
+    need not be Gaussian (Meehan and Chaudhuri 2019, section 2). Coordinates are ordered by time,
     and by axis within a time: coordinate t·k + a is axis a at time t.
 
     Parameters

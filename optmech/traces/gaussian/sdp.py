@@ -4,7 +4,7 @@ With one A the answer is closed: for L = I, the matrix with the eigenvalues of A
 With several it is a semidefinite program. Nothing here is believed: candidates are checked
 elsewhere, and the bound is evaluated from multipliers that are made feasible first.
 
-For the box of Meehan and Chaudhuri 2021, Definition 2.2 the A_j are cuts at its vertices: the loss
+For the box of Meehan and Chaudhuri 2019, Definition 2.2 the A_j are cuts at its vertices: the loss
 over |Δ_i| <= r is at most ε exactly when ΔᵀMΔ <= κ = 2ε/(λ r²) for all Δ of ±1, and that exactly
 when N ≽ (BΔ)(BΔ)ᵀ/κ − C (docs/theory.md, "The least noise for the box"). Of the 2^{m-1} vertices of
 m secret coordinates few matter: the worst one of the noise at hand is added until none is left."""

@@ -72,7 +72,7 @@ def worst_subset(
 ) -> WorstSubset:
     """The worst loss over all sets of 1 to ``size`` secret positions.
 
-    True privacy of a position asks for every set that it is in (Meehan and Chaudhuri 2021, section
+    True privacy of a position asks for every set that it is in (Meehan and Chaudhuri 2019, section
     2). Every set is enclosed rigorously: with V the covariance of the positions given the release,
     M = V_ss⁻¹ − Σ_ss⁻¹ needs matrices of the size of the set only (docs/theory.md).
 
