@@ -73,8 +73,8 @@ def profile(data: Path, size: int) -> Found:
 
     import optmech as om
     from optmech.engines.structured import newton, run
+    from optmech.engines.structured.compiled import SparseBackend
     from optmech.engines.structured.iterative import Preconditioner
-    from optmech.engines.structured.numba_backend import SparseBackend
 
     problem = rome(data, size)
     timed = Timed()

@@ -19,6 +19,7 @@ from test_roads_design import city
 import optmech as om
 from optmech import audit
 from optmech.base.edges import Edges
+from optmech.base.native import has_kernels
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.families import PairMultipliers, Ratio
 from optmech.certificate.statement import Statement
@@ -28,7 +29,7 @@ from optmech.exact.number import parse_exact
 from optmech.exact.numerators import Numerators
 from optmech.spaces.mesh.network import Network
 
-pytest.importorskip("numba")
+pytestmark = pytest.mark.skipif(not has_kernels(), reason="no kernels are compiled")
 
 
 @pytest.fixture(scope="module")

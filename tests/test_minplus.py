@@ -152,7 +152,7 @@ def test_compiled_loops_find_what_arrays_find(
     monkeypatch.setattr(minplus, "MANY", 10)
     monkeypatch.setattr(minplus, "_FEW", 0)
     compiled = near_detour(length), minplus.filled(length), minplus.slackness(length, whole=False)
-    monkeypatch.setenv("OPTMECH_NO_NUMBA", "1")
+    monkeypatch.setenv("OPTMECH_KERNELS", "numpy")
     arrays = near_detour(length), minplus.filled(length), minplus.slackness(length, whole=False)
     for one, other in zip(compiled, arrays, strict=True):
         np.testing.assert_array_equal(one, other)

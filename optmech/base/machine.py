@@ -1,8 +1,7 @@
-"""What this machine and this installation have: processors, compiled loops, packages, data."""
+"""What this machine and this installation have: processors, packages, data."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from importlib import import_module
 from pathlib import Path
@@ -16,12 +15,6 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def has_numba() -> bool:
-    """Whether compiled kernels can be used: numba is there and not forbidden."""
-    forbidden = os.environ.get("OPTMECH_NO_NUMBA", "0") not in ("", "0")
-    return not forbidden and importlib.util.find_spec("numba") is not None
 
 
 def needed(module: str, extra: str, *, where: str) -> Any:

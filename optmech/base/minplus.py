@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from optmech.base.arrays import Floats, slices
-from optmech.base.machine import cores, has_numba
+from optmech.base.machine import cores
+from optmech.base.native import has_kernels, run, work
 
 _CACHED = 2**15
 """Entries of a part that stays in the cache."""
@@ -98,10 +99,9 @@ def filled(length: Floats) -> Floats:
     if steps <= _FEW * count:
         return _along_few(length)
     near = np.argpartition(length, min(_NEAREST, count - 1), axis=1)[:, :_NEAREST]
-    if has_numba():
-        from optmech.base.detours import lead_on
-
-        lead_on(length, near, path)
+    if has_kernels():
+        given, near = np.ascontiguousarray(length), np.ascontiguousarray(near)
+        run("lead_on", count, near.shape[1], given, near, path)
         return path
     missing = [np.flatnonzero(~np.isfinite(own)) for own in length]
     order, changed = np.arange(count), True
@@ -154,14 +154,13 @@ def near_detour(length: Floats) -> Floats:
 
 def _near_detour(length: Floats, nearest: int = _NEAREST) -> Floats:
     count = len(length)
-    best = np.full_like(length, np.inf)
-    if has_numba():
-        from optmech.base.detours import shorten
-
+    best = np.full(length.shape, np.inf)
+    if has_kernels():
         closest = np.argpartition(length, min(nearest, count - 1), axis=1)[:, :nearest]
-        ends = np.linspace(0, count, 4 * cores() + 1).astype(int)
+        given, closest = np.ascontiguousarray(length), np.ascontiguousarray(closest)
+        kernel, parts = work("shorten", count, closest.shape[1], given, closest, best), 4 * cores()
         with ThreadPoolExecutor(cores()) as pool:
-            list(pool.map(lambda a, b: shorten(a, b, length, closest, best), ends[:-1], ends[1:]))
+            list(pool.map(kernel, range(parts), [parts] * parts))
         return best
     for i, own in enumerate(length):
         near = np.argpartition(own, min(nearest, count - 1))[:nearest]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from optmech.base.machine import has_numba
+from optmech.base.native import has_kernels
 from optmech.lp.blocks import BlockLP, Point, Start
 
 ITERATED_FROM, ITERATED_SHARE = 1_000, 0.25
@@ -97,7 +97,7 @@ def program_bytes(
     half a dense matrix per block unless they are on a ``device``; where there is nothing beyond
     pairs and row sums, and enough of both, sparse ones and few rows."""
     n, count = float(secrets), float(blocks)
-    compiled = has_numba()
+    compiled = has_kernels()
     rectangular = secrets >= ITERATED_FROM and 40 <= blocks <= ITERATED_SHARE * secrets
     if pairs_alone and compiled and not device and rectangular:
         return 3e8 + 57 * n * n + 1_300 * n * count

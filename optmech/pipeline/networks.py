@@ -8,7 +8,7 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.edges import Edges
-from optmech.base.machine import has_numba
+from optmech.base.native import has_kernels
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.families import PairMultipliers, Ratio
 from optmech.certificate.families.ratio import rounded_product
@@ -56,7 +56,8 @@ def edges_of(statement: Statement) -> Edges | None:
 
 def along_edges(problem: Problem) -> bool:
     """Whether a problem is large, and asks for nothing but ratios along edges."""
-    return len(problem.secrets) >= LARGE and has_numba() and edges_of(problem.statement) is not None
+    large = len(problem.secrets) >= LARGE and has_kernels()
+    return large and edges_of(problem.statement) is not None
 
 
 def bytes_of(edges: int, vertices: int, reports: int) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.interrupts import noticed
-from optmech.base.machine import has_numba
+from optmech.base.native import has_kernels
 from optmech.certificate import Bound, Multipliers, lower_bound, values
 from optmech.certificate.bound import multiplier_reason, pairs_of
 from optmech.certificate.families.ratio import everywhere, shared_out
@@ -486,9 +486,8 @@ def _thin(session: Session) -> None:
     statement = session.statement
     pairs = pairs_of(statement, session.multipliers)
     least = max(_WORTH, _MANY * statement.loss.size)
-    if pairs is None or len(pairs.value) <= least or not has_numba():
+    if pairs is None or len(pairs.value) <= least or not has_kernels():
         return
-    # compiled, and needed for large problems only
     from optmech.reductions.thinning import thinned
 
     fewer = shared_out(statement, thinned(pairs, statement.log_ratio))

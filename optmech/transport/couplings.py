@@ -26,6 +26,8 @@ from optmech.exact.number import rounded_up
 from optmech.exact.numerators import integers
 from optmech.spaces.prior import Distribution, weights_of
 from optmech.spaces.rationals import Shares
+from optmech.transport import pivots
+from optmech.transport.pivots import Nodes
 
 _SLACK = 2.0**-49
 """Reduced costs above -SLACK relative are left alone by floating-point pivots."""
@@ -45,35 +47,28 @@ class Tree:
     def __init__(self, supply: Ints, demand: Ints) -> None:
         self.sources, self.sinks = len(supply), len(demand)
         size = self.sources + self.sinks
-        self.parent, self._first, self._following, previous = np.full((4, size), -1, dtype=np.int64)
-        self._depth, self.flow, stack = np.zeros((3, size), dtype=np.int64)
-        self._previous = previous
-        self._arrays = (
-            self.parent, self._depth, self.flow, self._first,
-            self._following, previous, stack, np.zeros(size),
-        )  # fmt: skip
+        parent, first, following, previous = np.full((4, size), -1, dtype=np.int64)
+        depth, flow, stack = np.zeros((3, size), dtype=np.int64)
+        value = np.zeros(size)
+        self._nodes = Nodes(parent, depth, flow, first, following, previous, stack, value)
+        self.parent, self.flow = parent, flow
         self._north_west(supply.tolist(), demand.tolist())
 
     def solve(self, cost: Floats) -> None:
         """Pivot to an optimum of ``cost``, shape (sources, sinks), up to rounding."""
-        # may load a compiler: not before it is needed
-        from optmech.transport import pivots as kernels
-
         limit = 10_000 + 100 * len(self.parent)
         for _ in range(_ROUNDS):
-            kernels.potentials(cost, self._arrays)
-            if not kernels.improve(cost, _SLACK, limit, self._arrays):
+            pivots.potentials(cost, self._nodes)
+            if not pivots.improve(cost, _SLACK, limit, self._nodes):
                 break
 
     def enter(self, i: int, j: int) -> None:
         """Bring the arc from source i to sink j into the tree."""
-        from optmech.transport import pivots as kernels
-
-        kernels.pivot(i, self.sources + j, 0.0, self.sources, self._arrays)
+        pivots.pivot(i, self.sources + j, 0.0, self.sources, self._nodes)
 
     def arcs(self) -> tuple[Ints, Ints, Ints]:
         """Row, column and flow of every arc of the tree, parents before children."""
-        order = np.argsort(self._depth, kind="stable")[1:]
+        order = np.argsort(self._nodes.depth, kind="stable")[1:]
         above = self.parent[order]
         rows = np.minimum(order, above)
         columns = np.maximum(order, above) - self.sources
@@ -92,11 +87,9 @@ class Tree:
         return out
 
     def _north_west(self, supply: list[int], demand: list[int]) -> None:
-        from optmech.transport import pivots as kernels
-
         def hang(node: int, above: int) -> int:
-            kernels.attach(node, above, self.parent, self._first, self._following, self._previous)
-            self._depth[node] = self._depth[above] + 1
+            pivots.attach(node, above, self._nodes)
+            self._nodes.depth[node] = self._nodes.depth[above] + 1
             return node
 
         # where row and column run out together the next row comes in below the column, without

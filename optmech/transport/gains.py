@@ -32,6 +32,7 @@ from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, product_up, sum_up
 from optmech.exact.rounding import UNIT, down, exp_down, exp_up, log_floats, up
 from optmech.spaces.prior import Distribution, weights_of
+from optmech.transport import pivots
 
 _FAR = 60.0
 """What is e^60 dearer than the decisive row is no use, what is as much cheaper all the same."""
@@ -87,8 +88,6 @@ def gains(ratio: Floats, a: Logs, b: Logs, least: Floats | None = None) -> Gains
     """Bounds for k problems at once, of r, shape (k, n, m), with entries above -inf, inf where
     there is no inequality, and ln a, shapes (k, n), and ln b, (k, m). ``least`` has entries at most
     those of ``ratio``: the lower bounds hold for every r between the two."""
-    from optmech.transport.pivots import least_arrivals  # may load a compiler
-
     most = ratio
     least = ratio if least is None else least
     rows, columns = a.positive, b.positive
@@ -104,7 +103,7 @@ def gains(ratio: Floats, a: Logs, b: Logs, least: Floats | None = None) -> Gains
     arcs, q = _no_arcs(count, n + m), np.zeros((count, m))
     # what is far from decisive is clipped
     relative = np.clip(logs - level[:, None, None], -_FAR, _FAR)
-    least_arrivals(relative, rows & usable[:, None], columns, *arcs, q)
+    pivots.least_arrivals(relative, rows & usable[:, None], columns, *arcs, q)
     arcs.share[~((arcs.share > _DUST) & np.isfinite(arcs.share))] = 0.0
     potentials = np.where(columns, q - np.where(columns, b.middle, 0.0), np.inf)
     lower = _lower(least, a, b, potentials)

@@ -1,5 +1,5 @@
 """The pivots of the transportation simplex, and those of transport with gains: loops over nodes,
-compiled where numba is there.
+by compiled kernels where they are there.
 
 A basis is a spanning tree on the sources 0 … n-1 and the sinks n … n+m-1, rooted at node 0. The
 arc between a node and its parent runs from whichever of the two is a source to the sink, and its
@@ -19,80 +19,68 @@ a plan and potentials, which ``gains`` evaluates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
-from optmech.base.machine import has_numba
-
-F = TypeVar("F", bound=Callable[..., object])
-Arrays = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats]
-"""A tree: parent, depth and flow of every node, its first child, its siblings before and after,
-room for a stack, and potentials."""
-
-_COMPILED = has_numba()
+from optmech.base.arrays import Bools, Floats, Ints
+from optmech.base.native import Struct, has_kernels, run, work
 
 
-def _compiled(function: F) -> F:
-    """The function compiled by numba where it is installed, else the function itself."""
-    if not _COMPILED:
-        return function
-    import numba
+class Nodes(NamedTuple):
+    """A tree, node by node; no node is -1."""
 
-    compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})(
-        function
-    )
-    return compiled
-
-
-@_compiled
-def potentials(cost: Floats, tree: Arrays) -> None:
-    """Potentials with value[i] + value[n+j] = cost[i,j] on the tree, value[0] = 0."""
-    _, _, _, first, following, _, stack, value = tree
-    sources = cost.shape[0]
-    value[0] = 0.0
-    stack[0] = 0
-    top = 1
-    while top > 0:
-        top -= 1
-        node = stack[top]
-        child = first[node]
-        while child >= 0:
-            if child < sources:
-                value[child] = cost[child, node - sources] - value[node]
-            else:
-                value[child] = cost[node, child - sources] - value[node]
-            stack[top] = child
-            top += 1
-            child = following[child]
+    parent: Ints
+    depth: Ints
+    flow: Ints
+    first: Ints
+    """The first child."""
+    following: Ints
+    """The sibling after it."""
+    previous: Ints
+    """The sibling before it."""
+    stack: Ints
+    """Room."""
+    value: Floats
+    """Potentials."""
 
 
-@_compiled
-def attach(node: int, to: int, parent: Ints, first: Ints, following: Ints, previous: Ints) -> None:
+def attach(node: int, to: int, tree: Nodes) -> None:
     """Hang a node below another, before its other children."""
-    head = first[to]
-    following[node] = head
-    previous[node] = -1
+    head = tree.first[to]
+    tree.following[node] = head
+    tree.previous[node] = -1
     if head >= 0:
-        previous[head] = node
-    first[to] = node
-    parent[node] = to
+        tree.previous[head] = node
+    tree.first[to] = node
+    tree.parent[node] = to
 
 
-@_compiled
-def pivot(source: int, sink: int, reduced: float, sources: int, tree: Arrays) -> None:
+def potentials(cost: Floats, tree: Nodes) -> None:
+    """Potentials with value[i] + value[n+j] = cost[i,j] on the tree, value[0] = 0."""
+    if has_kernels():
+        run("potentials", np.ascontiguousarray(cost), *cost.shape, Struct(tree))
+        return
+    sources, value, waiting = cost.shape[0], tree.value, [0]
+    value[0] = 0.0
+    while waiting:
+        node = waiting.pop()
+        child = tree.first[node]
+        while child >= 0:
+            i, j = min(node, child), max(node, child) - sources
+            value[child] = cost[i, j] - value[node]
+            waiting.append(child)
+            child = tree.following[child]
+
+
+def pivot(source: int, sink: int, reduced: float, sources: int, tree: Nodes) -> None:
     """Bring the arc from node ``source`` to node ``sink`` into the tree, at ``reduced`` cost."""
-    parent, depth, flow, first, following, previous, stack, value = tree
-    a, b = source, sink
-    while a != b:
-        if depth[a] >= depth[b]:
-            a = parent[a]
-        else:
-            b = parent[b]
-    join = a
-    least = np.int64(9223372036854775807)
+    if has_kernels():
+        run("pivot", source, sink, float(reduced), sources, Struct(tree))
+        return
+    parent, flow = tree.parent, tree.flow
+    join = _join(source, sink, tree)
+    least = np.iinfo(np.int64).max
     leaving, from_source = -1, True
     node = source
     while node != join:
@@ -113,72 +101,65 @@ def pivot(source: int, sink: int, reduced: float, sources: int, tree: Arrays) ->
     above, carried = (sink, least) if from_source else (source, least)
     while True:
         old_parent, old_flow = parent[node], flow[node]
-        before, after = previous[node], following[node]
-        if before >= 0:
-            following[before] = after
-        else:
-            first[old_parent] = after
-        if after >= 0:
-            previous[after] = before
-        attach(node, above, parent, first, following, previous)
+        _detach(node, tree)
+        attach(node, above, tree)
         flow[node] = carried
         if node == leaving:
             break
         above, carried, node = node, old_flow, old_parent
-    stack[0] = root
-    top = 1
-    kind = root < sources
-    while top > 0:
-        top -= 1
-        node = stack[top]
-        depth[node] = depth[parent[node]] + 1
-        value[node] += reduced if (node < sources) == kind else -reduced
-        child = first[node]
+    _settle(root, reduced, sources, tree)
+
+
+def _join(a: int, b: int, tree: Nodes) -> int:
+    """Where the ways up from two nodes meet."""
+    while a != b:
+        if tree.depth[a] >= tree.depth[b]:
+            a = tree.parent[a]
+        else:
+            b = tree.parent[b]
+    return a
+
+
+def _detach(node: int, tree: Nodes) -> None:
+    before, after = tree.previous[node], tree.following[node]
+    if before >= 0:
+        tree.following[before] = after
+    else:
+        tree.first[tree.parent[node]] = after
+    if after >= 0:
+        tree.previous[after] = before
+
+
+def _settle(root: int, reduced: float, sources: int, tree: Nodes) -> None:
+    """Depths and potentials below a node that hangs elsewhere now."""
+    waiting, kind = [root], root < sources
+    while waiting:
+        node = waiting.pop()
+        tree.depth[node] = tree.depth[tree.parent[node]] + 1
+        tree.value[node] += reduced if (node < sources) == kind else -reduced
+        child = tree.first[node]
         while child >= 0:
-            stack[top] = child
-            top += 1
-            child = following[child]
+            waiting.append(child)
+            child = tree.following[child]
 
 
-def _price_numpy(cost: Floats, value: Floats, i: int) -> tuple[int, float]:
-    reduced = cost[i] - value[i] - value[cost.shape[0] :]
-    j = int(reduced.argmin())
-    return j, float(reduced[j])
-
-
-@_compiled
-def _price_loop(cost: Floats, value: Floats, i: int) -> tuple[int, float]:
-    sources, sinks = cost.shape
-    own, row, others = value[i], cost[i], value[sources:]
-    best, found = 0.0, 0
-    for start in range(0, sinks, 64):
-        end = min(start + 64, sinks)
-        least = 0.0
-        for j in range(start, end):
-            least = min(least, row[j] - own - others[j])
-        if least < best:
-            for j in range(start, end):
-                reduced = row[j] - own - others[j]
-                if reduced < best:
-                    best, found = reduced, j
-    return found, best
-
-
-_price = _price_loop if _COMPILED else _price_numpy
-
-
-@_compiled
-def improve(cost: Floats, slack: float, limit: int, tree: Arrays) -> int:
+def improve(cost: Floats, slack: float, limit: int, tree: Nodes) -> int:
     """Pivot until no reduced cost is negative by more than ``slack`` relative, at most ``limit``
     times; returns how often. Every row in turn offers its most negative arc.
     """
-    sources, value = cost.shape[0], tree[7]
+    if has_kernels():
+        found = np.zeros(1, dtype=np.int64)
+        given = *cost.shape, slack, limit, Struct(tree), found
+        run("improve", np.ascontiguousarray(cost), *given)
+        return int(found[0])
+    sources, value = cost.shape[0], tree.value
     pivots, clean, i = 0, 0, 0
     while clean < sources and pivots < limit:
-        j, reduced = _price(cost, value, i)
+        reduced = cost[i] - value[i] - value[sources:]
+        j = int(reduced.argmin())
         scale = abs(cost[i, j]) + abs(value[i]) + abs(value[sources + j])
-        if reduced < -slack * scale:
-            pivot(i, sources + j, reduced, sources, tree)
+        if reduced[j] < -slack * scale:
+            pivot(i, sources + j, reduced[j], sources, tree)
             pivots += 1
             clean = 0
         else:
@@ -195,7 +176,6 @@ _LITTLE = 1e-13
 """Flows below 0 by less than this part of their row and of their column are left alone."""
 
 
-@_compiled
 def _walk(
     n: int, root: int, first: Ints, second: Ints, order: Ints, parent: Ints, up: Ints
 ) -> None:
@@ -229,7 +209,6 @@ def _walk(
                 count += 1
 
 
-@_compiled
 def _star(w: Floats, first: Ints, second: Ints) -> int:
     """The basis in which one row, the one whose bound is best, reaches all columns; that row."""
     n, m = w.shape
@@ -248,8 +227,7 @@ def _star(w: Floats, first: Ints, second: Ints) -> int:
     return centre
 
 
-@_compiled
-def least_arrival(
+def _least_arrival(
     w: Floats, limit: int, first: Ints, second: Ints, share: Floats, q: Floats
 ) -> int:
     """A basis of w, shape (n, m), close to the least λ, after at most ``limit`` pivots: its arcs in
@@ -316,12 +294,16 @@ def least_arrival(
     return pivots
 
 
-@_compiled
 def least_arrivals(
-    w: Floats, rows: Floats, columns: Floats, first: Ints, second: Ints, share: Floats, q: Floats
+    w: Floats, rows: Bools, columns: Bools, first: Ints, second: Ints, share: Floats, q: Floats
 ) -> None:
-    """``least_arrival`` of many, shape (k, n, m), on the rows and columns that count: ``rows``,
-    (k, n), and ``columns``, (k, m), are truth values. Arcs that a problem lacks have share 0."""
+    """``_least_arrival`` of many, shape (k, n, m), on the rows and columns that count: ``rows``,
+    (k, n), and ``columns``, (k, m), are truth values. Arcs, (k, n + m), that a problem lacks keep
+    their share."""
+    if has_kernels():
+        given = map(np.ascontiguousarray, (w, rows, columns))
+        work("least_arrivals", *w.shape, *given, first, second, share, q)(0, 1)
+        return
     for p in range(len(w)):
         own, others = np.flatnonzero(rows[p]), np.flatnonzero(columns[p])
         n, m = len(own), len(others)
@@ -330,6 +312,6 @@ def least_arrivals(
         arcs, potential = n + m - 1, np.empty(m)
         one, two = np.empty(arcs, dtype=np.int64), np.empty(arcs, dtype=np.int64)
         part = w[p][own][:, others]
-        least_arrival(part, 200 + 40 * (n + m), one, two, share[p, :arcs], potential)
+        _least_arrival(part, 200 + 40 * (n + m), one, two, share[p, :arcs], potential)
         first[p, :arcs], second[p, :arcs] = own[one], others[two]
         q[p][others] = potential

@@ -3,7 +3,6 @@ inverse factors against dense inverses, choosing a device, and what is said when
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import astuple, is_dataclass, replace
@@ -16,6 +15,7 @@ from scipy.linalg import cho_factor, cho_solve
 import optmech as om
 from optmech.base import memory
 from optmech.base.arrays import Floats
+from optmech.base.native import has_kernels
 from optmech.cli.main import main
 from optmech.engines.structured import array_backend
 from optmech.engines.structured.array_backend import ArrayBackend
@@ -26,10 +26,10 @@ from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile
 
 pytest.importorskip("array_api_compat")
-if importlib.util.find_spec("numba") is None:
-    pytest.skip("numba is not installed", allow_module_level=True)
+if not has_kernels():
+    pytest.skip("no kernels are compiled", allow_module_level=True)
 
-from optmech.engines.structured.numba_backend import CompiledBackend
+from optmech.engines.structured.compiled import CompiledBackend
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 Call = Callable[[Backend, Rows], object]

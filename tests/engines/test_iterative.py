@@ -10,17 +10,18 @@ import pytest
 from engines.test_structured import Recorder
 
 import optmech as om
+from optmech.base.native import has_kernels
 from optmech.engines.base import Options
-from optmech.engines.structured import engine, iterative, numba_backend, run
+from optmech.engines.structured import compiled, engine, iterative, run
+from optmech.engines.structured.compiled import SparseBackend
 from optmech.engines.structured.model import build
 from optmech.engines.structured.newton import factored
-from optmech.engines.structured.numba_backend import SparseBackend
 from optmech.engines.structured.rows import Rows, make_cone
 from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.inequalities import Inequalities, compile_lp
 
-pytest.importorskip("numba")
+pytestmark = pytest.mark.skipif(not has_kernels(), reason="no kernels are compiled")
 E = om.distances.euclidean()
 
 
@@ -173,10 +174,10 @@ def test_the_field_of_the_first_pairs_preconditions(
 ) -> None:
     """Of many variables it comes first, and solves the same equations; it is exact, one gradient,
     where all columns are alike and no pair has joined."""
-    monkeypatch.setattr(numba_backend, "TUNING", replace(TUNING, field_from=1, most_by_field=1.0))
+    monkeypatch.setattr(compiled, "TUNING", replace(TUNING, field_from=1, most_by_field=1.0))
     model, backend, state = state_of(problem(7, 8, 8, 0.7, 2))
     system = factored(model, backend, state)
-    assert isinstance(system._sums._conditioner, numba_backend.Field)
+    assert isinstance(system._sums._conditioner, compiled.Field)
     solved(backend, model, system)
     blocks = len(state.P)
     state.P[:, :-1] = state.P[:, :-1].mean()

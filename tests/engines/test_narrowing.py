@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.base.machine import has_numba
+from optmech.base.native import has_kernels
 from optmech.engines.structured import engine, narrowing
 from optmech.engines.structured.model import build
 from optmech.engines.structured.narrowing import Narrowing
@@ -19,7 +19,7 @@ from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.inequalities import Inequalities, compile_lp
 
-pytestmark = pytest.mark.skipif(not has_numba(), reason="blocks are not compiled")
+pytestmark = pytest.mark.skipif(not has_kernels(), reason="blocks are not compiled")
 
 WIDER = replace(TUNING, narrowed=0.75)
 EUCLIDEAN = om.distances.euclidean()

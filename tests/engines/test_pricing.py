@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +10,13 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech.base.arrays import Floats
+from optmech.base.native import has_kernels
 from optmech.engines.structured.model import build
 from optmech.engines.structured.rows import make_cone
 from optmech.lp.inequalities import Inequalities, compile_lp
 
-if importlib.util.find_spec("numba") is None:
-    pytest.skip("pricing is compiled, and numba is not installed", allow_module_level=True)
+if not has_kernels():
+    pytest.skip("no kernels are compiled", allow_module_level=True)
 
 from optmech.engines.structured.columns import Outside
 

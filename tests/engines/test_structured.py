@@ -3,7 +3,6 @@ and published optima; no repair and no pipeline in between."""
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable
 
@@ -14,6 +13,7 @@ from scipy.optimize import linprog
 import optmech as om
 from optmech.base import memory
 from optmech.base.arrays import Floats
+from optmech.base.native import has_kernels
 from optmech.certificate import lower_bound
 from optmech.certificate.statement import Statement
 from optmech.engines.base import EngineResult, Options, Outcome, program_bytes
@@ -28,7 +28,6 @@ from optmech.lp.flatten import flatten
 from optmech.lp.inequalities import Compiled, Inequalities, compile_lp
 
 E, H = om.distances.euclidean(), om.distances.hamming()
-HAS_NUMBA = importlib.util.find_spec("numba") is not None
 Make = Callable[[np.random.Generator], om.Problem]
 
 
@@ -44,9 +43,9 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
                 lambda model, cone, threads: ArrayBackend(model, cone, open_device("numpy")),
             )
         return "device"
-    if request.param == "compiled" and not HAS_NUMBA:
-        pytest.skip("numba is not installed")
-    monkeypatch.setenv("OPTMECH_NO_NUMBA", "1" if request.param == "numpy" else "0")
+    if request.param == "compiled" and not has_kernels():
+        pytest.skip("no kernels are compiled")
+    monkeypatch.setenv("OPTMECH_KERNELS", "numpy" if request.param == "numpy" else "")
     monkeypatch.setattr(engine, "SMALL", 0)
     return str(request.param)
 
@@ -447,8 +446,9 @@ def test_factors_solve_the_dense_normal_equations_with_long_pairs(either: str) -
 
 
 def test_memory_is_that_of_what_will_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPTMECH_NO_NUMBA", "0")
+    monkeypatch.delenv("OPTMECH_KERNELS", raising=False)
     either = program_bytes(1000, 200)
-    monkeypatch.setenv("OPTMECH_NO_NUMBA", "1")
+    monkeypatch.setenv("OPTMECH_KERNELS", "numpy")
     forbidden = program_bytes(1000, 200)
-    assert forbidden > either if HAS_NUMBA else forbidden == either
+    monkeypatch.undo()
+    assert forbidden > either if has_kernels() else forbidden == either

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +10,15 @@ import pytest
 from starts import started_from_memory_and_file
 
 import optmech as om
+from optmech.base.native import has_kernels
 from optmech.engines.structured.engine import starts_warm
 from optmech.engines.structured.model import build
 from optmech.engines.structured.rows import make_cone
 from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.search import hint
 
-if importlib.util.find_spec("numba") is None:
-    pytest.skip("pricing is compiled, and numba is not installed", allow_module_level=True)
+if not has_kernels():
+    pytest.skip("no kernels are compiled", allow_module_level=True)
 
 from optmech.engines.structured.columns import ColumnSet
 from optmech.engines.structured.narrowing import WarmStart

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.base.machine import has_numba
+from optmech.base.native import has_kernels
 
-if not has_numba():
-    pytest.skip("needs numba", allow_module_level=True)
+if not has_kernels():
+    pytest.skip("no kernels are compiled", allow_module_level=True)
 
-from optmech.engines.structured.numba_backend import Workers
+from optmech.engines.structured.compiled import Workers
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 20])
 @pytest.mark.parametrize("parts", [0, 1, 5])
 def test_every_part_is_done_once(threads, parts):
     workers, done = Workers(threads), []
-    workers(lambda t, nt, word: done.append((t, nt, word)), "given", parts=parts)
+    workers(lambda t, nt: done.append((t, nt)), parts=parts)
     nt = parts or max(8, threads)
-    assert Counter(done) == {(t, nt, "given"): 1 for t in range(nt)}
+    assert Counter(done) == {(t, nt): 1 for t in range(nt)}
 
 
 def test_the_caller_does_what_a_late_thread_does_not_take():

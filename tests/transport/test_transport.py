@@ -14,7 +14,6 @@ from scipy.stats import wasserstein_distance
 from strategies import distributions, nonnegative_matrices
 
 import optmech as om
-from optmech.transport import pivots as kernels
 from optmech.transport.couplings import Masses, Tree, optimise
 
 
@@ -249,18 +248,6 @@ def test_extreme_masses_and_costs() -> None:
     assert huge.value == pytest.approx(1e308)
     small = om.transport.wasserstein([1, 0], [0, 1], [[0, 5e-324], [1, 0]])
     assert small.value == 5e-324
-
-
-def test_pivots_without_compiler_are_the_same() -> None:
-    """The interpreted loops, which run where numba is missing, take the same steps."""
-    rng = np.random.default_rng(2)
-    cost = rng.random((6, 9))
-    value = rng.normal(size=15)
-    for i in range(6):
-        j, least = kernels._price_numpy(cost, value, i)
-        k, other = kernels._price_loop(cost, value, i)
-        assert least == (cost[i] - value[i] - value[6:]).min()
-        assert (k, other) == ((j, least) if least < 0 else (0, 0.0))
 
 
 def test_plane_as_pot() -> None:

@@ -16,15 +16,10 @@ import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints, begins
 from optmech.engines.base import Monitor, Options
-from optmech.engines.structured import blas, factoring, kernels
+from optmech.engines.structured import kernels
+from optmech.engines.structured.compiled import CompiledBackend, Workers, candidates
+from optmech.engines.structured.kernels import PairRows, Panels
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.numba_backend import (
-    CompiledBackend,
-    Workers,
-    candidates,
-    free_panels,
-    packed,
-)
 from optmech.engines.structured.points import Duals, coupling, mechanism, pair_entries, restored
 from optmech.engines.structured.rows import Cone, Rows, add_rows, bare, first_rows, worst
 from optmech.engines.structured.run import Bounds
@@ -56,8 +51,7 @@ class Outside:
     def __post_init__(self) -> None:
         blocks = len(self.cost)
         position, self._first = candidates(self.cone)
-        self._panels = free_panels(position, blocks)
-        self._address = blas.addresses()
+        self._panels = Panels.free(position, blocks)
         self._each = Workers(self.threads)
         self._structure(np.arange(blocks))
         self.left = self._charged()
@@ -74,12 +68,12 @@ class Outside:
         return cls(cone, model.cost, P, rows, threads)
 
     def _structure(self, changed: Ints) -> None:
-        rows = packed(self.rows)
-        self._each(factoring.partition, changed, rows, self._first, self._panels)
+        rows = PairRows(self.rows)
+        self._each(kernels.partition(changed, rows, self._first, self._panels))
 
     def _charged(self) -> Floats:
         left = self.cost.copy()
-        self._each(kernels.charge, packed(self.rows), self.rows.z, left)
+        self._each(kernels.charge(PairRows(self.rows), self.rows.z, left))
         return left[:, :-1]
 
     def priced(self, prices: Floats, goal: float) -> Floats:
@@ -113,19 +107,17 @@ class Outside:
         cost = self.cost.copy()
         cost[:, :-1] -= prices
         left, value = self.left - prices, np.zeros(len(cost))
-        self._each(
-            kernels.price, self._address, packed(self.rows), self._panels, chosen,
-            cost, goal, centre, self.P, left, value,
-        )  # fmt: skip
+        given = chosen, cost, goal, centre, self.P, left, value
+        self._each(kernels.price(PairRows(self.rows), self._panels, *given))
         self.left[chosen] = left[chosen] + prices
         return value
 
     def _with_more_pairs(self, doubtful: Ints) -> Ints:
         """Let pairs join that columns in doubt violate; those of them that do."""
         rows, P = self.rows, self.P
-        held, level = packed(taken(rows, doubtful)), TUNING.nearly_violated
+        held, level = PairRows(taken(rows, doubtful)), TUNING.nearly_violated
         wanted = np.empty((2, len(doubtful), P.shape[1] - 1), dtype=np.int64)
-        self._each(kernels.violations, held, self.cone.later, P[doubtful], level, *wanted)
+        self._each(kernels.violations(held, self.cone.later, P[doubtful], level, *wanted))
         block, i, j = worst(*wanted)
         new = doubtful[block], i, j
         if not len(new[0]):

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from optmech.base import memory
-from optmech.base.machine import has_numba
+from optmech.base.native import has_kernels
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome, program_bytes
 from optmech.engines.structured import model as shape
 from optmech.engines.structured.iterative import iterates
@@ -33,19 +33,19 @@ FEW = 6000
 
 def compiles(model: Model) -> bool:
     """Whether compiled kernels are there, and worth loading."""
-    return has_numba() and model.blocks * model.variables > SMALL
+    return has_kernels() and model.blocks * model.variables > SMALL
 
 
 def starts_warm(model: Model) -> bool:
     """Whether to begin on a neighbour's columns, which compiled kernels price: one of many solves,
     so that loading these pays sooner than for one."""
-    return has_numba() and model.blocks * model.variables > FEW
+    return has_kernels() and model.blocks * model.variables > FEW
 
 
 def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
-    """The compiled backend, or NumPy's where there is no numba or nothing to gain."""
+    """The compiled backend, or NumPy's where there is none or nothing to gain."""
     if compiles(model):
-        from optmech.engines.structured.numba_backend import CompiledBackend, SparseBackend
+        from optmech.engines.structured.compiled import CompiledBackend, SparseBackend
 
         few = iterates(model.variables, model.blocks)
         iterated = few and model.pairs_only and not model.folded

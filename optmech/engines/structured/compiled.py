@@ -1,7 +1,6 @@
 """The blocks' work in compiled kernels, over a few threads, with dense panels or sparse factors;
 and orders of the variables in which a block's matrix is nearly block tridiagonal."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,13 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from optmech.base.arrays import Bools, Floats, Ints, begins
-from optmech.engines.structured import blas, factoring, kernels, sparse
-from optmech.engines.structured.factoring import (
-    Factors,
-    PairRows,
-    Panels,
-    Totals,
-)
+from optmech.base.native import Work
+from optmech.engines.structured import kernels
 from optmech.engines.structured.iterative import (
     Conditioner,
     Inverse,
@@ -27,6 +21,7 @@ from optmech.engines.structured.iterative import (
     require,
     squares,
 )
+from optmech.engines.structured.kernels import Factors, PairRows, Panels, SparseFactors, Totals
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import NOTHING, RIDGES, Affine, Both, Cone, Rows, Schur
 from optmech.engines.structured.state import State
@@ -117,16 +112,14 @@ class Workers:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self.map = map if self._pool is None else self._pool.map
 
-    def __call__(
-        self, kernel: Callable[..., object], *arguments: object, parts: int = 0, alone: bool = False
-    ) -> None:
+    def __call__(self, kernel: Work, *, parts: int = 0, alone: bool = False) -> None:
         """Run a kernel on all blocks, in ``self.parts`` or ``parts`` parts, or ``alone``."""
         nt = parts or self.parts
         left = iter(range(nt))
 
         def work() -> None:
             for t in left:
-                kernel(t, nt, *arguments)
+                kernel(t, nt)
 
         helpers = 0 if alone else min(nt, self._threads) - 1
         running = [self._pool.submit(work) for _ in range(helpers)] if self._pool else []
@@ -147,7 +140,6 @@ class CompiledBackend:
         self._cone = cone
         self.threads = max(1, min(threads, model.blocks))
         self._each = Workers(self.threads)
-        self._address = blas.addresses()
         self._prepare(model)
 
     def _prepare(self, model: Model) -> None:
@@ -155,7 +147,7 @@ class CompiledBackend:
         blocks, m, coupling = model.blocks, model.variables, model.coupling
         nt = max(_SUMMED, self.threads)
         position, self._first = candidates(self._cone)
-        self._panels = free_panels(position, blocks)
+        self._panels = Panels.free(position, blocks)
         self._factors = Factors(
             base=np.zeros(blocks + 1, dtype=np.int64),
             store=np.zeros(0),
@@ -163,22 +155,23 @@ class CompiledBackend:
             ridge=np.full(blocks, RIDGES[0]),
             failed=np.zeros(blocks, dtype=np.int64),
         )
-        self._coupling = coupling
         rows = len(coupling.rhs)
         self._totals = Totals(
             sums=np.zeros((nt, len(position), m, m)),
             mixed=np.zeros((nt, rows, m)),
             coupling=np.zeros((nt, rows, rows)),
             inverse=np.zeros((nt, m, m) if rows else (nt, 0, 0)),
+            variable=np.ascontiguousarray(coupling.variable),
+            value=np.ascontiguousarray(coupling.value),
         )
 
-    def _pass(self, kernel: Callable[..., object], *arguments: object) -> None:
+    def _pass(self, kernel: Work) -> None:
         """A kernel that goes over the rows once."""
-        self._each(kernel, self._packed, *arguments, alone=len(self._packed.s) <= _LIGHT)
+        self._each(kernel, alone=self._packed.count <= _LIGHT)
 
     def structure(self, rows: Rows, changed: Ints) -> None:
-        self._packed = packed(rows)
-        self._each(factoring.partition, changed, self._packed, self._first, self._panels)
+        self._packed = PairRows(rows)
+        self._each(kernels.partition(changed, self._packed, self._first, self._panels))
         base = begins(self._panels.size)
         store = _room(self._factors.store, base[-1])
         self._factors = self._factors._replace(base=base, store=store)
@@ -186,9 +179,9 @@ class CompiledBackend:
     def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
         alone = wanted is not None and not wanted.any()
         panels, totals = self._panels, self._totals
-        rows_across = self._coupling.variable, self._coupling.value
-        given = panels, self._factors, *rows_across, alone, totals
-        if not self._factored(rows, factoring.factor, *given, parts=len(totals.sums)):
+        self._packed = PairRows(rows)
+        kernel = kernels.factor(self._packed, panels, self._factors, alone, totals)
+        if not self._factored(kernel, parts=len(totals.sums)):
             return None
         total = np.zeros(totals.sums.shape[2:])
         for lower, position in zip(totals.sums.sum(axis=0), panels.position, strict=True):
@@ -196,13 +189,10 @@ class CompiledBackend:
             total += full[np.ix_(position, position)]
         return Schur(total, totals.mixed.sum(axis=0), totals.coupling.sum(axis=0))
 
-    def _factored(
-        self, rows: Rows, kernel: Callable[..., object], *arguments: object, parts: int
-    ) -> bool:
+    def _factored(self, kernel: Work, parts: int) -> bool:
         """Run a kernel that factors all blocks, with larger ridges where it has to be."""
-        self._packed = packed(rows)
         for ridge in RIDGES:
-            self._each(kernel, self._address, self._packed, *arguments, parts=parts)
+            self._each(kernel, parts=parts)
             failed, own = self._factors.failed > 0, self._factors.ridge
             if not failed.any():
                 return True
@@ -210,68 +200,56 @@ class CompiledBackend:
         return False
 
     def solve(self, B: Floats) -> None:
-        self._each(factoring.solve, self._panels, self._factors, B)
+        self._each(kernels.solve(self._panels, self._factors, B))
 
     def affine_rhs(self, P: Floats, rd: Floats, B: Floats) -> None:
-        self._pass(kernels.affine_rhs, P, rd, B)
+        self._pass(kernels.affine_rhs(self._packed, P, rd, B))
 
     def corrector_rhs(self, weights: Both | None, mu: float, B: Floats) -> None:
-        taken = weights or (0.0, 0.0)
-        self._pass(kernels.corrector_rhs, weights is None, *taken, mu, B)
+        self._pass(kernels.corrector_rhs(self._packed, weights, mu, B))
 
     def affine_step(self, P: Floats, dP: Floats) -> Affine:
         stats = np.empty((self._each.parts, 6))
-        self._pass(kernels.affine_step, P, dP, stats)
+        self._pass(kernels.affine_step(self._packed, P, dP, stats))
         primal, dual = stats[:, :2].max(axis=0).tolist()
         return primal, dual, tuple(stats[:, 2:].sum(axis=0).tolist())
 
     def corrector_step(self, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         primal, dual = np.empty((2, self._each.parts, len(weights)))
-        self._each(kernels.corrector_step, self._packed, dP, weights, primal, dual)
+        self._each(kernels.corrector_step(self._packed, dP, weights, primal, dual))
         return primal.max(axis=0), dual.max(axis=0)
 
     def move(self, weights: Both, step: Both) -> None:
-        self._pass(kernels.move, *weights, *step)
+        self._pass(kernels.move(self._packed, weights, step))
 
     def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
         by_i, by_j = np.empty((2, len(P), P.shape[1] - 1), dtype=np.int64)
-        self._each(kernels.violations, self._packed, self._cone.later, P, level, by_i, by_j)
+        later = self._cone.later
+        self._each(kernels.violations(self._packed, later, P, level, by_i, by_j))
         return by_i, by_j
 
     def majorant(self, P: Floats) -> Floats:
         out = np.empty_like(P)
-        self._each(kernels.majorant, self._cone.decay, P, out)
+        self._each(kernels.majorant(self._cone.decay, P, out))
         return out
 
     def charge(self, z: Floats, R: Floats) -> None:
-        self._pass(kernels.charge, z, R)
+        self._pass(kernels.charge(self._packed, z, R))
 
     def shifted(self, z: Floats, x: Floats) -> Floats:
         out = np.empty_like(z)
-        self._pass(kernels.shifted, z, x, out)
+        self._pass(kernels.shifted(self._packed, z, x, out))
         return out
 
     def drain(self, z: Floats, rd: Floats, sweeps: int) -> Floats:
         out = np.empty_like(z)
-        self._each(kernels.drain, self._packed, z, rd, sweeps, out)
+        self._each(kernels.drain(self._packed, z, rd, sweeps, out))
         return out
-
-
-def packed(rows: Rows) -> PairRows:
-    """The rows as kernels are given them."""
-    return PairRows(*vars(rows).values())
 
 
 def _room(array: NDArray[Any], size: int) -> NDArray[Any]:
     """An array of at least so many entries: itself, or one with some to spare."""
     return array if size <= len(array) else np.empty(int(size * 1.05) + 1, dtype=array.dtype)
-
-
-def free_panels(position: Ints, blocks: int) -> Panels:
-    """Room for the panels of some blocks."""
-    ends = np.zeros((blocks, position.shape[1] + 2), dtype=np.int64)
-    order, number, size = (np.zeros(blocks, dtype=np.int64) for _ in range(3))
-    return Panels(position, order, number, ends, size)
 
 
 class Field:
@@ -314,8 +292,8 @@ class SparseBackend(CompiledBackend):
         blocks, m = model.blocks, model.variables
         self._ordered = np.zeros(blocks, dtype=np.int64)
         self._begun, self._position = 0, least_degree(graph)
-        self._pattern: sparse.SparseFactors | None = None
-        self._factors = sparse.SparseFactors(
+        self._pattern: SparseFactors | None = None
+        self._factors = SparseFactors(
             position=np.tile(self._position, (blocks, 1)),
             parent=np.zeros((blocks, m), dtype=np.int32),
             column=np.zeros((blocks, m + 1), dtype=np.int64),
@@ -328,27 +306,25 @@ class SparseBackend(CompiledBackend):
         )
 
     def structure(self, rows: Rows, changed: Ints) -> None:
-        self._packed = packed(rows)
+        self._packed = PairRows(rows)
         if not self._begun:
             self._begin(rows)
         own = self._factors
-        self._each(sparse.pattern, changed, self._packed, own, False)
+        self._each(kernels.pattern(changed, self._packed, own, False))
         grown = changed[own.column[changed, -1] > _GROWN * self._ordered[changed]]
         if self._ordered.any() and len(grown):
             graphs = (self._graph(rows, o) for o in grown.tolist())
             own.position[grown] = list(self._each.map(least_degree, graphs))
-            self._each(sparse.pattern, grown, self._packed, own, False)
+            self._each(kernels.pattern(grown, self._packed, own, False))
         self._ordered[grown] = own.column[grown, -1]
         self._factors = self._laid_out(rows, own, np.arange(len(own.column)))
 
-    def _laid_out(
-        self, rows: Rows, factors: sparse.SparseFactors, blocks: Ints
-    ) -> sparse.SparseFactors:
+    def _laid_out(self, rows: Rows, factors: SparseFactors, blocks: Ints) -> SparseFactors:
         """Factors whose sizes are known, with room, and with the rows of some blocks' columns."""
         base = begins(factors.column[:, -1])
         row, value = (_room(part, base[-1]) for part in (factors.row, factors.value))
         found = factors._replace(base=base, row=row, value=value)
-        self._each(sparse.pattern, blocks, packed(rows), found, True)
+        self._each(kernels.pattern(blocks, PairRows(rows), found, True))
         return found
 
     def _begin(self, rows: Rows) -> None:
@@ -360,7 +336,7 @@ class SparseBackend(CompiledBackend):
         if not (even and (ends.reshape(2, -1, self._begun) == ends[:, None, : self._begun]).all()):
             self.stages = range(1, 3)
 
-    def _common(self, rows: Rows) -> sparse.SparseFactors:
+    def _common(self, rows: Rows) -> SparseFactors:
         """The pattern of factors of the rows that all blocks began with, as of the first block."""
         if self._pattern is None:
             first, own = np.zeros(1, dtype=np.int64), self._factors
@@ -371,7 +347,7 @@ class SparseBackend(CompiledBackend):
                 row=own.row[:0],
                 value=own.value[:0],
             )
-            self._each(sparse.pattern, first, packed(rows), found, False)
+            self._each(kernels.pattern(first, PairRows(rows), found, False))
             self._pattern = self._laid_out(rows, found, first)
         return self._pattern
 
@@ -390,13 +366,14 @@ class SparseBackend(CompiledBackend):
         parts = self._each.parts if none else 2 if self.threads < _SUMMED else _SUMMED
         size = 0 if none else m
         total, diagonal = np.empty((-(-parts // 2), size, size)), np.empty((parts, size))
-        given = self._factors, some, total, diagonal
-        if not self._factored(rows, sparse.factor, *given, parts=parts):
+        self._packed = PairRows(rows)
+        kernel = kernels.sparse_factor(self._packed, self._factors, some, total, diagonal)
+        if not self._factored(kernel, parts=parts):
             return None
         return Schur(_symmetric(total, diagonal), np.zeros((0, m)), np.zeros((0, 0)))
 
     def solve(self, B: Floats) -> None:
-        self._each(sparse.solve, self._factors, B)
+        self._each(kernels.sparse_solve(self._factors, B))
 
     def conditioner(self, state: State, stage: int) -> Conditioner:
         if stage:
@@ -409,16 +386,16 @@ class SparseBackend(CompiledBackend):
         most = int(TUNING.most_by_field * len(self._position))
         return self.field(rows, self._common(rows), state.P, most)
 
-    def field(self, rows: Rows, factors: sparse.SparseFactors, P: Floats, most: int) -> Conditioner:
+    def field(self, rows: Rows, factors: SparseFactors, P: Floats, most: int) -> Conditioner:
         """The Markov field near the sum of the inverses of blocks with these rows, all of which
         have the first one's pattern of ``factors``; given up after ``most`` gradients."""
         column = factors.column[0]
         size = int(column[-1])
         index, total = factors.row[:size], np.empty((self._each.parts, size))
-        self._each(sparse.covariances, packed(rows), factors, total)
+        self._each(kernels.covariances(PairRows(rows), factors, total))
         weight, spread = np.empty(size), np.empty(len(column) - 1)
-        given = column, index, total.sum(axis=0)
-        self._each(sparse.regressed, self._address, *given, weight, spread)
+        covariance = total.sum(axis=0)
+        self._each(kernels.regressed(column, index, covariance, weight, spread))
         if not np.isfinite(weight).all():
             raise np.linalg.LinAlgError("the sum of the inverses has no regressions")
         # regressions in their order, of variables as they are given
@@ -447,8 +424,8 @@ def least_degree(graph: sp.csc_array) -> Ints:
 
 
 def _symmetric(triangles: Floats, diagonal: Floats) -> Floats:
-    """The sum of symmetric matrices of which two share an array, as ``sparse.factor`` leaves them;
-    uses it up."""
+    """The sum of symmetric matrices of which two share an array, as ``kernels.sparse_factor``
+    leaves them; uses it up."""
     total: Floats = triangles[0]
     for other in triangles[1:]:
         total += other

@@ -1,0 +1,116 @@
+"""Compile the kernels (``python native/build.py``), and put them into wheels and editable
+installations: the build hook that pyproject.toml names.
+
+One library has every file once for each kind of processor; the best one is chosen when it is
+loaded. It knows nothing of Python's versions, so one wheel for a platform will do. Where there is
+no compiler that takes GCC's options the wheel is pure, and NumPy does the same work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SOURCES = Path(__file__).resolve().parent
+LIBRARY = Path("optmech", "base", "kernels.dll" if sys.platform == "win32" else "kernels.so")
+FLAGS = (
+    "-O3", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-psabi",
+    # sums keep their order and zeros their signs; what is left out nobody looks at
+    "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
+)  # fmt: skip
+VARIANTS = {
+    "baseline": (),
+    "avx2": ("-mavx2", "-mfma", "-mbmi2"),
+    "avx512": ("-mavx2", "-mfma", "-mbmi2", "-mavx512f", "-mavx512dq", "-mavx512vl"),
+}
+"""Flags by the names that ``variants.c`` gives; processors other than x86-64 have the first."""
+
+
+def digest() -> str:
+    """Of the sources, by which ``optmech.base.native`` sees whether a library is of today."""
+    found = hashlib.sha256()
+    for path in sorted(SOURCES.glob("*.[ch]")):
+        found.update(path.name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def compiler() -> list[str] | None:
+    """The command of a C compiler: what CC says, or the first one there is."""
+    for command in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
+        words = shlex.split(command)
+        if words and shutil.which(words[0]):
+            return words
+    return None
+
+
+def build(library: Path, *more: str) -> None:
+    """Compile the library, with ``more`` flags. Raises OSError or CalledProcessError, whose
+    ``stderr`` says why, where that cannot be."""
+    command = compiler()
+    if command is None:
+        raise FileNotFoundError("there is no C compiler: none is called cc, gcc or clang")
+    if struct.calcsize("P") != 8:
+        raise OSError("the kernels are for processors of 64 bits")
+    target = _run([*command, "-dumpmachine"], SOURCES)
+    names = list(VARIANTS) if target.startswith(("x86_64", "amd64")) else ["baseline"]
+    kernels = sorted(path for path in SOURCES.glob("*.c") if path.name != "variants.c")
+    with tempfile.TemporaryDirectory() as folder:
+
+        def compile_variant(name: str) -> None:
+            inside = Path(folder, name)
+            inside.mkdir()
+            flags = (*FLAGS, *VARIANTS[name], f"-DVARIANT={name}", *more)
+            _run([*command, *flags, "-c", *map(str, kernels)], inside)
+
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(compile_variant, names))
+        own = (f'-DSOURCES="{digest()}"', "-shared", *FLAGS, *more, str(SOURCES / "variants.c"))
+        objects = map(str, sorted(Path(folder).glob("*/*.o")))
+        made = Path(folder, library.name)
+        _run([*command, *own, *objects, "-lm", "-o", str(made)], Path(folder))
+        # a process that has loaded the one before goes on with it
+        beside = library.with_suffix(".new")
+        shutil.copyfile(made, beside)
+        beside.replace(library)
+
+
+def _run(command: list[str], folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+class Kernels(BuildHookInterface[Any]):
+    """The library as a part of the wheel; an editable installation finds it in the checkout."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """See hatchling: called before files are chosen."""
+        if self.target_name != "wheel":
+            return
+        try:
+            build(Path(self.root) / LIBRARY)
+        except (OSError, subprocess.CalledProcessError) as error:
+            said = getattr(error, "stderr", None) or error
+            self.app.display_warning(f"{said}\nno kernels are compiled: NumPy will do the work")
+            return
+        if version == "editable":
+            return
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["artifacts"].append(LIBRARY.as_posix())
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform}"
+
+
+if __name__ == "__main__":
+    build(SOURCES.parent / LIBRARY)

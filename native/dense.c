@@ -1,0 +1,126 @@
+/* Products, factors and triangles. */
+#include "dense.h"
+
+/* ``rows`` vectors of ``columns`` columns of C, which stay in registers. */
+INLINED void tile(const int rows, const int columns, Index K, const Product *p, Index i) {
+    const Real *A = p->A + i, *B = p->B;
+    const Index lda = p->lda, down = p->down, across = p->across;
+    Real *C = p->C + i;
+    Vector sum[3][4];
+#pragma GCC unroll 3
+    for (int a = 0; a < rows; a++)
+#pragma GCC unroll 4
+        for (int c = 0; c < columns; c++) sum[a][c] = (Vector){0};
+    for (Index k = 0; k < K; k++, A += lda, B += down) {
+        Vector own[3];
+#pragma GCC unroll 3
+        for (int a = 0; a < rows; a++) own[a] = load(A + WIDTH * a);
+#pragma GCC unroll 4
+        for (int c = 0; c < columns; c++) {
+            Vector factor = all(B[c * across]);
+#pragma GCC unroll 3
+            for (int a = 0; a < rows; a++) sum[a][c] += own[a] * factor;
+        }
+    }
+    const Vector sign = all(p->sign);
+#pragma GCC unroll 4
+    for (int c = 0; c < columns; c++)
+#pragma GCC unroll 3
+        for (int a = 0; a < rows; a++) {
+            Real *to = C + c * p->ldc + WIDTH * a;
+            store(to, p->fresh ? sign * sum[a][c] : load(to) + sign * sum[a][c]);
+        }
+}
+
+/* The next columns of C. */
+INLINED void stripe(const int columns, Index M, Index K, Product *p) {
+    Index i = 0, end = PADDED(M);
+    for (; i + 3 * WIDTH <= end; i += 3 * WIDTH) tile(3, columns, K, p, i);
+    if (i + 2 * WIDTH <= end) {
+        tile(2, columns, K, p, i);
+        i += 2 * WIDTH;
+    }
+    if (i < end) tile(1, columns, K, p, i);
+    p->B += columns * p->across;
+    p->C += columns * p->ldc;
+}
+
+void multiply(Index M, Index N, Index K, Product p) {
+    Index j = 0;
+    for (; j + 4 <= N; j += 4) stripe(4, M, K, &p);
+    for (; j < N; j++) stripe(1, M, K, &p);
+}
+
+void invert_square(const Real *L, Index ld, Index n, Real *D) {
+    clear(D, SQUARE * SQUARE);
+    for (Index c = 0; c < n; c++) {
+        D[c * SQUARE + c] = 1.0 / L[c * ld + c];
+        for (Index r = c + 1; r < n; r++) {
+            Real sum = 0;
+            for (Index k = c; k < r; k++) sum += L[k * ld + r] * D[c * SQUARE + k];
+            D[c * SQUARE + r] = -sum / L[r * ld + r];
+        }
+    }
+}
+
+/* Cholesky's factor of n <= SQUARE columns in place, zeros above; whether they are definite. */
+PART int factor_square(Real *A, Index ld, Index n) {
+    for (Index c = 0; c < n; c++) {
+        Real left = A[c * ld + c];
+        for (Index k = 0; k < c; k++) left -= A[k * ld + c] * A[k * ld + c];
+        if (!(left > 0.0)) return 0;
+        Real root = sqrt(left);
+        A[c * ld + c] = root;
+        for (Index r = c + 1; r < n; r++) {
+            Real sum = A[c * ld + r];
+            for (Index k = 0; k < c; k++) sum -= A[k * ld + r] * A[k * ld + c];
+            A[c * ld + r] = sum / root;
+        }
+        for (Index r = 0; r < c; r++) A[c * ld + r] = 0.0;
+    }
+    return 1;
+}
+
+int factor_dense(Real *A, Index n, Index ld, Real *squares) {
+    Real room[SQUARE * WIDTH];
+    for (Index j = 0; j < n; j += SQUARE) {
+        Index count = sooner(SQUARE, n - j);
+        Real *own = A + j * ld + j, *inverse = squares + j * SQUARE;
+        multiply(ld - j, count, j, (Product){A + j, ld, A + j, ld, 1, own, ld, -1.0, 0});
+        if (!factor_square(own, ld, count)) return 0;
+        invert_square(own, ld, count, inverse);
+        for (Index i = SQUARE; i < ld - j; i += WIDTH) { /* rows below, times L⁻ᵀ */
+            for (Index c = 0; c < SQUARE; c++) store(room + c * WIDTH, load(own + c * ld + i));
+            multiply(WIDTH, SQUARE, SQUARE,
+                     (Product){room, WIDTH, inverse, SQUARE, 1, own + i, ld, 1.0, 1});
+        }
+    }
+    return 1;
+}
+
+void solve_columns(const Real *L, Index n, Index ld, const Real *squares, Real *W, Index count,
+                   Index from) {
+    enum { TOGETHER = 64 };
+    Real room[SQUARE * TOGETHER];
+    for (Index j = 0; j < count; j += TOGETHER) {
+        Index columns = sooner(TOGETHER, count - j);
+        Real *own = W + j * ld;
+        for (Index i = from; i < n; i += SQUARE) {
+            Index rows = sooner(SQUARE, ld - i), inside = sooner(SQUARE, n - i);
+            multiply(rows, columns, i - from,
+                     (Product){L + from * ld + i, ld, own + from, 1, ld, own + i, ld, -1.0, 0});
+            for (Index c = 0; c < columns; c++)
+                copy(room + c * SQUARE, own + c * ld + i, inside);
+            multiply(rows, columns, inside,
+                     (Product){squares + i * SQUARE, SQUARE, room, 1, SQUARE, own + i, ld, 1.0, 1});
+        }
+    }
+}
+
+void transpose(const Real *A, Index rows, Index columns, Index lda, Real *T) {
+    Index ldt = PADDED(columns);
+    for (Index r = 0; r < rows; r++) {
+        for (Index c = 0; c < columns; c++) T[r * ldt + c] = A[c * lda + r];
+        for (Index c = columns; c < ldt; c++) T[r * ldt + c] = 0.0;
+    }
+}
