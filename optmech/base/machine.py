@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,9 +21,22 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+_BROKEN: ContextVar[bool] = ContextVar("broken", default=False)
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Without compiled kernels inside, as they turned out to be broken."""
+    before = _BROKEN.set(True)
+    try:
+        yield
+    finally:
+        _BROKEN.reset(before)
+
+
 def has_numba() -> bool:
-    """Whether compiled kernels can be used: numba is there and not forbidden."""
-    forbidden = os.environ.get("OPTMECH_NO_NUMBA", "0") not in ("", "0")
+    """Whether compiled kernels can be used: numba is there, and neither forbidden nor broken."""
+    forbidden = os.environ.get("OPTMECH_NO_NUMBA", "0") not in ("", "0") or _BROKEN.get()
     return not forbidden and importlib.util.find_spec("numba") is not None
 
 
