@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from optmech.designs import prices as prices
     from optmech.designs.design import Design as Design
     from optmech.errors import (
+        EngineError as EngineError,
         InfeasibleError as InfeasibleError,
         OptmechError as OptmechError,
         ProblemError as ProblemError,

@@ -142,6 +142,23 @@ class SolverError(OptmechError):
     exit_status = 4
 
 
+class EngineError(SolverError):
+    """Every engine that was tried broke off, so that nothing was searched.
+
+    The installation or the machine is at fault, not the problem: a library that cannot be loaded,
+    or memory that does not suffice. The message says what broke first.
+
+    Examples
+    --------
+    >>> issubclass(om.EngineError, om.SolverError)
+    True
+    >>> om.EngineError.exit_status, om.SolverError.exit_status
+    (5, 4)
+    """
+
+    exit_status = 5
+
+
 class VerificationError(OptmechError):
     """A mechanism, design or file failed a check that it claims to pass.
 

@@ -11,7 +11,9 @@ import ctypes
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,19 @@ NUMPY = "numpy"
 _VARIANTS = ("baseline", "avx2", "avx512")
 _LIBRARY = Path(__file__).with_name("kernels.dll" if sys.platform == "win32" else "kernels.so")
 _SOURCES = Path(__file__).resolve().parents[2] / "native"
+
+
+_BROKEN: ContextVar[bool] = ContextVar("broken", default=False)
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Without compiled kernels inside, as they turned out to be broken."""
+    before = _BROKEN.set(True)
+    try:
+        yield
+    finally:
+        _BROKEN.reset(before)
 
 
 class Struct:
@@ -75,6 +90,8 @@ def _digest() -> str:
 def variant() -> str:
     """The kernels that run: "baseline", "avx2", "avx512" or "numpy", which is none of them. Raises
     ProblemError where the environment asks for what is not there."""
+    if _BROKEN.get():
+        return NUMPY
     library, best = _loaded()
     there = _VARIANTS[: _VARIANTS.index(best) + 1] if library else ()
     asked = os.environ.get(CHOICE, "")

@@ -56,6 +56,7 @@ exit status:
   2  bad input or usage
   3  infeasible: no mechanism satisfies the constraints
   4  stopped before any verified mechanism was found
+  5  nothing was searched, as every engine broke off: the installation is at fault
 
 example:
   optmech solve montreal-small -o design.json --picture design.png

@@ -1,6 +1,7 @@
 """Engines by name, each imported when it is asked for; and the choice of one by the size and kind
 of a program."""
 
+from collections.abc import Collection
 from importlib import import_module
 
 from optmech.engines.base import Engine
@@ -81,3 +82,14 @@ def second(lp: BlockLP, first: str) -> str:
     if first == "highs":
         return "" if load_engine("structured").refusal(lp) else "structured"
     return "highs" if first == "structured" and lp.cone_rows <= SECOND_PAIR_ROWS else ""
+
+
+def substitute(lp: BlockLP, broken: Collection[str]) -> str:
+    """The engine that does the work where those in ``broken`` broke off; empty where none can."""
+    if lp.perspectives:
+        order = ["conic", "tangents"]
+    else:
+        few = lp.cone_rows <= SECOND_PAIR_ROWS
+        order = ["structured", "highs", "lazy"] if few else ["structured", "lazy", "highs"]
+    fit = (name for name in order if name not in broken and not load_engine(name).refusal(lp))
+    return next(fit, "")

@@ -24,6 +24,7 @@ class Outcome(Enum):
     STOPPED = "stopped by the time limit, an interrupt or the asked gap"
     INFEASIBLE = "the solver reports that no point satisfies the constraints"
     FAILED = "the solver gave up"
+    BROKEN = "the engine itself broke off, and says nothing of the program"
 
 
 @dataclass(frozen=True)

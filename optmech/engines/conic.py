@@ -1,17 +1,17 @@
-"""Programs for cvxpy: the reference engine, and the way to every other solver that it knows; and
-divergence constraints as cones."""
+"""Programs as ones of cones: the reference engine, with the way to every solver that cvxpy knows,
+and divergence constraints, with Clarabel."""
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from dataclasses import replace
-from operator import eq, le
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.base.arrays import Ints
+from optmech.base.arrays import Floats, Ints
+from optmech.base.conic import Cone, ConeProgram, solve
+from optmech.base.machine import needed
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.cutting_planes import (
     TangentEngine,
@@ -35,8 +35,8 @@ _ROUNDS = 8
 
 
 class CvxpyEngine:
-    """The flattened program as one vectorised cvxpy problem, by default with HiGHS;
-    ``options.solver`` names another solver."""
+    """The flattened program as one of cones, by default with cvxpy's HiGHS; ``options.solver``
+    names another solver of cvxpy, or Clarabel, which takes it without cvxpy."""
 
     name = "cvxpy"
 
@@ -44,43 +44,27 @@ class CvxpyEngine:
         return ""
 
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
-        import cvxpy as cp
-
         require_memory(lp)
         flat = flatten(replace(lp, perspectives=()))
         solver = options.solver or ("CLARABEL" if lp.perspectives else "HIGHS")
-        if solver not in cp.installed_solvers():
-            raise ProblemError(
-                f"cvxpy has no solver {solver!r} here",
-                where="profile.solver",
-                remedy=f"Installed are {', '.join(cp.installed_solvers())}",
-            )
+        _require(solver)
         free = np.flatnonzero(flat.upper_x > 0)
-        matrix = sp.csr_array(flat.matrix.tocsc()[:, free])
-        equal = flat.lower == flat.upper
-        scale = flat.cost_scale
-        x = cp.Variable(len(free), nonneg=True)
         # probabilities of order one, without which interior points of cones make no progress
-        units = float(lp.blocks) if lp.perspectives else 1.0
-        linear = [
-            (rows, relation(matrix[rows] @ x, units * flat.upper[rows]))
-            for rows, relation in ((equal, eq), (~equal, le))
-            if rows.any()
-        ]
+        units, scale = float(lp.blocks) if lp.perspectives else 1.0, flat.cost_scale
+        rows = _Rows(len(free))
+        matrix, equal = sp.csr_array(flat.matrix.tocsc()[:, free]), flat.lower == flat.upper
+        order = np.concatenate([np.flatnonzero(equal), np.flatnonzero(~equal)])
+        rows.add("zero", matrix[equal], units * flat.upper[equal])
+        rows.add("nonnegative", matrix[~equal], units * flat.upper[~equal])
+        rows.add("nonnegative", -sp.eye_array(len(free)), np.zeros(len(free)))
         column = np.full(len(flat.cost), -1)
         column[free] = np.arange(len(free))
-        convex = [row for part in lp.perspectives for row in cones(lp, part, x, column)]
-        objective = cp.Minimize((scale * flat.cost[free]) @ x)
-        problem = cp.Problem(objective, [*(rows for _, rows in linear), *convex])
-        monitor.report(f"cvxpy with {solver}: {matrix.shape[0]:,} rows")
+        for part in lp.perspectives:
+            cones(lp, part, column, rows)
+        program = rows.program(scale * flat.cost[free])
+        monitor.report(f"{solver}: {matrix.shape[0]:,} rows")
         try:
-            with warnings.catch_warnings():
-                # whether a solution is accurate is for the certificate to say
-                warnings.simplefilter("ignore")
-                problem.solve(solver=solver, **self._settings(solver, options, monitor))
-        except (cp.SolverError, ValueError) as error:
-            # cvxpy raises ValueError where a solver ends with a status it does not know
-            return EngineResult(Outcome.FAILED, f"cvxpy {solver}: {error}")
+            found = solve(program, solver, self._settings(solver, options, monitor))
         except BaseException as error:
             # unknown names and types of parameters end in whatever a solver has for them, down to
             # a panic of Rust code, which is no Exception
@@ -92,20 +76,17 @@ class CvxpyEngine:
                 where="profile.parameters",
                 remedy="See the solver's list of settings",
             ) from error
-        message = f"cvxpy {solver}: {problem.status}"
-        if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+        message = f"{solver}: {found.status}"
+        if found.infeasible:
             return EngineResult(Outcome.INFEASIBLE, message)
-        if x.value is None:
+        if found.x is None:
             return EngineResult(Outcome.FAILED, message)
-        values = np.zeros(len(flat.cost))
-        values[free] = x.value / units
-        dual = np.zeros(len(equal))
-        for rows, constraint in linear:
-            # cvxpy's multipliers have the opposite sign of HiGHS's row duals
-            dual[rows] = -np.asarray(constraint.dual_value).ravel() / scale
+        values, dual = np.zeros(len(flat.cost)), np.zeros(len(equal))
+        values[free] = found.x[: len(free)] / units
+        # multipliers of cones have the opposite sign of HiGHS's row duals
+        dual[order] = -found.multipliers[: len(order)] / scale
         monitor.propose(flat.point(values, dual))
-        solved = problem.status == cp.OPTIMAL
-        return EngineResult(Outcome.SOLVED if solved else Outcome.STOPPED, message)
+        return EngineResult(Outcome.SOLVED if found.solved else Outcome.STOPPED, message)
 
     def _settings(self, solver: str, options: Options, monitor: Monitor) -> dict[str, object]:
         left, own = monitor.remaining(), options.parameters
@@ -120,44 +101,105 @@ class CvxpyEngine:
         return {"highs_options": {**tolerances, "small_matrix_value": 1e-12, **own, **limit}}
 
 
-def cones(lp: BlockLP, part: Perspective, x: Any, column: Ints) -> list[Any]:
-    """unit · w >= q f(p/q) as exponential or second-order cones, for every row and block.
+def _require(solver: str) -> None:
+    """Refuse a solver that is not there."""
+    if solver == "CLARABEL":
+        return
+    cp = needed("cvxpy", "cvxpy", where="profile.solver")
+    if solver not in cp.installed_solvers():
+        raise ProblemError(
+            f"cvxpy has no solver {solver!r} here",
+            where="profile.solver",
+            remedy=f"Installed are {', '.join(cp.installed_solvers())}",
+        )
 
-    ``column`` maps variables of the flattened program to entries of the cvxpy variable ``x``.
-    """
-    import cvxpy as cp
 
+Terms = Sequence[tuple[float, Ints]]
+"""Coefficients and columns, one of each in every block: Σ coefficient · x[column]."""
+
+
+class _Rows:
+    """Rows over cones, as they are added; columns beyond the first ones are made on the way."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.parts: list[sp.csr_array] = []
+        self.limits: list[Floats] = []
+        self.cones: list[Cone] = []
+
+    def free(self, count: int) -> Ints:
+        """New columns."""
+        self.count += count
+        return np.arange(self.count - count, self.count)
+
+    def add(self, kind: str, rows: sp.csr_array, limits: Floats) -> None:
+        """Linear rows."""
+        if len(limits):
+            self.parts.append(sp.csr_array(rows))
+            self.limits.append(limits)
+            self.cones.append(Cone(kind, len(limits)))
+
+    def put(self, kind: str, *given: Terms, order: float = 0.0) -> None:
+        """Cones with these entries, one in every block."""
+        blocks, size = len(given[0][0][1]), len(given)
+        terms = [(k, factor, at) for k, own in enumerate(given) for factor, at in own]
+        row = np.concatenate([np.arange(blocks) * size + k for k, _, _ in terms])
+        value = np.concatenate([np.full(blocks, -factor) for _, factor, _ in terms])
+        column = np.concatenate([at for _, _, at in terms])
+        shape = (blocks * size, self.count)
+        self.parts.append(sp.csr_array((value, (row, column)), shape=shape))
+        self.limits.append(np.zeros(shape[0]))
+        linear = kind == "nonnegative"
+        self.cones += [Cone(kind, shape[0])] if linear else [Cone(kind, size, order)] * blocks
+
+    def program(self, cost: Floats) -> ConeProgram:
+        """The program of all rows; columns that were made cost nothing."""
+        for part in self.parts:
+            part.resize(part.shape[0], self.count)
+        cost = np.concatenate([cost, np.zeros(self.count - len(cost))])
+        rows = sp.csr_array(sp.vstack(self.parts))
+        return ConeProgram(cost, rows, np.concatenate(self.limits), tuple(self.cones))
+
+
+def cones(lp: BlockLP, part: Perspective, column: Ints, rows: _Rows) -> None:
+    """Add unit · w >= q f(p/q) as exponential, power or second-order cones, for every row and
+    block; ``column`` maps variables of the flattened program to the columns of ``rows``."""
     start = np.arange(lp.blocks) * lp.block_size
-    out: list[Any] = []
     for p_at, q_at, w_at, unit in zip(part.p, part.q, part.w, part.unit.tolist(), strict=True):
-        p, q, w = (x[column[start + at]] for at in (p_at, q_at, w_at))
+        p, q, w = (column[start + at] for at in (p_at, q_at, w_at))
         if part.kind in ("kl", "reverse_kl"):
             if part.kind == "reverse_kl":
                 p, q = q, p
             # s >= p ln(p/q) is p exp(-s/p) <= q
-            s = cp.Variable(lp.blocks)
-            out += [cp.ExpCone(-s, p, q), s - p + q <= unit * w]
+            s = rows.free(lp.blocks)
+            rows.put("exponential", [(-1, s)], [(1, p)], [(1, q)])
+            rows.put("nonnegative", [(unit, w), (-1, s), (1, p), (-1, q)])
         elif (order := order_of(part.kind)) is not None:
-            a, s = float(order), cp.Variable(lp.blocks)
+            a, s = float(order), rows.free(lp.blocks)
+            sign = np.sign(a - 1)
             # s >= p^a q^(1-a), or below it where that is concave
-            cone = cp.PowCone3D(s, q, p, 1 / a) if a > 1 else cp.PowCone3D(p, q, s, a)
-            out += [cone, np.sign(a - 1) * (s - q - a * (p - q)) <= unit * w]
+            if a > 1:
+                rows.put("power", [(1, s)], [(1, q)], [(1, p)], order=1 / a)
+            else:
+                rows.put("power", [(1, p)], [(1, q)], [(1, s)], order=a)
+            least = [(unit, w), (-sign, s), (sign * (1 - a), q), (sign * a, p)]
+            rows.put("nonnegative", least)
         elif part.kind == "chi2":
-            sides = cp.vstack([2 * (p - q) / np.sqrt(unit), w - q])
-            out.append(cp.SOC(w + q, sides, axis=0))
+            c = 2 / np.sqrt(unit)
+            rows.put("second", [(1, w), (1, q)], [(c, p), (-c, q)], [(1, w), (-1, q)])
         else:
             # (√p - √q)² / 2 = (p - q)² / 2(p + q + 2u) with u = √(pq): no difference of large terms
-            u, top = cp.Variable(lp.blocks), p + q
-            wide = 2 * top + 4 * u
-            out.append(cp.SOC(top, cp.vstack([2 * u, p - q]), axis=0))
-            out.append(cp.SOC(w + wide, cp.vstack([2 * (p - q) / np.sqrt(unit), w - wide]), axis=0))
-    return out
+            u, c = rows.free(lp.blocks), 2 / np.sqrt(unit)
+            rows.put("second", [(1, p), (1, q)], [(2, u)], [(1, p), (-1, q)])
+            wide = [(2, p), (2, q), (4, u)]
+            less = [(-factor, at) for factor, at in wide]
+            rows.put("second", [(1, w), *wide], [(c, p), (-c, q)], [(1, w), *less])
 
 
 class ConicEngine:
     """Divergence constraints as cones first, then by tangents where that did not suffice.
 
-    An interior-point method on exponential and second-order cones (Clarabel, through cvxpy) solves
+    An interior-point method on exponential and second-order cones (Clarabel) solves
     programs of moderate size at once and to many digits, unless limits are tiny. Its point is
     offered, and the planes at its likelihood ratios and slopes are the first ones of ``tangents``.
     """

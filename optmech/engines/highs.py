@@ -119,12 +119,9 @@ class HighsSession:
     """One HiGHS model that can be solved repeatedly and given more rows."""
 
     def __init__(self, flat: FlatLP, options: Options) -> None:
-        import highspy
-
-        self._highs = highspy.Highs()
+        self._highs = quiet_highs()
         self._abandoned = False
         for key, value in {
-            "output_flag": False,
             "threads": options.threads,
             "primal_feasibility_tolerance": options.tolerance,
             "dual_feasibility_tolerance": options.tolerance,

@@ -55,8 +55,7 @@ def _write(flat: FlatLP, held: HeldColumns | None, file: Path) -> None:
         model.col_lower_, model.col_upper_ = least, most
     model.col_names_ = column_names(flat.lp)
     model.row_names_ = [f"r_{k}" for k in range(flat.matrix.shape[0])]
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
+    solver = quiet_highs()
     solver.setOptionValue("small_matrix_value", 1e-12)
     solver.passModel(model)
     if solver.writeModel(str(file)) == highspy.HighsStatus.kError or not file.exists():

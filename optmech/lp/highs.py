@@ -46,6 +46,22 @@ def highs_model(
     return model
 
 
+def quiet_highs() -> Any:
+    """A solver of HiGHS that prints nothing. Version 1.16 prints its name when callbacks are set,
+    which its constructor does before it can be told to be silent."""
+    import highspy
+
+    class Quiet(highspy.Highs):  # type: ignore[misc]
+        def enableCallbacks(self) -> None:  # noqa: N802
+            self.setOptionValue("output_flag", False)
+            super().enableCallbacks()
+
+    solver = Quiet()
+    # versions before 1.9 have no callbacks to be set
+    solver.setOptionValue("output_flag", False)
+    return solver
+
+
 def highs_run(
     cost: Floats,
     rows: sp.csr_array,
@@ -55,10 +71,8 @@ def highs_run(
     **options: str | float,
 ) -> Any:
     """HiGHS, run with ``options`` of its own on the program of ``highs_model``."""
-    import highspy
-
-    solver = highspy.Highs()
-    for option, choice in {"output_flag": False, **options}.items():
+    solver = quiet_highs()
+    for option, choice in options.items():
         solver.setOptionValue(option, choice)
     solver.passModel(highs_model(cost, rows, lower, upper, most))
     run_highs(solver)

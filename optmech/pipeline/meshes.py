@@ -31,16 +31,20 @@ from optmech.designs.outer import (
 from optmech.engines import cones, pairs
 from optmech.lp.gradients import row_costs
 from optmech.pipeline.mesh_search import SLACK, Found, Infeasible, Stop, solve_beside, with_vectors
-from optmech.pipeline.networks import MESH_TIME, along_edges, solve_edges
+from optmech.pipeline.networks import MESH_TIME, by_edges
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import NoMechanismError, over_secrets, solve
 from optmech.pipeline.session import (
+    CLOSED_FORM,
+    NUMERICAL,
     Clock,
     Outer,
     Progress,
     attempted,
     feasible_design,
     infeasible_design,
+    searching,
+    told,
 )
 from optmech.problem import Problem
 from optmech.problem.ratios import gradient_in
@@ -93,8 +97,13 @@ def solve_network(
     """The best mechanism on a line or network, with what is proved about it: a program over its
     vertices, and another for the bound of every mechanism that is private at every point."""
     large = is_large(problem)
-    if large and start is None and device is None and along_edges(problem):
-        return solve_edges(problem, profile, progress)
+    if (
+        large
+        and start is None
+        and device is None
+        and (found := by_edges(problem, profile, progress))
+    ):
+        return found
     outer = None if large else outer_network(problem)
     limit, clock = profile.time_limit, Clock(profile.time_limit)
     own = (
@@ -147,7 +156,7 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
     reason = closed_form_reason(statement) or support_reason(statement)
     if reason:
         why = "no search was needed"
-        return infeasible_design(problem, Multipliers(), reason, "closed form", why, clock.seconds)
+        return infeasible_design(problem, Multipliers(), reason, CLOSED_FORM, why, clock.seconds)
     clock.share = MESH_TIME
     try:
         (released, multipliers), notes = _on_mesh(problem, cone_program, profile, stop)
@@ -202,9 +211,11 @@ def _on_mesh(
     matrix, found = always_cheapest(costs), None
     notes: tuple[str, ...] = ()
     if costs[:, cheapest].any():
-        found, notes = attempted(
-            lambda: cones.solve(cone_program, costs, gap, stop, threads), "the search"
-        )
+        with searching("the engine for privacy at every point"):
+            try:
+                found = cones.solve(cone_program, costs, gap, stop, threads)
+            except NUMERICAL as error:
+                notes = (f"the search failed: {told(error)}",)
     multipliers = Multipliers()
     if found is not None:
         vectors = MeshMultipliers.rounded(mesh, found.multipliers)

@@ -16,10 +16,19 @@ from optmech.certificate.objective import claimable, trivial_bound
 from optmech.certificate.statement import Statement
 from optmech.designs.design import Design, OuterProof
 from optmech.designs.outer import LARGE, few_digits, over_segments
+from optmech.errors import EngineError
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.profiles import Profile
-from optmech.pipeline.session import Incumbent, Outer, Progress, attempted, feasible_design
+from optmech.pipeline.session import (
+    Incumbent,
+    Outer,
+    Progress,
+    attempted,
+    broke,
+    feasible_design,
+    searching,
+)
 from optmech.problem import Problem
 from optmech.repair.mixing import always_cheapest
 from optmech.repair.release import Released, release
@@ -120,6 +129,17 @@ class EdgeSession(Incumbent):
             return engine.solve(tighter, self.statement.cost, options, self).message
 
 
+def by_edges(problem: Problem, profile: Profile, progress: Progress | None = None) -> Design | None:
+    """``solve_edges`` where it applies and does not break off; else None."""
+    if not along_edges(problem):
+        return None
+    try:
+        return solve_edges(problem, profile, progress)
+    except EngineError as error:
+        broke(error.message)
+        return None
+
+
 def solve_edges(problem: Problem, profile: Profile, progress: Progress | None = None) -> Design:
     """The design of a problem whose statement is one of edges alone (``edges_of``): as
     ``meshes.solve_network``. Raises TooLargeError where the memory is not there."""
@@ -138,7 +158,8 @@ def solve_edges(problem: Problem, profile: Profile, progress: Progress | None = 
     )
     searched = problem.mesh is not None and vertices <= _SEARCHED
     session.share = MESH_TIME if searched else 1.0
-    message = session.search(profile)
+    with searching("the engine along edges"):
+        message = session.search(profile)
     session.share = 1.0
     session.few()
     released = _released(session)

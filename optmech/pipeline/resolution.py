@@ -18,14 +18,23 @@ from optmech.certificate.values import objective
 from optmech.designs.design import Design, OuterProof
 from optmech.designs.outer import refusal
 from optmech.engines import cones
-from optmech.errors import ProblemError, SolverError
+from optmech.errors import EngineError, OptmechError, ProblemError, SolverError
 from optmech.exact.number import rounded_up
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline import search
 from optmech.pipeline.landmarks import Carried, Places
 from optmech.pipeline.profiles import Profile
-from optmech.pipeline.session import Incumbent, Progress, attempted, feasible_design
+from optmech.pipeline.session import (
+    CLOSED_FORM,
+    MENDING,
+    NUMERICAL,
+    Incumbent,
+    Progress,
+    attempted,
+    feasible_design,
+    told,
+)
 from optmech.pipeline.sizes import too_large
 from optmech.problem import Problem
 from optmech.reductions.aggregation import MEMBERS
@@ -112,6 +121,7 @@ class _Resolved(Incumbent):
         self._used: Floats | None = None
         self._done: set[tuple[str, int]] = set()
         self._message = self._after = ""
+        self._searched = self._broken = False
         # a first part of the time, where the whole program is to have the rest
         whole_fits = self.onward and not too_large(self.statement, self.profile)
         self.share = _FIRST if whole_fits else 1.0
@@ -124,10 +134,14 @@ class _Resolved(Incumbent):
                 if self.gap <= self.gap_asked or (self.remaining() <= 0 and self._released):
                     break
                 # any of them may fail, and leaves what the others found
-                self._message = "; ".join(attempted(work, "a step")[1]) or self._message
+                self._step(work)
             if self.onward:
                 self.share = 1.0
                 self._whole()
+        if self._broken and not self._searched:
+            raise EngineError(
+                f"nothing was searched: {self._message}", where="resolution", remedy=MENDING
+            )
         if self._released is None:
             # the report that is the cheapest always keeps all ratios
             constant = Numerators.rounded(always_cheapest(self.statement.cost))
@@ -140,6 +154,14 @@ class _Resolved(Incumbent):
                 remedy="Use more cells, or solve the whole program",
             )
         return self._made()
+
+    def _step(self, work: _Work) -> None:
+        try:
+            work()
+        except Exception as error:
+            self._message = f"a step failed: {told(error)}"
+            own = isinstance(error, (OptmechError, *NUMERICAL))
+            self._broken |= not own or isinstance(error, EngineError)
 
     def _works(self) -> Iterator[_Work]:
         """What is to be done, in the order in which it lowers the gap most for its time."""
@@ -176,7 +198,9 @@ class _Resolved(Incumbent):
         left = share * self.remaining()
         limit = None if left == np.inf else max(left, 1.0)
         own = replace(self.profile, resolution=0, gap=within, time_limit=limit)
-        return search.solve(smaller, own, progress=self._inner)
+        found = search.solve(smaller, own, progress=self._inner)
+        self._searched |= found.engine != CLOSED_FORM
+        return found
 
     def _inner(self, text: str) -> None:
         """What a smaller problem says of itself: its gap is not this problem's."""
@@ -226,6 +250,7 @@ class _Resolved(Incumbent):
             return
         within = _WITHIN[stage]
         found = self._places.on_mesh(rows, rate, reports, within, stop, self.profile.threads)
+        self._searched = True
         if found is not None:
             self._offer(found)
 
@@ -271,6 +296,7 @@ class _Resolved(Incumbent):
         if found is None:
             self._after = "; ".join(failed)
             return
+        self._searched = True
         value, bound = self.value, self.bound.value
         if found.exact is not None:
             self._keep(Released(found.exact, found.certificate.checks))

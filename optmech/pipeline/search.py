@@ -1,6 +1,7 @@
 """``solve``: from a problem to a certified design. Thin: every step lives in its own module."""
 
 from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,19 +11,23 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats
+from optmech.base.native import has_kernels, uncompiled
 from optmech.certificate import Multipliers
 from optmech.certificate.bound import closed_form_reason, pairs_of, support_reason
 from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
-from optmech.engines import load_engine, second, select
+from optmech.engines import load_engine, second, select, substitute
 from optmech.engines.base import EngineResult, Options, Outcome
 from optmech.engines.highs import interior
-from optmech.errors import OptmechError, ProblemError, SolverError
+from optmech.errors import EngineError, ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
 from optmech.lp.flatten import Interior
 from optmech.lp.inequalities import Compiled, Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import (
+    CLOSED_FORM,
+    MENDING,
+    NUMERICAL,
     Channel,
     PointsChannel,
     Progress,
@@ -31,7 +36,9 @@ from optmech.pipeline.session import (
     Session,
     Unheard,
     WitnessChannel,
+    broke,
     make_design,
+    noting_breakage,
     told,
 )
 from optmech.problem import Problem
@@ -78,6 +85,8 @@ def solve(
         On unusable arguments, privacy at every point among them; and as there.
     SolverError
         When the search ended without any verified mechanism and without a proof that none exists.
+    EngineError
+        When every engine broke off, so that nothing was searched.
     """
     if problem.mesh is not None:
         raise ProblemError(
@@ -89,6 +98,7 @@ def solve(
     return over_secrets(problem, chosen, progress, start, device)
 
 
+@noting_breakage
 def over_secrets(
     problem: Problem,
     profile: Profile,
@@ -109,9 +119,9 @@ def over_secrets(
     session = Session(chosen.time_limit, progress, statement=statement, gap_asked=chosen.gap)
     reason = support_reason(statement) or closed_form_reason(statement)
     if reason:
-        return make_design(problem, session, "closed form", "no search was needed", reason)
+        return make_design(problem, session, CLOSED_FORM, "no search was needed", reason)
     if session.gap <= chosen.gap and session.release():
-        return make_design(problem, session, "closed form", "the ratios are so large that it fits")
+        return make_design(problem, session, CLOSED_FORM, "the ratios are so large that it fits")
     if start is not None:
         offer(session, start)
         if session.gap <= chosen.gap and session.release():
@@ -124,6 +134,12 @@ def over_secrets(
             if not session.release():
                 search.kept(search.anchor, None)
                 session.release(alone=True)
+    if not (reason or search.ran or session.gap <= chosen.gap) and (first := search.error):
+        raise EngineError(
+            f"nothing was searched: {search.message}",
+            where=f"profile {chosen.name}",
+            remedy=MENDING,
+        ) from first
     if session.released is None and not reason:
         error = NoMechanismError(
             f"no verified mechanism was found in {session.seconds:.1f} s ({search.message})",
@@ -146,6 +162,12 @@ class _Search:
     engine: str = ""
     why: str = ""
     message: str = ""
+    ran: bool = False
+    """Whether an engine searched: it proposed something, or came to an end of its own."""
+    error: Exception | None = None
+    """What broke off first."""
+    plain: bool = False
+    """Whether compiled code broke off, so that none is used any more."""
     looked: Inequalities | None = None
     inside: Interior | None = None
 
@@ -188,6 +210,7 @@ class _Search:
         except Exception as error:
             if self.session.matrix is None:
                 raise
+            self.error = self.error or error
             self.message = f"the search failed: {told(error)}"
             return otherwise
 
@@ -351,14 +374,13 @@ class _Search:
             if named and reduced.lp.blocks < compiled.lp.blocks:
                 few = f"{reduced.lp.blocks:,} of {compiled.lp.blocks:,} observables"
                 self.session.report(f"{few}: the others can be stood in for")
-            name, why = self._choice(reduced.lp)
-            result = self._engine(reduced, channel, name, why, named)
+            name, result = self._searched(reduced, channel, named)
             exact = reduced.primal and reduced.dual  # others fall short of the gap by themselves
             if not (named and exact and self.profile.engine == "auto") or channel.should_stop():
                 continue
             other = second(reduced.lp, name)
-            if other and result.outcome is not Outcome.INFEASIBLE:
-                why = f"{name} ended at a gap of {self.session.gap:.1e}: {why}"
+            if other and result.outcome not in (Outcome.INFEASIBLE, Outcome.BROKEN):
+                why = f"{name} ended at a gap of {self.session.gap:.1e}: {self.why}"
                 result = self._engine(reduced, channel, other, why, named)
         return result
 
@@ -375,21 +397,55 @@ class _Search:
             name = "tangents" if lp.perspectives else "highs"
         return name, why
 
+    def _searched(
+        self, reduced: Reduced, channel: Channel, named: bool
+    ) -> tuple[str, EngineResult]:
+        """What the chosen engine ends with, or, where it breaks off, the next one; and its name."""
+        name, why = self._choice(reduced.lp)
+        first = result = self._engine(reduced, channel, name, why, named)
+        broken = [name]
+        while result.outcome is Outcome.BROKEN and not channel.should_stop():
+            other = substitute(reduced.lp, broken)
+            if not other:
+                return name, first
+            why = f"in the place of {name}, which broke off"
+            name, result = other, self._engine(reduced, channel, other, why, named)
+            broken.append(name)
+        return name, result
+
     def _engine(
         self, reduced: Reduced, channel: Channel, name: str, why: str, named: bool
     ) -> EngineResult:
         if named:
             self.engine, self.why = name, why
         start = reduced.enter(self.start) if named and self.start is not None else None
-        options = replace(self.profile.options(), start=start)
-        try:
-            result = load_engine(name).run(reduced.lp, options, channel)
-        except (OptmechError, MemoryError):
-            raise
-        except Exception as error:
-            result = EngineResult(Outcome.FAILED, f"{name} failed: {told(error)}")
+        options, before = replace(self.profile.options(), start=start), channel.proposals
+        result = self._run(reduced.lp, options, channel, name)
+        if named:
+            self.ran |= result.outcome is not Outcome.BROKEN or channel.proposals > before
         self.session.report(result.message)
         return result
+
+    def _run(self, lp: BlockLP, options: Options, channel: Channel, name: str) -> EngineResult:
+        """One run of an engine; where it breaks off with compiled code, another without."""
+        try:
+            with uncompiled() if self.plain else nullcontext():
+                return load_engine(name).run(lp, options, channel)
+        except ProblemError:
+            raise
+        except NUMERICAL as error:
+            return EngineResult(Outcome.FAILED, f"{name} failed: {told(error)}")
+        except Exception as error:
+            self.error = self.error or error
+            line = f"{name} broke off ({told(error)})"
+            exhausted = memory.is_exhausted(error)
+        broke(line)
+        if name == "structured" and not (exhausted or options.device or self.plain):
+            self.plain = has_kernels()
+            if self.plain:
+                self.session.report(f"{line}: NumPy does the work, which takes longer")
+                return self._run(lp, options, channel, name)
+        return EngineResult(Outcome.BROKEN, line)
 
 
 def strictly_inside(statement: Statement) -> Floats | None:

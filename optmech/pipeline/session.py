@@ -5,8 +5,10 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -28,7 +30,7 @@ from optmech.certificate.statement import Statement
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
 from optmech.designs.notes import design_notes
 from optmech.designs.promise import measure_approximations
-from optmech.errors import OptmechError
+from optmech.errors import EngineError, OptmechError
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
 from optmech.lp.inequalities import Inequalities
@@ -41,6 +43,15 @@ from optmech.repair.mixing import constant_anchors, first_matrix, first_multipli
 from optmech.repair.release import Released, release
 
 T = TypeVar("T")
+P = ParamSpec("P")
+MENDING = "Mend the installation, give it more memory, or use another profile (optmech profiles)"
+"""What to do where engines break off."""
+CLOSED_FORM = "closed form"
+"""In the place of an engine, where no search was needed."""
+NUMERICAL = (ArithmeticError, np.linalg.LinAlgError)
+"""What an engine that gives up may raise: it works, and floating point leads no further."""
+_BROKE: ContextVar[list[str] | None] = ContextVar("broke", default=None)
+"""What broke off during the solve in progress."""
 Recover = Callable[[Point], tuple[Floats, Multipliers]]
 Progress = Callable[[str], None]
 Outer = tuple[OuterProof | None, float]
@@ -68,11 +79,47 @@ def attempted(work: Callable[[], T], what: str) -> tuple[T | None, tuple[str, ..
         return None, (f"{what} failed: {told(error)}",)
 
 
+@contextmanager
+def searching(what: str) -> Iterator[None]:
+    """Raises EngineError where the only search there is breaks off, in whatever way."""
+    try:
+        yield
+    except OptmechError:
+        raise
+    except Exception as error:
+        message = f"nothing was searched: {what} broke off ({told(error)})"
+        raise EngineError(message, where="profile", remedy=MENDING) from error
+
+
 def told(error: Exception) -> str:
     """An exception in a line."""
     if isinstance(error, OptmechError):
         return str(error)
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def noting_breakage(work: Callable[P, Design]) -> Callable[P, Design]:
+    """A solve, whose design says first what broke off during it, in the solves inside it too."""
+
+    @wraps(work)
+    def noting(*args: P.args, **options: P.kwargs) -> Design:
+        lines = _BROKE.get()
+        before = _BROKE.set([] if lines is None else lines)
+        try:
+            design = work(*args, **options)
+            new = [line for line in _BROKE.get() or () if line not in design.notes]
+        finally:
+            _BROKE.reset(before)
+        return replace(design, notes=(*new, *design.notes)) if new else design
+
+    return noting
+
+
+def broke(line: str) -> None:
+    """Note what broke off, once."""
+    lines = _BROKE.get()
+    if lines is not None and line not in lines:
+        lines.append(line)
 
 
 @dataclass(eq=False)
@@ -308,8 +355,10 @@ class Channel:
     recover: Recover
     primal: bool = True
     dual: bool = True
+    proposals: int = 0
 
     def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        self.proposals += 1
         matrix, multipliers = self.recover(point)
         if dual and self.dual:
             self.session.offer_bound(multipliers)

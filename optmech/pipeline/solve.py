@@ -5,15 +5,16 @@ from pathlib import Path
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.pipeline import search
-from optmech.pipeline.networks import along_edges, solve_edges
+from optmech.pipeline.networks import by_edges
 from optmech.pipeline.profiles import Profile, load_profile
-from optmech.pipeline.session import Progress
+from optmech.pipeline.session import Progress, noting_breakage
 from optmech.pipeline.sizes import resolution_for
 from optmech.problem import Problem
 from optmech.spaces.arguments import checked_arguments
 
 
 @checked_arguments
+@noting_breakage
 def solve(
     problem: Problem,
     profile: str | Path | Profile = "auto",
@@ -72,6 +73,9 @@ def solve(
         a problem too large for the memory at hand.
     SolverError
         When the search ended without any verified mechanism and without a proof that none exists.
+    EngineError
+        When every engine that could do the work broke off, so that nothing was searched. Where one
+        breaks off and another does the work, the first of the design's notes says so.
 
     Examples
     --------
@@ -92,8 +96,8 @@ def solve(
     if problem.mesh is None:
         chosen = chosen.at_resolution(resolution)
         if start is None and not device:
-            if resolution is None and along_edges(problem):
-                return solve_edges(problem, chosen, progress)
+            if resolution is None and (found := by_edges(problem, chosen, progress)):
+                return found
             cells, why = resolution_for(problem, chosen, asked=resolution is not None)
             if cells:
                 from optmech.pipeline.resolution import solve_at_resolution

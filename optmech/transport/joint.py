@@ -133,10 +133,9 @@ class Program:
         self.rows = self.total + (len(self.pairs) if spare else 0)
         # the moves that were brought in, shape (T, n, m): a start for similar programs
         self.have: Arcs = np.zeros(prices.shape, dtype=bool)
-        self.highs: Any = highspy.Highs()
+        self.highs = quiet_highs()
         self.infinity, self.basic = highspy.kHighsInf, highspy.HighsBasisStatus.kBasic
         for key, value in {
-            "output_flag": False,
             "primal_feasibility_tolerance": TOLERANCE,
             "dual_feasibility_tolerance": TOLERANCE,
             "small_matrix_value": 1e-12,

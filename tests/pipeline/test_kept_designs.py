@@ -64,7 +64,6 @@ def judge(design: om.Design, words: str, path: Path) -> None:
         "optmech.designs.outer.Coarsening.proof",
         "optmech.engines.pairs.solve",
         "optmech.certificate.families.gradient.Gradient._least",
-        "optmech.pipeline.meshes.cones.solve",
     ],
 )
 def test_a_bound_at_every_point(
@@ -123,11 +122,9 @@ UNWEIGHED = np.r_[np.full(8, 1 / 8), np.zeros(4)]
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ("optmech.engines.highs.HighsEngine.run", "failed"),
+        ("optmech.engines.highs.HighsEngine.run", "highs broke off"),
         ("optmech.pipeline.session.improved", "without prior weight"),
         ("optmech.pipeline.session._thin", "multipliers"),
-        ("optmech.pipeline.search.compile_lp", "the search failed"),
-        ("optmech.pipeline.search._recovering", "the search failed"),
     ],
 )
 def test_finite_designs(

@@ -7,7 +7,6 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli.inputs import SOLVING, option, require_limits
@@ -214,12 +213,13 @@ def _check_outputs(args: Namespace, file: ProblemFile) -> None:
 
 
 def _notes(design: Design) -> list[str]:
+    from optmech.base.native import missing
     from optmech.designs.notes import about_bounds
     from optmech.show.words import threshold_notes
 
     lines = [*design.notes, *about_bounds(design), *threshold_notes(design)]
-    if design.seconds > _LONG and design.engine == "structured" and find_spec("numba") is None:
-        lines.append("NumPy did the work; compiled, with numba, it takes half the time")
+    if design.seconds > _LONG and design.engine == "structured" and (why := missing()):
+        lines.append(f"NumPy did the work of compiled kernels, which takes longer: {why}")
     return lines
 
 

@@ -89,18 +89,13 @@ class StructuredEngine:
                 most, run = next(attempts)
             if monitor.remaining() <= 0:
                 return EngineResult(Outcome.STOPPED, "the time was over after the start-up")
-            try:
-                # several blocks are worked on at once, so BLAS is to keep to one thread
-                with threadpool_limits(1, user_api="blas"):
-                    result = run.finish(most)
-                    if result.outcome is Outcome.FAILED:
-                        for most, run in attempts:
-                            result = run.finish(most)
-                    return result
-            except Exception as error:
-                if not memory.is_exhausted(error):
-                    raise
-                return EngineResult(Outcome.FAILED, "the memory was used up")
+            # several blocks are worked on at once, so BLAS is to keep to one thread
+            with threadpool_limits(1, user_api="blas"):
+                result = run.finish(most)
+                if result.outcome is Outcome.FAILED:
+                    for most, run in attempts:
+                        result = run.finish(most)
+                return result
 
 
 @contextmanager

@@ -17,7 +17,9 @@ from typing import TypeVar
 
 import flint
 import numpy as np
+import scipy.sparse as sp
 
+from optmech.base import conic
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
@@ -69,30 +71,34 @@ def several(
     matrices: Sequence[Floats], query: Floats, floor: float, diagonal: bool, solver: str
 ) -> Candidate | None:
     """The solver's answer, or None where it has none."""
-    import cvxpy as cp
-
     unit = max(float(np.abs(a).max()) for a in matrices) or 1.0
-    size = len(matrices[0])
-    square = (size, size)
-    noise = cp.diag(cp.Variable(size)) if diagonal else cp.Variable(square, symmetric=True)
-    bounds = [noise - a / unit >> 0 for a in matrices]
-    least = floor / unit
-    bottom = cp.diag(noise) >= least if diagonal else noise - least * np.eye(size) >> 0
+    size, least = len(matrices[0]), floor / unit
+    i, j = conic.places(size)
+    entries = len(i)
+    # the columns are entries of the triangle of the noise
+    free = np.flatnonzero(i == j) if diagonal else np.arange(entries)
     weight = query.T @ query
     weight = weight + _REGULAR * np.trace(weight) / size * np.eye(size)
-    program = cp.Problem(cp.Minimize(cp.trace(weight @ noise)), [*bounds, bottom])
+    own = -sp.eye_array(entries, format="csc")[:, free]
+    bounds = [conic.triangle(a / unit) for a in (*matrices, least * np.eye(size))]
+    program = conic.ConeProgram(
+        conic.triangle(weight)[free],
+        sp.csr_array(sp.vstack([own] * len(bounds))),
+        -np.concatenate(bounds),
+        (conic.Cone("semidefinite", entries),) * len(bounds),
+    )
     try:
-        program.solve(solver=solver)
-    except (cp.error.SolverError, ValueError, ArithmeticError):
+        found = conic.solve(program, solver, {})
+    except ArithmeticError:
         return None
-    found = None if noise.value is None else np.asarray(noise.value)
-    if found is None or not np.isfinite(found).all():
+    if found.x is None or not np.isfinite(found.x).all():
         return None
+    triangle = np.zeros(entries)
+    triangle[free] = found.x
     inverse = np.linalg.pinv(query)
-    multipliers = {
-        j: inverse.T @ np.asarray(bound.dual_value) @ inverse for j, bound in enumerate(bounds)
-    }
-    return Candidate(unit * (found + found.T) / 2, multipliers)
+    duals = found.multipliers.reshape(len(bounds), entries)
+    multipliers = {k: inverse.T @ conic.symmetric(duals[k]) @ inverse for k in range(len(matrices))}
+    return Candidate(unit * conic.symmetric(triangle), multipliers)
 
 
 def consensus(matrices: Sequence[Floats], query: Floats, floor: float) -> Candidate:
