@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,17 @@ def label_text(label: object) -> str:
     if isinstance(label, tuple):
         return ",".join(map(str, label))
     return str(label)
+
+
+def is_missing(cell: object) -> bool:
+    """Whether a cell of a table is None, NaN, NaT, the NA of pandas, or masked."""
+    if isinstance(cell, float | np.inexact):
+        return bool(cell != cell)
+    if isinstance(cell, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(cell))
+    if isinstance(cell, Decimal):
+        return cell.is_nan()
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType", "MaskedConstant")
 
 
 def own_labels(value: Any) -> tuple[list[Hashable] | None, ...] | None:

@@ -43,7 +43,7 @@ class Chosen:
         return cls(names, label is not None)
 
     def draw(
-        self, reporter: Reporter, columns: Sequence[Any], by: Sequence[Sequence[object]]
+        self, reporter: Reporter, columns: Sequence[Any], by: Sequence[Sequence[bytes]]
     ) -> Drawn:
         """Reports for rows with these columns, in the order of ``names``."""
         if self.labelled:

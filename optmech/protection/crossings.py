@@ -91,7 +91,9 @@ def crossings(
     """
     reporter = Reporter(mechanism, "drop", key=bytes(LEAST_KEY), unusable="drop", rate=rate)
     points, who, seconds = _traces(source, asked, reporter.geographic, noted)
-    kept, reports = reporter.at_points(points, [who.tolist()])
+    kept, reports = reporter.at_points(
+        points, reporter.repeated_by(["who"], lambda _: who.tolist())
+    )
     n = np.argsort(who[kept], kind="stable")
     points, who, reports = points[kept[n]], who[kept[n]], reports[n]
     before, total = _steps(who, None if seconds is None else seconds[kept[n]])

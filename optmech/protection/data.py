@@ -168,7 +168,7 @@ def _found(
         reporter.noticed += asked.told(
             lambda name: column(name)[:_LOOKED_AT], own, reporter.geographic
         )
-    drawn = chosen.draw(reporter, values, [column(name) for name in asked.by])
+    drawn = chosen.draw(reporter, values, reporter.repeated_by(asked.by, column))
     return replaced, drawn[0], replaced.columns(drawn)
 
 

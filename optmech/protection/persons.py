@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.labels import parts_of
+from optmech.base.labels import is_missing, parts_of
 from optmech.exact.number import Number, parse_exact
 
 _NAMES = """id uid uuid guid user userid rider driver person customer client member subscriber
@@ -80,7 +80,7 @@ def _is_called(name: str, whole: str, parts: str, last: int = 0) -> bool:
 def tells_place(cells: Sequence[Any], coordinates: Sequence[Floats], degrees: bool) -> bool:
     """Whether most cells hold a number that lies where one of the rows' ``coordinates`` do: one
     with two decimals of degrees, or one as large as metres of a map."""
-    texts = [str(cell) for cell in cells if cell is not None and cell == cell]
+    texts = [str(cell) for cell in cells if not is_missing(cell)]
     numbers = [found for text in texts if (found := _NUMBERS.findall(text))][:_SAMPLE]
     spans = [_span(values[np.isfinite(values)], degrees) for values in coordinates]
     known = [span for span in spans if span is not None]
@@ -102,7 +102,7 @@ def stands_still(cells: Sequence[Any], coordinates: Sequence[Floats]) -> bool:
     for x, y in zip(coordinates[::2], coordinates[1::2], strict=False):
         found: dict[str, list[tuple[float, float]]] = defaultdict(list)
         for cell, *place in zip(cells[:_SAMPLE], x.tolist(), y.tolist(), strict=False):
-            if cell is not None and str(cell).strip() and np.isfinite(place).all():
+            if not is_missing(cell) and str(cell).strip() and np.isfinite(place).all():
                 found[str(cell)].append((place[0], place[1]))
         several = [len(set(places)) == 1 for places in found.values() if len(places) > 1]
         if sum(several) >= max(2.0, _MOST_OF * len(several)):
@@ -126,13 +126,12 @@ class Persons:
     """Counts the rows of every value of one column, the different places among them, and how often
     each report was made.
 
-    Where reports repeat, ``by`` are the columns that they repeat by: a place is drawn anew for
-    other values of these, and counts anew.
+    Where reports repeat by other columns, a place is drawn anew for other values of these, and
+    counts anew.
     """
 
-    def __init__(self, column: str, by: Sequence[str] = ()) -> None:
+    def __init__(self, column: str) -> None:
         self.column = column
-        self.by = tuple(by)
         self._visits: Counts = defaultdict(Counter)
         self._near: Counts = defaultdict(Counter)
         self._reports: Counts = defaultdict(Counter)
@@ -141,19 +140,19 @@ class Persons:
     def count(
         self,
         who: Iterable[Any],
-        by: Iterable[tuple[Any, ...]],
+        by: Iterable[tuple[bytes, ...]],
         places: Ints,
         reports: Ints,
         near: Ints | None,
     ) -> None:
-        """Note rows: whose each is, its values of ``by``, the number of its place, its report, and
+        """Note rows: whose each is, what it repeats by, the number of its place, its report, and
         the report that lies nearest to where it truly was. Rows of nobody are tied to no other."""
         truly = [-1] * len(places) if near is None else near.tolist()
         listed = places.tolist(), reports.tolist(), truly
         for name, values, place, report, own in zip(who, by, *listed, strict=True):
-            if name is None or name != name or not str(name).strip():
+            if is_missing(name) or not str(name).strip():
                 continue
-            key, drawn = str(name), (place, *map(str, values)) if values else place
+            key, drawn = str(name), (place, *values) if values else place
             self._visits[key][drawn] += 1
             self._reports[key][report] += 1
             if own >= 0:
