@@ -168,15 +168,27 @@ def _order(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) -> 
     )
 
 
-COLUMNS = 20
-"""Names of columns that are shown: whoever has to name one looks for it among them."""
-
-
 def few(labels: Iterable[Hashable], most: int = 5) -> str:
     """Up to ``most`` labels, for a message; of more the first, and how many there are."""
     listed = list(labels)
     shown = ", ".join(map(repr, listed if len(listed) <= most else listed[: most - 2]))
     return shown if len(listed) <= most else f"{shown}, ... ({len(listed)} in all)"
+
+
+_COLUMNS, _LONGEST_NAME = 20, 40
+"""Names of columns that are shown, as whoever has to name one looks for it among them, and how long
+they may be."""
+_NO_NAME = re.compile(r"\d[.,]\d|\d{6}|[^\w .,:;/()%#°²+*-]")
+
+
+def few_columns(names: Iterable[Hashable]) -> str:
+    """The names of columns, for a message. Those that are no names are counted: where a table lacks
+    its header, or a file is none, they are what it holds."""
+    listed = list(map(str, names))
+    shown = [n for n in listed if len(n) <= _LONGEST_NAME and not _NO_NAME.search(n)]
+    hidden = len(listed) - len(shown)
+    more = f"{hidden} that {'is no name' if hidden == 1 else 'are no names'}" if hidden else ""
+    return " and ".join(filter(None, [few(shown, _COLUMNS), more])) or "none"
 
 
 def coordinate_names(

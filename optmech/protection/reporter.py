@@ -283,15 +283,22 @@ class Reporter:
 
     def _index(self, secrets: Domain, label: object) -> int:
         """The index of a label however it is written, -1 where there is none."""
-        if isinstance(label, Hashable) and label in self._known:
-            return self._known[label]
         try:
-            found = find_index(secrets, label)
-        except ProblemError:
-            found = -1
-        if isinstance(label, Hashable) and len(self._known) < 2**20:
-            self._known[label] = found
+            found = self._known.get(label)
+        except TypeError:
+            return self._found(secrets, label)
+        if found is None:
+            found = self._found(secrets, label)
+            if len(self._known) < 2**20:
+                self._known[label] = found
         return found
+
+    @staticmethod
+    def _found(secrets: Domain, label: object) -> int:
+        try:
+            return find_index(secrets, label)
+        except ProblemError:
+            return -1
 
     def _inside(self, points: Floats) -> Bools:
         if isinstance(self.mechanism, Anywhere):
