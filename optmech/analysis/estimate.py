@@ -102,15 +102,20 @@ def read_counts(path: str | Path, observables: Domain) -> Floats:
             raise
         columns = read_text_columns(path, ["observable"])
     numbers = columns.get("count", ["1"] * len(columns["observable"]))
-    found: dict[Hashable, float] = {}
+    found = np.zeros(len(observables))
     for row, (label, text) in enumerate(zip(columns["observable"], numbers, strict=True), start=1):
         try:
             count = float(text)
         except ValueError:
+            raise ProblemError(f"data row {row} has no usable count", where=path) from None
+        try:
+            found[find_index(observables, label)] += count
+        except ProblemError:
             raise ProblemError(
-                f"data row {row} has no usable count: {text[:40]!r}", where=path
+                f"data row {row} is of no observable: those are {few(observables.labels)}",
+                where=path,
+                remedy="Count the labels that the mechanism reports",
             ) from None
-        found[label] = found.get(label, 0.0) + count
     with moved(str(path)):
         return counts_of(found, observables)
 

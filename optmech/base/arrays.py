@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from datetime import date, timedelta
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,20 +40,8 @@ def finite_array(
     """
     if not observations:
         refuse_unordered(value, where=where)
-    try:
-        if np.iscomplexobj(value):
-            raise TypeError("complex")
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ProblemError(
-            "not a rectangular array of numbers", where=where, remedy="Give numbers of one shape"
-        ) from error
-    if np.ma.is_masked(value):
-        raise ProblemError(
-            "has masked entries",
-            where=where,
-            remedy="Fill them with the numbers that are meant, or leave them out",
-        )
+    words = "not a rectangular array of numbers"
+    array = np.array(real_array(value, where, words, "Give numbers of one shape"))
     if ndim is not None and array.ndim != ndim:
         raise ProblemError(
             f"has {array.ndim} dimension(s), needs {ndim}", where=where, remedy="Reshape it"
@@ -105,13 +95,63 @@ def sums_from(values: Floats, axis: int) -> Floats:
     return np.flip(np.cumsum(np.flip(values, axis), axis=axis), axis)
 
 
-def real_array(value: ArrayLike, where: str, words: str = "not an array of numbers") -> Floats:
-    """``value`` as an array of floats, itself where it is one; refuses what is none in these
-    ``words``."""
+_ODD = (
+    *(bool, np.bool_, complex, np.complexfloating, np.datetime64, np.timedelta64, np.void),
+    *(date, timedelta),
+)
+"""Types that NumPy turns into floats, or into something of their memory, and that no caller means
+as numbers."""
+_DEEPEST = 3
+"""Dimensions of lists in lists that are looked through."""
+
+
+def _types_in(value: Any, depth: int = _DEEPEST) -> set[type]:
+    """The types of the entries, and that of masked arrays where any is masked."""
+    if isinstance(value, np.ma.MaskedArray):
+        own = {np.ma.MaskedArray} if np.ma.is_masked(value) else set()
+        return own | {value.dtype.type}
+    if not isinstance(value, list | tuple):
+        array = np.asarray(value)
+        return set(map(type, array.flat)) if array.dtype == object else {array.dtype.type}
+    found = set(map(type, value))
+    if depth and any(issubclass(kind, list | tuple | np.ndarray) for kind in found):
+        return set().union(*(_types_in(row, depth - 1) for row in value))
+    return found
+
+
+def real_array(
+    value: ArrayLike, where: str, words: str = "not an array of numbers", remedy: str = ""
+) -> Floats:
+    """``value`` as an array of floats, itself where it is one; refuses in these ``words`` what is
+    none, truth values, times and complex numbers among them, and what is masked."""
     try:
-        return np.asarray(value, dtype=np.float64)
+        kinds = _types_in(value)
+        masked = any(issubclass(kind, np.ma.MaskedArray) for kind in kinds)
+        odd = any(issubclass(kind, _ODD) for kind in kinds)
+        array = None if odd or masked else np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ProblemError(words, where=where) from error
+        raise ProblemError(words, where=where, remedy=remedy) from error
+    if masked:
+        raise ProblemError(
+            "has masked entries",
+            where=where,
+            remedy="Fill them with the numbers that are meant, or leave them out",
+        )
+    if array is None:
+        raise ProblemError(words, where=where, remedy=remedy)
+    return array
+
+
+def unmasked(value: Any) -> Any:
+    """Numbers with NaN in the place of those that are masked; anything else as it is."""
+    if isinstance(value, list | tuple):
+        rows = any(isinstance(v, list | tuple | np.ma.MaskedArray) for v in value)
+        return [unmasked(row) for row in value] if rows else value
+    if value is np.ma.masked:
+        return np.nan
+    if isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "fiu":
+        return value.astype(np.float64).filled(np.nan)
+    return value
 
 
 def square_array(value: ArrayLike, where: str) -> Floats:
@@ -123,8 +163,8 @@ def square_array(value: ArrayLike, where: str) -> Floats:
 
 
 def coordinate_rows(xy: ArrayLike, width: int) -> Floats:
-    """Rows of ``width`` coordinates, NaN where one is missing; one row may come alone."""
-    rows = real_array(xy, "points")
+    """Rows of ``width`` coordinates, NaN where one is missing or masked; one row may come alone."""
+    rows = real_array(unmasked(xy), "points")
     if rows.size == 0:
         return rows.reshape(0, width)
     if rows.ndim < 2:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,17 @@ def label_text(label: object) -> str:
     if isinstance(label, tuple):
         return ",".join(map(str, label))
     return str(label)
+
+
+def is_missing(cell: object) -> bool:
+    """Whether a cell of a table is None, NaN, NaT, the NA of pandas, or masked."""
+    if isinstance(cell, float | np.inexact):
+        return bool(cell != cell)
+    if isinstance(cell, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(cell))
+    if isinstance(cell, Decimal):
+        return cell.is_nan()
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType", "MaskedConstant")
 
 
 def own_labels(value: Any) -> tuple[list[Hashable] | None, ...] | None:
@@ -156,15 +168,27 @@ def _order(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) -> 
     )
 
 
-COLUMNS = 20
-"""Names of columns that are shown: whoever has to name one looks for it among them."""
-
-
 def few(labels: Iterable[Hashable], most: int = 5) -> str:
     """Up to ``most`` labels, for a message; of more the first, and how many there are."""
     listed = list(labels)
     shown = ", ".join(map(repr, listed if len(listed) <= most else listed[: most - 2]))
     return shown if len(listed) <= most else f"{shown}, ... ({len(listed)} in all)"
+
+
+_COLUMNS, _LONGEST_NAME = 20, 40
+"""Names of columns that are shown, as whoever has to name one looks for it among them, and how long
+they may be."""
+_NO_NAME = re.compile(r"\d[.,]\d|\d{6}|[^\w .,:;/()%#°²+*-]")
+
+
+def few_columns(names: Iterable[Hashable]) -> str:
+    """The names of columns, for a message. Those that are no names are counted: where a table lacks
+    its header, or a file is none, they are what it holds."""
+    listed = list(map(str, names))
+    shown = [n for n in listed if len(n) <= _LONGEST_NAME and not _NO_NAME.search(n)]
+    hidden = len(listed) - len(shown)
+    more = f"{hidden} that {'is no name' if hidden == 1 else 'are no names'}" if hidden else ""
+    return " and ".join(filter(None, [few(shown, _COLUMNS), more])) or "none"
 
 
 def coordinate_names(

@@ -33,6 +33,7 @@ from optmech.designs.encoding import (
 )
 from optmech.designs.notes import about_bounds, design_notes
 from optmech.designs.promise import claims_of, measure_approximations
+from optmech.designs.thresholds import threshold_notes
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.arguments import require_keys
 from optmech.exact.codec import listing, within
@@ -152,6 +153,7 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
         stated.status,
         design.figures._replace(objective=found.objective, loss=found.loss),
         notes=about_bounds(design)
+        + threshold_notes(design)
         + _given(design.problem)
         + idle_notes(design.problem.constraints, design.problem.space, statement.families),
         total_gap=None if whole else relative_gap(found.loss, design.lower_bound),

@@ -23,7 +23,7 @@ SUM_TOLERANCE = 1e-9
 
 def whole(value: object, where: str, least: int | None = 0, most: int | None = None) -> int:
     """A whole number, no truth value or float, from ``least`` and to ``most`` where given."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
         number = int(value)
         if (least is None or number >= least) and (most is None or number <= most):
             return number

@@ -274,14 +274,14 @@ class _Extract:
 def _number(text: str) -> int:
     number = int(text) if len(text) <= 20 else 0
     if not 0 < abs(number) < 2**63:
-        raise ValueError(f"{text[:40]!r} is not the number of a node")
+        raise ValueError("a reference is not the number of a node")
     return number
 
 
 def _degrees(text: str) -> float:
     value = float(text)
     if not abs(value) <= 180:
-        raise ValueError(f"{text[:40]!r} is not a number of degrees")
+        raise ValueError("a coordinate is not a number of degrees")
     return value
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats
+from optmech.base.labels import few
 from optmech.base.machine import needed
 from optmech.base.storage import csv_bytes, ending, path_of, write_atomically
 from optmech.errors import ProblemError, inside
@@ -120,9 +121,13 @@ def read_parquet(
 
 def _indices(texts: list[str], domain: Domain, path: str | Path) -> np.ndarray:
     known = {label_text(label): k for k, label in enumerate(domain.labels)}
-    unknown = next((text for text in texts if text not in known), None)
+    unknown = next((k for k, text in enumerate(texts) if text not in known), None)
     if unknown is not None:
-        raise ProblemError(f"there is no {unknown!r} among the {len(domain)} labels", where=path)
+        raise ProblemError(
+            f"row {unknown + 1} has none of the {len(domain)} labels",
+            where=path,
+            remedy=f"The labels are {few(known)}",
+        )
     return np.array([known[text] for text in texts], dtype=np.int64)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.labels import COLUMNS, few, is_degrees
+from optmech.base.labels import few_columns, is_degrees
 from optmech.designs.promise import Promise, Scope, at_most
 from optmech.errors import ProblemError
 from optmech.exact.arguments import positive
@@ -85,7 +85,7 @@ class Wanted:
                 raise ProblemError(
                     f"there is no column {name!r}",
                     where=self.data,
-                    remedy=f"The columns are {few(known, COLUMNS)}",
+                    remedy=f"The columns are {few_columns(known)}",
                 )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints, finite_array
-from optmech.base.labels import COLUMNS, few, is_degrees
+from optmech.base.labels import few_columns, is_degrees
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech.files.draft import (
@@ -277,7 +277,7 @@ def _labels(wanted: Wanted, file: str) -> Draft:
         raise ProblemError(
             "coordinates or labels have to say where a row is",
             where="x",
-            remedy=f"Name x and y, or label; the columns are {few(known, COLUMNS)}",
+            remedy=f"Name x and y, or label; the columns are {few_columns(known)}",
         )
     found = Counter(read_text_columns(wanted.data, [wanted.label])[wanted.label])
     found.pop("", None)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats
-from optmech.base.labels import COLUMNS, few
+from optmech.base.arrays import Floats, real_array
+from optmech.base.labels import few_columns, is_missing
 from optmech.errors import ProblemError
-from optmech.protection.persons import is_place, stands_still, tells_place
+from optmech.protection.persons import SAMPLE, is_place, is_shape, stands_still, tells_place
 from optmech.protection.places import Centres
 from optmech.protection.reporter import Drawn, Reporter
 from optmech.reading.columns import require_columns
@@ -34,7 +34,7 @@ class Chosen:
                 if label is None and y is None
                 else "coordinates or labels have to say where a row is, and not both",
                 where="label" if label is not None else "x",
-                remedy=f"Name x and y, or label; the columns are {few(known, COLUMNS)}",
+                remedy=f"Name x and y, or label; the columns are {few_columns(known)}",
             )
         names = tuple(name for name in (x, y, label) if name is not None)
         require_columns("data", names, known)
@@ -43,7 +43,7 @@ class Chosen:
         return cls(names, label is not None)
 
     def draw(
-        self, reporter: Reporter, columns: Sequence[Any], by: Sequence[Sequence[object]]
+        self, reporter: Reporter, columns: Sequence[Any], by: Sequence[Sequence[bytes]]
     ) -> Drawn:
         """Reports for rows with these columns, in the order of ``names``."""
         if self.labelled:
@@ -52,15 +52,13 @@ class Chosen:
 
     def points(self, columns: Sequence[Any]) -> Floats:
         """The coordinates of rows, shape (n, k). Raises ProblemError on columns of no numbers."""
-        out = []
-        for name, column in zip(self.names, columns, strict=True):
-            try:
-                out.append(np.asarray(column, dtype=np.float64))
-            except (TypeError, ValueError) as error:
-                raise ProblemError(
-                    "is not a column of numbers", where=str(name), remedy="Convert it first"
-                ) from error
-        return np.column_stack(out)
+        words = "is not a column of numbers", "Convert it first"
+        return np.column_stack(
+            [
+                real_array(without_missing(column), str(name), *words)
+                for name, column in zip(self.names, columns, strict=True)
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -152,6 +150,12 @@ class Asked:
         of the rows do."""
         judged = {name: cells(name) for name in self.keep if name not in self.unveiled}
         for name, column in judged.items():
+            if any(map(is_shape, column[:SAMPLE])):
+                raise ProblemError(
+                    f"{name!r} holds shapes, which may give away what the report hides",
+                    where="keep",
+                    remedy=f"Leave it out, or keep it all the same with keep_place = {name!r}",
+                )
             if tells_place(column, coordinates, degrees):
                 raise ProblemError(
                     f"numbers in {name!r} lie where the coordinates of the rows do, and may give "
@@ -180,6 +184,13 @@ class Asked:
         self.refuse_places()
         require_columns("data", self.by, known)
         return Replaced.of(chosen, reporter, self.report, known)
+
+
+def without_missing(column: Any) -> Any:
+    """A column of objects with NaN for those that are missing; any other as it is."""
+    if not (isinstance(column, np.ndarray) and column.dtype.kind == "O"):
+        return column
+    return np.array([np.nan if is_missing(cell) else cell for cell in column], dtype=object)
 
 
 def column_of(values: list[Any]) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.labels import COLUMNS, few
+from optmech.base.labels import few_columns
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.sampler import LEAST_KEY
@@ -27,7 +27,6 @@ from optmech.protection.persons import is_key, is_time
 from optmech.protection.reporter import Reporter
 from optmech.protection.tables import PointTable, opened_table
 from optmech.reading.columns import numbers_of
-from optmech.reading.errors import printable
 from optmech.spaces.domain import flattened
 from optmech.spaces.mechanism import Mechanism
 
@@ -91,7 +90,9 @@ def crossings(
     """
     reporter = Reporter(mechanism, "drop", key=bytes(LEAST_KEY), unusable="drop", rate=rate)
     points, who, seconds = _traces(source, asked, reporter.geographic, noted)
-    kept, reports = reporter.at_points(points, [who.tolist()])
+    kept, reports = reporter.at_points(
+        points, reporter.repeated_by(["who"], lambda _: who.tolist())
+    )
     n = np.argsort(who[kept], kind="stable")
     points, who, reports = points[kept[n]], who[kept[n]], reports[n]
     before, total = _steps(who, None if seconds is None else seconds[kept[n]])
@@ -174,7 +175,7 @@ def _traces(
             raise ProblemError(
                 several or "no columns are called like coordinates of the design",
                 where=source,
-                remedy=f"Name x and y; the columns are {few(table.known, COLUMNS)}",
+                remedy=f"Name x and y; the columns are {few_columns(table.known)}",
             )
         chosen = chosen_of(table, asked, source)
         key = next(filter(is_key, table.known), None)
@@ -194,9 +195,9 @@ def _traces(
     else:
         who = np.unique(list(map(str, part[key])), return_inverse=True)[1].reshape(-1)
     seconds = None if time is None else _times(part[time])
-    if isinstance(seconds, str):
+    if isinstance(seconds, int):
         noted(
-            f"{time!r} has {seconds!r}, which is no time as 2008-10-23T02:53:04, and no number of "
+            f"{time!r} has in row {seconds + 1} no time as 2008-10-23T02:53:04, and no number of "
             "seconds: figures are per 1,000 fixes"
         )
         seconds = None
@@ -209,9 +210,9 @@ def _median(values: Floats) -> float | None:
     return float(np.median(finite)) if len(finite) else None
 
 
-def _times(cells: Sequence[Any]) -> Floats | str:
+def _times(cells: Sequence[Any]) -> Floats | int:
     """Times in seconds, from numbers of seconds or texts such as 2008-10-23T02:53:04, which are UTC
-    unless they say otherwise; the first text that is none."""
+    unless they say otherwise; the index of the first text that is none."""
     texts = [str(cell).strip() for cell in cells]
     numbers = numbers_of([text.replace(",", ".") for text in texts])
     sound = np.isfinite(numbers)
@@ -219,12 +220,12 @@ def _times(cells: Sequence[Any]) -> Floats | str:
         return numbers
     # a text stands out among numbers, and a number among texts
     if sound[0]:
-        return printable(texts[int(np.argmin(sound))][:40])
+        return int(np.argmin(sound))
     found = []
-    for text in texts:
+    for k, text in enumerate(texts):
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
-            return printable(text[:40])
+            return k
         found.append((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     return np.array(found)

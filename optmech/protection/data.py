@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, real_array, unmasked
 from optmech.base.labels import coordinate_names, refuse_latitude_first
 from optmech.base.machine import needed
 from optmech.designs.design import Design
@@ -168,14 +168,15 @@ def _found(
         reporter.noticed += asked.told(
             lambda name: column(name)[:_LOOKED_AT], own, reporter.geographic
         )
-    drawn = chosen.draw(reporter, values, [column(name) for name in asked.by])
+    drawn = chosen.draw(reporter, values, reporter.repeated_by(asked.by, column))
     return replaced, drawn[0], replaced.columns(drawn)
 
 
 def _taken(data: Any, names: Sequence[Any], rows: Any, new: dict[Any, Any]) -> Any:
     """Rows of a pandas table with columns that stay, in their order, and new ones; with an index
-    from 0, as theirs may be the time."""
+    from 0, as theirs may be the time, and without attributes."""
     out = data[[name for name in data.columns if name in names]].iloc[rows].reset_index(drop=True)
+    out.attrs = {}
     for name, column in new.items():
         out[name] = column
     return out
@@ -184,11 +185,13 @@ def _taken(data: Any, names: Sequence[Any], rows: Any, new: dict[Any, Any]) -> A
 def _plain(reporter: Reporter, data: Any) -> Any:
     """Points as an array, or labels as a list, an array or a pandas column."""
     labels = reporter.mechanism.observables.labels
-    if isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "fiu":
-        _, reports = reporter.at_points(np.array(data, dtype=np.float64))
+    if isinstance(data, np.ndarray) and (
+        data.dtype.kind == "V" or (data.ndim == 2 and data.dtype.kind not in "OSUT")
+    ):
+        _, reports = reporter.at_points(np.array(real_array(unmasked(data), "data")))
         places = reporter.places
         return [labels[k] for k in reports.tolist()] if places is None else places[reports]
-    listed = data.tolist() if hasattr(data, "tolist") else data
+    listed = data.tolist() if hasattr(data, "tolist") else unmasked(data)
     if not isinstance(listed, list):
         raise ProblemError(
             f"{type(data).__name__} is no table and no list",
@@ -209,7 +212,9 @@ def _are_points(listed: list[Any], mechanism: Any) -> bool:
     """Whether a list is of pairs of numbers, at least one of them no whole number, and none of them
     a label."""
     pairs = [entry for entry in listed if isinstance(entry, list | tuple) and len(entry) == 2]
-    numbers = [v for pair in pairs for v in pair if isinstance(v, float | int | np.number)]
+    numbers = [
+        v for pair in pairs for v in pair if isinstance(v, float | int | np.floating | np.integer)
+    ]
     if not listed or len(numbers) != 2 * len(listed):
         return False
     # numbers of cells are no pairs
@@ -228,11 +233,19 @@ def _frame(reporter: Reporter, data: Any, asked: Asked) -> Any:
     if asked.x is not None and asked.y is not None and {asked.x, asked.y} <= set(data.columns):
         refuse_latitude_first(data[[asked.x, asked.y]], where="data")
     replaced, rows, new = _found(asked, reporter, list(data.columns), _cells_of(data))
+    _note_attributes(reporter, data)
     return _taken(data, (*replaced.names, *asked.keep), rows, new)
 
 
+def _note_attributes(reporter: Reporter, *holders: Any) -> None:
+    if any(each.attrs for each in holders):
+        reporter.noticed.append("attributes of the data are left out: they may say where it is")
+
+
 def _dataset(reporter: Reporter, data: Any, asked: Asked) -> Any:
-    """An xarray Dataset: variables along one dimension."""
+    """An xarray Dataset: variables along one dimension, which may be the levels of its index."""
+    levels = [dim for dim in data.dims if hasattr(data.indexes.get(dim), "levels")]
+    data = data.reset_index(levels)
     known = list(data.variables)
     named = [n for n in (asked.x, asked.y, asked.label, *asked.by) if n in known]
     dims = {data[name].dims for name in named}
@@ -246,6 +259,9 @@ def _dataset(reporter: Reporter, data: Any, asked: Asked) -> Any:
     ((dim,),) = dims
     wanted = (*replaced.names, *asked.keep)
     out = data.drop_vars([n for n in known if n not in wanted]).isel({dim: rows})
+    _note_attributes(reporter, data, *out.variables.values())
+    for each in (out, *out.variables.values()):
+        each.attrs, each.encoding = {}, {}
     return out.assign({name: (dim, column) for name, column in new.items()})
 
 
@@ -253,7 +269,7 @@ def _geo(reporter: Reporter, data: Any, asked: Asked) -> Any:
     """A GeoPandas table of points, in its own reference system."""
     shapely = needed("shapely", "geo", where="protect")
     _refuse_columns(asked, "a table with a geometry", "x y label")
-    kinds = {str(kind) for kind in data.geometry.geom_type.unique()}
+    kinds = set(data.geometry.geom_type.dropna())
     if kinds - {"Point"}:
         raise ProblemError(
             f"holds {', '.join(sorted(kinds))}", where="data", remedy="Give points only"
@@ -276,6 +292,7 @@ def _geo(reporter: Reporter, data: Any, asked: Asked) -> Any:
             where="data",
             remedy="Give a table without a geometry, and take the column report",
         )
+    _note_attributes(reporter, data)
     places = shapely.points(np.column_stack([new.pop(name) for name in points]))
     out = _taken(data, (*asked.keep, geometry), rows, new)
     series = type(data.geometry)(places, index=out.index, crs=4326 if degrees else crs)

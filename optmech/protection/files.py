@@ -77,7 +77,7 @@ def protect_file(
         on_map = kind == ".geojson" and reporter.geographic
         points = chosen.names if on_map and found is not None and found.shape[1] == 2 else None
         numbers, labels = ((), own_names) if chosen.labelled else (own_names, ())
-        counted = [name for each in persons for name in (each.column, *each.by)]
+        counted = [each.column for each in persons]
         others = list(dict.fromkeys([*asked.keep, *asked.by, *counted, *labels]))
         with opened_sink(target, written, points, table.types) as put:
             for part in table.parts(numbers, others):
@@ -85,14 +85,15 @@ def protect_file(
                     where = [np.asarray(part[name], dtype=np.float64) for name in numbers]
                     reporter.noticed += asked.told(part.__getitem__, where, reporter.geographic)
                 with moved(partial(_numbered, table)):
-                    drawn = _drawn(part, places, asked.by)
+                    by = reporter.repeated_by(asked.by, part.__getitem__)
+                    drawn = _drawn(part, places, by)
                 rows = drawn[0][0].tolist()
                 columns = {name: [part[name][k] for k in rows] for name in asked.keep}
                 for place, each in zip(places, drawn, strict=True):
                     columns |= place.columns(each)
                 put(columns)
                 for one in persons:
-                    _count(one, part, places, drawn)
+                    _count(one, part, places, drawn, by)
                 told(f"{reporter.rows:,} rows")
     return written, left
 
@@ -121,17 +122,16 @@ def _places_of(
     return found
 
 
-def _drawn(part: Part, places: list[Replaced], by: Sequence[str]) -> list[Drawn]:
+def _drawn(part: Part, places: list[Replaced], by: list[list[bytes]]) -> list[Drawn]:
     """The rows that are left, the same for all places, and the reports of each place."""
     values = [[part[name] for name in place.chosen.names] for place in places]
-    keys = [part[name] for name in by]
     if len(places) == 1:
-        return [places[0].chosen.draw(places[0].reporter, values[0], keys)]
+        return [places[0].chosen.draw(places[0].reporter, values[0], by)]
     # a row is released with all of its places or not at all
     points = [place.chosen.points(own) for place, own in zip(places, values, strict=True)]
     kept, usable = places[0].reporter.kept_of(points)
     used = np.flatnonzero(kept)
-    left = [[column[k] for k in used.tolist()] for column in keys]
+    left = [[column[k] for k in used.tolist()] for column in by]
     out: list[Drawn] = []
     for place, own in zip(places, points, strict=True):
         place.reporter.drop(len(kept) - len(used), int((~usable).sum()))
@@ -139,7 +139,13 @@ def _drawn(part: Part, places: list[Replaced], by: Sequence[str]) -> list[Drawn]
     return out
 
 
-def _count(persons: Persons, part: Part, places: list[Replaced], drawn: Sequence[Drawn]) -> None:
+def _count(
+    persons: Persons,
+    part: Part,
+    places: list[Replaced],
+    drawn: Sequence[Drawn],
+    by: list[list[bytes]],
+) -> None:
     """Note the rows of a part for every place of theirs."""
     for place, (rows, reports) in zip(places, drawn, strict=True):
         near = None
@@ -148,8 +154,8 @@ def _count(persons: Persons, part: Part, places: list[Replaced], drawn: Sequence
             near = place.reporter.nearest_reports(np.column_stack(own))
         kept = rows.tolist()
         who = [part[persons.column][k] for k in kept]
-        by = [tuple(part[name][k] for name in persons.by) for k in kept]
-        persons.count(who, by, place.reporter.visited, reports, near)
+        values = [tuple(column[k] for column in by) for k in kept]
+        persons.count(who, values, place.reporter.visited, reports, near)
 
 
 def _numbered(table: Table, own: str) -> str:

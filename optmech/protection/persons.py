@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.labels import parts_of
+from optmech.base.labels import is_missing, parts_of
 from optmech.exact.number import Number, parse_exact
 
 _NAMES = """id uid uuid guid user userid rider driver person customer client member subscriber
@@ -38,7 +38,19 @@ _IN_TIMES = "zeit datum tijd horodat fecha timestamp"
 """Words, and parts of words, in English, French, Spanish, Italian, German and Dutch."""
 
 _NUMBERS = re.compile(r"[-+]?\d+(?:[.,]\d+)?")
-_SAMPLE, _MOST_OF, _BESIDE, _LEAST_BESIDE = 2000, 0.75, 0.5, 0.01
+_WKT = re.compile(
+    r"\s*(?:SRID=\d+;)?\s*(?:(?:MULTI)?(?:POINT|LINESTRING|POLYGON|CURVE|SURFACE)"
+    r"|LINEARRING|CIRCULARSTRING|COMPOUNDCURVE|CURVEPOLYGON|GEOMETRYCOLLECTION)"
+    r"\s*[ZM]{0,2}\s*\(",
+    re.IGNORECASE,
+)
+_HEX = re.compile("0[01](?:[0-9A-Fa-f]{2}){20,}")
+_LEAST_WKB = 21
+"""Bytes of a point."""
+_SCALES, _SMALL, _CLOSE = (1e5, 1e6, 1e7), 5.0, 0.01
+"""By which degrees are multiplied where they are whole numbers, how wide a small region is, and how
+near to the row's own place such a number is."""
+SAMPLE, _MOST_OF, _BESIDE, _LEAST_BESIDE = 2000, 0.75, 0.5, 0.01
 _MAPPED = 1e4
 """Numbers of a column that are looked at, how many of them tell places, how far from the rows, as a
 part of where most are and in degrees, and from where on numbers look like metres of a map."""
@@ -77,23 +89,51 @@ def _is_called(name: str, whole: str, parts: str, last: int = 0) -> bool:
     return known or any(part in word for part in parts.split() for word in words)
 
 
+def is_shape(cell: Any) -> bool:
+    """Whether a cell is a geometry, in any reference system: an object, WKT, WKB or GeoJSON."""
+    if isinstance(cell, str):
+        if _WKT.match(cell) or ('"coordinates"' in cell and '"type"' in cell):
+            return True
+        return bool(_HEX.fullmatch(cell)) and _is_wkb(bytes.fromhex(cell))
+    if isinstance(cell, bytes | bytearray | memoryview):
+        return _is_wkb(bytes(cell))
+    return hasattr(cell, "__geo_interface__") or (isinstance(cell, dict) and "coordinates" in cell)
+
+
+def _is_wkb(content: bytes) -> bool:
+    """Whether bytes begin like a geometry: their order, and a type from 1 to 17, of points with two
+    to four coordinates, with flags of PostGIS or without."""
+    if len(content) < _LEAST_WKB or content[0] > 1:
+        return False
+    kind = int.from_bytes(content[1:5], "little" if content[0] else "big") & 0x1FFFFFFF
+    return 1 <= kind % 1000 <= 17 and kind < 4000
+
+
 def tells_place(cells: Sequence[Any], coordinates: Sequence[Floats], degrees: bool) -> bool:
     """Whether most cells hold a number that lies where one of the rows' ``coordinates`` do: one
-    with two decimals of degrees, or one as large as metres of a map."""
-    texts = [str(cell) for cell in cells if cell is not None and cell == cell]
-    numbers = [found for text in texts if (found := _NUMBERS.findall(text))][:_SAMPLE]
+    with two decimals of degrees, or one as large as metres of a map; or degrees that were made
+    whole numbers, times 10^5 to 10^7, near the row's own or in a region that is small."""
+    texts = [(k, str(cell)) for k, cell in enumerate(cells) if not is_missing(cell)]
+    numbers = [(k, found) for k, text in texts if (found := _NUMBERS.findall(text))][:SAMPLE]
     spans = [_span(values[np.isfinite(values)], degrees) for values in coordinates]
     known = [span for span in spans if span is not None]
+    small = [(low, high) for low, high in known if high - low < _SMALL]
 
-    def told(text: str) -> bool:
+    def told(text: str, row: int) -> bool:
         decimal = text.replace(",", ".")
         value, (_, _, decimals) = float(decimal), decimal.partition(".")
         sharp = len(decimals) >= 2 if degrees else abs(value) >= _MAPPED
-        return sharp and any(low <= value <= high for low, high in known)
+        if sharp:
+            return any(low <= value <= high for low, high in known)
+        scaled = [value / scale for scale in _SCALES if degrees and abs(value) >= scale]
+        own = [float(values[row]) for values in coordinates]
+        return any(
+            any(low <= v <= high for low, high in small) or any(abs(v - w) < _CLOSE for w in own)
+            for v in scaled
+        )
 
-    return bool(numbers) and sum(any(map(told, found)) for found in numbers) >= _MOST_OF * len(
-        numbers
-    )
+    most = sum(any(told(text, k) for text in found) for k, found in numbers)
+    return bool(numbers) and most >= _MOST_OF * len(numbers)
 
 
 def stands_still(cells: Sequence[Any], coordinates: Sequence[Floats]) -> bool:
@@ -101,8 +141,8 @@ def stands_still(cells: Sequence[Any], coordinates: Sequence[Floats]) -> bool:
     same pair of ``coordinates`` in all of these rows, as a station's name does."""
     for x, y in zip(coordinates[::2], coordinates[1::2], strict=False):
         found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-        for cell, *place in zip(cells[:_SAMPLE], x.tolist(), y.tolist(), strict=False):
-            if cell is not None and str(cell).strip() and np.isfinite(place).all():
+        for cell, *place in zip(cells[:SAMPLE], x.tolist(), y.tolist(), strict=False):
+            if not is_missing(cell) and str(cell).strip() and np.isfinite(place).all():
                 found[str(cell)].append((place[0], place[1]))
         several = [len(set(places)) == 1 for places in found.values() if len(places) > 1]
         if sum(several) >= max(2.0, _MOST_OF * len(several)):
@@ -126,13 +166,12 @@ class Persons:
     """Counts the rows of every value of one column, the different places among them, and how often
     each report was made.
 
-    Where reports repeat, ``by`` are the columns that they repeat by: a place is drawn anew for
-    other values of these, and counts anew.
+    Where reports repeat by other columns, a place is drawn anew for other values of these, and
+    counts anew.
     """
 
-    def __init__(self, column: str, by: Sequence[str] = ()) -> None:
+    def __init__(self, column: str) -> None:
         self.column = column
-        self.by = tuple(by)
         self._visits: Counts = defaultdict(Counter)
         self._near: Counts = defaultdict(Counter)
         self._reports: Counts = defaultdict(Counter)
@@ -141,19 +180,19 @@ class Persons:
     def count(
         self,
         who: Iterable[Any],
-        by: Iterable[tuple[Any, ...]],
+        by: Iterable[tuple[bytes, ...]],
         places: Ints,
         reports: Ints,
         near: Ints | None,
     ) -> None:
-        """Note rows: whose each is, its values of ``by``, the number of its place, its report, and
+        """Note rows: whose each is, what it repeats by, the number of its place, its report, and
         the report that lies nearest to where it truly was. Rows of nobody are tied to no other."""
         truly = [-1] * len(places) if near is None else near.tolist()
         listed = places.tolist(), reports.tolist(), truly
         for name, values, place, report, own in zip(who, by, *listed, strict=True):
-            if name is None or name != name or not str(name).strip():
+            if is_missing(name) or not str(name).strip():
                 continue
-            key, drawn = str(name), (place, *map(str, values)) if values else place
+            key, drawn = str(name), (place, *values) if values else place
             self._visits[key][drawn] += 1
             self._reports[key][report] += 1
             if own >= 0:

@@ -1,6 +1,6 @@
 """From places to reports: locating, what lies outside, exact draws, draws that repeat."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -10,6 +10,7 @@ from optmech.base.arrays import Bools, Floats, Ints, ends_of, unwrapped
 from optmech.errors import ProblemError
 from optmech.exact.arguments import one_of, positive, whole
 from optmech.exact.sampler import LEAST_KEY, EachBytes, Keyed, framed, fresh, seeded_bytes
+from optmech.protection.forms import forms
 from optmech.protection.places import (
     Anywhere,
     Centres,
@@ -159,10 +160,10 @@ class Reporter:
         return is_geographic(self.mechanism)
 
     def at_points(
-        self, points: Floats, by: Sequence[Sequence[object]] = (), *, judged: bool = False
+        self, points: Floats, by: Sequence[Sequence[bytes]] = (), *, judged: bool = False
     ) -> Drawn:
-        """Reports for points (n, k) in the coordinates of the data; ``by`` are columns (n,), and
-        ``judged`` says that nothing is refused any more.
+        """Reports for points (n, k) in the coordinates of the data; ``by`` are columns (n,) of
+        ``forms``, and ``judged`` says that nothing is refused any more.
 
         Raises
         ------
@@ -213,6 +214,15 @@ class Reporter:
         self._judge(worst, usable, inside)
         return self._kept(usable, inside), usable
 
+    def repeated_by(
+        self, names: Sequence[Hashable], column: Callable[[Any], Sequence[object]]
+    ) -> list[list[bytes]]:
+        """The ``forms`` of the columns that reports repeat by, of rows that come next; none where
+        no key has them repeat."""
+        if self.key is None:
+            return []
+        return [forms(column(name), name, self.rows) for name in names]
+
     def drop(self, rows: int, missing: int) -> None:
         """Count rows that are left out before their draws, ``missing`` of them for want of usable
         coordinates."""
@@ -244,7 +254,7 @@ class Reporter:
     def _kept(self, usable: Bools, inside: Bools) -> Bools:
         return usable if self.outside in ("nearest", "few") else inside
 
-    def at_labels(self, labels: Sequence[object], by: Sequence[Sequence[object]] = ()) -> Drawn:
+    def at_labels(self, labels: Sequence[object], by: Sequence[Sequence[bytes]] = ()) -> Drawn:
         """Reports for labels of secrets, as they are or as people write them; labels that there
         are not are outside, and cannot be taken to the nearest."""
         if isinstance(self.mechanism, MeshMechanism | Anywhere):
@@ -273,15 +283,22 @@ class Reporter:
 
     def _index(self, secrets: Domain, label: object) -> int:
         """The index of a label however it is written, -1 where there is none."""
-        if isinstance(label, Hashable) and label in self._known:
-            return self._known[label]
         try:
-            found = find_index(secrets, label)
-        except ProblemError:
-            found = -1
-        if isinstance(label, Hashable) and len(self._known) < 2**20:
-            self._known[label] = found
+            found = self._known.get(label)
+        except TypeError:
+            return self._found(secrets, label)
+        if found is None:
+            found = self._found(secrets, label)
+            if len(self._known) < 2**20:
+                self._known[label] = found
         return found
+
+    @staticmethod
+    def _found(secrets: Domain, label: object) -> int:
+        try:
+            return find_index(secrets, label)
+        except ProblemError:
+            return -1
 
     def _inside(self, points: Floats) -> Bools:
         if isinstance(self.mechanism, Anywhere):
@@ -336,23 +353,20 @@ class Reporter:
 
     # -- draws -----------------------------------------------------------------------------------
 
-    def _from_secrets(self, kept: Ints, indices: Ints, by: Sequence[Sequence[object]]) -> Ints:
+    def _from_secrets(self, kept: Ints, indices: Ints, by: Sequence[Sequence[bytes]]) -> Ints:
         self.visited = indices
         messages = [k.to_bytes(8, "big") for k in indices.tolist()] if self.key else []
         return self.mechanism.draws(indices, self._source(kept, messages, by))
 
     def _source(
-        self, kept: Ints, places: Sequence[bytes], by: Sequence[Sequence[object]]
+        self, kept: Ints, places: Sequence[bytes], by: Sequence[Sequence[bytes]]
     ) -> EachBytes:
         """The bytes of the draws: fresh ones, or for every row those of its mechanism, its ``by``
         values and its place."""
         if self.key is None:
             return fresh() if self._bytes is None else fresh(self._bytes)
         design = self.mechanism.fingerprint
-        columns = [
-            [label_text(column[k]).encode("utf-8", "surrogatepass") for k in kept.tolist()]
-            for column in by
-        ]
+        columns = [[column[k] for k in kept.tolist()] for column in by]
         rows = zip(*columns, strict=True) if columns else [()] * len(places)
         return Keyed(
             self.key,

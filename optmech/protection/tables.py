@@ -47,6 +47,9 @@ _NO_TABLES = {
     ".xls": "a spreadsheet",
     ".npy": "an array",
     ".nc": "an array",
+    ".gpx": "a track",
+    ".kml": "a map",
+    ".xml": "a document",
     ".gpkg": "a database",
     ".shp": "a map in several files",
     ".zip": "an archive",
@@ -72,7 +75,9 @@ class CsvTable:
         """The columns, ``numbers`` as floats with NaN for what is none."""
         require_columns(self.path, [*numbers, *others], self.known)
         place = {name: k for k, name in enumerate(self.known)}
-        own = {name: numbers_by(self.separator, name, self.path) for name in numbers}
+        own = {
+            name: numbers_by(self.separator, f"the column {name!r}", self.path) for name in numbers
+        }
         for numbered in self.rows:
             self.first += len(self.lines)
             self.lines, rows = [line for line, _ in numbered], [row for _, row in numbered]

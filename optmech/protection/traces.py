@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError, moved
+from optmech.base.labels import few
+from optmech.errors import ProblemError
 from optmech.protection.columns import Asked, Chosen, column_of
 from optmech.protection.files import chosen_of
 from optmech.protection.places import data_coordinates
@@ -74,8 +75,14 @@ def _chain(
     if not chosen.labelled:
         labels = _located(domain, np.column_stack(columns), row)
     for k, text in enumerate(columns[0] if chosen.labelled else ()):
-        with moved(row(k)):
+        try:
             labels.append(find_label(domain, text))
+        except ProblemError:
+            raise ProblemError(
+                f"the label is none of the {len(domain)} labels",
+                where=row(k),
+                remedy=f"They are {few(domain.labels)}",
+            ) from None
     released = release(designer, labels)
     places = data_coordinates(domain)
     index = [None if r is None else domain.index(r) for r in released.releases]

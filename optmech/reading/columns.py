@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.labels import few
+from optmech.base.labels import few_columns
 from optmech.base.machine import needed
 from optmech.base.storage import STANDARD_OUTPUT, path_of
 from optmech.errors import ProblemError
@@ -116,7 +116,7 @@ def read_rows(path: Path) -> list[Floats]:
                 if separator == "," or found == found:
                     return found
             raise ProblemError(
-                f"line {line}: {cell[:40]!r} is not a number",
+                f"line {line} has a cell that is not a number",
                 where=path,
                 remedy="Give rows of numbers, without a header",
             )
@@ -145,9 +145,8 @@ def _reader(lines: Iterator[str], numbers: bool) -> tuple[str, Any]:
 
 
 def numbers_by(separator: str, name: str, path: str | Path) -> Callable[[str], float]:
-    """What reads the cells of a column as floats, NaN for none: where columns are not separated by
-    commas, numbers may have decimal commas, all of a column or none. Raises ProblemError where both
-    marks are used."""
+    """What reads cells as floats, NaN for none: where columns are not separated by commas, numbers
+    may have decimal commas, all of them or none. Raises ProblemError where both marks are used."""
     if separator == ",":
         return number_of
     seen: list[str] = []
@@ -160,8 +159,7 @@ def numbers_by(separator: str, name: str, path: str | Path) -> Callable[[str], f
             return found
         if found != found or seen not in ([], [mark]):
             raise ProblemError(
-                f"the column {name!r} has numbers with points and with commas, or marks between "
-                f"thousands, such as {cell[:40]!r}",
+                f"{name!r} has numbers with points and with commas, or marks between thousands",
                 where=path,
                 remedy="Write all of them with one decimal mark, and nothing between thousands",
             )
@@ -308,7 +306,7 @@ def require_columns(
             raise ProblemError(
                 f"there is no column {name!r}",
                 where=str(where),
-                remedy=f"The columns are {few(known) or 'none'}",
+                remedy=f"The columns are {few_columns(known)}",
             )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from optmech.certificate.proved import Proved, ProvedLoss, examined
 from optmech.designs.design import Design
 from optmech.designs.promise import Promise, guess_words, promise_of
+from optmech.designs.thresholds import threshold_notes
 from optmech.errors import ProblemError
 from optmech.packed.charges import FORMAT as LEDGER, State, written
 from optmech.packed.documents import load_any_packed
@@ -98,6 +99,7 @@ def _of_proved(path: str | Path) -> Described:
         lost = loss_unit(found.problem)
         more += [("loss", f"{found.loss:.6g}{lost}, {found.status}: no mechanism can have less "
                          f"than {found.lower_bound:.6g}{lost}")]  # fmt: skip
+        more += [("thresholds", note) for note in threshold_notes(found)]
     else:
         assert isinstance(found, ProvedLoss)
         kind = "noise" if "noise" in stated.name else "coupling"

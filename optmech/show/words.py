@@ -105,8 +105,6 @@ class _Aim(NamedTuple):
     asked: str
     reached: str
     superlative: str
-    repaired: str
-    """What a repaired design would do, with room for a number."""
 
 
 def _aim(problem: Problem, loss: str = "") -> _Aim:
@@ -118,17 +116,16 @@ def _aim(problem: Problem, loss: str = "") -> _Aim:
             f"nothing: the error of the best attack ({name}) is maximised",
             f"the error that it leaves the best attack ({name})",
             f"leaves the best attack the largest error ({name})",
-            "leave the best attack the error {}",
         )
     if isinstance(objective, MinimizeLeakage):
         name = gain_words(objective.gain)
         gained = f"what the best guess gains ({name})"
         superlative = f"leaves the best guess the least to gain ({name})"
-        return _Aim("least", gained, gained, superlative, "leave the best guess {} to gain")
+        return _Aim("least", gained, gained, superlative)
     which = "worst-case" if objective == "worst_loss" else "expected"
     named = distance_words(problem.loss) if callable(problem.loss) else "given as a matrix"
     lost = f"{which} loss ({loss or named})"
-    return _Aim("least", lost, f"its {lost}", f"has the least {lost}", "have loss {}")
+    return _Aim("least", lost, f"its {lost}", f"has the least {lost}")
 
 
 _DIGITS = 2
@@ -236,18 +233,3 @@ def _reached(design: Design, loss: str) -> str:
     if found.startswith("nothing"):
         return f"Nothing is known about how far {aim.reached} is from the {aim.best}{limits}."
     return f"Among all mechanisms{limits}, {aim.reached} is {found}."
-
-
-def threshold_notes(design: Design) -> list[str]:
-    """What constraints with thresholds really keep."""
-    notes = []
-    for part in design.approximations:
-        repaired = "no repair was found that keeps the promise for all pairs"
-        if not math.isnan(part.repaired_loss):
-            what = _aim(design.problem).repaired.format(f"{part.repaired_loss:.9g}")
-            repaired = f"repaired to keep the promise for all pairs it would {what}"
-        notes.append(
-            f"constraints[{part.constraint}]: with its thresholds the design has "
-            f"ε = {part.epsilon:.9g} and not {part.promised_epsilon:.9g}; {repaired}"
-        )
-    return notes

@@ -23,7 +23,7 @@ from typing import Any
 
 from optmech.base.interrupts import undisturbed
 from optmech.base.lock import locked
-from optmech.base.storage import path_of, write_atomically
+from optmech.base.storage import path_of, plain_values, write_atomically
 from optmech.designs.design import Design
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
@@ -98,7 +98,8 @@ class RunDirectory:
         if design is not None:
             write_run_file(self.design_path(task), design)
         columns = list(self._plan.columns)
-        content = json.dumps({"record": record, "columns": columns}, allow_nan=False)
+        kept = plain_values({"record": record, "columns": columns})
+        content = json.dumps(kept, allow_nan=False)
         # an interrupt in between would leave a record that the table does not know
         with undisturbed():
             write_run_file(self._record_path(task), content.encode())

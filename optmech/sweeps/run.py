@@ -299,7 +299,8 @@ def make_rows(run: RunDirectory, plan: Plan) -> list[Row]:
 
 
 def to_csv(rows: Sequence[Row]) -> bytes:
-    """UTF-8 with a header; nothing where there is no value, floats that read back bit by bit."""
+    """UTF-8 with a header; nothing where there is no value, floats that read back bit by bit, and
+    quotation marks around texts that would read back as something else, such as 007."""
     listed = ([_entry(value) for value in row.values()] for row in rows)
     return csv_bytes([*map(list, rows[:1]), *listed], end="\n")
 
@@ -307,6 +308,8 @@ def to_csv(rows: Sequence[Row]) -> bytes:
 def _entry(value: Cell) -> str:
     if value is None:
         return ""
+    if isinstance(value, str):
+        return value if _value(value) == value else f'"{value}"'
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -348,5 +351,7 @@ def read_table(path: Path) -> list[Row]:
 def _value(cell: str) -> Cell:
     if cell in ("", "true", "false"):
         return None if cell == "" else cell == "true"
+    if len(cell) > 1 and cell[0] == cell[-1] == '"':
+        return cell[1:-1]
     number = number_of(cell)
     return cell if number is None else number

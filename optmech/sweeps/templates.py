@@ -81,8 +81,9 @@ FIGURES = (
     "secrets", "observables", "reason",
 )  # fmt: skip
 """Columns of the table that come from a task's record."""
-MEASURED = ("attack_error",)
-"""Columns that are measured anew from a design: of its summary they are no part."""
+MEASURED = ("attack_error", "true_epsilon", "repaired_loss")
+"""Columns that are measured anew from a design: of its summary they are no part. The last two are
+of designs with thresholds: the ε that they really have, and the objective once that is repaired."""
 OF_REGIONS = ("total_gap", "vertices")
 """Columns of designs that are private at every point of a region: ``gap`` is about mechanisms on
 their mesh, ``total_gap`` about all."""

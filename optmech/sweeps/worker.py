@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 
 
 def figures_of(design: Design) -> dict[str, Any]:
-    """Its summary, and ``attack_error``: what the optimal attack on its mechanism is left with, in
-    the distance of ``choose_distance``; None where there is no mechanism."""
+    """Its summary; ``attack_error``, what the optimal attack on its mechanism is left with, in the
+    distance of ``choose_distance``, None where there is no mechanism; and ``threshold_figures``."""
     from optmech.analysis import attacks
+    from optmech.designs.thresholds import threshold_figures
     from optmech.problem.attack import choose_distance
 
     error, problem = None, design.problem
     if design.matrix is not None:
         _, distance = choose_distance(problem)
         error = float(attacks.optimal_attack(design.mechanism, problem.prior, distance).error)
-    return {**design.summary(), "attack_error": error}
+    return {**design.summary(), "attack_error": error, **threshold_figures(design)}
 
 
 SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

@@ -104,7 +104,7 @@ def run(args: Namespace) -> Answer:
     require_seed(args.seed)
     claim_outputs(args, [args.design, args.data, args.sticky_key_file])
     asked, columns = _asked(args), _columns_of_persons(args)
-    persons = [Persons(name, args.sticky_by) for name in columns]
+    persons = [Persons(name) for name in columns]
     key = None if args.sticky_key_file is None else _key(args.sticky_key_file)
     mechanism, promise, guess = _released(args)
     rate = None if promise is None else promise.epsilon

@@ -11,6 +11,7 @@ from optmech.errors import ProblemError
 SUMMARY = "solve a problem for many values, into a directory that survives interruptions"
 EXAMPLE = "optmech sweep epsilon-curve -o curve"
 _LISTED = 20
+_HEADS = {"true_epsilon": "true ε", "repaired_loss": "repaired loss", "lower_bound": "lower bound"}
 
 
 ARGUMENTS = {
@@ -56,6 +57,8 @@ def run(args: Namespace) -> Answer:
         raise
     failed = result.failed
     counts = Counter(str(row["status"]) for row in result.rows)
+    approximate = [row for row in result.rows if row.get("true_epsilon") is not None]
+    figures = ("task", "true_epsilon", "repaired_loss")
     values = {
         "status": "failed" if failed else "done",
         "directory": str(result.directory),
@@ -63,21 +66,29 @@ def run(args: Namespace) -> Answer:
         "counts": counts,
         "verified": all(row["verified"] for row in result.rows if row["loss"] is not None),
         "failed": [{name: row[name] for name in ("task", "reason")} for row in failed],
+        "approximations": [{name: row[name] for name in figures} for row in approximate],
     }
     notes = [f"failed: task {row['task']}: {row['reason']}" for row in failed[:_LISTED]]
     if len(failed) > _LISTED:
         notes.append(f"failed: and {len(failed) - _LISTED} more, see table.csv")
     if len(result.rows) > _LISTED:
         notes.append(f"the first {_LISTED} rows; all are in {result.directory / 'table.csv'}")
+    if approximate:
+        notes.append(
+            f"thresholds leave pairs out in {len(approximate)} tasks: the ε that these designs "
+            "really have is in the column true_epsilon, and their objective once every pair keeps "
+            "what is promised in repaired_loss"
+        )
     done = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     facts = {"tasks": f"{len(result.rows)}: {done}", "directory": str(result.directory)}
     # the axes' columns and the most wanted figures
     names = list(result.rows[0])
-    wanted = {"task", "status", "loss", "lower_bound", "gap", "seconds"}
+    wanted = {"task", "status", "loss", "lower_bound", "gap", "seconds", *figures}
     wanted.update(names[1 : names.index("status")])
     columns = [name for name in names if name in wanted]
     rows = [[_text(row[name]) for name in columns] for row in result.rows[:_LISTED]]
-    shown: list[Piece] = [Facts(facts), Grid(columns, rows, right=range(len(columns)))]
+    heads = [_HEADS.get(name, name) for name in columns]
+    shown: list[Piece] = [Facts(facts), Grid(heads, rows, right=range(len(heads)))]
     return Answer(values, shown, said=notes, status=1 if failed else 0)
 
 

@@ -21,6 +21,7 @@ from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
 from optmech.designs.promise import guess_words, length_words, times
+from optmech.designs.thresholds import threshold_notes
 from optmech.errors import OptmechError
 from optmech.packed.make import MAX_LOSS, packed_content
 from optmech.problem import MetricPrivacy, Problem
@@ -181,7 +182,7 @@ def heading(design: Design, name: str, notes: Sequence[str]) -> Plain:
 def design_payload(design: Design, name: str, store: Store) -> Plain:
     """Everything that the page says about one design."""
     problem = design.problem
-    out = heading(design, name, words.threshold_notes(design)) | {
+    out = heading(design, name, threshold_notes(design)) | {
         "secrets": domain_payload(problem.secrets, store),
         "rounding_cost": number(design.rounding_cost),
     }
