@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from given import add_files, has
+from everywhere_rome import FILES
+from given import add_files, settle
 from privacy_games.store import Store
 
 HERE = Path(__file__).resolve().parent
@@ -238,12 +239,11 @@ def main() -> None:
     parser.add_argument("size", type=int, nargs="?", default=1000)
     add_files(parser, RESULTS)
     args = parser.parse_args()
-    store = Store(args.results)
     if args.what == "table":
-        print(table(store))
+        print(table(Store(args.results)))
         return
-    if args.what == "profile" and not has(args.data, "rome_osm_nodes.csv.gz"):
-        return
+    settle(args, *(FILES if args.what == "profile" else ()))
+    store = Store(args.results)
     for size in SIZES if args.what == "send" else (args.size,):
         task = {"part": args.what, "size": size}
         if not store.find(task):

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from discrete_traces import STEPS, windows
+from discrete_traces import FIXES, STEPS, windows
+from given import add_files
 from sticky import attack, estimate, smoothed
 
 import optmech as om
@@ -31,7 +32,6 @@ from optmech.traces import Fixes, MarkovPrior
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "coarsening.json"
-DATA = HERE.parents[1] / "shared" / "data"
 BOX = (116.27, 39.95, 116.39, 40.04)
 SIDE, INTERVAL, GAP, TRACES, SEED = 10, 120, 180, 150, 20261122
 EUCLIDEAN = om.distances.euclidean()
@@ -119,9 +119,7 @@ def follow_offset(grid: om.Grid, chain: MarkovPrior, traces: list[list[int]]) ->
 def run(data: Path) -> dict[str, Any]:
     """All figures."""
     began = time.process_time()
-    fixes = Fixes.from_csv(
-        data / "geolife_beijing_11users.csv", user="user", time="utc", x="lon", y="lat"
-    )
+    fixes = Fixes.from_csv(data / FIXES, user="user", time="utc", x="lon", y="lat")
     grid = om.Grid.geographic(SIDE, SIDE, BOX)
     sequences = fixes.sequences(grid, INTERVAL, GAP)
     visits = np.concatenate([s.cells for s in sequences])
@@ -228,13 +226,12 @@ def draw(results: dict[str, Any], figure: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_files(parser, RESULTS)
     parser.add_argument("--table", action="store_true", help="print the table of the page")
     parser.add_argument("--figure", type=Path, help="draw the results as SVG")
     args = parser.parse_args()
     if not args.table:
-        if not (args.data / "geolife_beijing_11users.csv").is_file():
+        if not (args.data / FIXES).is_file():
             raise SystemExit("the real location data (../shared/data) is not at hand")
         args.results.write_text(json.dumps(run(args.data), indent=1) + "\n", encoding="utf-8")
     results = json.loads(args.results.read_text(encoding="utf-8"))

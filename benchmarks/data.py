@@ -30,8 +30,8 @@ RIDES, LOGS, SPACING = 10_000, 10, 20
 """Rides that are drawn; files of a GeoLife user; seconds between fixes at least."""
 USERS = [f"{number:03d}" for number in range(11)]
 NIGHT = re.compile(
-    r"^(?!Piano |Juice )(.* )?(Bar|Pub|Gastropub|Nightclub|Speakeasy|Brewery|Strip Club|Beer Garden|"
-    r"Other Nightlife|Nightlife Spot)$|^Lounge$"
+    r"^(?!Piano |Juice )(.* )?(Bar|Pub|Gastropub|Nightclub|Speakeasy|Brewery|Strip Club|"
+    r"Beer Garden|Other Nightlife|Nightlife Spot)$|^Lounge$"
 )
 FOOD = re.compile(
     r"Restaurant$|^(?!.*(Gaming|College|Corporate)).*(Caf[eé]|Cafeteria|Place|Joint|Diner|Bakery|"

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from given import add_files, has
+from given import add_files, settle
 from privacy_games.store import Store
 
 HERE = Path(__file__).resolve().parent
@@ -300,12 +300,11 @@ def main() -> None:
     parser.add_argument("what", choices=("sweep", "table"))
     add_files(parser, RESULTS)
     args = parser.parse_args()
-    store = Store(args.results)
     if args.what == "table":
-        print(table(store))
+        print(table(Store(args.results)))
         return
-    if has(args.data, *NEEDED):
-        swept(args.data, store)
+    settle(args, *NEEDED)
+    swept(args.data, Store(args.results))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import stand_ins
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
-BUILD = ROOT / "build" / "benchmarks"
-"""Stand-ins, and results from them: what is measured on made-up data never joins the rest."""
+STAND_INS = ROOT / "build" / "benchmarks" / "stand-ins"
+"""Results from them lie beside: what is measured on made-up data never joins the rest."""
 
 
 def add_files(parser: argparse.ArgumentParser, results: Path | None = None) -> None:
@@ -23,22 +23,25 @@ def add_files(parser: argparse.ArgumentParser, results: Path | None = None) -> N
 
 
 def settle(args: argparse.Namespace, *needed: str) -> None:
-    """Make ``args.data`` a folder with the files that are needed, and say which it is. Where they
-    are not there, stand-ins are written, and results go beside them unless a place is named."""
-    known = args.data or DATA
+    """Make ``args.data`` a folder with the files that are needed. Results from stand-ins go beside
+    these, unless a place outside the repository is named."""
+    args.data = folder(*needed, named=args.data, stand_in=args.stand_ins)
+    results = getattr(args, "results", None)
+    if args.data == STAND_INS and results and ROOT / "benchmarks" in results.resolve().parents:
+        args.results = STAND_INS.parent / "results" / results.name
+        args.results.parent.mkdir(parents=True, exist_ok=True)
+
+
+def folder(*needed: str, named: Path | None = None, stand_in: bool = False) -> Path:
+    """The folder named, or that of the data, or one of stand-ins, which are written where the data
+    are not there; says which it is."""
+    known = named or DATA
     missing = [name for name in needed if not (known / name).exists()]
-    if args.data and missing and not args.stand_ins:
-        raise SystemExit(f"there is no {missing[0]} in {args.data} (docs/data.md says what it is)")
-    if not args.stand_ins and not missing:
-        args.data = known
-        said = "real data" if needed else "none"
-    else:
-        args.data = BUILD / "stand-ins"
-        stand_ins.write(args.data, needed)
-        args.stand_ins = True
-        said = f"stand-ins, seed {stand_ins.SEED}"
-        results = getattr(args, "results", None)
-        if results is not None and ROOT / "benchmarks" in results.resolve().parents:
-            args.results = BUILD / "results" / results.name
-            args.results.parent.mkdir(parents=True, exist_ok=True)
+    if named and missing and not stand_in:
+        raise SystemExit(f"there is no {missing[0]} in {named}: docs/data.md says what it is")
+    made_up = stand_in or bool(missing)
+    said = f"stand-ins, seed {stand_ins.SEED}" if made_up else "real" if needed else "none needed"
     print(f"data: {said}", file=sys.stderr, flush=True)
+    if made_up:
+        stand_ins.write(STAND_INS, needed)
+    return STAND_INS if made_up else known

@@ -31,13 +31,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given import add_files
 
 import optmech as om
 from optmech.traces import Fixes, MarkovPrior
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "sticky.json"
-DATA = HERE.parents[1] / "shared" / "data"
+FIXES = "geolife_beijing_11users.csv"
 BOX = (116.26, 39.94, 116.38, 40.03)
 SIDE, DAYS, HOURLY, SEED = 8, 30, 5, 20261122
 DAY = 86_400
@@ -133,9 +134,7 @@ def night(
 def run(data: Path) -> dict[str, Any]:
     """All figures."""
     began = time.process_time()
-    fixes = Fixes.from_csv(
-        data / "geolife_beijing_11users.csv", user="user", time="utc", x="lon", y="lat"
-    )
+    fixes = Fixes.from_csv(data / FIXES, user="user", time="utc", x="lon", y="lat")
     grid = om.Grid.geographic(SIDE, SIDE, BOX)
     apart = EUCLIDEAN(grid, grid)
     lives = months(fixes, grid)
@@ -250,12 +249,11 @@ def table(results: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_files(parser, RESULTS)
     parser.add_argument("--table", action="store_true", help="print the table of the page")
     args = parser.parse_args()
     if not args.table:
-        if not (args.data / "geolife_beijing_11users.csv").is_file():
+        if not (args.data / FIXES).is_file():
             raise SystemExit("the real location data (../shared/data) is not at hand")
         args.results.write_text(json.dumps(run(args.data), indent=1) + "\n", encoding="utf-8")
     print(table(json.loads(args.results.read_text(encoding="utf-8"))))
