@@ -116,7 +116,7 @@ def follow_offset(grid: om.Grid, chain: MarkovPrior, traces: list[list[int]]) ->
     return float(np.mean(errors))
 
 
-def run(data: Path) -> dict[str, Any]:
+def run(data: Path, count: int = TRACES) -> dict[str, Any]:
     """All figures."""
     began = time.process_time()
     fixes = Fixes.from_csv(data / FIXES, user="user", time="utc", x="lon", y="lat")
@@ -130,7 +130,7 @@ def run(data: Path) -> dict[str, Any]:
         grid, [s.cells for s in sequences[::2]], smoothing=1.0, base=base
     )
     found = [w for s in sequences[1::2] for w in windows(s.cells)]
-    chosen = np.random.default_rng(SEED).permutation(len(found))[:TRACES]
+    chosen = np.random.default_rng(SEED).permutation(len(found))[:count]
     traces = [found[k] for k in sorted(chosen.tolist())]
     rows, models = [], shipped(prior)
     known: dict[float, tuple[float, float]] = {}
@@ -226,6 +226,7 @@ def draw(results: dict[str, Any], figure: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--traces", type=int, default=TRACES)
     add_files(parser, RESULTS)
     parser.add_argument("--table", action="store_true", help="print the table of the page")
     parser.add_argument("--figure", type=Path, help="draw the results as SVG")
@@ -233,7 +234,9 @@ def main() -> None:
     if not args.table:
         if not (args.data / FIXES).is_file():
             raise SystemExit("the real location data (../shared/data) is not at hand")
-        args.results.write_text(json.dumps(run(args.data), indent=1) + "\n", encoding="utf-8")
+        args.results.write_text(
+            json.dumps(run(args.data, args.traces), indent=1) + "\n", encoding="utf-8"
+        )
     results = json.loads(args.results.read_text(encoding="utf-8"))
     print(table(results))
     if args.figure is not None:

@@ -8,7 +8,7 @@ fails at, and the table says so.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,7 +112,9 @@ PREPARED = {"prepare": prepare, "rome": write_rome}
 
 
 def main() -> None:
-    name = sys.argv[1]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", choices=[*PREPARED, *PROBLEMS])
+    name = parser.parse_args().name
     if name in PREPARED:
         PREPARED[name]()
         return
