@@ -51,8 +51,9 @@ class Timed:
         self._inside: list[float] = []
 
     def wrap(self, holder: type, name: str, label: str) -> None:
-        plain = getattr(holder, name)
+        setattr(holder, name, self.around(getattr(holder, name), label))
 
+    def around(self, plain: Callable[..., Any], label: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             begun = time.process_time()
             self._inside.append(0.0)
@@ -65,7 +66,7 @@ class Timed:
                 if self._inside:
                     self._inside[-1] += took
 
-        setattr(holder, name, call)
+        return call
 
 
 def profile(data: Path, size: int) -> Found:
@@ -82,7 +83,10 @@ def profile(data: Path, size: int) -> Found:
     for name in IN_BLOCKS:
         timed.wrap(SparseBackend, name, f"blocks: {name}")
     timed.wrap(Preconditioner, "__init__", "preconditioner: factor")
-    timed.wrap(Preconditioner, "apply", "preconditioner: solve")
+    inverse = Preconditioner.at
+    Preconditioner.at = lambda *of: timed.around(  # type: ignore[method-assign]
+        inverse(*of), "preconditioner: solve"
+    )
     timed.wrap(run.Bounds, "offer", "offer")
     timed.wrap(newton._Iteration, "run", "iteration: rest")
     timed.wrap(run.Run, "finish", "rest of the engine")

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from discrete_traces import FIXES, STEPS, windows
-from given import add_files
+from given import add_files, settle
 from sticky import attack, estimate, smoothed
 
 import optmech as om
@@ -116,11 +116,11 @@ def follow_offset(grid: om.Grid, chain: MarkovPrior, traces: list[list[int]]) ->
     return float(np.mean(errors))
 
 
-def run(data: Path, count: int = TRACES) -> dict[str, Any]:
+def run(data: Path, count: int, side: int) -> dict[str, Any]:
     """All figures."""
     began = time.process_time()
     fixes = Fixes.from_csv(data / FIXES, user="user", time="utc", x="lon", y="lat")
-    grid = om.Grid.geographic(SIDE, SIDE, BOX)
+    grid = om.Grid.geographic(side, side, BOX)
     sequences = fixes.sequences(grid, INTERVAL, GAP)
     visits = np.concatenate([s.cells for s in sequences])
     counts = np.bincount(visits[visits >= 0], minlength=len(grid)) + 0.5
@@ -226,16 +226,16 @@ def draw(results: dict[str, Any], figure: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--side", type=int, default=SIDE, help="cells of a side of the box")
     parser.add_argument("--traces", type=int, default=TRACES)
     add_files(parser, RESULTS)
     parser.add_argument("--table", action="store_true", help="print the table of the page")
     parser.add_argument("--figure", type=Path, help="draw the results as SVG")
     args = parser.parse_args()
     if not args.table:
-        if not (args.data / FIXES).is_file():
-            raise SystemExit("the real location data (../shared/data) is not at hand")
+        settle(args, FIXES)
         args.results.write_text(
-            json.dumps(run(args.data, args.traces), indent=1) + "\n", encoding="utf-8"
+            json.dumps(run(args.data, args.traces, args.side), indent=1) + "\n", encoding="utf-8"
         )
     results = json.loads(args.results.read_text(encoding="utf-8"))
     print(table(results))

@@ -12,6 +12,7 @@ Results go to results/everywhere.jsonl, one line a task; what is there is not do
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,7 @@ def main() -> None:
     parser.add_argument("what", choices=("square", "rome", "joint", "figures"))
     parser.add_argument("--check", action="store_true", help="figures: write nothing, compare")
     parser.add_argument("--only", metavar="PART", help="tasks whose part contains this")
+    parser.add_argument("--first", type=int, help="only so many tasks")
     parser.add_argument("--epsilon", type=float, help="Rome: only this one")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds a linear program")
     add_files(parser, RESULTS)
@@ -103,7 +105,7 @@ def main() -> None:
         "rome": lambda: of_rome(args.data, args.limit),
         "joint": lambda: of_joint(args.data),
     }
-    for task, work in works[args.what]():
+    for task, work in itertools.islice(works[args.what](), args.first):
         asked = args.epsilon in (None, task.get("epsilon")) and (args.only or "") in task["part"]
         if not asked or store.find(task):
             continue

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from given import add_files
+from given import add_files, settle
 
 import optmech as om
 from optmech.traces import Fixes, MarkovPrior
@@ -254,8 +254,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="print the table of the page")
     args = parser.parse_args()
     if not args.table:
-        if not (args.data / FIXES).is_file():
-            raise SystemExit("the real location data (../shared/data) is not at hand")
+        settle(args, FIXES)
         args.results.write_text(
             json.dumps(run(args.data, args.users), indent=1) + "\n", encoding="utf-8"
         )
