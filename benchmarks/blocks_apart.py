@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from given import add_files, has
+from everywhere_rome import FILES
+from given import add_files, settle
 from privacy_games.store import Store
 
 HERE = Path(__file__).resolve().parent
@@ -50,8 +51,9 @@ class Timed:
         self._inside: list[float] = []
 
     def wrap(self, holder: type, name: str, label: str) -> None:
-        plain = getattr(holder, name)
+        setattr(holder, name, self.around(getattr(holder, name), label))
 
+    def around(self, plain: Callable[..., Any], label: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             begun = time.process_time()
             self._inside.append(0.0)
@@ -64,7 +66,7 @@ class Timed:
                 if self._inside:
                     self._inside[-1] += took
 
-        setattr(holder, name, call)
+        return call
 
 
 def profile(data: Path, size: int) -> Found:
@@ -81,7 +83,10 @@ def profile(data: Path, size: int) -> Found:
     for name in IN_BLOCKS:
         timed.wrap(SparseBackend, name, f"blocks: {name}")
     timed.wrap(Preconditioner, "__init__", "preconditioner: factor")
-    timed.wrap(Preconditioner, "apply", "preconditioner: solve")
+    inverse = Preconditioner.at
+    Preconditioner.at = lambda *of: timed.around(  # type: ignore[method-assign]
+        inverse(*of), "preconditioner: solve"
+    )
     timed.wrap(run.Bounds, "offer", "offer")
     timed.wrap(newton._Iteration, "run", "iteration: rest")
     timed.wrap(run.Run, "finish", "rest of the engine")
@@ -238,12 +243,11 @@ def main() -> None:
     parser.add_argument("size", type=int, nargs="?", default=1000)
     add_files(parser, RESULTS)
     args = parser.parse_args()
-    store = Store(args.results)
     if args.what == "table":
-        print(table(store))
+        print(table(Store(args.results)))
         return
-    if args.what == "profile" and not has(args.data, "rome_osm_nodes.csv.gz"):
-        return
+    settle(args, *(FILES if args.what == "profile" else ()))
+    store = Store(args.results)
     for size in SIZES if args.what == "send" else (args.size,):
         task = {"part": args.what, "size": size}
         if not store.find(task):

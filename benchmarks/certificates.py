@@ -1,6 +1,6 @@
 """How many matrices keep what they promise: released designs, and solvers' answers as they come.
 
-    python benchmarks/certificates.py
+    python benchmarks/certificates.py             # and --every 20, for a look
 
 Every problem is solved by optmech and by three solvers at their default tolerances, given the
 same linear program. Their matrices get every courtesy (negative entries are set to zero, rows are
@@ -12,6 +12,8 @@ fails by digits behind that, or in sums.
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import sys
 import tempfile
 from collections import Counter
@@ -25,6 +27,7 @@ import optmech as om
 from optmech.audit import Fault, audit
 from optmech.base.arrays import Floats
 from optmech.certificate import check_exact
+from optmech.certificate.families import Divergence, Information
 from optmech.exact.numerators import Numerators
 from optmech.lp.flatten import FlatLP, flatten
 from optmech.lp.inequalities import Inequalities, compile_lp
@@ -34,12 +37,15 @@ E, H = om.distances.euclidean(), om.distances.hamming()
 
 
 def problems() -> Iterator[tuple[str, om.Problem]]:
-    """Groups of the table, and their problems."""
+    """Groups of the table, and their problems, which are linear."""
     from conformance.problems import KINDS
 
     for make in KINDS:
         for seed in range(4):
-            yield "every constraint, 1-12 secrets", make(np.random.default_rng(seed))
+            problem = make(np.random.default_rng(seed))
+            given = problem.statement
+            if not (given.of_kind(Divergence) or given.of_kind(Information)):
+                yield "every constraint, 1-12 secrets", problem
     for reach in (0.01, 1.0, 5.0, 14.0, 25.0, 40.0):
         for n in (2, 4, 9, 16, 25):
             for shape in ("uniform", "skewed", "sparse"):
@@ -146,9 +152,12 @@ def released_verdict(problem: om.Problem, path: Path) -> str:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--every", type=int, default=1, help="only each so-many-th problem")
+    every = parser.parse_args().every
     table: dict[str, dict[str, Counter[str]]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for group, problem in problems():
+        for group, problem in itertools.islice(problems(), 0, None, every):
             row = table.setdefault(group, {name: Counter() for name in ("released", *SOLVERS)})
             row["released"][released_verdict(problem, Path(folder) / "d.json")] += 1
             for name, solve in SOLVERS.items():

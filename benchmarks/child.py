@@ -7,11 +7,11 @@ Prints one line of JSON once the matrix is there, and another when all its pairs
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
 import resource
-import sys
 import time
 from pathlib import Path
 
@@ -25,7 +25,9 @@ MARGIN = 0.05  # of the time limit, for what an engine does after it was told to
 
 def main() -> None:
     started = float(os.environ.get(SPAWNED, time.monotonic()))
-    task = Task.read(json.loads(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("task", type=json.loads, help="as JSON: see registry.Task")
+    task = Task.read(parser.parse_args().task)
     given = arrays(task)
     found, matrix = solve(task, given, started)
     found |= {

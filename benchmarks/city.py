@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 from child import peak_memory
-from everywhere_rome import Rome, read
-from given import add_files, has
+from everywhere_rome import FILES, Rome, read
+from given import add_files, settle
 from privacy_games.store import Store
 from scipy.sparse.csgraph import dijkstra
 
@@ -32,6 +32,7 @@ import optmech as om
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "city.jsonl"
+CHECKINS = ("fsq_nyc_pois.csv", "fsq_nyc_checkins.csv")
 REPORTS, SEED, BOX, EPSILON = 100, 7, 10.0, 5.0
 EUCLIDEAN = om.distances.euclidean()
 Found = dict[str, Any]
@@ -136,13 +137,12 @@ def main() -> None:
     parser.add_argument("--checkins", action="store_true", help="grid: their prior")
     add_files(parser, RESULTS)
     args = parser.parse_args()
-    store = Store(args.results)
     if args.what == "table":
-        print(table(store))
+        print(table(Store(args.results)))
         return
-    checkins = ("fsq_nyc_checkins.csv",) if args.checkins else ()
-    if not has(args.data, *(("rome_osm_nodes.csv.gz",) if args.what == "rome" else checkins)):
-        return
+    checkins = CHECKINS if args.checkins else ()
+    settle(args, *(FILES if args.what == "rome" else checkins))
+    store = Store(args.results)
     task = {"part": args.what, "size": args.size}
     if args.what == "grid":
         task |= {"cells": args.cells, "checkins": args.checkins}

@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 from child import SPAWNED, checked, peak_memory
-from given import add_files, has
+from everywhere_rome import FILES
+from given import add_files, settle
 from peers import Peer, cvxpy, highs, libqif
 from pool import Run, core_groups
 from privacy_games.store import Store
@@ -207,12 +208,11 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=300.0, help="seconds of any one solver")
     add_files(parser, RESULTS)
     args = parser.parse_args()
-    store = Store(args.results)
     if args.what == "table":
-        print(table(store))
+        print(table(Store(args.results)))
         return
-    if not has(args.data, "rome_osm_nodes.csv.gz"):
-        return
+    settle(args, *FILES)
+    store = Store(args.results)
     size = int(args.what)
     known = {
         "secrets": size, "reports": args.reports or size, "epsilon": args.epsilon,

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from discrete_traces import STEPS, windows
+from discrete_traces import FIXES, STEPS, windows
+from given import add_files, settle
 from sticky import attack, estimate, smoothed
 
 import optmech as om
@@ -31,7 +32,6 @@ from optmech.traces import Fixes, MarkovPrior
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "coarsening.json"
-DATA = HERE.parents[1] / "shared" / "data"
 BOX = (116.27, 39.95, 116.39, 40.04)
 SIDE, INTERVAL, GAP, TRACES, SEED = 10, 120, 180, 150, 20261122
 EUCLIDEAN = om.distances.euclidean()
@@ -116,13 +116,11 @@ def follow_offset(grid: om.Grid, chain: MarkovPrior, traces: list[list[int]]) ->
     return float(np.mean(errors))
 
 
-def run(data: Path) -> dict[str, Any]:
+def run(data: Path, count: int, side: int) -> dict[str, Any]:
     """All figures."""
     began = time.process_time()
-    fixes = Fixes.from_csv(
-        data / "geolife_beijing_11users.csv", user="user", time="utc", x="lon", y="lat"
-    )
-    grid = om.Grid.geographic(SIDE, SIDE, BOX)
+    fixes = Fixes.from_csv(data / FIXES, user="user", time="utc", x="lon", y="lat")
+    grid = om.Grid.geographic(side, side, BOX)
     sequences = fixes.sequences(grid, INTERVAL, GAP)
     visits = np.concatenate([s.cells for s in sequences])
     counts = np.bincount(visits[visits >= 0], minlength=len(grid)) + 0.5
@@ -132,7 +130,7 @@ def run(data: Path) -> dict[str, Any]:
         grid, [s.cells for s in sequences[::2]], smoothing=1.0, base=base
     )
     found = [w for s in sequences[1::2] for w in windows(s.cells)]
-    chosen = np.random.default_rng(SEED).permutation(len(found))[:TRACES]
+    chosen = np.random.default_rng(SEED).permutation(len(found))[:count]
     traces = [found[k] for k in sorted(chosen.tolist())]
     rows, models = [], shipped(prior)
     known: dict[float, tuple[float, float]] = {}
@@ -228,15 +226,17 @@ def draw(results: dict[str, Any], figure: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--side", type=int, default=SIDE, help="cells of a side of the box")
+    parser.add_argument("--traces", type=int, default=TRACES)
+    add_files(parser, RESULTS)
     parser.add_argument("--table", action="store_true", help="print the table of the page")
     parser.add_argument("--figure", type=Path, help="draw the results as SVG")
     args = parser.parse_args()
     if not args.table:
-        if not (args.data / "geolife_beijing_11users.csv").is_file():
-            raise SystemExit("the real location data (../shared/data) is not at hand")
-        args.results.write_text(json.dumps(run(args.data), indent=1) + "\n", encoding="utf-8")
+        settle(args, FIXES)
+        args.results.write_text(
+            json.dumps(run(args.data, args.traces, args.side), indent=1) + "\n", encoding="utf-8"
+        )
     results = json.loads(args.results.read_text(encoding="utf-8"))
     print(table(results))
     if args.figure is not None:

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from distribution_privacy import BOUNDS, rows
+from distribution_privacy import BOUNDS, FILES, rows
+from given import add_files, settle
 
 import optmech as om
 
@@ -260,11 +261,9 @@ PARTS: dict[str, Callable[[Setting], Iterator[dict[str, Any]]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=PARTS, action="append", help="default: all")
-    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_files(parser, RESULTS)
     args = parser.parse_args()
-    if not args.data.is_dir():
-        raise SystemExit(f"there is no data folder {args.data}: name it with --data")
+    settle(args, *FILES)
     at = Setting(args.data)
     known = json.loads(args.results.read_text(encoding="utf-8")) if args.results.exists() else {}
     for part in args.part or PARTS:

@@ -16,7 +16,6 @@ import argparse
 import hashlib
 import json
 import math
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,12 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given import add_files, settle
 
 import optmech as om
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "devices.json"
-DATA = HERE.parents[1] / "shared" / "data"
+FIXES = "geolife_beijing_11users.csv"
 BOX = (116.27, 39.95, 116.39, 40.04)
 SIDE, PAUSE, SEED = 10, 120, 5
 DEGREE = math.radians(6371.0088)
@@ -51,10 +51,11 @@ class Fixes:
         return float((self.time[self.follows + 1] - self.time[self.follows]).sum()) / 3600
 
 
-def read(data: Path) -> Fixes:
+def read(data: Path, users: int | None) -> Fixes:
     import pandas as pd
 
-    table = pd.read_csv(data / "geolife_beijing_11users.csv", parse_dates=["utc"])
+    table = pd.read_csv(data / FIXES, parse_dates=["utc"])
+    table = table[table.user.isin(sorted(table.user.unique())[:users])]
     west, south, east, north = BOX
     table = table[table.lon.between(west, east) & table.lat.between(south, north)]
     table = table.sort_values(["user", "utc"], kind="stable").reset_index(drop=True)
@@ -198,9 +199,9 @@ def step_mean(odds: float) -> tuple[float, float]:
 EARTHS = ((None, "0.14"), (1.0, "1"), (5.0, "5"))
 
 
-def run(data: Path) -> dict[str, Any]:
-    """All figures."""
-    fixes = read(data)
+def run(data: Path, users: int | None = None) -> dict[str, Any]:
+    """All figures, of the first users or of all."""
+    fixes = read(data, users)
     rows: list[dict[str, Any]] = []
 
     def add(name: str, sent: Floats, line: bool, odds: float | None) -> None:
@@ -242,21 +243,17 @@ def table(found: dict[str, Any]) -> None:
     print(found["designs"])
 
 
-def main() -> int:
-    """0 where there are data."""
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--users", type=int, help="the first so many; default: all")
+    add_files(parser, RESULTS)
     parser.add_argument("--table", action="store_true", help="of the results that are there")
     args = parser.parse_args()
     if not args.table:
-        if not (args.data / "geolife_beijing_11users.csv").exists():
-            print(f"no GeoLife in {args.data}")
-            return 1
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(run(args.data), indent=1) + "\n")
-    table(json.loads(RESULTS.read_text()))
-    return 0
+        settle(args, FIXES)
+        args.results.write_text(json.dumps(run(args.data, args.users), indent=1) + "\n")
+    table(json.loads(args.results.read_text()))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given import add_files, settle
 from scipy.optimize import brentq
 
 import optmech as om
@@ -40,6 +41,7 @@ from optmech.traces import (
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "discrete_traces.json"
+FIXES = "geolife_beijing_11users.csv"
 BOX = (116.28, 39.96, 116.36, 40.02)
 SIDE, INTERVAL, GAP, STEPS, SEED = 5, 120, 180, 12, 20261121
 EUCLIDEAN = om.distances.euclidean()
@@ -51,9 +53,7 @@ class Setting:
     """The chain, the mechanism's prior for single locations, and the traces to release."""
 
     def __init__(self, data: Path, traces: int) -> None:
-        fixes = Fixes.from_csv(
-            data / "geolife_beijing_11users.csv", user="user", time="utc", x="lon", y="lat"
-        )
+        fixes = Fixes.from_csv(data / FIXES, user="user", time="utc", x="lon", y="lat")
         self.grid = om.Grid.geographic(SIDE, SIDE, BOX)
         sequences = fixes.sequences(self.grid, INTERVAL, GAP)
         base = MarkovPrior.random_walk(self.grid, EUCLIDEAN, 0.5)
@@ -291,15 +291,15 @@ def main() -> None:
         default=30,
         help="per policy and kind (default 30; the part conditional was run with 8)",
     )
-    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
+    add_files(parser, RESULTS)
     parser.add_argument("--figure", type=Path, help="draw the figure from the results")
     args = parser.parse_args()
-    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     if args.figure:
-        figure(known, args.figure)
+        figure(json.loads(args.results.read_text(encoding="utf-8")), args.figure)
         return
-    if not args.data.is_dir():
-        raise SystemExit(f"there is no data folder {args.data}: name it with --data")
+    settle(args, FIXES)
+    there = args.results.exists()
+    known = json.loads(args.results.read_text(encoding="utf-8")) if there else {}
     at = Setting(args.data, args.traces)
     for part in args.part or [name for name in PARTS if name not in known]:
         started = time.perf_counter()
@@ -311,7 +311,7 @@ def main() -> None:
             "seed": SEED,
             "rows": found,
         }
-        RESULTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        args.results.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
         print(f"\n{part}: {known[part]['seconds']} s", flush=True)
 
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given import add_files, settle
 
 import optmech as om
 from optmech.mechanisms import (
@@ -38,6 +39,7 @@ from optmech.spaces.regions import Regions, attribute_distributions, quadrisect
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "distribution_privacy.json"
 BOUNDS = (-74.02, 40.70, -73.93, 40.82)
+FILES = ("fsq_nyc_semantic.csv", "citibike_nyc_201807_sample.csv")
 AREAS = {
     "Manhattan": BOUNDS,
     "its south": (-74.02, 40.70, -73.93, 40.76),
@@ -297,10 +299,10 @@ def run(
     """The command line: parts of a study, stored one by one."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--part", choices=parts, action="append", help="default: all")
-    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
+    add_files(parser, results)
     args = parser.parse_args()
-    if not args.data.is_dir():
-        raise SystemExit(f"there is no data folder {args.data}: name it with --data")
+    settle(args, *FILES)
+    results = args.results
     at = Setting(args.data, BOUNDS)
     known = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
     for part in args.part or parts:

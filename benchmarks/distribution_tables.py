@@ -6,6 +6,7 @@ docs/distribution-privacy.md, and draws its figures.
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -207,5 +208,11 @@ def _number(value: float | None, none: str = "") -> str:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    page = PAGE.read_text(encoding="utf-8")
+    made = filled(page, sections(results()))
+    if parser.parse_args().check:
+        raise SystemExit("not what the results say" if made != page else None)
     draw(results(), PAGE.parent / "figures")
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), sections(results())), encoding="utf-8")
+    PAGE.write_text(made, encoding="utf-8")

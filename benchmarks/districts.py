@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from given import add_files, has
+from given import add_files, settle
 from privacy_games.store import Store
 
 HERE = Path(__file__).resolve().parent
@@ -130,7 +130,7 @@ def halved(points: np.ndarray, parts: int) -> Iterator[np.ndarray]:
             yield half[inner]
 
 
-def districts(places: dict[str, Places]) -> dict[str, Places]:
+def districts(places: dict[str, Places], most: int = PLACES) -> dict[str, Places]:
     """The places and weights of every district."""
     rng = np.random.default_rng(SEED)
     found = {}
@@ -140,9 +140,9 @@ def districts(places: dict[str, Places]) -> dict[str, Places]:
         points, weights = points[inside], weights[inside]
         for number, part in enumerate(halved(points, DISTRICTS), start=1):
             if kind == "crossings":
-                part = rng.choice(part, min(PLACES, len(part)), replace=False)
+                part = rng.choice(part, min(most, len(part)), replace=False)
             else:
-                part = part[np.argsort(-weights[part], kind="stable")[:PLACES]]
+                part = part[np.argsort(-weights[part], kind="stable")[:most]]
             found[f"{name}-{number}"] = points[part], weights[part]
     return found
 
@@ -241,7 +241,7 @@ def content(folder: Path) -> str:
     return found.hexdigest()
 
 
-def swept(data: Path, store: Store) -> None:
+def swept(data: Path, store: Store, most: int) -> None:
     """All runs, each from a process of its own, over the same files."""
     from sweeps import timed
 
@@ -249,11 +249,13 @@ def swept(data: Path, store: Store) -> None:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = districts(read_places(data))
+        found = districts(read_places(data), most)
         file = written(folder, found)
         sizes = [len(weights) for _, weights in found.values()]
         for number, what in enumerate(RUNS):
             task = {"part": "sweep", "run": what}
+            if most != PLACES:
+                task["places"] = most
             if store.find(task):
                 continue
             out, log = folder / f"out-{number}", folder / f"log-{number}.json"
@@ -298,14 +300,14 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("sweep", "table"))
+    parser.add_argument("--places", type=int, default=PLACES, help="of a district, at most")
     add_files(parser, RESULTS)
     args = parser.parse_args()
-    store = Store(args.results)
     if args.what == "table":
-        print(table(store))
+        print(table(Store(args.results)))
         return
-    if has(args.data, *NEEDED):
-        swept(args.data, store)
+    settle(args, *NEEDED)
+    swept(args.data, Store(args.results), args.places)
 
 
 if __name__ == "__main__":

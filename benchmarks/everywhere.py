@@ -1,8 +1,8 @@
 """Privacy at every point, measured: convergence on a square, Rome, and joint constraints.
 
     python benchmarks/everywhere.py square            # meshes against the bound
-    python benchmarks/everywhere.py rome              # all crossings; needs the data
-    python benchmarks/everywhere.py joint             # with distortion privacy; needs the data
+    python benchmarks/everywhere.py rome              # all crossings
+    python benchmarks/everywhere.py joint             # with distortion privacy
     python benchmarks/everywhere.py figures           # figures and tables of docs/everywhere.md
     python benchmarks/everywhere.py figures --check   # exit status 1 where the page says else
 
@@ -12,6 +12,7 @@ Results go to results/everywhere.jsonl, one line a task; what is there is not do
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ import everywhere_joint as joint
 import everywhere_rome as rome
 import everywhere_square as square
 import everywhere_tables as tables
-from given import add_files, has
+from city import CHECKINS
+from given import add_files, settle
 from privacy_games.store import Store
 
 HERE = Path(__file__).resolve().parent
@@ -76,11 +78,9 @@ def of_rome(data: Path, limit: float) -> Work:
 
 
 def of_joint(data: Path) -> Work:
-    """Every error asked for, on the square and, where the data are there, in the city."""
+    """Every error asked for, on the square and in the city."""
     for share in joint.SQUARE:
         yield {"part": "joint square", "share": share}, lambda share=share: joint.square(share)
-    if not has(data, "fsq_nyc_checkins.csv"):
-        return
     for share in joint.CITY:
         yield {"part": "joint city", "share": share}, lambda share=share: joint.city(data, share)
 
@@ -90,6 +90,7 @@ def main() -> None:
     parser.add_argument("what", choices=("square", "rome", "joint", "figures"))
     parser.add_argument("--check", action="store_true", help="figures: write nothing, compare")
     parser.add_argument("--only", metavar="PART", help="tasks whose part contains this")
+    parser.add_argument("--first", type=int, help="only so many tasks")
     parser.add_argument("--epsilon", type=float, help="Rome: only this one")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds a linear program")
     add_files(parser, RESULTS)
@@ -97,15 +98,14 @@ def main() -> None:
     if args.what == "figures":
         tables.write(args.results, check=args.check)
         return
-    if args.what == "rome" and not has(args.data, "rome_osm_nodes.csv.gz"):
-        return
+    settle(args, *{"rome": rome.FILES, "joint": CHECKINS}.get(args.what, ()))
     store = Store(args.results)
     works = {
         "square": of_square,
         "rome": lambda: of_rome(args.data, args.limit),
         "joint": lambda: of_joint(args.data),
     }
-    for task, work in works[args.what]():
+    for task, work in itertools.islice(works[args.what](), args.first):
         asked = args.epsilon in (None, task.get("epsilon")) and (args.only or "") in task["part"]
         if not asked or store.find(task):
             continue

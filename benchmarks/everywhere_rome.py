@@ -22,6 +22,7 @@ from optmech.reductions.aggregation import Members, above, aggregated, partition
 from optmech.spaces.mesh import Mesh
 
 CENTRE = (12.49, 41.9)
+FILES = ("rome_osm_nodes.csv.gz", "rome_osm_edges.csv.gz")
 REPORTS, SEED = 20, 7
 EPSILONS = (0.2, 0.4, 0.8, 1.6)
 """Per km."""
@@ -50,7 +51,7 @@ class Rome:
     """The crossings in km east and north of the centre, and what reports cost there."""
 
     def __init__(self, data: Path) -> None:
-        nodes, edges = (read(data / f"rome_osm_{name}.csv.gz") for name in ("nodes", "edges"))
+        nodes, edges = (read(data / name) for name in FILES)
         east = 111.32 * np.cos(np.radians(CENTRE[1]))
         self.points = (nodes[:, 1:3] - CENTRE) * [east, 110.57]
         count = len(nodes)

@@ -1,6 +1,6 @@
 """The gallery page: every problem file with its text, its picture, the code, and how long it takes.
 
-    python -m benchmarks.gallery [NAME ...]
+    python benchmarks/gallery.py [NAME ...]
 
 writes ``docs/gallery.md`` and ``docs/gallery/*.svg``; with names only these are solved again. Times
 are processor seconds of this run.
@@ -8,6 +8,7 @@ are processor seconds of this run.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -19,13 +20,15 @@ from typing import Any
 import numpy as np
 
 import optmech as om
-from benchmarks import svg
 from optmech.base.machine import data_folder
 from optmech.base.storage import write_atomically
 from optmech.files import read_problem
 from optmech.files.gallery import gallery_names
 from optmech.mechanisms.targets.design import TargetDesign
 from optmech.spaces.labels import label_text
+
+sys.path.append(str(Path(__file__).resolve().parent))
+import svg
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FIGURES = DOCS / "gallery"
@@ -34,7 +37,7 @@ _HEAD = """\
 # Gallery
 Every problem that comes with optmech: the command, the picture, the loss of what was designed
 for it, and the file. The first twelve show one idea each. Seconds are processor seconds on one
-core, measured by `python -m benchmarks.gallery`, which writes this page.
+core, measured by `python benchmarks/gallery.py`, which writes this page.
 
 A picture shows the prior, or the secrets, on the left. On the right are the reports of the
 likeliest secret, darker for more. Where there is no map, it is the matrix, with a row for every
@@ -93,8 +96,17 @@ FIRST = {
 """The entries that come first, and what each shows."""
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
     """Solve what is asked for, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="default: every problem")
+    parser.add_argument("--only-print", action="store_true", help="write nothing")
+    args = parser.parse_args()
+    names = args.names
+    if args.only_print:
+        for name in names or gallery_names():
+            print(name, json.dumps(solved(name)[0]), flush=True)
+        return
     FIGURES.mkdir(exist_ok=True)
     known = json.loads(RECORDS.read_text()) if RECORDS.exists() else {}
     for name in names or gallery_names():
@@ -237,4 +249,4 @@ def section(name: str, record: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    main(sys.argv[1:])
+    main()

@@ -8,7 +8,7 @@ fails at, and the table says so.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,9 +61,10 @@ ROME = Path("..") / "rome.npz"
 def write_rome() -> None:
     """The arrays of Rome, which benchmarks of today read and older packages could not."""
     from city import rome as crossings
-    from given import DATA
+    from everywhere_rome import FILES
+    from given import folder
 
-    problem = crossings(DATA, 1_000)
+    problem = crossings(folder(*FILES), 1_000)
     degrees = np.asarray(problem.prior.domain.points)
     km = (degrees - degrees.mean(axis=0)) * 111.195
     km[:, 0] *= np.cos(np.radians(degrees[:, 1].mean()))
@@ -111,7 +112,9 @@ PREPARED = {"prepare": prepare, "rome": write_rome}
 
 
 def main() -> None:
-    name = sys.argv[1]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", choices=[*PREPARED, *PROBLEMS])
+    name = parser.parse_args().name
     if name in PREPARED:
         PREPARED[name]()
         return

@@ -1,6 +1,6 @@
 """The picture of the README: where people are, and where their reports say that they are.
 
-    python -m benchmarks.people
+    python benchmarks/people.py
 
 writes ``docs/figures/people.svg``, and with ``--paper`` also ``paper/people.png`` (by Chromium).
 People are drawn at random, the same every time; the design is ``om.solve``'s for a grid over them.
@@ -8,9 +8,9 @@ People are drawn at random, the same every time; the design is ``om.solve``'s fo
 
 from __future__ import annotations
 
+import argparse
 import math
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -81,9 +81,14 @@ def panel(left: int, title: str, marks: str, colour: str) -> str:
     )
 
 
-if __name__ == "__main__":
-    write_atomically(FIGURE, drawn().encode())
-    if "--paper" in sys.argv[1:]:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--figure", type=Path, default=FIGURE)
+    parser.add_argument("--paper", action="store_true", help="also paper/people.png, by Chromium")
+    args = parser.parse_args()
+    write_atomically(args.figure, drawn().encode())
+    print(args.figure.name, args.figure.stat().st_size, "bytes")
+    if args.paper:
         options = [
             "--headless",
             "--no-sandbox",
@@ -92,5 +97,9 @@ if __name__ == "__main__":
         ]
         size = f"--window-size={2 * _SIDE + 3 * _EDGE},{_SIDE + _TOP + 40}"
         subprocess.run(
-            ["chromium", *options, size, f"--screenshot={PAPER}", FIGURE.as_uri()], check=True
+            ["chromium", *options, size, f"--screenshot={PAPER}", args.figure.as_uri()], check=True
         )
+
+
+if __name__ == "__main__":
+    main()

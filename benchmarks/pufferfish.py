@@ -2,8 +2,8 @@
 Blahut's algorithm.
 
     python benchmarks/pufferfish.py --part pufferfish --figure docs/figures/pufferfish.svg
-    python benchmarks/pufferfish.py --part information --data shared/data
-    python benchmarks/pufferfish.py --part large --data shared/data
+    python benchmarks/pufferfish.py --part information
+    python benchmarks/pufferfish.py --part large
     python benchmarks/pufferfish.py --part notions
 
 The Wasserstein mechanism (Song, Wang and Chaudhuri, SIGMOD 2017, Algorithm 1) adds Laplace noise of
@@ -24,11 +24,13 @@ from typing import Any
 
 import numpy as np
 from distribution_privacy import BOUNDS, rows
+from given import add_files, settle
 from tables import table
 
 import optmech as om
 
 RESULTS = Path(__file__).resolve().parent / "results" / "pufferfish.json"
+FILE = "fsq_nyc_semantic.csv"
 E, H = om.distances.euclidean(), om.distances.hamming()
 RATES = (0.2, 0.5, 1.0, 2.0, 5.0)
 FLU = [0.1, 0.15, 0.5, 0.15, 0.1]
@@ -173,13 +175,11 @@ def cities(
     assert whole.domain.points is not None
     places = om.Domain.geographic(range(len(busy)), whole.domain.points[busy])
     found = {"Montreal": om.Prior(places, whole.weights[busy])}
-    file = data / "fsq_nyc_semantic.csv"
-    if file.is_file():
-        grid = om.Grid.geographic(*shape, BOUNDS)
-        places = np.array([[float(r["lon"]), float(r["lat"])] for r in rows(file)])
-        cells = grid.locate(places)
-        counts = np.bincount(cells[cells >= 0], minlength=len(grid))
-        found["New York"] = om.Prior(grid, counts)
+    grid = om.Grid.geographic(*shape, BOUNDS)
+    places = np.array([[float(r["lon"]), float(r["lat"])] for r in rows(data / FILE)])
+    cells = grid.locate(places)
+    counts = np.bincount(cells[cells >= 0], minlength=len(grid))
+    found["New York"] = om.Prior(grid, counts)
     return found
 
 
@@ -421,18 +421,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parts = ("pufferfish", "information", "large", "notions")
     parser.add_argument("--part", choices=parts, action="append", default=None)
-    parser.add_argument("--data", type=Path, default=Path("shared/data"))
+    add_files(parser, RESULTS)
     parser.add_argument("--figure", type=Path)
     args = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
-    for part in args.part or parts:
+    asked = args.part or parts
+    settle(args, *((FILE,) if {"information", "large"} & set(asked) else ()))
+    results = json.loads(args.results.read_text()) if args.results.is_file() else {}
+    for part in asked:
         print(part)
         run = {"pufferfish": pufferfish, "notions": notions,
                "information": lambda: information(args.data),
                "large": lambda: large(args.data)}  # fmt: skip
         results[part] = run[part]()
         results["machine"] = {"python": platform.python_version(), "numpy": version("numpy")}
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        args.results.write_text(json.dumps(results, indent=1) + "\n")
     print(tables_of(results))
     if args.figure is not None:
         draw(results, args.figure)

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from everywhere_rome import memory, read
-from given import add_files, has
+from everywhere_rome import FILES, memory, read
+from given import add_files, settle
 from scipy.sparse.csgraph import connected_components
 
 import optmech as om
@@ -30,7 +30,6 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "roads.jsonl"
 FIGURE = HERE.parent / "docs" / "figures" / "roads-beside.png"
 SEED, CENTRE = 5, (12.49, 41.9)
-FILES = ("rome_osm_nodes.csv.gz", "rome_osm_edges.csv.gz")
 SCALE = np.array([111.32 * math.cos(math.radians(CENTRE[1])), 110.57])
 
 
@@ -166,8 +165,7 @@ def main() -> None:
     parser.add_argument("--out", help="where to save the design")
     add_files(parser, RESULTS)
     args = parser.parse_args()
-    if not has(args.data, *FILES):
-        return
+    settle(args, *FILES)
     if args.what == "beside":
         beside(args)
         return

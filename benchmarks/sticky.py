@@ -31,13 +31,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given import add_files, settle
 
 import optmech as om
 from optmech.traces import Fixes, MarkovPrior
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "sticky.json"
-DATA = HERE.parents[1] / "shared" / "data"
+FIXES = "geolife_beijing_11users.csv"
 BOX = (116.26, 39.94, 116.38, 40.03)
 SIDE, DAYS, HOURLY, SEED = 8, 30, 5, 20261122
 DAY = 86_400
@@ -130,17 +131,15 @@ def night(
     return np.asarray(weights / weights.sum())
 
 
-def run(data: Path) -> dict[str, Any]:
-    """All figures."""
+def run(data: Path, users: int | None = None) -> dict[str, Any]:
+    """All figures, of the first users or of all."""
     began = time.process_time()
-    fixes = Fixes.from_csv(
-        data / "geolife_beijing_11users.csv", user="user", time="utc", x="lon", y="lat"
-    )
+    fixes = Fixes.from_csv(data / FIXES, user="user", time="utc", x="lon", y="lat")
     grid = om.Grid.geographic(SIDE, SIDE, BOX)
     apart = EUCLIDEAN(grid, grid)
     lives = months(fixes, grid)
     rows: dict[str, list[dict[str, float]]] = {name: [] for name in PERIODS}
-    for number, (user, cells) in enumerate(lives.items()):
+    for number, (user, cells) in enumerate(list(lives.items())[:users]):
         others = [path for name, path in lives.items() if name != user]
         counts = np.bincount(
             np.concatenate(others)[np.concatenate(others) >= 0], minlength=len(grid)
@@ -250,14 +249,15 @@ def table(results: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--users", type=int, help="the first so many; default: all")
+    add_files(parser, RESULTS)
     parser.add_argument("--table", action="store_true", help="print the table of the page")
     args = parser.parse_args()
     if not args.table:
-        if not (args.data / "geolife_beijing_11users.csv").is_file():
-            raise SystemExit("the real location data (../shared/data) is not at hand")
-        args.results.write_text(json.dumps(run(args.data), indent=1) + "\n", encoding="utf-8")
+        settle(args, FIXES)
+        args.results.write_text(
+            json.dumps(run(args.data, args.users), indent=1) + "\n", encoding="utf-8"
+        )
     print(table(json.loads(args.results.read_text(encoding="utf-8"))))
 
 

@@ -78,8 +78,8 @@ def numbers(path: Path) -> list[object]:
     return [body["problem"], body["mechanism"], body["multipliers"]]
 
 
-def kills(folder: Path) -> dict[str, object]:
-    """Kill a sweep of 60 tasks fifty times, resume, compare with an uninterrupted one."""
+def kills(folder: Path, count: int = 50) -> dict[str, object]:
+    """Kill a sweep of 60 tasks so many times, resume, compare with an uninterrupted one."""
     import optmech as om
 
     seeds = '[[axes]]\nkind = "list"\npath = "prior.seed"\nvalues = [1, 2, 3]\n'
@@ -95,7 +95,7 @@ def kills(folder: Path) -> dict[str, object]:
     longest = first + 2 * (time.monotonic() - started - first) / 50
     rng = random.Random(11)
     before_first = progress = 0
-    for _ in range(50):
+    for _ in range(count):
         process = subprocess.Popen(command(file, killed), stdout=subprocess.DEVNULL)
         time.sleep(rng.uniform(0.0, 1.3 * longest))
         process.kill()
@@ -106,7 +106,7 @@ def kills(folder: Path) -> dict[str, object]:
     timed(command(file, killed))
     designs = sorted((killed / "designs").glob("*.json"))
     return {
-        "kills": 50,
+        "kills": count,
         "kills before the first task": before_first,
         "kills of an unfinished sweep": progress,
         "designs": len(designs),
@@ -218,14 +218,17 @@ def dask(folder: Path) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="?", choices=("kills", "speedup", "reuse", "dask"))
+    parser.add_argument("--kills", type=int, default=50, help="of the part kills")
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args()
     if args.report or args.what is None:
-        print(RESULTS.read_text() if RESULTS.exists() else "nothing measured yet")
+        print(args.results.read_text() if args.results.exists() else "nothing measured yet")
         return
     with tempfile.TemporaryDirectory() as folder:
         load = os.getloadavg()[0]
-        figures = globals()[args.what](Path(folder))
+        more = (args.kills,) if args.what == "kills" else ()
+        figures = globals()[args.what](Path(folder), *more)
     line = {
         "what": args.what,
         "figures": figures,
@@ -235,8 +238,8 @@ def main() -> None:
         "date": time.strftime("%Y-%m-%d"),
     }
     print(json.dumps(line, indent=1))
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("a") as stream:
+    args.results.parent.mkdir(exist_ok=True)
+    with args.results.open("a") as stream:
         stream.write(json.dumps(line) + "\n")
 
 

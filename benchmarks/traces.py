@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given import add_files, settle
 
 import optmech as om
 from optmech import traces
@@ -32,6 +33,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "traces.json"
 FIGURE = HERE.parent / "docs" / "traces-figure2.png"
 FIGURE_B = HERE.parent / "docs" / "traces-figure2b.png"
+FIXES = "geolife_beijing_11users.csv"
 TEN = np.arange(10.0)
 EVEN = list(range(0, 10, 2))
 ORDER, RADIUS = 2.0, 1.0
@@ -169,9 +171,7 @@ def choices(
 
 def gps(data: Path) -> list[dict[str, Any]]:
     """GeoLife: 40 fixes at least a minute apart, every other one secret within 100 m."""
-    fixes = Fixes.from_csv(
-        data / "geolife_beijing_11users.csv", user="user", time="utc", x="lon", y="lat"
-    )
+    fixes = Fixes.from_csv(data / FIXES, user="user", time="utc", x="lon", y="lat")
     out = []
     seen: set[str] = set()
     for path in paths(fixes, max_gap=600, spacing=60, least=40):
@@ -355,21 +355,19 @@ PARTS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=PARTS, action="append")
-    parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
+    add_files(parser, RESULTS)
     args = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    settle(args, *((FIXES,) if "gps" in (args.part or PARTS) else ()))
+    results = json.loads(args.results.read_text()) if args.results.exists() else {}
     results["versions"] = {
         "python": platform.python_version(),
         **{p: version(p) for p in ("numpy", "scipy", "cvxpy", "clarabel", "python-flint")},
     }
     for part in args.part or PARTS:
-        if part == "gps" and not args.data.is_dir():
-            print("gps: no data folder, left out")
-            continue
         started = time.perf_counter()
         results[part] = PARTS[part](args.data)
         print(f"{part}: {time.perf_counter() - started:.1f} s")
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        args.results.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 from child import peak_memory, violation
-from city import rome
-from given import add_files, has
+from city import CHECKINS, rome
+from everywhere_rome import FILES
+from given import add_files, settle
 from privacy_games.store import Store
 
 import optmech as om
@@ -245,16 +246,14 @@ def main() -> None:
     add_files(parser, RESULTS)
     parser.add_argument("--write", type=Path, help="write the problem as arrays, and stop")
     args = parser.parse_args()
-    store = Store(args.results)
     if args.place == "table":
-        print(table(store))
+        print(table(Store(args.results)))
         return
     if args.place == "figure":
-        figure(store, args.write)
+        figure(Store(args.results), args.write)
         return
-    needed = {"rome": ("rome_osm_nodes.csv.gz",), "new-york": ("fsq_nyc_checkins.csv",)}
-    if not has(args.data, *needed.get(args.place, ())):
-        return
+    settle(args, *{"rome": FILES, "new-york": CHECKINS}.get(args.place, ()))
+    store = Store(args.results)
     if args.write:
         given = problem_of(args.place, args.size, args.data).statement
         np.savez(

@@ -2,7 +2,7 @@
 
     python benchmarks/privacy_games scenario1 --grid small --users 0     # everybody, 40 cells
     python benchmarks/privacy_games scenario1                            # ten users, 300 cells
-    python benchmarks/privacy_games scenario2 | scenario3 | approximations
+    python benchmarks/privacy_games scenario2 | scenario3
     python benchmarks/privacy_games figures                              # docs/figures, tables
     python benchmarks/privacy_games pack                                 # compress large results
 
@@ -21,11 +21,14 @@ from pathlib import Path
 
 from store import RESULTS, Store
 from study import SCENARIOS, Study
-from users import GRIDS, City
+from users import FILES, GRIDS, City
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
+from given import add_files, settle  # noqa: E402
+
 LARGE = 2**20
-OTHERS = ("approximations", "figures", "pack")
+OTHERS = ("figures", "pack")
 
 
 def main() -> None:
@@ -35,8 +38,7 @@ def main() -> None:
     parser.add_argument("part", choices=[*SCENARIOS, *OTHERS])
     parser.add_argument("--grid", choices=list(GRIDS), default="paper")
     parser.add_argument("--users", type=int, default=10, help="how many, drawn at random; 0: all")
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_files(parser, RESULTS)
     parser.add_argument("--designs", type=Path, help="keep design files here, to start from later")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--cold", action="store_true", help="without reuse, into a file of its own")
@@ -51,8 +53,7 @@ def main() -> None:
             if path.stat().st_size > LARGE:
                 Store(path).pack()
         return
-    if not (arguments.data / "fsq_nyc_checkins.csv").exists():
-        raise SystemExit(f"{arguments.data} has no fsq_nyc_checkins.csv: name its folder by --data")
+    settle(arguments, *FILES)
     users = City(arguments.data, arguments.grid).drawn(arguments.users)
     with ProcessPoolExecutor(arguments.processes) as pool:
         counts = pool.map(partial(size, arguments), users)
@@ -65,11 +66,6 @@ def work(arguments: argparse.Namespace, user: int) -> list[Callable[[], None]]:
     """What there is to do for a user, in parts that do not depend on each other."""
     grid = arguments.grid
     city = _city(arguments.data, grid)
-    if arguments.part == "approximations":
-        from approximations import approximate
-
-        store = _store(arguments.results / f"approximations-{grid}.jsonl")
-        return [partial(approximate, city, user, store)]
     store = _store(arguments.results / f"designs-{grid}{'-cold' * arguments.cold}.jsonl")
     threads = None if arguments.processes == 1 else 1
     study = Study(city, user, store, arguments.designs, arguments.cold, threads)

@@ -20,6 +20,7 @@ BOUNDS = (-74.02, 40.70, -73.93, 40.82)
 LEAST_CHECKINS = 20
 SEED = 2015
 """The year of the paper; draws the ten users of the large grid."""
+FILES = ("fsq_nyc_pois.csv", "fsq_nyc_checkins.csv")
 GRIDS = {"paper": (20, 15), "small": (8, 5)}
 EUCLIDEAN = om.distances.euclidean()
 HAMMING = om.distances.hamming()
