@@ -5,6 +5,7 @@
 
 import { need } from "./cbor.js";
 import { describeHeader, fields, float, numbers, whole } from "./fields.js";
+import { earthSnap } from "./rates.js";
 import { isPosition, sines } from "./sphere.js";
 
 const MOST_RINGS = 2 ** 15;
@@ -142,6 +143,12 @@ export class EarthMechanism {
     if (everywhere) [begin, end] = [0, 2];
     const height = begin + within / 2 ** 48 * (end - begin);
     return this.secrets.of(led(everywhere ? NORTH : own, height, turn * 360 / 2 ** 40));
+  }
+
+  /** How far, in km, positions may be told apart beyond their distance by a rate; for the ledger. */
+  kept(rate) {
+    const sums = Array.from(this.#low, (low, k) => (BigInt(this.#high[k]) << 32n) + BigInt(low));
+    return earthSnap(rate, [...this.#heights], sums, this.secrets.bands);
   }
 
   /** A report for a cell, from the system's entropy. */

@@ -17,6 +17,7 @@ const UNIT = 2 ** 24;
 const CORNER_BYTES = 3;
 const [STICKY, WIDEST, EARTH_KM, MOST_POINTS] = [0.1, 90, 6371.0088, 2 ** 53];
 const TOLERANCE = -(2 ** -32);
+const [LEAST, NEAR, WIDE, TURN, KILOMETRES, UP] = [1e-200, 2 ** 18, 2 ** 30, 2 ** -43, 111.2, 1 + 2 ** -40];
 
 /** The first where the flag is 0, the second where it is 1; for finite numbers, without a branch. */
 const chosen = (flag, one, other) => one * (1 - flag) + other * flag;
@@ -63,6 +64,24 @@ class Mesh {
   /** Control points of a triangle. */
   get each() {
     return (this.degree + 1) * (this.degree + 2) / 2;
+  }
+
+  /** How far a position may be from the point whose weights it gets. */
+  get snap() {
+    const [west, east, south, north] = this.box;
+    const [across, up] = [east - west, north - south];
+    const wide = across * across + up * up;
+    const longest = this.triangles.map((corners) => corners.reduce((most, corner, k) => {
+      const [[x, y], [a, b]] = [this.vertices[corner], this.vertices[corners[(k + 1) % 3]]];
+      return Math.max(most, (x - a) * (x - a) + (y - b) * (y - b));
+    }, 0));
+    const far = longest.reduce((most, square, t) => {
+      const area = this.#area[t];
+      need(area > LEAST && square <= NEAR * area && wide <= WIDE * area,
+        "a triangle is too thin, or too small beside the region, for positions in floats");
+      return Math.max(most, Math.sqrt(square) * (2 ** -23 + 2 ** -29 + 2 ** -46 * wide / area));
+    }, 0);
+    return (this.degrees ? (far + TURN) * KILOMETRES : far) * UP;
   }
 
   /** Throws where a control point of several triangles has two rows. */
@@ -277,6 +296,13 @@ export class MeshMechanism {
     let row = 0;
     for (let k = 0; k < this.#rowOf.length; k++) row |= this.#rowOf[k] & equal(k, at);
     return this.#rows.draw(row, bytes.subarray(CORNER_BYTES * degree));
+  }
+
+  /** The whole numbers of the rows of a cell's control points; for the ledger, not for drawing. */
+  numbers(cell) {
+    const { each } = this.mesh;
+    return Array.from(this.#rowOf.subarray(cell * each, (cell + 1) * each), (row) =>
+      this.#rows.probabilities(row).map((p) => p * 2 ** this.bits));
   }
 
   /** A report at a position, from the system's entropy; -1 outside, where that is refused. */
