@@ -137,8 +137,7 @@ class Costs:
 
 def charged(mechanism: PackedMechanism | Earth, epsilon: Number | None) -> float:
     """The rate that draws are charged with: what is given, and at least what the file states."""
-    rates = [part["epsilon"] for part in mechanism.header.constraints]
-    stated = max((rate for rate in rates if rate is not None), default=None)
+    stated = mechanism.header.rate
     if epsilon is None:
         if not stated:
             raise ProblemError(
@@ -162,8 +161,8 @@ def charged(mechanism: PackedMechanism | Earth, epsilon: Number | None) -> float
 
 def _is_per_distance(mechanism: PackedMechanism | Earth) -> bool:
     """Whether an ε of the file, or one that is given for it, is per unit of distance."""
-    stated = [part for part in mechanism.header.constraints if part["epsilon"] is not None]
-    return not stated or any(part["per"] for part in stated)
+    stated = [part for part in mechanism.header.promises if part.epsilon is not None]
+    return not stated or any(part.is_per_distance for part in stated)
 
 
 def _charge(own: NDArray[np.uint64], others: NDArray[np.uint64]) -> float | int:

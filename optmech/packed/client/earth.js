@@ -4,7 +4,7 @@
  */
 
 import { need } from "./cbor.js";
-import { describeHeader, fields, float, numbers, whole } from "./fields.js";
+import { COMMON, describeHeader, fields, float, numbers, whole } from "./fields.js";
 import { earthSnap } from "./rates.js";
 import { isPosition, sines } from "./sphere.js";
 
@@ -82,9 +82,7 @@ export class EarthMechanism {
 
   /** Use `load`, which verifies the digest and the signature first. */
   constructor(header, content, digest) {
-    fields(header, ["title", "protects", "does not promise", "constraints", "region", "prior", "loss",
-      "design", "outside", "accuracy", "kind", "bands", "heights", "snap"], "the header");
-    need(header.get("kind") === "earth", "is of another kind");
+    fields(header, [...COMMON, "bands", "heights", "snap"], "the header");
     this.kind = "earth";
     this.secrets = new Cells(whole(header.get("bands"), LEAST_BANDS, MOST_BANDS, "bands"));
     this.reports = this.secrets;

@@ -7,6 +7,7 @@ import {
 import { fields, hex, needMechanism, options } from "./fields.js";
 import { keptRate } from "./rates.js";
 import { Reach } from "./reach.js";
+import { isPerDistance } from "./sentences.js";
 
 const FORMAT = "optmech-ledger/1";
 const MOST_CHARGED = 10n ** 24n * UNIT;
@@ -22,10 +23,12 @@ const isPositive = (value) => typeof value === "number" && Number.isFinite(value
 const entries = (value) => (value !== null && typeof value === "object" && !Array.isArray(value)
   ? new Map(Object.entries(value)) : null);
 
+/** The largest epsilon of ratios that a file states; 0 where there is none. */
+const statedBy = ({ promises }) => promises.reduce((most, part) => Math.max(most, part.epsilon ?? 0), 0);
+
 /** The rate that draws are charged with: what is given, and at least what the file states. */
 function charged(mechanism, epsilon) {
-  const rates = mechanism.constraints.map((part) => part.epsilon).filter((rate) => rate !== null);
-  const stated = rates.reduce((most, rate) => Math.max(most, rate), 0);
+  const stated = statedBy(mechanism);
   if (epsilon === null) {
     need(stated > 0, "epsilon: the packed file states none above 0");
     return stated;
@@ -58,8 +61,7 @@ function largest(own, others) {
 
 /** What a draw of a mechanism for the whole earth costs; its law has to keep what it states. */
 function ofTheEarth(mechanism, rate, radius) {
-  const stated = mechanism.constraints.reduce((most, part) => Math.max(most, part.epsilon ?? 0), 0);
-  need(mechanism.kept(stated || rate) <= mechanism.snap * MORE_SNAP, "epsilon: the law of the file does not keep its own");
+  need(mechanism.kept(statedBy(mechanism) || rate) <= mechanism.snap * MORE_SNAP, "epsilon: the law of the file does not keep its own");
   return above(times([2n ** 40n + 1n, 2n ** 40n], times(decimal(rate), beyond(decimal(radius), decimal(mechanism.snap)))));
 }
 
@@ -102,8 +104,8 @@ class Costs {
 
   constructor(mechanism, rate, radius, between) {
     this.#mechanism = mechanism;
-    const stated = mechanism.constraints.filter((part) => part.epsilon !== null);
-    const perDistance = !stated.length || stated.some((part) => part.per !== "");
+    const stated = mechanism.promises.filter((part) => part.epsilon !== null);
+    const perDistance = !stated.length || stated.some(isPerDistance);
     if (mechanism.kind !== "places") {
       this.places = 1;
       this.plain = (mechanism.kind === "earth" ? ofTheEarth : ofAnyPoint)(mechanism, rate, radius, perDistance);

@@ -5,7 +5,7 @@
  */
 
 import { need } from "./cbor.js";
-import { describeHeader, fields, float, numbers, text, whole } from "./fields.js";
+import { COMMON, describeHeader, fields, float, numbers, text, whole } from "./fields.js";
 import { Places } from "./places.js";
 import { Roads } from "./roads.js";
 import { Border, FAR, between, boxOf, firstOf, isPosition, sines, turned } from "./sphere.js";
@@ -210,10 +210,10 @@ class Lattice {
 }
 
 /** The lattice of what a file states; null without an ε per distance above 0, or where it is too fine. */
-function latticeOf(mesh, constraints) {
-  const rate = constraints.reduce((most, part) =>
-    (part.kind === "metric_privacy" ? Math.max(most, part.epsilon ?? 0) : most), 0);
-  if (!(rate > 0 && rate < Infinity)) return null;
+function latticeOf(mesh, promises) {
+  const rate = promises.reduce((most, part) =>
+    (part.scope === "every point" && part.measure !== null ? Math.max(most, part.epsilon ?? 0) : most), 0);
+  if (!(rate > 0)) return null;
   const found = mesh.lattice(STICKY / rate);
   return found !== null && found.count < MOST_POINTS ? found : null;
 }
@@ -225,10 +225,7 @@ export class MeshMechanism {
 
   /** Use `load`, which verifies the digest and the signature first. */
   constructor(header, content, digest) {
-    fields(header, ["title", "protects", "does not promise", "constraints", "region", "prior",
-      "loss", "design", "bits", "width", "kind", "mesh", "reports", "columns", "outside", "snap",
-      "accuracy"], "the header");
-    need(["mesh", "network"].includes(header.get("kind")), "is of another kind");
+    fields(header, [...COMMON, "bits", "width", "mesh", "reports", "columns", "snap"], "the header");
     this.kind = "mesh";
     this.mesh = new (header.get("kind") === "mesh" ? Mesh : Roads)(header.get("mesh"));
     const { count, each } = this.mesh;
@@ -243,7 +240,7 @@ export class MeshMechanism {
     this.snap = float(header.get("snap"), "snap");
     need(this.snap >= 0, "snap is below 0");
     describeHeader(this, header, this.columns.length);
-    this.lattice = latticeOf(this.mesh, this.constraints);
+    this.lattice = latticeOf(this.mesh, this.promises);
     this.#digest = digest;
   }
 
