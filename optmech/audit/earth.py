@@ -16,83 +16,74 @@ from itertools import accumulate, pairwise
 
 from optmech.audit.cbor import array
 from optmech.audit.designs import Verdict
-from optmech.audit.document import Body, fields, listing, members, text, whole
-from optmech.audit.numbers import Fault, Real, need, paired, real
-from optmech.audit.packed import QUANTILE, SAME, TIMES, content_of, opened, require_same
+from optmech.audit.document import Body, fields, listing, members, whole
+from optmech.audit.numbers import need, paired, real
+from optmech.audit.packed import PACKED, QUANTILE, SAME, content_of, opened, require_same
 from optmech.audit.places import EARTH_RADIUS_KM
-from optmech.audit.promises import odds_said
 
-EARTH = b"\xd9\xd9\xf7\x84\x70optmech-packed/3"
-EARTH_HEADER = ("accuracy/bands/constraints/design/does not promise/heights/kind/loss/outside/"
-                "prior/protects/region/snap/title")  # fmt: skip
+EARTH = b"\x64kind\x65earth"  # the first entry of the header
 FARTHEST = 5000.0
-ON_EARTH = (
-    "A position counts as the centre of its cell, and a report as that of its own: the promise "
-    "between positions that are d apart is that for a distance of d + 2 snap.",
-    "Distances are those along great circles of a sphere of 6371.0088 km; on the ellipsoid they "
-    "differ by up to 0.6 %.",
-)
+
+
+def is_earth(path: str) -> bool:
+    """Whether a file begins like one for the whole earth; a pipe is not opened, as that would wait
+    for a writer."""
+    return begins_with(path, PACKED) and EARTH in start_of(path, 64)
 
 
 def begins_with(path: str, head: bytes) -> bool:
-    """Whether a file does; a pipe is not opened, as that would wait for a writer."""
+    return start_of(path, len(head)) == head
+
+
+def start_of(path: str, size: int) -> bytes:
     if not stat.S_ISREG(os.stat(path).st_mode):
-        return False
+        return b""
     with open(path, "rb") as stream:
-        return stream.read(len(head)) == head
+        return stream.read(size)
 
 
 def judge_earth(path: str) -> Verdict:
     """The law of the file keeps ε at every two positions, and nothing but the title is its own."""
-    head, rows = opened(content_of(path, 2**24), len(EARTH), EARTH_HEADER)
-    need(len(rows) % 8 == 0, "is no file for the whole earth")
+    head, rows = opened(content_of(path, 2**24))
+    need(head["kind"] == "earth" and len(rows) % 8 == 0, "is no file for the whole earth")
     sums = struct.unpack(f"<{len(rows) // 8}Q", rows)
     heights, bands = array(head["heights"], 86), whole(head["bands"], 2**22)
     need(bands >= 64, "there are too few bands")
     law = EarthLaw(heights, sums)
-    (constraint,) = listing(head["constraints"], 1)
-    kind, promise, below, per = members(constraint, "kind promise epsilon per")
-    words = text(promise, "the promise")
-    number = words.removeprefix("ε = ").partition(" per ")[0]
-    rate, epsilon = real(below, 0), stated_number(number)
-    need(words == f"ε = {number} per km (haversine), at every point", "it promises something else")
-    need(kind == "metric_privacy" and per == "km (haversine)", "another kind")
+    (clause,) = listing(head["promises"], 1)
+    rate = real(fields(clause)["epsilon"], 0)
     need(0.009 < rate <= 10, "ε is out of range")
-    # the rate is the float below ε, or ε itself
-    need(math.isclose(rate, epsilon.nearest, rel_tol=1e-15), "the rate is not the promised one")
-    exact = epsilon.log_of is None and rate == epsilon.factor
-    need(exact or rate < epsilon.bounds(128).low, "the rate is above the promised one")
-    content = struct.pack(f"<{len(heights)}d", *heights) + rows
     own: Body = {
-        "kind": "earth",
         "outside": "refuse",
-        "prior": {"words": "none", "date": None},
-        "region": f"the whole earth, in {bands:,} bands of latitude",
-        "protects": [
-            f"metric_privacy: {words}", *odds_said([fields(constraint)], None, real(head["snap"]))
-        ],
-        "does not promise": [*TIMES[:3], *ON_EARTH],
-        "design": hashlib.sha256(content).digest(),
-    }  # fmt: skip
+        "prior": None,
+        "promises": [promised(rate)],
+        "design": hashlib.sha256(struct.pack(f"<{len(heights)}d", *heights) + rows).digest(),
+    }
     require_same(head, own, "law")
     snap = law.snap(rate, bands)
     need(math.isclose(real(head["snap"], 0), snap, rel_tol=SAME), f"snap is {snap:.12g} km")
     check_earth_figures(head, law, rate, bands)
     return [
         f"{len(sums)} rings and the rest of the earth are a distribution over 2^64",
-        f"between positions d km apart log ratios are at most {number} · (d + {2 * snap:.6g})",
-        "its sentences, accuracy and mean distance are those of the law",
+        f"between positions d km apart log ratios are at most {rate:.12g} · (d + {2 * snap:.6g})",
+        "its promise, accuracy and mean distance are those of the law",
     ], "title"
 
 
-def stated_number(number: str) -> Real:
-    """ε in words: as in designs, or a float as it is written."""
-    try:
-        return Real.read(number)
-    except Fault:
-        value = float(number)
-        need(repr(value) == number and value > 0, f"{number!a}: no number")
-        return Real(Fraction(value))
+def promised(rate: float) -> Body:
+    """The one promise of such a file."""
+    return {
+        "kind": "metric_privacy",
+        "scope": "every point",
+        "pairs": "all",
+        "limit": None,
+        "measure": {"name": "haversine", "unit": "km", "course": "great circle"},
+        "epsilon": rate,
+        "delta": None,
+        "bound": None,
+        "repeats": "adds",
+        "details": {},
+    }
 
 
 def check_earth_figures(head: Body, law: EarthLaw, rate: float, bands: int) -> None:
@@ -102,7 +93,7 @@ def check_earth_figures(head: Body, law: EarthLaw, rate: float, bands: int) -> N
     least = EARTH_RADIUS_KM * (2 * k / (1 + k * k) + tail)
     way = 1.88 * math.pi / bands * EARTH_RADIUS_KM
     objective, *said = members(head["loss"], "objective design packed increase")
-    need(objective == "mean distance in km, at most", "the loss is another")
+    need(objective == "mean_distance", "the loss is another")
     mean = law.mean() + way
     for figure, value in paired(said, (least, mean, mean / least - 1)):
         near = math.isclose(real(figure), value, rel_tol=SAME, abs_tol=SAME)

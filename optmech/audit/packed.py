@@ -32,70 +32,26 @@ from optmech.audit.document import (
     whole,
 )
 from optmech.audit.mechanisms import Mechanism, read_mechanism
-from optmech.audit.numbers import Fault, Real, need, paired, real, rounded_up, transposed
+from optmech.audit.numbers import Fault, need, paired, real, rounded_up, transposed
 from optmech.audit.places import DEGREE_KM, Places, between, spans
-from optmech.audit.promises import (
-    PROMISES,
-    objective_said,
-    odds_said,
-    per_said,
-    region_said,
-)
+from optmech.audit.promises import clauses_of, objective
 from optmech.audit.regions import Everywhere, Region
 from optmech.audit.statements import Statement
 
 PACKED = b"\xd9\xd9\xf7\x84\x70optmech-packed/"
-HEADER = ("accuracy/bits/columns/constraints/design/does not promise/loss/outside/prior/protects/"
-          "reach/region/reports/row of/secrets/title/width")  # fmt: skip
-MESH_HEADER = ("accuracy/bits/columns/constraints/design/does not promise/kind/loss/mesh/outside/"
-               "prior/protects/region/reports/snap/title/width")  # fmt: skip
+FORMAT_NUMBER = b"4"
+COMMON = "kind title promises prior loss design outside accuracy"
+NUMBERED = f"{COMMON} bits width reports columns"
+HEADERS = {
+    "places": f"{NUMBERED} secrets reach row-of",
+    "mesh": f"{NUMBERED} mesh snap",
+    "network": f"{NUMBERED} mesh snap",
+    "earth": f"{COMMON} bands heights snap",
+}
 PACKED_WORDS = "title, date of the prior, whether positions outside are refused"
 QUANTILE = 0.95
 SAME = 1e-9  # of figures that rest on cosines
 MOST_PLACES, MOST_COLUMNS, DEEPEST = 2**16, 2**15, 8
-TIMES = (
-    "Every report spends the stated ε again: n independent reports about one place promise only n "
-    "times ε. Repeat the report for as long as the place is the same.",
-    "Reports from several times tell more than each of them alone: positions follow one another.",
-    "That a report was made, when, how often and from which network address is not hidden.",
-    "An adversary who knows more than the prior may guess better than the stated accuracy; what is "
-    "promised of probabilities holds whatever is known.",
-)
-AT_PLACES = (
-    "A position counts as its place: two positions that are close to each other, on both sides of "
-    "a border between places, are told apart as these places are."
-)
-REFUSED = "That a position lay outside the region is seen where no report is made for it."
-NEAREST_PLACE = (
-    "A position outside the region counts as the nearest place, however far that is: what is "
-    "promised of it is what is promised of that place."
-)
-MOVED = (
-    "Before a draw a position of the region is moved, by at most snap: the promise between two of "
-    "them that are d apart is that for a distance of d + 2 snap."
-)
-NEAREST_POINT = (
-    "A position outside the region counts as the nearest point of its border, however far that is: "
-    "what is promised of it is what is promised of that point."
-)
-MATCHED = (
-    "A position counts as the point of a road next to it, moved along the road by at most snap: "
-    "the promise between two of these points that are d apart along the roads is that for a "
-    "distance of d + 2 snap. Positions that are close to each other may be next to roads that are "
-    "far apart."
-)
-NEAREST_ROAD = (
-    "A position outside the region counts as the nearest point of a road, however far that is: "
-    "what is promised of it is what is promised of that point."
-)
-NEAREST_END = (
-    "A number beyond the line counts as its nearest end, however far that is: what is promised of "
-    "it is what is promised of that end."
-)
-ON_THE_GLOBE = (
-    "Two positions outside the region that are close to each other may have nearest points that "
-    "are far apart."
-)
 
 
 def whole_array(value: object, most: int) -> list[int]:
@@ -120,8 +76,13 @@ def content_of(path: str, most: int) -> bytes:
         return stream.read()
 
 
-def opened(content: bytes, start: int, entries: str) -> tuple[Body, bytes]:
-    """The header of a file, which has these entries, and its rows."""
+def opened(content: bytes) -> tuple[Body, bytes]:
+    """The header of a file, which has the entries of its kind, and its rows."""
+    need(content.startswith(PACKED), "is no plain packed mechanism")
+    start = len(PACKED) + 1
+    version = content[len(PACKED) : start]
+    need(version not in (b"1", b"2", b"3"), "is of a format that is read no more: pack it again")
+    need(version == FORMAT_NUMBER, "is of an unknown format")
     inner, rows, digest = parsed(content[start:], 3)
     need(digest == hashlib.sha256(content[:-32]).digest(), "the digest does not match the content")
     if not isinstance(inner, bytes) or not isinstance(rows, bytes):
@@ -130,7 +91,9 @@ def opened(content: bytes, start: int, entries: str) -> tuple[Body, bytes]:
     need(again == content[start:], "is not in the one form that is written")
     (head,) = parsed(inner)
     need(cbor(head) == inner, "is not in the one form that is written")
-    if not isinstance(head, dict) or "/".join(sorted(head)) != entries:
+    entries = HEADERS[one_of(fields(head)["kind"], tuple(HEADERS), "the kind")]
+    wanted = sorted(name.replace("-", " ") for name in entries.split())
+    if not isinstance(head, dict) or sorted(head) != wanted:
         raise Fault("the header is missing, or has other entries")
     text(head["title"], "the title")
     return head, rows
@@ -138,22 +101,16 @@ def opened(content: bytes, start: int, entries: str) -> tuple[Body, bytes]:
 
 def judge_packed(path: str, design: str) -> Verdict:
     """The design's statement on the packed numbers, and what the file says of both."""
-    content = content_of(path, 64 * 2**20)
-    need(content.startswith(PACKED), "is no plain packed mechanism")
-    version = content[len(PACKED) : len(PACKED) + 1]
-    need(version in (b"1", b"2"), "is of an unknown version")
-    entries = HEADER if version == b"1" else MESH_HEADER
-    head, rows = opened(content, len(PACKED) + 1, entries)
+    head, rows = opened(content_of(path, 64 * 2**20))
+    need(head["kind"] != "earth", "is a file for the whole earth, which has no design")
     body = read(design)
     mesh = any("everywhere" in c for c in promises_of(body))
-    need(body["format"] == FORMAT and mesh == (version == b"2"), "is of another kind of design")
-    prior = keys(head["prior"], "words date")
-    need(prior["date"] is None or isinstance(prior["date"], str), "the date is no text")
+    need(body["format"] == FORMAT and mesh == (head["kind"] != "places"), "another kind of design")
     one_of(head["outside"], ("refuse", "nearest"), "what is done outside")
     own = {name: body[name] for name in ("mechanism", "problem")}
     written = json.dumps(own, sort_keys=True, separators=(",", ":")).encode()
     require_same(head, {"design": hashlib.sha256(written).digest()})
-    judge = judge_packed_mesh if head.get("kind") == "mesh" else judge_packed_places
+    judge = judge_packed_mesh if head["kind"] == "mesh" else judge_packed_places
     lines = judge(head, rows, body)
     return lines, f"{PACKED_WORDS}; and the design itself"
 
@@ -163,9 +120,8 @@ def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
     statement."""
     lines: list[str] = []
     stated, problem = Statement(body["problem"], lines), fields(body["problem"])
-    mesh = None
     if "mesh" in head:
-        head, mesh = written_roads(head, stated)
+        head = written_roads(head, stated)
     else:
         require_same(head, {"secrets": written_places(problem["secrets"], stated.secrets)})
         require_near(head["reach"], reach_of(stated.secrets), "reach")
@@ -177,7 +133,7 @@ def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
     sign = -1 if stated.objective == "distortion" else 1
     change = (after - before) / abs(before) if before else after - before
     figures = {
-        "objective": objective_said(problem["objective"]),
+        "objective": objective(problem["objective"]),
         "design": sign * float(rounded_up(before)),
         "packed": sign * float(rounded_up(after)),
         "increase": float(rounded_up(change)),
@@ -187,16 +143,15 @@ def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
         [p * row[o] / (1 << mechanism.bits) for o in whole_array(head["columns"], stated.m)]
         for p, row in paired(map(float, stated.prior), mechanism.rows)
     ]
-    same_words(head, problem, stated, mesh, masses)
+    same_promises(head, problem, stated, masses)
     check_accuracy(head, stated, masses)
     lines.append(f"packed over 2^{mechanism.bits}: objective {sign * float(after):.15g}")
     lines.append(f"relative change from the design {float(change):.3g}")
     return lines
 
 
-def written_roads(head: Body, stated: Statement) -> tuple[Body, Body]:
-    """The header with the rows of the vertices, and the network of the design, which is the file's
-    too."""
+def written_roads(head: Body, stated: Statement) -> Body:
+    """The header with the rows of the vertices; the network of the design is the file's too."""
     if stated.roads is None:
         raise Fault("is of another kind of design")
     plain, roads = fields(stated.roads[0]), stated.roads[1]
@@ -211,7 +166,7 @@ def written_roads(head: Body, stated: Statement) -> tuple[Body, Body]:
     most = max(abs(v) for p in vertices for v in p)
     line = longest * (2.0**-24 + 2.0**-49) + most * 2.0**-50
     require_near(head["snap"], line if roads.line else longest * 2.0**-24, "snap")
-    return with_rows(head, "network", plain, ends, own), plain
+    return with_rows(head, "network", plain, ends, own)
 
 
 def with_rows(head: Body, kind: str, plain: Body, control: list[int], own: Body) -> Body:
@@ -246,7 +201,7 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
         raise Fault("is of a design without a mechanism")
     before, after = map(design.expected, (design.mechanism, mechanism))
     loss = keys(head["loss"], "objective design packed increase")
-    need(loss["objective"] == "expected loss", "the objective is another one")
+    need(loss["objective"] == "expected_loss", "the objective is another one")
     for name, found in (("packed", after), ("design", before)):
         known = [float(rounded_up(end)) for end in found]
         need(real(loss[name]) in known, f"the loss, {name}, is another one")
@@ -267,7 +222,7 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
              for o in columns]
         )  # fmt: skip
     require_near(head["snap"], moved_by(region, vertices), "snap")
-    same_words(head, problem, design.stated, stated, masses)
+    same_promises(head, problem, design.stated, masses)
     check_accuracy(head, design.stated, masses)
     lines.append(f"packed over 2^{mechanism.bits}: loss {float(after.high):.15g}")
     outside = "; others count as the nearest point of its border" * (head["outside"] == "nearest")
@@ -331,54 +286,22 @@ def written_places(plain: object, places: Places) -> Body:
     }
 
 
-def same_words(
-    head: Body, problem: Body, stated: Statement, mesh: Body | None, masses: Table
-) -> None:
-    """Every sentence, as it follows from the design, the packed numbers and what is done outside;
+def same_promises(head: Body, problem: Body, stated: Statement, masses: Table) -> None:
+    """What is said of constraints and prior, as it follows from the design and the packed numbers;
     ``masses`` are those of secrets and columns together."""
-    constraints = list[Body]()
-    for body in map(fields, listing(problem["constraints"])):
-        kind, per = text(body["kind"], "the kind"), ""
-        if isinstance(body.get("distance"), dict | str):
-            per = per_said(body["distance"], stated)
-        epsilon = None
-        if "epsilon" in body:
-            epsilon = float(rounded_up(Real.read(body["epsilon"]).bounds().high))
-        promise = PROMISES[kind](body, stated)
-        constraints.append({"kind": kind, "promise": promise, "epsilon": epsilon, "per": per})
-    odds = odds_said(constraints, None if mesh else stated.secrets, real(head.get("snap", 0.0)))
-    protects = [f"{c['kind']}: {c['promise']}" for c in constraints]
-    require_same(head, {"constraints": constraints, "protects": [*protects, *odds]})
-    refused, secrets = head["outside"] == "refuse", stated.secrets
-    region, moved, nearest = region_said(secrets), AT_PLACES, [NEAREST_PLACE]
-    if mesh is not None:
-        vertices = [reals(p) for p in listing(mesh["vertices"])]
-        globe = mesh["coordinates"] == "lonlat"
-        unit = text(mesh["unit"], "the unit")
-        where = region_said(Places(vertices, vertices, unit, None, globe))  # type: ignore[arg-type]
-        if stated.roads is not None:
-            region = f"every point of {len(stated.roads[1].steps)} segments: {where}"
-            line = stated.roads[1].line
-            moved, nearest = (MOVED, [NEAREST_END]) if line else (MATCHED, [NEAREST_ROAD])
-        else:
-            region = f"every point of {len(listing(mesh['triangles']))} triangles: {where}"
-            moved, nearest = MOVED, [NEAREST_POINT, *[ON_THE_GLOBE] * globe]
-    outside = [] if secrets.points is None else [moved, *([REFUSED] if refused else nearest)]
-    seen, blind = math.fsum(map(max, transposed(masses))), float(max(stated.prior))
-    # the last of three digits, where sums of machines differ
-    guesses = [
-        f"The best guess from one report, one of {stated.n:,}, is right in {100 * share:.3g} % of "
-        f"cases, that without a report in {100 * blind:.3g} %."
-        for share in (seen, seen * (1 - SAME), seen * (1 + SAME))
-    ]
-    against = [cbor([*TIMES[:3], guess, TIMES[3], *outside]) for guess in guesses]
-    need(cbor(head["does not promise"]) in against, "does not promise is not that of the design")
-    require_same(head, {"region": region})
-    said = re.fullmatch(r"entropy ([0-9]+\.[0-9]{3}) bits over ([0-9]+) places",
-                        text(keys(head["prior"], "words date")["words"], "the prior"))  # fmt: skip
-    entropy = abs(math.fsum(p * math.log2(p) for p in map(float, stated.prior) if p))
-    right = said and said[2] == str(stated.n) and abs(float(said[1]) - entropy) <= 0.0005 + SAME
-    need(bool(right), "prior is not that of the design")
+    require_same(head, {"promises": clauses_of(problem["constraints"], stated)})
+    prior = keys(head["prior"], "places entropy seen blind date")
+    need(prior["date"] is None or isinstance(prior["date"], str), "the date is no text")
+    require_same({"prior": prior["places"]}, {"prior": stated.n})
+    weights = list(map(float, stated.prior))
+    figures = {
+        "entropy": abs(math.fsum(p * math.log2(p) for p in weights if p)),
+        "seen": math.fsum(map(max, transposed(masses))),
+        "blind": max(weights),
+    }
+    for name, figure in figures.items():
+        right = math.isclose(real(prior[name], 0), figure, rel_tol=SAME, abs_tol=SAME**2)
+        need(right, f"prior, {name}, is not that of the design")
 
 
 def check_accuracy(head: Body, stated: Statement, masses: Table) -> None:

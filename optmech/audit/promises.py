@@ -1,50 +1,72 @@
-"""The words in which a packed mechanism says what is promised."""
+"""What a packed mechanism says of the promises of its design, as data."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
-from optmech.audit.document import Body, fields, listing, reals, text
+from optmech.audit.document import Body, fields, listing, text
 from optmech.audit.inequalities import order_of
-from optmech.audit.numbers import Real, real
-from optmech.audit.places import NAMED, Places, spans
+from optmech.audit.numbers import Real, real, rounded_up
+from optmech.audit.places import NAMED, Places
 from optmech.audit.statements import Statement
 
-IN_WORDS = {"max": "ε =", "kl": "KL divergence at most",
-               "reverse_kl": "reverse KL divergence at most", "tv": "total variation at most",
-               "chi2": "χ² divergence at most",
-               "hellinger": "squared Hellinger distance at most"}  # fmt: skip
-GAINS = {"maximal": "e to the maximal leakage", "additive": "additive capacity",
-         "identity": "the secret itself is guessed"}  # fmt: skip
+COURSES = {"euclidean": "straight", "haversine": "great circle", "manhattan": "manhattan"}
+IN_THE_UNIT = ("euclidean", "manhattan", "graph", "roads")
+FOR_USE = ("use", "all", "none")
+FIXED = {
+    "distribution_privacy": ("distributions", "listed", "unknown"),
+    "pufferfish": ("answers", "listed", "unknown"),
+    "policy_graph": ("secrets", "joined", "adds"),
+    "maximal_leakage": ("guesses", "all", "adds"),
+    "pointwise_maximal_leakage": ("guesses", "all", "unknown"),
+    "additive_capacity": ("guesses", "all", "complement"),
+    "gain_leakage": ("guesses", "all", "unknown"),
+    "distortion_privacy": ("guesses", "all", "unknown"),
+    "mutual_information": ("average", "all", "adds"),
+    **dict.fromkeys(("loss_bound", "bias", "support", "fixed_rows"), FOR_USE),
+}  # of kinds that are always the same: between what, of which pairs, and of several reports
 
 
-def region_said(places: Places) -> str:
-    """Where places are, in words."""
-    if places.points is None:
-        return f"{len(places.labels)} labels"
-    if places.size is not None:
-        rows, columns, width, height = places.size
-        said = f"{rows} rows x {columns} columns of cells"
-        if places.bounds is None:
-            return f"{said} of {width:g} x {height:g} {places.unit}".rstrip()
-        return f"{said} over {box_said(*places.bounds)}"
-    ends = spans(places.points)
-    if places.globe:
-        (west, east), (south, north) = ends
-        return f"{len(places.labels)} places within {box_said(west, south, east, north)}"
-    sides = ", ".join(f"{low:g} to {high:g}" for low, high in ends)
-    return f"{len(places.labels)} places at {sides} {places.unit}".rstrip()
+def clauses_of(constraints: object, stated: Statement) -> list[Body]:
+    """The promises of a design in the form of a packed file."""
+    return [clause(fields(c), stated) for c in listing(constraints)]
 
 
-def box_said(west: float, south: float, east: float, north: float) -> str:
-    return f"longitude {west:.5f} to {east:.5f}, latitude {south:.5f} to {north:.5f} degrees"
+def clause(c: Body, stated: Statement) -> Body:
+    kind = text(c["kind"], "the kind")
+    ratio = kind in ("metric_privacy", "differential_privacy", "policy_graph")
+    delta = c.get("delta")
+    out: Body = {"kind": kind, "limit": None, "measure": None, "details": {}}
+    out["epsilon"] = above(c["epsilon"]) if ratio else None
+    out["delta"] = None if delta is None or Real.read(delta).zero else above(delta)
+    out["bound"] = None if ratio else bound(c)
+    if kind in FIXED:
+        out["scope"], out["pairs"], out["repeats"] = FIXED[kind]
+    MORE.get(kind, lambda *_: None)(c, out, stated)
+    if c.get("prior") is not None:
+        out["details"]["other"] = True
+    if c.get("radius") is not None and kind in ("gain_leakage", "distortion_privacy"):
+        within = c.get("within")
+        name = "total variation" if within is None else distance_said(within)
+        out["details"] |= {"radius": above(c["radius"]), "within": name}
+    return out
 
 
-def amount(value: object) -> str:
-    """A number as it was written, short."""
-    words = Real.read(value).text
-    return words if isinstance(words, str) else f"{words:g}"
+def above(value: object) -> float:
+    """The least float that is not below a number."""
+    return float(rounded_up(Real.read(value).bounds().high))
+
+
+def below(value: object) -> float:
+    return -float(rounded_up(-Real.read(value).bounds().low))
+
+
+def bound(c: Body) -> float | None:
+    """What is limited, rounded to the safe side."""
+    if "minimum" in c:
+        return below(c["minimum"])
+    stated = c.get("maximum", c.get("epsilon"))
+    return None if stated is None else above(stated)
 
 
 def distance_said(distance: object) -> str:
@@ -56,179 +78,99 @@ def distance_said(distance: object) -> str:
     return f"given as a matrix{called}"
 
 
-def per_said(distance: object, stated: Statement) -> str:
-    name = "roads" if distance == "roads" else distance_said(distance)
-    unit = {"haversine": "km", "hamming": ""}.get(name, stated.secrets.unit)
-    if name.startswith("given"):
-        return f"unit of distance ({name})"
-    return f"{unit} ({name})" if unit else f"unit of {name} distance"
+def measure(distance: object, secrets: Places) -> tuple[Body, str]:
+    """A distance between secrets, and between what it is one."""
+    name = distance_said(distance)
+    unit = "km" if name == "haversine" else secrets.unit if name in IN_THE_UNIT else ""
+    course = COURSES.get(name, "")
+    scope = "secrets"
+    if course and secrets.points is not None:
+        scope = "cells" if secrets.size is not None and name == "euclidean" else "places"
+    if course == "straight" and secrets.bounds is not None:
+        course = "flat"
+    return {"name": name, "unit": unit, "course": course}, scope
 
 
-def delta_said(c: Body) -> str:
-    return "" if Real.read(c["delta"]).zero else f", δ = {amount(c['delta'])}"
-
-
-def pairs_said(count: int) -> str:
-    return "one pair" if count == 1 else f"{count} pairs"
-
-
-def against_said(c: Body) -> str:
-    against = "the prior" if c["prior"] is None else "another prior"
-    if c.get("radius") is None:
-        return against
-    within = c.get("within")
-    metric = "total variation" if within is None else distance_said(within)
-    return f"any prior within {amount(c['radius'])} of {against} ({metric})"
-
-
-def gain_said(gain: object) -> str:
-    if isinstance(gain, str):
-        return GAINS[gain]
-    count = len(listing(gain))
-    return f"{count} guess{'' if count == 1 else 'es'}"
-
-
-def objective_said(goal: object) -> str:
-    if isinstance(goal, dict):
-        if "gain" in goal:
-            return f"leakage ({gain_said(goal['gain'])})"
-        return "distortion of the best attack"
-    return text(goal, "the objective").replace("_", " ")
-
-
-def metric_said(c: Body, stated: Statement) -> str:
-    words = f"ε = {amount(c['epsilon'])} per {per_said(c['distance'], stated)}"
-    mesh = fields(c.get("everywhere"))
-    if "ways" in mesh:
-        unit = "km" if mesh["coordinates"] == "lonlat" else mesh["unit"] or "unit of length"
-        return f"ε = {amount(c['epsilon'])} per {unit}, at every point of {roads_said(mesh)}"
-    if mesh:
-        degree = mesh.get("degree", 1)
-        corners, triangles = (len(listing(mesh[name])) for name in ("vertices", "triangles"))
-        curved = f", by polynomials of degree {degree}" if degree != 1 else ""
-        region = f"a region of {triangles} triangles with {corners} corners{curved}"
-        return f"{words}, at every point of {region}"
-    if c["threshold"] is not None:
-        words += f", for secrets up to {real(c['threshold']):g} apart"
-    if c["observable_threshold"] is not None:
-        words += f", where observables are up to {real(c['observable_threshold']):g} away"
-    return words + delta_said(c)
-
-
-def roads_said(mesh: Body) -> str:
-    """A line or a network in words."""
-    vertices = [reals(v) for v in listing(mesh["vertices"])]
-    count = sum(len(listing(road)) - 1 for road in listing(mesh["ways"]))
-    if len(vertices[0]) > 1:
-        return f"a network of {count} segments between {len(vertices)} vertices"
-    unit = f" {mesh['unit']}" if mesh["unit"] else ""
-    return f"the line from {vertices[0][0]:g} to {vertices[-1][0]:g}{unit} in {count} segments"
-
-
-def differential_said(c: Body, _: Statement) -> str:
-    adjacency, pairs = c["adjacency"], "all pairs"
+def metric(c: Body, out: Body, stated: Statement) -> None:
+    out["repeats"], out["pairs"] = "adds", "all"
     if mesh := fields(c.get("everywhere")):
-        pairs = f"all points of {roads_said(mesh)}"
+        name, globe = text(c["distance"], "a name"), mesh["coordinates"] == "lonlat"
+        unit = "km" if globe else mesh["unit"] or stated.secrets.unit
+        course = "roads" if name == "roads" else COURSES[name]
+        out["measure"] = {"name": name, "unit": unit, "course": course}
+        out["scope"] = "every point"
+        return
+    out["measure"], out["scope"] = measure(c["distance"], stated.secrets)
+    if c["threshold"] is not None:
+        out["pairs"], out["limit"] = "near", real(c["threshold"])
+    if c["observable_threshold"] is not None:
+        if out["pairs"] == "near":
+            out["details"]["near"] = out["limit"]
+        out["pairs"], out["limit"] = "reached", real(c["observable_threshold"])
+
+
+def differential(c: Body, out: Body, stated: Statement) -> None:
+    adjacency = c["adjacency"]
+    out["repeats"], out["pairs"], out["scope"] = "adds", "all", "secrets"
+    if fields(c.get("everywhere")):
+        out["scope"] = "every point"
     elif isinstance(adjacency, dict):
-        pairs = f"pairs up to {real(adjacency['radius']):g} apart"
+        out["pairs"], out["limit"] = "near", real(adjacency["radius"])
+        out["measure"], _ = measure(adjacency["distance"], stated.secrets)
     elif adjacency != "all":
-        pairs = f"{len(listing(adjacency))} pairs"
-    return f"ε = {amount(c['epsilon'])}, {pairs}{delta_said(c)}"
+        out["pairs"], out["details"]["listed"] = "listed", len(listing(adjacency))
 
 
-def distribution_said(c: Body, _: Statement) -> str:
+def graph(c: Body, out: Body, _: Statement) -> None:
+    out["measure"] = {"name": "graph", "unit": "", "course": ""}
+    out["details"]["edges"] = len(listing(c["graph"]))
+
+
+def distributions(c: Body, out: Body, _: Statement) -> None:
     kind = text(c["divergence"], "the divergence")
     order = order_of(kind)
-    words = IN_WORDS[kind] if order is None else f"Rényi divergence of order {order} at most"
-    scaled = "" if c["scale"] is None else ", scaled"
-    counted = pairs_said(len(listing(c["pairs"])))
-    return f"{words} {amount(c['epsilon'])} for {counted} of distributions{scaled}{delta_said(c)}"
+    out["details"]["divergence"] = kind if order is None else "renyi"
+    if order is not None:
+        out["details"]["order"] = float(rounded_up(order))
+    if c["scale"] is not None:
+        out["details"]["scaled"] = True
+    pairs(c, out, _)
 
 
-def loss_said(c: Body, _: Statement) -> str:
-    which = "loss of every secret" if c["worst_case"] else "expected loss"
-    own = "" if c["loss"] is None else " (its own loss)"
-    return f"{which} at most {amount(c['maximum'])}{own}"
+def pairs(c: Body, out: Body, _: Statement) -> None:
+    out["details"]["listed"] = len(listing(c["pairs"]))
 
 
-def renyi_said(c: Body, stated: Statement) -> str:
-    per = "" if c["distance"] is None else f" per {per_said(c['distance'], stated)}"
-    return f"Rényi divergence of order {amount(c['order'])} at most {amount(c['epsilon'])}{per}"
+def renyi(c: Body, out: Body, stated: Statement) -> None:
+    out["repeats"], out["pairs"], out["scope"] = "adds", "all", "secrets"
+    out["details"]["order"] = above(c["order"])
+    if c["distance"] is not None:
+        out["measure"], out["scope"] = measure(c["distance"], stated.secrets)
 
 
-def fixed_said(c: Body, stated: Statement) -> str:
-    source = text(c["source"], "the source")
-    return (f"the rows of {len(listing(c['secrets']))} of {stated.n} secrets exactly as given"
-            f"{f' ({source[:19]}…)' if source else ''}")  # fmt: skip
+def distortion(c: Body, out: Body, _: Statement) -> None:
+    out["details"]["distance"] = distance_said(c["distance"])
 
 
-def graph_said(c: Body, _: Statement) -> str:
-    count = len(listing(c["graph"]))
-    edges = "one edge" if count == 1 else f"{count} edges"
-    return f"ε = {amount(c['epsilon'])} per unit of length in a graph of {edges}"
+def gains(c: Body, out: Body, _: Statement) -> None:
+    if not isinstance(c["gain"], str):
+        out["details"]["guesses"] = len(listing(c["gain"]))
 
 
-def odds_said(constraints: list[Body], places: Places | None, snap: float) -> list[str]:
-    """The sentence that says the first promise by a distance in odds, at three lengths, rounded up
-    to three digits; between points, where there are no places."""
-    metric = next((c for c in constraints if c["kind"] == "metric_privacy"), Body())
-    unit, _, name = str(metric.get("per")).partition(" (")
-    limited = any(words in str(metric.get("promise")) for words in (" up to ", ", δ = "))
-    if limited or unit not in ("km", "m"):
-        return []
-    size = None if places is None or name != "euclidean)" else places.size
-    slack = 2 * snap if places is None else 0.0 if size is None else math.hypot(*size[2:])
-    who = "points" if places is None else "places" if size is None else "positions"
-    said = []
-    for metres, words in ((100, "100 m"), (1000, "1 km"), (10000, "10 km")):
-        rate = real(metric["epsilon"]) * (metres / (1000 if unit == "km" else 1) + slack)
-        if rate > math.log(1e6):
-            said.append(f"{words} apart over a million times: not hidden")
-            continue
-        factor = math.exp(rate)
-        place = 10.0 ** (2 - math.floor(math.log10(factor)))
-        times = math.ceil(factor * place * (1 - 1e-9)) / place
-        said.append(f"{words} apart at most {times:,.6g} times as likely")
-    return [f"in odds: a report from {who} " + "; ".join(said)]
-
-
-PROMISES: dict[str, Callable[[Body, Statement], str]] = {
-    "metric_privacy": metric_said,
-    "differential_privacy": differential_said,
-    "distribution_privacy": distribution_said,
-    "loss_bound": loss_said,
-    "renyi_privacy": renyi_said,
-    "fixed_rows": fixed_said,
-    "policy_graph": graph_said,
-    "support": lambda c, _: "observables of a given mask only",
-    "maximal_leakage": lambda c, _: (
-        f"maximal leakage at most {amount(c['maximum'])} nats, for every prior"
-    ),
-    "pointwise_maximal_leakage": lambda c, _: (
-        f"pointwise maximal leakage at most {amount(c['epsilon'])} nats"
-        f"{'' if c['prior'] is None else ', under another prior'}"
-    ),
-    "additive_capacity": lambda c, _: (
-        f"additive capacity at most {amount(c['maximum'])}, for every prior and gain up to 1"
-    ),
-    "mutual_information": lambda c, _: (
-        f"mutual information at most {amount(c['maximum'])} nats"
-        f"{'' if c['prior'] is None else ', of another prior'}"
-    ),
-    "distortion_privacy": lambda c, _: (
-        f"error of the best attack with {against_said(c)} at least {amount(c['minimum'])} "
-        f"({distance_said(c['distance'])})"
-    ),
-    "gain_leakage": lambda c, _: (
-        f"the best guess with {against_said(c)} gains at most {amount(c['maximum'])} "
-        f"({gain_said(c['gain'])})"
-    ),
-    "pufferfish": lambda c, _: (
-        f"ε = {amount(c['epsilon'])} for {pairs_said(len(listing(c['pairs'])))} of secrets behind "
-        f"the answer{delta_said(c)}"
-    ),
-    "bias": lambda c, _: (
-        f"reports are right on average, {'the coordinates' if c['values'] is None else 'a value'} "
-        f"within {amount(c['maximum'])}, for every secret"
-    ),
+MORE: dict[str, Callable[[Body, Body, Statement], None]] = {
+    "metric_privacy": metric,
+    "differential_privacy": differential,
+    "policy_graph": graph,
+    "distribution_privacy": distributions,
+    "pufferfish": pairs,
+    "renyi_privacy": renyi,
+    "distortion_privacy": distortion,
+    "gain_leakage": gains,
 }
+
+
+def objective(goal: object) -> str:
+    """What is optimised."""
+    if isinstance(goal, dict):
+        return "minimize_leakage" if "gain" in goal else "maximize_distortion"
+    return text(goal, "the objective")

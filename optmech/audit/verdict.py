@@ -8,7 +8,7 @@ import sys
 from optmech.audit.couplings import judge_family
 from optmech.audit.designs import Verdict, judge_design, promises_of
 from optmech.audit.document import FAMILY, NOISE, fields, read
-from optmech.audit.earth import EARTH, begins_with, judge_earth
+from optmech.audit.earth import begins_with, is_earth, judge_earth
 from optmech.audit.noise import Noise, PowerNoise
 from optmech.audit.numbers import Fault
 from optmech.audit.packed import PACKED, judge_packed
@@ -28,7 +28,7 @@ def judge(path: str, design: str | None = None) -> Verdict:
     try:
         if design is not None:
             return judge_packed(path, design)
-        if begins_with(path, EARTH):
+        if is_earth(path):
             return judge_earth(path)
         if begins_with(path, PACKED):
             raise Fault("is a packed mechanism: name the design behind it, which proves it")

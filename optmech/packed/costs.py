@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Bools, Floats, Ints
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.number import Number, parse_exact
 from optmech.packed.charges import (
@@ -26,9 +25,9 @@ from optmech.packed.charges import (
 )
 from optmech.packed.earth import Earth
 from optmech.packed.mechanism import PackedMechanism, PackedPlaces
-from optmech.packed.places import apart, chord
-from optmech.spaces.domain import EARTH_RADIUS_KM, Grid
-from optmech.spaces.sphere import sines, squares, vectors
+from optmech.packed.rates import kept_rate
+from optmech.packed.reach import Reach
+from optmech.packed.regions import PackedRegion
 
 _ROUNDED = 1e-12
 _NEARLY = 10**8
@@ -36,6 +35,9 @@ _AT_ONCE = 2**28
 """Quotients that are looked at before the first draw, at most; where there may be more, those of
 the places that are drawn for."""
 _BETWEEN_FLOATS = 2.0**-50
+_MORE_SNAP = 1 + Fraction(1, 2**40)
+"""What floats of the readers that prove a law of the earth may be off."""
+_REMEDY = "Check the file against its design; where its distances are other ones, charge as much"
 
 
 class Costs:
@@ -72,16 +74,9 @@ class Costs:
         VerificationError where that is more than a draw is charged."""
         if self._reach is None:
             return self.plain
-        over, under = _largest_ratio(*self._beside(place, self._reach))
-        found = log_charge(over, under) if under else math.inf
+        found = _charge(*self._beside(place, self._reach))
         if found > self.plain:
-            raise VerificationError(
-                f"rows of places within {self._radius:g} differ by {found / UNIT:.6g} in their "
-                f"log probabilities, and {self.plain / UNIT:.6g} is charged for them",
-                where="epsilon",
-                remedy="Check the file against its design; where its distances are other "
-                "ones, charge as much",
-            )
+            raise _differ(f"places within {self._radius:g}", found, self.plain)
         return int(found)
 
     def _divergence_of_row(self, place: int, order: float) -> int:
@@ -99,17 +94,40 @@ class Costs:
     def _of_any_draw(self, rate: float) -> int:
         """What a draw costs at most, wherever; all rows are looked at, where there are few."""
         own, reach = self._mechanism, self._reach
-        far = decimal(self._radius if reach is None else reach.longest())
-        far += 2 * decimal(own.header.snap or 0.0)
-        charge = decimal(rate) * (far if _is_per_distance(own) else 1)
         if reach is None:
-            return above(charge)
-        stated = units(charge)
+            return self._of_any_point(rate)
+        stated = units(decimal(rate) * (decimal(reach.longest()) if _is_per_distance(own) else 1))
         if self.places**2 * len(self._own.table.columns) > _AT_ONCE:
             return short(stated + 1)
         # the distances of a design are floats: what is above by their rounding is charged
         self.plain = stated + stated // _NEARLY
         return max([stated, *map(self.rows, range(self.places))])
+
+    def _of_any_point(self, rate: float) -> int:
+        """What a draw costs at any point: the rows of the file have to keep the rate, whatever its
+        header says."""
+        own, far = self._mechanism, decimal(self._radius)
+        if isinstance(own, Earth):
+            # proved when it was read
+            return above(decimal(rate) * (far + 2 * decimal(own.header.snap or 0.0)) * _MORE_SNAP)
+        assert isinstance(own, PackedRegion)
+        table, row_of = own._parts.table, own._parts.row_of
+        if not _is_per_distance(own):
+            stated = above(decimal(rate))
+            found = _charge(table.rows.max(axis=0), table.rows.min(axis=0)[None])
+            if found > stated + stated // _NEARLY:
+                raise _differ("any two points", found, stated)
+            return max(stated, int(found))
+        kept = kept_rate(own._positions, table.rows, row_of)
+        if kept > rate * (1 + 1 / _NEARLY):
+            raise VerificationError(
+                f"the rows of the file keep {kept:.9g} per unit of distance, and {rate:.9g} is "
+                "charged for them",
+                where="epsilon",
+                remedy=_REMEDY,
+            )
+        snap = max(own.header.snap or 0.0, own._positions.snap)
+        return above(decimal(max(rate, kept)) * (far + 2 * decimal(snap)))
 
     def _beside(self, place: int, reach: Reach) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The row of a place, and the distinct ones of those near it."""
@@ -119,8 +137,7 @@ class Costs:
 
 def charged(mechanism: PackedMechanism | Earth, epsilon: Number | None) -> float:
     """The rate that draws are charged with: what is given, and at least what the file states."""
-    rates = [part["epsilon"] for part in mechanism.header.constraints]
-    stated = max((rate for rate in rates if rate is not None), default=None)
+    stated = mechanism.header.rate
     if epsilon is None:
         if not stated:
             raise ProblemError(
@@ -144,8 +161,24 @@ def charged(mechanism: PackedMechanism | Earth, epsilon: Number | None) -> float
 
 def _is_per_distance(mechanism: PackedMechanism | Earth) -> bool:
     """Whether an ε of the file, or one that is given for it, is per unit of distance."""
-    stated = [part for part in mechanism.header.constraints if part["epsilon"] is not None]
-    return not stated or any(part["per"] for part in stated)
+    stated = [part for part in mechanism.header.promises if part.epsilon is not None]
+    return not stated or any(part.is_per_distance for part in stated)
+
+
+def _charge(own: NDArray[np.uint64], others: NDArray[np.uint64]) -> float | int:
+    """What the log ratios of a row and others are at most, as a charge; infinite where only one of
+    two entries is 0."""
+    over, under = _largest_ratio(own, others)
+    return log_charge(over, under) if under else math.inf
+
+
+def _differ(what: str, found: float, charged: int) -> VerificationError:
+    return VerificationError(
+        f"rows of {what} differ by {found / UNIT:.6g} in their log probabilities, and "
+        f"{charged / UNIT:.6g} is charged for them",
+        where="epsilon",
+        remedy=_REMEDY,
+    )
 
 
 def _largest_ratio(own: NDArray[np.uint64], others: NDArray[np.uint64]) -> tuple[int, int]:
@@ -166,215 +199,3 @@ def _most(over: NDArray[np.uint64], under: NDArray[np.uint64]) -> NDArray[np.uin
     most = quotients >= max(1.0, quotients.max(initial=0.0)) * (1 - _BETWEEN_FLOATS)
     most &= over > under
     return np.column_stack([over[most], under[most]])
-
-
-BETWEEN = ("positions", "places")
-Corner = tuple[float, float]
-_MORE = 1 + 1e-9
-_WIDE = 1e-9
-"""How much wider half-planes are taken, in units of a cell's square."""
-_UNSURE = 1e-12
-"""More than vectors of float64 are off, in radii of the globe."""
-_FLAT_UNITS = 1e-14
-"""More than the borders of a grid's cells are off, in units of its farthest coordinate."""
-_WIDEST = 60.0
-"""Up to this reach, in degrees, places on the globe have corners; beyond they are all far."""
-_RADIAN = math.pi / 180
-
-
-class Reach:
-    """The places that are charged for beside each place of a mechanism.
-
-    ``between`` = ``"positions"``: those that a position within ``radius`` of one of the place's
-    positions may belong to. ``"places"``: those at most ``radius`` away.
-    """
-
-    def __init__(self, mechanism: PackedMechanism, radius: float, between: str) -> None:
-        self._domain = mechanism.secrets
-        self._stated = mechanism.header.reach
-        self._globe = self._domain.coordinates == "lonlat"
-        self.radius, self.between = radius, between
-
-    def near(self, place: int) -> list[int]:
-        """The numbers of these places."""
-        found = self._near(place)
-        found[place] = False
-        return [int(k) for k in np.flatnonzero(found)]
-
-    def longest(self) -> float:
-        """The largest distance between two places that are charged for: Euclidean in the
-        coordinates' unit, in km on the globe. The radius, where that is between places."""
-        if self.between == "places" or self._domain.points is None:
-            return self.radius
-        # of a grid, what is near one corner is near everywhere
-        places = range(1 if isinstance(self._domain, Grid) else len(self._domain))
-        return max(float(self._apart(k)[self._near(k)].max(initial=0.0)) for k in places)
-
-    def require_neighbours(self) -> None:
-        """Raise ProblemError where a radius between places leaves one of them alone: its draws
-        would cost nothing, and nothing would be promised there."""
-        if self.between == "positions" or self._domain.points is None or len(self._domain) < 2:
-            return
-        for place in range(len(self._domain)):
-            if not self.near(place):
-                away = np.delete(self._apart(place), place)
-                raise ProblemError(
-                    f"{self.radius:g} reaches no place from {self._domain.labels[place]!r}: "
-                    "nothing would be promised there",
-                    where="radius",
-                    remedy=f'Give {away.min():.4g} or more, or between="positions"',
-                )
-
-    def _near(self, place: int) -> Bools:
-        if self._domain.points is None:
-            return np.ones(len(self._domain), dtype=bool)
-        if self.between == "places":
-            return self._apart(place) <= self.radius * _MORE
-        if isinstance(self._domain, Grid):
-            moved = self._moved_in(self._domain)
-            return self._of_cells(place, self._domain, np.inf if moved is None else moved)
-        if self._stated is None:
-            return np.ones(len(self._domain), dtype=bool)
-        return self._of_points(place)
-
-    def _apart(self, place: int) -> Floats:
-        if isinstance(self._domain, Grid):
-            x, y = (_cells_away(self._domain, place) * self._domain.cell).T
-            return np.asarray(np.sqrt(x * x + y * y))
-        return apart(self._domain, place)
-
-    def _moved_in(self, grid: Grid) -> float | None:
-        """How far two positions of a grid within the radius are apart on its map, at most, in the
-        unit of the cells. None where that says nothing of the cells that they belong to."""
-        if grid.bounds is None:
-            ends = zip(grid.origin, (grid.columns, grid.rows), grid.cell, strict=True)
-            far = max(max(abs(a), abs(a + count * side)) for a, count, side in ends)
-            return self.radius + _FLAT_UNITS * far
-        west, south, east, north = grid.bounds
-        latitude, beyond = max(abs(south), abs(north)), 360 - (east - west)
-        aspect = max(math.cos(math.radians((south + north) / 2)), 1e-9)
-        least = math.cos(math.radians(latitude)) if latitude < 90 else 0.0
-        sine = math.sin(min(self.radius / (2 * EARTH_RADIUS_KM), math.pi / 2))
-        if sine >= least:
-            return None
-        turn = 2 * math.asin(sine / least) * _MORE + _UNSURE
-        return None if turn / _RADIAN >= beyond else turn * max(least, aspect) * EARTH_RADIUS_KM
-
-    def _of_cells(self, place: int, grid: Grid, moved: float) -> Bools:
-        """Cells that are nowhere further apart than that."""
-        x, y = (np.maximum(np.abs(_cells_away(grid, place)) - 1, 0) * grid.cell).T
-        return np.asarray(x * x + y * y <= moved * moved * _MORE)
-
-    def _of_points(self, place: int) -> Bools:
-        """Places b with |a - b| <= R_a + R_b + moved, R being how far a position of the place may
-        be from it, and |v - b| <= |v - a| + 2 moved at a corner v of what is nearer to a than to
-        any other place: straight lines, on the globe through it."""
-        steps, corners, moved = self._steps(place), self._corners[place], self._moved
-        unsure = _UNSURE if self._globe else 0.0
-        found = np.sqrt(squares(steps)) <= (
-            (self._radii[place] + self._radii + moved) * _MORE + unsure
-        )
-        if not len(corners):
-            return np.asarray(found)
-        close = np.zeros(len(steps), dtype=bool)
-        for corner, far in zip(corners, np.sqrt(squares(corners)), strict=True):
-            close |= np.sqrt(squares(steps - corner)) <= (far + 2 * moved) * _MORE + unsure
-        return np.asarray(found & close)
-
-    @cached_property
-    def _moved(self) -> float:
-        """How far two positions within the radius are apart where places are compared, at most."""
-        return chord(self.radius / EARTH_RADIUS_KM / _RADIAN) if self._globe else self.radius
-
-    @cached_property
-    def _reach(self) -> float:
-        """How far a position may be from its place, where places are compared."""
-        assert self._stated is not None
-        return chord(self._stated) if self._globe else self._stated
-
-    @cached_property
-    def _own(self) -> Floats:
-        """The places as they are compared; of a line, with a second coordinate."""
-        points = self._domain.require_points("charge reports")
-        if self._globe:
-            return vectors(points)
-        if points.shape[1] == 1:
-            return np.column_stack([points, np.zeros(len(points))])
-        return points
-
-    def _steps(self, place: int) -> Floats:
-        return np.asarray(self._own - self._own[place])
-
-    @cached_property
-    def _corners(self) -> list[Floats]:
-        """For every place the corners, from the place, of an area around it that holds its
-        positions; none where these are within ``reach`` at most."""
-        return [self._corners_of(k) for k in range(len(self._own))]
-
-    def _corners_of(self, place: int) -> Floats:
-        steps, none = self._steps(place), self._own[:0]
-        away = squares(steps)
-        if not self._globe:
-            tall = self._reach if steps[:, 1].any() else 0.0
-            return none if steps.shape[1] > 2 else _cell(steps, away, self._reach, tall, 0.0)
-        if self._stated is None or self._stated > _WIDEST:
-            return none
-        # on the plane that touches the globe at the place, seen from the middle of the globe
-        (s, c), (up, flat) = (
-            map(float, sines(angle)) for angle in self._domain.require_points("")[place]
-        )
-        east, north = np.array([-s, c, 0.0]), np.array([-up * c, -up * s, flat])
-        seen = np.column_stack([_along(steps, axis) for axis in (east, north)])
-        sine, cosine = map(float, sines(np.array(self._stated)))
-        wide, origin = sine / cosine, self._own[place]
-        u, v = np.hsplit(_cell(seen, away, wide, wide, _UNSURE), 2)
-        return np.asarray((origin + u * east + v * north) / np.sqrt(1 + (u * u + v * v)) - origin)
-
-    @cached_property
-    def _radii(self) -> Floats:
-        """How far the positions of every place may be from it."""
-        farthest = (np.sqrt(squares(c)).max() if len(c) else np.inf for c in self._corners)
-        return np.array([min(self._reach, float(far)) for far in farthest])
-
-
-def _cells_away(grid: Grid, place: int) -> Ints:
-    """Columns and rows from the place of a number to every one, (n, 2)."""
-    row, column = np.divmod(np.arange(len(grid)), grid.columns)
-    return np.column_stack([column - column[place], row - row[place]])
-
-
-def _along(steps: Floats, axis: Floats) -> Floats:
-    """Products of vectors with one, evaluated in this order everywhere."""
-    return np.asarray(
-        steps[:, 0] * axis[0] + steps[:, 1] * axis[1] + steps[:, 2] * axis[2], dtype=np.float64
-    )
-
-
-def _cell(seen: Floats, away: Floats, wide: float, tall: float, unsure: float) -> Floats:
-    """Corners (n, 2) of the part of a rectangle around the origin where z · ``seen`` is at most
-    half of ``away``, and a little more: what is nearer to the origin than to places at the squared
-    distances ``away``."""
-    cell = [(-wide, -tall), (wide, -tall), (wide, tall), (-wide, tall)]
-    more = wide * (_WIDE * wide + unsure)
-    for k in np.argsort(away, kind="stable").tolist():
-        square = float(away[k])
-        if square > 4 * max(x * x + y * y for x, y in cell) * _MORE:
-            break
-        if square > 0:
-            cell = _cut(cell, float(seen[k, 0]), float(seen[k, 1]), square / 2 + more)
-    return np.array(cell).reshape(-1, 2)
-
-
-def _cut(cell: list[Corner], x: float, y: float, limit: float) -> list[Corner]:
-    """The part of a convex polygon where x·u + y·v is at most the limit."""
-    over = [x * u + y * v - limit for u, v in cell]
-    out = []
-    for k, (u, v) in enumerate(cell):
-        before = k - 1
-        if (over[k] > 0) != (over[before] > 0):
-            share = over[before] / (over[before] - over[k])
-            a, b = cell[before]
-            out.append((a + share * (u - a), b + share * (v - b)))
-        if over[k] <= 0:
-            out.append((u, v))
-    return out

@@ -23,9 +23,10 @@ from optmech.base.shown import card
 from optmech.certificate.check import Check, CheckReport
 from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact, Number, parse_exact, rounded_down
+from optmech.exact.number import Number, parse_exact
 from optmech.exact.sampler import EachBytes, bytes_for
-from optmech.packed.cbor import decode, typed, untyped
+from optmech.packed.cbor import typed, untyped
+from optmech.packed.clauses import greatest_below
 from optmech.packed.file import (
     little_endian,
     one_draw,
@@ -36,15 +37,16 @@ from optmech.packed.file import (
     write_file,
 )
 from optmech.packed.header import (
-    COMMON,
     DIGEST,
     Accuracy,
+    Clause,
     Header,
     Loss,
     differing,
     header_entries,
     read_header,
 )
+from optmech.packed.sentences import against, promise_of, protects, region_words, rounded
 from optmech.packed.spherical import (
     LEAST_BANDS,
     MOST_BANDS,
@@ -54,21 +56,19 @@ from optmech.packed.spherical import (
     least_mean,
     made,
 )
-from optmech.packed.words import EARTH, in_odds, least_above, promise_of_header, promised
+from optmech.problem.promised import Measure
 from optmech.reading.sealed import start_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.sphere import is_position, sines
 
-FORMAT = "optmech-packed/3"
-START = b"\xd9\xd9\xf7\x84\x70" + FORMAT.encode()
+_START = b"\x64kind\x65earth"
+"""The first entry of the header."""
 DRAW_BYTES = 19
 """Eight for a ring, six within it, five for a bearing."""
 _KIND = "file of the earth"
-_KEYS = COMMON | {"kind", "bands", "heights", "snap"}
 _CELL = 0.1
 """Height of a cell beside 1/ε where nothing is said."""
-_REGION = "the whole earth, in {} bands of latitude"
-_PER = "km (haversine)"
+_MEASURE = Measure("haversine", "km", "great circle")
 _NEAR = 1e-9
 _AT_ONCE = 2_000
 
@@ -222,12 +222,30 @@ class Earth(ReadOnly):
         return f"Earth({self.promise.brief}, {self.secrets.bands:,} bands)"
 
     def _repr_html_(self) -> str:
-        return card("Earth", [*self.promise.facts, ("of", self.header.region)])
+        return card("Earth", [*self.promise.facts, ("of", self.region)])
 
     @property
     def promise(self) -> Promise:
         """What the file promises about points."""
-        return promise_of_header(self.header, None)
+        return promise_of(self.header, None)
+
+    @property
+    def protects(self) -> tuple[str, ...]:
+        """What is promised, in sentences, and in odds."""
+        return protects(self.header, None)
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """What is not promised, in sentences."""
+        return against(self.header, None)
+
+    guess = ""
+    """No prior is known."""
+
+    @property
+    def region(self) -> str:
+        """Where it reports from, in words."""
+        return region_words(None, self.secrets.bands)
 
     @classmethod
     @checked_arguments
@@ -238,10 +256,7 @@ class Earth(ReadOnly):
 
         Raises ProblemError where ε is out of range or cells are too small or too large.
         """
-        given = parse_exact(epsilon, where="epsilon", positive=True)
-        # what the file says in words is what it promises
-        exact = parse_exact(str(given.text), where="epsilon", positive=True)
-        rate = _rate(exact)
+        rate = greatest_below(parse_exact(epsilon, where="epsilon", positive=True))
         rings = made(rate)
         size = _CELL / rate if cell is None else float(cell)
         if not size > 0 or not LEAST_BANDS <= math.pi * RADIUS / size <= MOST_BANDS:
@@ -252,8 +267,8 @@ class Earth(ReadOnly):
                 f"{math.pi * RADIUS / LEAST_BANDS:.0f} km",
             )
         bands = round(math.pi * RADIUS / size)
-        title = title or f"Everywhere on earth, {_said(exact)}"
-        header = _stated(exact, rings, bands, title, rings.snap(rate, bands))
+        title = title or f"Everywhere on earth, ε = {rounded(rate)} per km"
+        header = _stated(rate, rings, bands, title, rings.snap(rate, bands))
         body = {
             **header_entries(header),
             "kind": "earth",
@@ -261,7 +276,7 @@ class Earth(ReadOnly):
             "heights": typed(rings.heights, 86),
             "snap": header.snap,
         }
-        return cls(sealed(FORMAT, body, rings.content))
+        return cls(sealed(body, rings.content))
 
     @classmethod
     @checked_arguments
@@ -359,7 +374,7 @@ class Earth(ReadOnly):
 
     def check(self) -> CheckReport:
         """What was proved when the file was read: the largest log ratio, and its own words."""
-        rate, snap = self.header.constraints[0]["epsilon"], self.header.snap
+        rate, snap = self.header.rate or 0.0, self.header.snap
         detail = f"log ratios at most ε · (d + {2 * (snap or 0):.4g} km) at every distance d"
         checks = (Check("every point", 0, len(self.rings.densities), True, 1.0, detail),)
         loss = self.header.loss
@@ -381,7 +396,7 @@ class Earth(ReadOnly):
 def is_earth_file(path: str | Path) -> bool:
     """Whether a file begins like one for the whole earth, plain or signed; False where it cannot be
     read."""
-    return START in start_of(path)
+    return _START in start_of(path)
 
 
 def _led(centre: Floats, height: Floats, bearing: Floats) -> Floats:
@@ -394,39 +409,31 @@ def _led(centre: Floats, height: Floats, bearing: Floats) -> Floats:
     return np.column_stack([x, y, cosine * up + n * flat])
 
 
-def _rate(exact: Exact) -> float:
-    """The float that is proved: not above ε."""
-    found = least_above(exact)
-    if exact.log_of is None and rounded_down(exact.factor) == found:
-        return found
-    return math.nextafter(found, 0.0)
-
-
-def _said(exact: Exact) -> str:
-    return f"ε = {exact.text} per {_PER}, at every point"
-
-
-def _stated(exact: Exact, rings: Rings, bands: int, title: str, snap: float) -> Header:
+def _stated(rate: float, rings: Rings, bands: int, title: str, snap: float) -> Header:
     """All that follows from the law, the cells and what is promised."""
-    rate, said = _rate(exact), _said(exact)
-    constraint = {"kind": "metric_privacy", "promise": said, "epsilon": rate, "per": _PER}
+    clause = Clause(
+        kind="metric_privacy",
+        scope="every point",
+        pairs="all",
+        limit=None,
+        measure=_MEASURE,
+        epsilon=rate,
+        delta=None,
+        bound=None,
+        repeats="adds",
+        details={},
+    )
     least = least_mean(rate)
     height = math.pi * RADIUS / bands
     # to the centre of a cell, and from a report to that of its own
     way = 2 * ROUND * height
     mean = rings.mean() + way
-    law = hashlib.sha256(rings.heights.tobytes() + rings.content).hexdigest()
-    protects = (f"metric_privacy: {said}",)
     return Header(
         title=title,
-        protects=(*protects, *in_odds(promised(protects, (constraint,), None, snap))),
-        does_not_promise=EARTH,
-        constraints=(constraint,),
-        region=_REGION.format(f"{bands:,}"),
-        prior="none",
-        prior_date=None,
-        loss=Loss("mean distance in km, at most", least, mean, mean / least - 1),
-        design=law,
+        promises=(clause,),
+        prior=None,
+        loss=Loss("mean_distance", least, mean, mean / least - 1),
+        design=hashlib.sha256(rings.heights.tobytes() + rings.content).hexdigest(),
         outside="refuse",
         reach=None,
         accuracy=Accuracy(0.95, (1000 * (rings.quantile() + way),)),
@@ -435,14 +442,12 @@ def _stated(exact: Exact, rings: Rings, bands: int, title: str, snap: float) -> 
 
 
 def _decoded(content: bytes) -> tuple[Header, Rings, int]:
-    if not content.startswith(START):
-        raise ProblemError(f"is no {_KIND}")
-    body, rows = unsealed(content, decode(content).value[1:], _KEYS, _KIND)
+    body, rows = unsealed(content)
+    if body["kind"] != "earth" or len(rows) % 8:
+        raise ProblemError(f"is no {_KIND}", where="kind")
     bands = body["bands"]
     if type(bands) is not int or not LEAST_BANDS <= bands <= MOST_BANDS:
         raise ProblemError("is out of range", where="bands")
-    if body["kind"] != "earth" or len(rows) % 8:
-        raise ProblemError("is of another kind", where="kind")
     rings = Rings(untyped(body["heights"], 86), tuple(np.frombuffer(rows, "<u8").tolist()))
     header = read_header(body, 1)
     if header.snap is None:
@@ -453,15 +458,12 @@ def _decoded(content: bytes) -> tuple[Header, Rings, int]:
 
 def _require_proved(header: Header, rings: Rings, bands: int) -> None:
     """Raise ProblemError unless all but the title follows from law and cells."""
-    (constraint,) = header.constraints
-    rate, promise, snap = constraint["epsilon"], constraint["promise"], header.snap
-    words = promise.removeprefix("ε = ").partition(" per ")[0]
-    exact = parse_exact(words, where="epsilon", positive=True)
-    if not rate or rate != _rate(exact):
-        raise ProblemError("is not the rate that is promised", where="epsilon")
+    rate, snap = header.rate, header.snap
+    if not rate:
+        raise ProblemError("is no rate above 0", where="epsilon")
     proved = rings.snap(rate, bands)
     if snap is None or not proved <= snap <= proved * (1 + _NEAR):
         raise ProblemError("is not what the law keeps", where="snap")
-    proper = _stated(exact, rings, bands, header.title, snap)
+    proper = _stated(rate, rings, bands, header.title, snap)
     for name in differing(header, proper, (Loss, Accuracy), _NEAR):
         raise ProblemError("is not that of the law", where=name)

@@ -113,16 +113,21 @@ def used_rows(numbers: Ints, most: int, where: str) -> int:
     return count
 
 
-FORMAT, MESH_FORMAT = "optmech-packed/1", "optmech-packed/2"
+FORMAT = "optmech-packed/4"
 MAX_BYTES = 64 * 2**20
+_OLD = tuple(f"optmech-packed/{version}" for version in (1, 2, 3))
 _CBOR, _SIGNED = 55799, 18
 _PROTECTED = b"\xa1\x01\x27"
 """The map {1: -8} in CBOR: Ed25519, by its number in COSE."""
 _REMEDY = "Pack the design again"
-_KEYS = {
-    FORMAT: COMMON | TABLE | {"secrets", "reports", "row of", "reach"},
-    MESH_FORMAT: COMMON | TABLE | {"kind", "mesh", "reports", "snap"},
+_MESH = COMMON | TABLE | {"mesh", "reports", "snap"}
+KEYS = {
+    "places": COMMON | TABLE | {"secrets", "reports", "row of", "reach"},
+    "mesh": _MESH,
+    "network": _MESH,
+    "earth": COMMON | {"bands", "heights", "snap"},
 }
+"""Entries of the headers of files of every kind."""
 
 
 @record
@@ -144,6 +149,11 @@ class Parts(ReadOnly):
         """The mesh of a mechanism for every point; None of others."""
         return self.places.mesh if isinstance(self.places, Weights) else None
 
+    @property
+    def held(self) -> Domain | Mesh:
+        """The secrets, or the mesh."""
+        return self.places.mesh if isinstance(self.places, Weights) else self.places
+
 
 def encode_parts(parts: Parts) -> bytes:
     """The content of a file. Raises ProblemError where something cannot be written."""
@@ -151,35 +161,43 @@ def encode_parts(parts: Parts) -> bytes:
     numbers, rows = encode_table(parts.table)
     body = {**header_entries(parts.header), **numbers, "reports": reports}
     if isinstance(parts.places, Weights):
-        form = MESH_FORMAT
         body["kind"] = "network" if isinstance(parts.mesh, Network) else "mesh"
         body["mesh"] = encode_mesh(parts.places, parts.row_of)
         body["snap"] = parts.header.snap
     else:
-        form, secrets = FORMAT, encode_places(parts.places)
-        body["secrets"], body["row of"] = secrets, typed(parts.row_of, 70)
+        secrets = encode_places(parts.places)
+        body["kind"], body["secrets"], body["row of"] = "places", secrets, typed(parts.row_of, 70)
         body["reach"] = parts.header.reach
         if encode(reports) == encode(secrets):
             body["reports"] = None
-    return sealed(form, body, rows)
+    return sealed(body, rows)
 
 
-def sealed(form: str, body: Plain, rows: bytes) -> bytes:
-    """A file of a format, with its digest."""
-    head = encode(Tag(_CBOR, [form, encode(body), rows, bytes(DIGEST)]))[:-DIGEST]
+def sealed(body: Plain, rows: bytes) -> bytes:
+    """A file, with its digest."""
+    head = encode(Tag(_CBOR, [FORMAT, encode(body), rows, bytes(DIGEST)]))[:-DIGEST]
     return head + hashlib.sha256(head).digest()
 
 
-def unsealed(content: bytes, parts: Plain, keys: set[str], kind: str) -> tuple[Plain, bytes]:
-    """The header of a file, with these keys, and its rows, out of the decoded ``parts`` behind its
-    format."""
-    if not all(isinstance(part, bytes) for part in parts):
-        raise ProblemError(f"is no {kind}")
+def unsealed(content: bytes) -> tuple[Plain, bytes]:
+    """The header of a file, which has the keys of its kind, and its rows. Raises ProblemError on
+    one of another format."""
+    item = decode(content) if content.startswith(PLAIN_START) else None
+    if not isinstance(item, Tag) or item.tag != _CBOR or type(item.value) is not list:
+        raise ProblemError("is no packed mechanism")
+    form, *parts = item.value or [None]
+    if form in _OLD:
+        raise ProblemError(f"is of format {form}, which is read no more")
+    if form != FORMAT or len(parts) != 3 or not all(isinstance(part, bytes) for part in parts):
+        raise ProblemError(f"is no file of format {FORMAT}")
     inner, rows, digest = parts
     if digest != hashlib.sha256(content[:-DIGEST]).digest():
         raise ProblemError("the content does not match its digest: the file was altered")
     body = decode(inner)
-    require_keys(body, keys, "header")
+    kind = body.get("kind") if type(body) is dict else None
+    if type(kind) is not str or kind not in KEYS:
+        raise ProblemError("is of no known kind", where="kind")
+    require_keys(body, KEYS[kind], "header")
     return body, rows
 
 
@@ -227,28 +245,19 @@ def opened(content: bytes, where: str) -> tuple[bytes, bytes] | None:
 
 
 def _decoded(content: bytes) -> Parts:
-    if not content.startswith(PLAIN_START):
-        raise ProblemError("is no packed mechanism")
-    item = decode(content)
-    if not isinstance(item, Tag) or item.tag != _CBOR or type(item.value) is not list:
-        raise ProblemError("is no packed mechanism")
-    form, *rest = item.value or [None]
-    if form == "optmech-packed/3":
+    body, rows = unsealed(content)
+    kind = body["kind"]
+    if kind == "earth":
         raise ProblemError("is a file for the whole earth, which om.Earth.load reads")
-    if form not in _KEYS:
-        raise ProblemError(f"is no file of format {FORMAT} or {MESH_FORMAT}")
-    body, rows = unsealed(content, rest, _KEYS[form], "packed mechanism")
     places: Domain | Weights
-    if form == MESH_FORMAT:
-        if body["kind"] not in ("mesh", "network"):
-            raise ProblemError("is of another kind", where="kind")
-        places, row_of = decode_mesh(body["mesh"], body["kind"])
-        same = None
-    else:
+    if kind == "places":
         places = same = decode_places(body["secrets"])
         row_of = untyped(body["row of"], 70)
         if len(row_of) != len(places):
             raise ProblemError("does not give every secret one of the rows", where="row of")
+    else:
+        places, row_of = decode_mesh(body["mesh"], kind)
+        same = None
     reports = same if same and body["reports"] is None else decode_places(body["reports"])
     count = used_rows(row_of, len(row_of), "mesh" if same is None else "row of")
     table = decode_table(body, rows, count, len(reports))

@@ -43,9 +43,10 @@ from optmech.packed.charges import (
     tail,
     written,
 )
-from optmech.packed.costs import BETWEEN, Costs, charged
+from optmech.packed.costs import Costs, charged
 from optmech.packed.earth import Earth
 from optmech.packed.mechanism import PackedMechanism
+from optmech.packed.reach import BETWEEN
 from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import distinct
 from optmech.spaces.arguments import checked_arguments

@@ -16,10 +16,10 @@ from optmech.designs.notes import about_bounds
 from optmech.errors import ProblemError
 from optmech.packed.documents import load_packed, mechanism_of
 from optmech.packed.file import BITS, decode_parts, encode_parts, write_file
-from optmech.packed.header import OUTSIDE, Accuracy, differing
+from optmech.packed.header import OUTSIDE, Accuracy, Beliefs, differing
 from optmech.packed.mechanism import PackedMechanism
 from optmech.packed.packing import Packing
-from optmech.packed.words import NOT_CHECKED
+from optmech.packed.sentences import NOT_CHECKED
 from optmech.spaces.arguments import checked_arguments
 
 MAX_LOSS = 0.01
@@ -156,8 +156,9 @@ def check_packed(
     checks = check_exact(packing.statement, numbers)
     faults += [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     columns = packed._parts.table.columns
-    proper = packing.header(numbers, columns, said.prior_date, said.outside)
-    for name in differing(said, proper, (Accuracy, float)):
+    date = None if said.prior is None else said.prior.date
+    proper = packing.header(numbers, columns, date, said.outside)
+    for name in differing(said, proper, (Accuracy, Beliefs, float)):
         if name != "title":
             faults.append(f"{name} in the file is not that of the design")
     sign = packing.statement.sign

@@ -23,8 +23,9 @@ from optmech.packed.file import Parts, little_endian, one_draw
 from optmech.packed.header import Header
 from optmech.packed.meshes import Steps
 from optmech.packed.places import Finder, coordinates_of
-from optmech.packed.words import promise_of_header
+from optmech.packed.sentences import against, guess_words, promise_of, protects, region_words
 from optmech.protection.places import Snap
+from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.sphere import is_position
 
@@ -46,9 +47,11 @@ class PackedMechanism(Mechanism):
     >>> km = om.distances.euclidean()
     >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
     >>> packed = om.pack(om.solve(problem), "cells.omm")
-    >>> packed.bits, packed.draw_bytes, packed.header.protects[0]
-    (24, 3, 'metric_privacy: ε = 1 per km (euclidean)')
-    >>> packed.promise.scope, packed.header.guess[-40:]
+    >>> packed.bits, packed.draw_bytes, packed.protects[0]
+    (24, 3, 'metric privacy: ε = 1 per km')
+    >>> packed.region, len(packed.against)
+    ('2 rows x 2 columns of cells of 1 x 1 km', 8)
+    >>> packed.promise.scope, packed.guess[-40:]
     ('cells', 'of cases, that without a report in 25 %.')
     >>> packed.sample(packed.locate((1.5, 0.2))) in cells.labels
     True
@@ -77,20 +80,41 @@ class PackedMechanism(Mechanism):
         """Whence it reports, in words."""
 
     def __repr__(self) -> str:
-        guess = self.header.guess[:1].lower() + self.header.guess[1:].rstrip(".")
+        guess = self.guess[:1].lower() + self.guess[1:].rstrip(".")
         said = ", ".join(filter(None, [f"{self.bits} bits", self.promise.brief, guess]))
         return f"PackedMechanism({said}, from {self._from} to {self.observables!r})"
 
     def _repr_html_(self) -> str:
         facts = [("from", self._from), ("to", self.observables), ("bits", self.bits)]
-        said = [*self.promise.facts, ("best guess", self.header.guess)]
+        said = [*self.promise.facts, ("best guess", self.guess)]
         return card("PackedMechanism", [*facts, *said])
 
     @cached_property
     def promise(self) -> Promise:
         """What the file promises about points."""
-        mesh = self._parts.mesh
-        return promise_of_header(self.header, self if mesh is None else None, mesh)
+        places = self._parts.held
+        own = self if isinstance(places, Domain) else None
+        return promise_of(self.header, places, own)
+
+    @property
+    def protects(self) -> tuple[str, ...]:
+        """What is promised, a sentence for each constraint that protects, and in odds."""
+        return protects(self.header, self._parts.held)
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """What is not promised, in sentences."""
+        return against(self.header, self._parts.held)
+
+    @property
+    def guess(self) -> str:
+        """How often the best guess from a report is right, in words."""
+        return "" if self.header.prior is None else guess_words(self.header.prior)
+
+    @property
+    def region(self) -> str:
+        """Where it reports from, in words."""
+        return region_words(self._parts.held)
 
     @property
     def digest(self) -> bytes:

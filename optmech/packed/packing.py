@@ -17,12 +17,12 @@ from optmech.designs.design import Design, mechanism_of
 from optmech.designs.encoding import encode_numerators, encode_problem
 from optmech.exact.numerators import Numerators
 from optmech.packed.cbor import encode
+from optmech.packed.clauses import beliefs_of, clauses_of, objective_of
 from optmech.packed.file import Parts, Table
 from optmech.packed.header import Accuracy, Header, Loss
 from optmech.packed.mechanism import PackedMechanism
 from optmech.packed.meshes import shape_of, weights_of
 from optmech.packed.places import encode_places, reach_of
-from optmech.packed.words import objective_words, words_of
 from optmech.pipeline.mesh_search import strictly_inside as inside_mesh
 from optmech.pipeline.search import strictly_inside
 from optmech.problem import Problem
@@ -131,10 +131,10 @@ class Packing:
         packed = self.statement.sign * values.rounded_up(self.value(released)[1])
         before = float(self.design.objective)
         return Header(
-            **words_of(problem, outside, drawn, snap),
             title=problem.title,
-            prior_date=prior_date,
-            loss=Loss(objective_words(problem), before, packed, self.increase(released)),
+            promises=clauses_of(problem),
+            prior=beliefs_of(problem, drawn, prior_date),
+            loss=Loss(objective_of(problem), before, packed, self.increase(released)),
             design=design_digest(self.design),
             outside=outside,
             reach=reach_of(problem.secrets) if mesh is None else None,

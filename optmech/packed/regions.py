@@ -121,9 +121,9 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         """The lattice on whose points reports repeat (``StickyReports``), so fine that it lets log
         ratios grow by at most 0.1; None where the file states no ε per distance above 0, or where
         the lattice has more points than 2^53."""
-        metric = [part for part in self.header.constraints if part["kind"] == "metric_privacy"]
-        rate = max((part["epsilon"] or 0.0 for part in metric), default=0.0)
-        if not 0 < rate < math.inf:
+        placed = (c for c in self.header.promises if c.scope == "every point" and c.measure)
+        rate = max((clause.epsilon or 0.0 for clause in placed), default=0.0)
+        if not rate > 0:
             return None
         if isinstance(self.mesh, Network):
             return Steps.of(self.mesh, STICKY / rate)

@@ -18,6 +18,7 @@ from optmech.base.shown import Shown
 from optmech.certificate.statement import Family
 from optmech.errors import ProblemError, inside
 from optmech.problem.fields import FIELDS, Field, Plain
+from optmech.problem.promised import Promised
 from optmech.problem.space import Place, Space
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
@@ -168,6 +169,8 @@ class Constraint(Record, ABC):
     epsilon 1.098612 at most 1.098612
     >>> [type(family).__name__ for family in promise.families(0, problem.space)]
     ['Ratio']
+    >>> promise.promised(problem.space).repeats  # n independent reports promise n times ε
+    'adds'
     >>> promise.idle(problem.space), promise.notes(problem.space)  # nothing to warn of
     ([], ())
     """
@@ -199,6 +202,11 @@ class Constraint(Record, ABC):
         """Where (``".pairs[0]"``, ``""`` for all of it) and why every mechanism satisfies it: a
         slip of the pen, and nothing is protected. Empty where it protects something, and where it
         is there for usefulness only."""
+
+    def promised(self, space: Space) -> Promised:
+        """What is promised, as data that sentences are made of. By default nothing of pairs of
+        secrets, and nothing of several reports: what a kind states here it has to prove."""
+        return Promised()
 
     def notes(self, space: Space) -> Remarks:
         """Where and what a user should know of it that is no error."""

@@ -376,7 +376,7 @@ def start_of(path: str | Path) -> bytes:
     """The first bytes of a file, which have the format in them, also behind the head of a signed
     one; none where it cannot be read."""
     try:
-        return read_start(path, 48)
+        return read_start(path, 64)
     except ProblemError:
         return b""
 

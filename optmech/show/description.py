@@ -19,8 +19,8 @@ from optmech.errors import ProblemError
 from optmech.packed.charges import FORMAT as LEDGER, State, written
 from optmech.packed.documents import load_any_packed
 from optmech.packed.earth import Earth
-from optmech.packed.header import BEST_GUESS
 from optmech.packed.mechanism import PackedMechanism
+from optmech.packed.sentences import repeated
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.errors import WORDS, by_ending, kind_of
 from optmech.reading.sealed import FORMATS, MAX_BYTES, begins, distinct, is_packed_file, read_sealed
@@ -119,10 +119,10 @@ def _of_packed(path: str | Path) -> Described:
     header, promise = found.header, found.promise
     loss, proved = header.loss, isinstance(found, Earth)
     # what other lines say is not said twice
-    elsewhere = ("Every report spends", BEST_GUESS)
-    others = (said for said in header.does_not_promise if not said.startswith(elsewhere))
+    elsewhere = (*repeated(header.promises), found.guess)
+    others = (said for said in found.against if said not in elsewhere)
     verdict, beside = "what it claims is proved by optmech check FILE DESIGN", "the design"
-    size = f"from {header.region}"
+    size = f"from {found.region}"
     if isinstance(found, Earth):
         verdict, beside = "what it claims was proved again", "the least there is"
     else:
@@ -135,14 +135,14 @@ def _of_packed(path: str | Path) -> Described:
         os.path.getsize(path), proved,
         f"{'yes: ' * proved}the bytes fit the digest; {verdict}", size, header.title,
         (*_within(found),
-         (f"{loss.objective}", f"{loss.packed:.6g}, {increase_words(loss.increase)} {beside}"),
+         (loss.name, f"{loss.packed:.6g}, {increase_words(loss.increase)} {beside}"),
          ("not promised", " ".join(others))),
     )  # fmt: skip
 
 
 def _within(found: PackedMechanism | Earth) -> list[tuple[str, str]]:
     """How much one report tells who knows the prior, where a file says that."""
-    stated, guess = found.header.accuracy, found.header.guess
+    stated, guess = found.header.accuracy, found.guess
     if stated is None:
         return [("best guess", guess)] if guess else []
     if isinstance(found, Earth):

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         uint32_t triangle, weights[3];
         uint64_t report = 0, place = 0;
         uint64_t value;
-        optmech_bytes sentence;
+        optmech_promise promise;
         for (uint32_t k = 0; k < 4; k++) {
             if (m.mesh) {
                 found = optmech_weights(&m, positions[k], &triangle, weights);
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             need(found != OPTMECH_OK || report < m.reports.count);
             if (found == OPTMECH_OK) (void)optmech_accuracy(&m, report, &value);
             (void)optmech_coordinate(&m.reports, report, 0, &value);
-            (void)optmech_sentence(m.against, k, &sentence);
+            (void)optmech_promised(&m, k, &promise);
         }
     } else need(m.why != NULL);
     free(work);

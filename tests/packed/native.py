@@ -91,13 +91,15 @@ class Native:
         kind, size, count, dimension = map(int, parts)
         return ("places", "mesh", "earth")[kind], size, count, dimension
 
-    def words(self) -> list[Any]:
-        """Title, promises, what is not promised, and what is done outside."""
+    def words(self) -> dict[str, Any]:
+        """Title and what is done outside, and of every promise its words and numbers."""
         title, *parts, outside = self.ask("words").split()
-        text = [bytes.fromhex(part[1:]).decode() for part in (title, *parts)]
-        for_ = [t for t, part in zip(text[1:], parts, strict=True) if part[0] == "p"]
-        against = [t for t, part in zip(text[1:], parts, strict=True) if part[0] == "n"]
-        return [text[0], for_, against, outside]
+        promises = []
+        for part in parts:
+            *texts, ratio, epsilon, delta = part.split(",")
+            rate = value(epsilon) if ratio == "1" else None
+            promises.append([*[bytes.fromhex(text).decode() for text in texts], rate, value(delta)])
+        return {"title": [bytes.fromhex(title[1:]).decode(), outside], "promises": promises}
 
     def reports(self) -> list[list[Any]]:
         """Number, coordinates and accuracy of every report that is made."""
@@ -149,8 +151,8 @@ def answers(reader: Native, path: Path, signed: bool, positions: list[list[float
         places = [reader.locate(position) for position in positions]
         draws = [reader.draw(place, data[k % len(data)]) for k, place in enumerate(places)]
         reports = [[number, *reader.where(number)] for number in draws]
-        return {"words": reader.words(), "reports": reports, "draws": draws, "places": places}
-    words = {"words": reader.words(), "reports": reader.reports()}
+        return {**reader.words(), "reports": reports, "draws": draws, "places": places}
+    words = {**reader.words(), "reports": reader.reports()}
     if kind == "mesh":
         draws = [reader.at(p, data[k % len(data)]) for k, p in enumerate(positions)]
         places = [reader.locate(p) for p in positions]

@@ -74,12 +74,17 @@ static void opened(const char *path, int asks)
                 m.secrets.dimension);
 }
 
-static void sentences(char mark, optmech_bytes list)
+static void promises(void)
 {
-    optmech_bytes found;
-    for (uint32_t k = 0; optmech_sentence(list, k, &found) == OPTMECH_OK; k++) {
-        printf(" %c", mark);
-        hex(found.at, found.size);
+    optmech_promise p;
+    for (uint32_t k = 0; optmech_promised(&m, k, &p) == OPTMECH_OK; k++) {
+        const optmech_bytes *texts[] = {&p.kind, &p.scope, &p.pairs, &p.repeats, &p.unit, &p.course};
+        printf(" ");
+        for (int n = 0; n < 6; n++) {
+            hex(texts[n]->at, texts[n]->size);
+            printf(",");
+        }
+        printf("%d,%016llx,%016llx", p.ratio, (unsigned long long)p.epsilon, (unsigned long long)p.delta);
     }
 }
 
@@ -161,7 +166,7 @@ static void every(uint64_t number)
     uint64_t position[3] = {0, 0, 0}, value = 0;
     uint8_t bytes[OPTMECH_DRAW] = {0}, key[64] = {0};
     uint32_t triangle = 0, weights[3] = {0, 0, 0};
-    optmech_bytes found;
+    optmech_promise found;
     const int answers[] = {
         optmech_locate(&m, position, &value),
         optmech_draw(&m, number, bytes, &value),
@@ -174,8 +179,7 @@ static void every(uint64_t number)
         optmech_coordinate(&m.secrets, number, 0, &value),
         optmech_coordinate(&m.reports, number, 1, &value),
         optmech_accuracy(&m, number, &value),
-        optmech_sentence(m.protects, (uint32_t)number, &found),
-        optmech_sentence(m.against, (uint32_t)number, &found)};
+        optmech_promised(&m, (uint32_t)number, &found)};
     for (size_t k = 0; k < sizeof answers / sizeof *answers; k++) printf("%d ", answers[k]);
 }
 
@@ -193,8 +197,7 @@ int main(void)
         else if (!strcmp(name, "words")) {
             printf("t");
             hex(m.title.at, m.title.size);
-            sentences('p', m.protects);
-            sentences('n', m.against);
+            promises();
             printf(m.nearest ? " nearest" : " refuse");
         } else if (!strcmp(name, "reports")) reports();
         else if (!strcmp(name, "many")) many(part[0], part[1] != NULL);

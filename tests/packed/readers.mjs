@@ -21,11 +21,17 @@ function asked(mechanism, positions, entropy) {
     const { coordinates, accuracy } = mechanism.describe(report);
     return [report, coordinates, accuracy];
   };
-  const words = [mechanism.title, mechanism.protects, mechanism.doesNotPromise, mechanism.outside];
+  const { title, outside, protects, doesNotPromise, region, guess } = mechanism;
+  const words = {
+    title: [title, outside],
+    said: [protects, doesNotPromise, region, guess],
+    promises: mechanism.promises.map(({ kind, scope, pairs, repeats, measure, epsilon, delta }) => [
+      kind, scope, pairs, repeats, measure?.unit ?? "", measure?.course ?? "", epsilon, delta ?? 0]),
+  };
   if (mechanism.kind === "earth") {
     const places = positions.map((position) => mechanism.locate(position));
     const draws = places.map((place, k) => mechanism.draw(place, data[k % data.length]));
-    return { words, reports: draws.map(described), draws, places };
+    return { ...words, reports: draws.map(described), draws, places };
   }
   const reports = mechanism.columns.map(described);
   if (mechanism.kind === "mesh") {
@@ -38,14 +44,14 @@ function asked(mechanism, positions, entropy) {
     const places = positions.map((position) => attempt(() => mechanism.number(position) ?? -1));
     const repeated = places.map((place, k) =>
       attempt(() => mechanism.drawOf(place, data[k % data.length])));
-    return { words, reports, draws, places, repeated };
+    return { ...words, reports, draws, places, repeated };
   }
   const count = mechanism.secrets.labels.length;
   const { points } = mechanism.secrets;
   const draws = data.map((drawn, k) => mechanism.draw((k * 7) % count, drawn));
   const places = points === null ? [] : positions.map((position) =>
     attempt(() => mechanism.locate(position.slice(0, points[0].length))));
-  return { words, reports, draws, places };
+  return { ...words, reports, draws, places };
 }
 
 const answers = [];

@@ -24,7 +24,7 @@ from referee.ledger import exponential, made
 
 import optmech as om
 from optmech.packed import charges
-from optmech.packed.costs import Reach
+from optmech.packed.reach import Reach
 from optmech.packed.documents import mechanism_of
 from optmech.packed.file import Parts, Table, decode_parts, encode_parts
 

@@ -86,7 +86,7 @@ def run(args: Namespace) -> Answer:
         "bits": str(packed.bits),
         of: f"{packed.rows.shape[0]:,}",
         "reports": f"{columns:,} of {packed.rows.shape[1]:,} have a probability",
-        loss.objective: f"{number(loss.packed)}, {increase_words(loss.increase)} the design",
+        loss.name: f"{number(loss.packed)}, {increase_words(loss.increase)} the design",
         "inequalities": "all decided exactly",
     }
     return _answer(args.output, values, facts)
@@ -107,15 +107,15 @@ def _earth(args: Namespace) -> Answer:
     earth = Earth.of(args.earth, cell=args.cell)
     earth.save(args.output, sign=args.sign)
     header, snap, accuracy = earth.header, earth.header.snap or 0.0, earth.accuracy(0)
-    stated = header.constraints[0]
+    promise = earth.protects[0]
     notes = []
-    if (log_ratio := 2 * snap * stated["epsilon"]) > _COARSE:
+    if (log_ratio := 2 * snap * (header.rate or 0.0)) > _COARSE:
         notes.append(
             "two positions next to each other, in two cells, are told apart by up to "
             f"{at_most(log_ratio)} times: give a smaller --cell"
         )
     values = {
-        "promise": stated["promise"],
+        "promise": promise,
         "snap": snap,
         "bands": earth.secrets.bands,
         "loss": header.loss.packed,
@@ -123,7 +123,7 @@ def _earth(args: Namespace) -> Answer:
         "accuracy": accuracy,
     }
     facts = {
-        "promise": stated["promise"],
+        "promise": promise,
         "between d km": f"log ratios at most ε · (d + {2 * snap:.4g} km): proved",
         "mean distance": f"at most {header.loss.packed:.4g} km; the least of any law that depends "
         f"on the distance alone is {header.loss.design:.4g} km",

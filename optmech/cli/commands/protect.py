@@ -197,7 +197,7 @@ def _released(args: Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
 
     if args.input is None and is_packed_file(args.design):
         packed = load_any_packed(args.design)
-        return packed, packed.promise, packed.header.guess
+        return packed, packed.promise, packed.guess
     if args.input is not None or is_of_format(args.design, FAMILY):
         return released_mechanism(args.design, args.input), None, ""
     design = Design.load(args.design)

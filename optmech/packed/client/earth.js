@@ -4,7 +4,8 @@
  */
 
 import { need } from "./cbor.js";
-import { describeHeader, fields, float, numbers, whole } from "./fields.js";
+import { COMMON, describeHeader, fields, float, numbers, whole } from "./fields.js";
+import { earthSnap } from "./rates.js";
 import { isPosition, sines } from "./sphere.js";
 
 const MOST_RINGS = 2 ** 15;
@@ -81,9 +82,7 @@ export class EarthMechanism {
 
   /** Use `load`, which verifies the digest and the signature first. */
   constructor(header, content, digest) {
-    fields(header, ["title", "protects", "does not promise", "constraints", "region", "prior", "loss",
-      "design", "outside", "accuracy", "kind", "bands", "heights", "snap"], "the header");
-    need(header.get("kind") === "earth", "is of another kind");
+    fields(header, [...COMMON, "bands", "heights", "snap"], "the header");
     this.kind = "earth";
     this.secrets = new Cells(whole(header.get("bands"), LEAST_BANDS, MOST_BANDS, "bands"));
     this.reports = this.secrets;
@@ -142,6 +141,12 @@ export class EarthMechanism {
     if (everywhere) [begin, end] = [0, 2];
     const height = begin + within / 2 ** 48 * (end - begin);
     return this.secrets.of(led(everywhere ? NORTH : own, height, turn * 360 / 2 ** 40));
+  }
+
+  /** How far, in km, positions may be told apart beyond their distance by a rate; for the ledger. */
+  kept(rate) {
+    const sums = Array.from(this.#low, (low, k) => (BigInt(this.#high[k]) << 32n) + BigInt(low));
+    return earthSnap(rate, [...this.#heights], sums, this.secrets.bands);
   }
 
   /** A report for a cell, from the system's entropy. */

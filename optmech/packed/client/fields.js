@@ -1,9 +1,21 @@
 /** Entries of headers, checked: each throws where a value is of another type or out of its range. */
 
 import { Float, PackedError, Tag, need } from "./cbor.js";
+import { against, guessWords, protects, region } from "./sentences.js";
 
 export const MOST_PLACES = 2 ** 16;
+const MOST_COUNT = 2 ** 32;
 const DIGEST = 32;
+const CLAUSE = ["kind", "scope", "pairs", "limit", "measure", "epsilon", "delta", "bound", "repeats", "details"];
+const SCOPES = ["every point", "cells", "places", "secrets", "distributions", "answers", "guesses", "average", "use",
+  "unknown"];
+const PAIRS = ["all", "near", "reached", "joined", "listed"];
+const COURSES = ["straight", "great circle", "flat", "roads", "manhattan", ""];
+const REPEATS = ["adds", "complement", "unknown", "none"];
+const OBJECTIVES = ["expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage", "mean_distance"];
+
+/** Entries of the headers of files of every kind. */
+export const COMMON = ["kind", "title", "promises", "prior", "loss", "design", "outside", "accuracy"];
 
 const BYTES = ["[object Uint8Array]", "[object ArrayBuffer]"];
 const VERIFIED = new WeakSet();
@@ -86,33 +98,71 @@ export function label(value, depth = 0) {
 
 export const hex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** What every header says in words and figures, put onto a mechanism. */
+const oneOf = (value, known, where) => {
+  need(known.includes(value), `${where} is none of what there is`);
+  return value;
+};
+const optional = (value, read, where) => (value === null ? null : read(value, where));
+const amount = (value, where) => {
+  need(float(value, where) >= 0, `${where} is below 0`);
+  return Number(value);
+};
+
+function detailsOf(value) {
+  need(value instanceof Map, "details are none");
+  return Object.fromEntries([...value].map(([name, own]) => {
+    const counts = typeof own === "number" && own >= 0 && own < MOST_COUNT;
+    need(counts || own instanceof Float || typeof own === "string" || typeof own === "boolean", "details are none");
+    return [name, own instanceof Float ? Number(own) : own];
+  }));
+}
+
+function measureOf(value, where) {
+  const [name, unit, course] = fields(value, ["name", "unit", "course"], where);
+  return { name: text(name, where), unit: text(unit, where), course: oneOf(course, COURSES, "a course") };
+}
+
+function clauseOf(value) {
+  const where = "a promise";
+  const [kind, scope, pairs, limit, measure, epsilon, delta, bound, repeats, details] = fields(value, CLAUSE, where);
+  return {
+    kind: text(kind, where),
+    scope: oneOf(scope, SCOPES, "a scope"),
+    pairs: oneOf(pairs, PAIRS, "pairs"),
+    limit: optional(limit, amount, where),
+    measure: optional(measure, measureOf, where),
+    epsilon: optional(epsilon, amount, where),
+    delta: optional(delta, amount, where),
+    bound: optional(bound, float, where),
+    repeats: oneOf(repeats, REPEATS, "repeats"),
+    details: detailsOf(details),
+  };
+}
+
+function priorOf(value, where) {
+  const [places, entropy, seen, blind, date] = fields(value, ["places", "entropy", "seen", "blind", "date"], where);
+  return {
+    places: whole(places, 1, MOST_COUNT - 1, where),
+    entropy: amount(entropy, where),
+    seen: amount(seen, where),
+    blind: amount(blind, where),
+    date: optional(date, text, where),
+  };
+}
+
+/** What every header says, put onto a mechanism that has its places: data, and sentences made of it. */
 export function describeHeader(target, header, columns) {
-  const [title, protects, against, constraints, region, prior, loss, design, outside, accuracy] = [
-    "title", "protects", "does not promise", "constraints", "region", "prior", "loss", "design",
-    "outside", "accuracy"].map((name) => header.get(name));
+  const [title, promises, prior, loss, design, outside, accuracy] = [
+    "title", "promises", "prior", "loss", "design", "outside", "accuracy"].map((name) => header.get(name));
   target.title = text(title, "title");
-  target.protects = list(protects, "protects").map((part) => text(part, "protects"));
-  target.doesNotPromise = list(against, "does not promise").map((part) => text(part, "promises"));
-  target.guess = target.doesNotPromise.find((said) => said.startsWith("The best guess from one report")) ?? "";
-  target.constraints = list(constraints, "constraints").map((part) => {
-    const [kind, promise, epsilon, per] = fields(
-      part, ["kind", "promise", "epsilon", "per"], "a constraint");
-    const rate = epsilon === null ? null : float(epsilon, "epsilon");
-    need(rate === null || rate >= 0, "epsilon is below 0");
-    return { kind: text(kind, "kind"), promise: text(promise, "promise"), epsilon: rate,
-      per: text(per, "per") };
-  });
-  target.region = text(region, "region");
-  const [words, date] = fields(prior, ["words", "date"], "prior");
-  target.prior = { words: text(words, "prior"), date: date === null ? null : text(date, "date") };
+  target.promises = list(promises, "promises").map(clauseOf);
+  target.prior = optional(prior, priorOf, "prior");
   const [objective, ...figures] = fields(loss, ["objective", "design", "packed", "increase"], "loss");
   const [before, packed, increase] = figures.map((value) => float(value, "loss"));
-  target.loss = { objective: text(objective, "loss"), design: before, packed, increase };
+  target.loss = { objective: oneOf(objective, OBJECTIVES, "objective"), design: before, packed, increase };
   need(design instanceof Uint8Array && design.length === DIGEST, "design is no digest");
   target.design = hex(design);
-  need(outside === "refuse" || outside === "nearest", "outside is neither refuse nor nearest");
-  target.outside = outside;
+  target.outside = oneOf(outside, ["refuse", "nearest"], "outside");
   target.quantile = null;
   target.radius = null;
   if (accuracy !== null) {
@@ -122,4 +172,8 @@ export function describeHeader(target, header, columns) {
     need(target.quantile > 0 && target.quantile < 1 && target.radius.every((r) => r >= 0),
       "accuracy is none");
   }
+  target.region = region(target);
+  target.guess = target.prior === null ? "" : guessWords(target.prior);
+  target.protects = protects(target);
+  target.doesNotPromise = against(target);
 }

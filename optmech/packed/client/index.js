@@ -7,7 +7,7 @@
  */
 
 import { Tag, compare, decode, need } from "./cbor.js";
-import { copied, describeHeader, fields, float, hex, list, numbers, options, verified, whole } from "./fields.js";
+import { COMMON, copied, describeHeader, fields, float, hex, list, numbers, options, verified, whole } from "./fields.js";
 import { EarthMechanism } from "./earth.js";
 import { MeshMechanism } from "./mesh.js";
 import { Places } from "./places.js";
@@ -21,7 +21,8 @@ export { geolocation, install } from "./geolocation.js";
 export { Ledger } from "./ledger.js";
 export { StickyReports } from "./sticky.js";
 
-const FORMATS = ["optmech-packed/1", "optmech-packed/2", "optmech-packed/3"];
+const FORMAT = "optmech-packed/4";
+const OLD = ["optmech-packed/1", "optmech-packed/2", "optmech-packed/3"];
 const MAX_BYTES = 64 * 2 ** 20;
 const DIGEST = 32;
 
@@ -32,9 +33,7 @@ export class Mechanism {
 
   /** Use `load`, which verifies the digest and the signature first. */
   constructor(header, content, digest) {
-    fields(header, ["title", "protects", "does not promise", "constraints", "region", "prior",
-      "loss", "design", "bits", "width", "secrets", "reports", "columns", "row of", "outside",
-      "reach", "accuracy"], "the header");
+    fields(header, [...COMMON, "bits", "width", "secrets", "reports", "columns", "row of", "reach"], "the header");
     this.kind = "places";
     this.secrets = new Places(header.get("secrets"));
     const reports = header.get("reports");
@@ -96,6 +95,7 @@ export class Mechanism {
   }
 }
 
+const KINDS = { places: Mechanism, mesh: MeshMechanism, network: MeshMechanism, earth: EarthMechanism };
 const isBytes = (value) => value instanceof Uint8Array;
 
 /** The plain file inside a signed one, after its signature was verified. */
@@ -137,12 +137,16 @@ export async function load(content, given = {}) {
   else need(!asked, "is not signed, and a signature was asked for");
   const item = decode(bytes);
   need(item instanceof Tag && item.number === 55799 && Array.isArray(item.value)
-    && FORMATS.includes(item.value[0]) && item.value.length === 4
-    && item.value.slice(1).every(isBytes), `is no file of format ${FORMATS.join(" or ")}`);
-  const [format, header, rows, digest] = item.value;
+    && item.value.length > 0, "is no packed mechanism");
+  need(!OLD.includes(item.value[0]), `is of format ${item.value[0]}, which is read no more: pack the design again`);
+  need(item.value[0] === FORMAT && item.value.length === 4 && item.value.slice(1).every(isBytes),
+    `is no file of format ${FORMAT}`);
+  const [, header, rows, digest] = item.value;
   const found = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes.slice(0, -DIGEST)));
   need(digest.length === DIGEST && compare(found, digest) === 0,
     "the content does not match its digest: the file was altered");
-  const Kind = [Mechanism, MeshMechanism, EarthMechanism][FORMATS.indexOf(format)];
-  return verified(new Kind(decode(header), rows, digest.slice()));
+  const body = decode(header);
+  const kind = body instanceof Map ? body.get("kind") : null;
+  need(typeof kind === "string" && Object.hasOwn(KINDS, kind), "is of no known kind");
+  return verified(new KINDS[kind](body, rows, digest.slice()));
 }

@@ -5,13 +5,16 @@ import {
   UNIT, above, bestOrder, chargeOf, decimal, divergence, eighths, limit, logCharge, short, tail, units, within, written,
 } from "./charges.js";
 import { fields, hex, needMechanism, options } from "./fields.js";
+import { keptRate } from "./rates.js";
 import { Reach } from "./reach.js";
+import { isPerDistance } from "./sentences.js";
 
 const FORMAT = "optmech-ledger/1";
 const MOST_CHARGED = 10n ** 24n * UNIT;
 const AT_ONCE = 2 ** 28;
 const NEARLY = 10n ** 8n;
 const BETWEEN_FLOATS = 2 ** -50;
+const MORE_SNAP = 1 + 2 ** -40;
 const KEYS = ["format", "file", "radius", "between", "delta", "order", "draws", "spent", "before"];
 const FIGURES = ["plain", "rows", "divergence"];
 const sum = (parts) => parts.reduce((a, b) => a + b, 0n);
@@ -20,10 +23,12 @@ const isPositive = (value) => typeof value === "number" && Number.isFinite(value
 const entries = (value) => (value !== null && typeof value === "object" && !Array.isArray(value)
   ? new Map(Object.entries(value)) : null);
 
+/** The largest epsilon of ratios that a file states; 0 where there is none. */
+const statedBy = ({ promises }) => promises.reduce((most, part) => Math.max(most, part.epsilon ?? 0), 0);
+
 /** The rate that draws are charged with: what is given, and at least what the file states. */
 function charged(mechanism, epsilon) {
-  const rates = mechanism.constraints.map((part) => part.epsilon).filter((rate) => rate !== null);
-  const stated = rates.reduce((most, rate) => Math.max(most, rate), 0);
+  const stated = statedBy(mechanism);
   if (epsilon === null) {
     need(stated > 0, "epsilon: the packed file states none above 0");
     return stated;
@@ -32,6 +37,61 @@ function charged(mechanism, epsilon) {
   need(epsilon >= stated * (1 - 1e-12),
     `${epsilon} is below the epsilon of ${stated} that the packed file states`);
   return Math.max(epsilon, stated);
+}
+
+const times = ([a, b], [c, d]) => [a * c, b * d];
+/** A radius and twice a snap, as fractions. */
+const beyond = ([a, b], [c, d]) => [a * d + 2n * c * b, b * d];
+
+/** What the log ratios of a row to others are at most, as a charge; null where only one of two entries is 0. */
+function largest(own, others) {
+  let [over, under, top] = [1n, 1n, 1];
+  for (const theirs of others) {
+    for (let k = 0; k < own.length; k++) {
+      const [high, low] = own[k] > theirs[k] ? [own[k], theirs[k]] : [theirs[k], own[k]];
+      if (high === low) continue;
+      if (low === 0) return null;
+      if (high / low < top * (1 - BETWEEN_FLOATS)) continue;
+      const [a, b] = [BigInt(high), BigInt(low)];
+      if (a * under > over * b) [over, under, top] = [a, b, high / low];
+    }
+  }
+  return logCharge(over, under);
+}
+
+/** What a draw of a mechanism for the whole earth costs; its law has to keep what it states. */
+function ofTheEarth(mechanism, rate, radius) {
+  need(mechanism.kept(statedBy(mechanism) || rate) <= mechanism.snap * MORE_SNAP, "epsilon: the law of the file does not keep its own");
+  return above(times([2n ** 40n + 1n, 2n ** 40n], times(decimal(rate), beyond(decimal(radius), decimal(mechanism.snap)))));
+}
+
+/** What a draw costs at any point: the rows of the file have to keep the rate, whatever its header says. */
+function ofAnyPoint(mechanism, rate, radius, perDistance) {
+  if (!perDistance) {
+    const [stated, found] = [above(decimal(rate)), ofAnyRows(mechanism)];
+    need(found !== null && found <= stated + stated / NEARLY, "rows of any two points differ by "
+      + `${found === null ? "any factor" : written(found)} in their log probabilities, and ${written(stated)} is charged for them`);
+    return found > stated ? found : stated;
+  }
+  const kept = keptRate(mechanism);
+  need(kept <= rate * (1 + 1 / Number(NEARLY)),
+    `the rows of the file keep ${kept} per unit of distance, and ${rate} is charged for them`);
+  const far = beyond(decimal(radius), decimal(Math.max(mechanism.snap, mechanism.mesh.snap)));
+  return above(times(decimal(Math.max(rate, kept)), far));
+}
+
+/** What the log ratios of any two rows are at most, as a charge; null where there is no bound. */
+function ofAnyRows(mechanism) {
+  const [low, high] = [[], []];
+  for (let cell = 0; cell < mechanism.mesh.count; cell++) {
+    for (const row of mechanism.numbers(cell)) {
+      row.forEach((own, o) => {
+        low[o] = Math.min(low[o] ?? own, own);
+        high[o] = Math.max(high[o] ?? own, own);
+      });
+    }
+  }
+  return largest(high, [low]);
 }
 
 /** Charges of draws, in parts of 10^18. */
@@ -44,13 +104,11 @@ class Costs {
 
   constructor(mechanism, rate, radius, between) {
     this.#mechanism = mechanism;
-    const stated = mechanism.constraints.filter((part) => part.epsilon !== null);
-    const perDistance = !stated.length || stated.some((part) => part.per !== "");
-    const times = ([a, b], [c, d]) => [a * c, b * d];
+    const stated = mechanism.promises.filter((part) => part.epsilon !== null);
+    const perDistance = !stated.length || stated.some(isPerDistance);
     if (mechanism.kind !== "places") {
-      const [[a, b], [c, d]] = [decimal(radius), decimal(mechanism.snap)];
       this.places = 1;
-      this.plain = above(times(decimal(rate), perDistance ? [a * d + 2n * c * b, b * d] : [1n, 1n]));
+      this.plain = (mechanism.kind === "earth" ? ofTheEarth : ofAnyPoint)(mechanism, rate, radius, perDistance);
       return;
     }
     this.places = mechanism.secrets.labels.length;
@@ -76,7 +134,7 @@ class Costs {
   rows(place) {
     if (this.#reach === null) return this.plain;
     if (!this.#rows.has(place)) {
-      const found = this.#largest(place);
+      const found = largest(this.#row(place), this.#reach.near(place).map((other) => this.#row(other)));
       need(found !== null && found <= this.plain, "rows of places within the radius differ by "
         + `${found === null ? "any factor" : written(found)} in their log probabilities, and `
         + `${written(this.plain)} is charged for them`);
@@ -113,23 +171,6 @@ class Costs {
       this.#numbers.set(place, this.#mechanism.probabilities(place).map((p) => p * one));
     }
     return this.#numbers.get(place);
-  }
-
-  #largest(place) {
-    let [over, under, top] = [1n, 1n, 1];
-    const own = this.#row(place);
-    for (const other of this.#reach.near(place)) {
-      const theirs = this.#row(other);
-      for (let k = 0; k < own.length; k++) {
-        const [high, low] = own[k] > theirs[k] ? [own[k], theirs[k]] : [theirs[k], own[k]];
-        if (high === low) continue;
-        if (low === 0) return null;
-        if (high / low < top * (1 - BETWEEN_FLOATS)) continue;
-        const [a, b] = [BigInt(high), BigInt(low)];
-        if (a * under > over * b) [over, under, top] = [a, b, high / low];
-      }
-    }
-    return logCharge(over, under);
   }
 }
 

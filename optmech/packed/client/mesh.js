@@ -5,7 +5,7 @@
  */
 
 import { need } from "./cbor.js";
-import { describeHeader, fields, float, numbers, text, whole } from "./fields.js";
+import { COMMON, describeHeader, fields, float, numbers, text, whole } from "./fields.js";
 import { Places } from "./places.js";
 import { Roads } from "./roads.js";
 import { Border, FAR, between, boxOf, firstOf, isPosition, sines, turned } from "./sphere.js";
@@ -17,6 +17,7 @@ const UNIT = 2 ** 24;
 const CORNER_BYTES = 3;
 const [STICKY, WIDEST, EARTH_KM, MOST_POINTS] = [0.1, 90, 6371.0088, 2 ** 53];
 const TOLERANCE = -(2 ** -32);
+const [LEAST, NEAR, WIDE, TURN, KILOMETRES, UP] = [1e-200, 2 ** 18, 2 ** 30, 2 ** -43, 111.2, 1 + 2 ** -40];
 
 /** The first where the flag is 0, the second where it is 1; for finite numbers, without a branch. */
 const chosen = (flag, one, other) => one * (1 - flag) + other * flag;
@@ -63,6 +64,24 @@ class Mesh {
   /** Control points of a triangle. */
   get each() {
     return (this.degree + 1) * (this.degree + 2) / 2;
+  }
+
+  /** How far a position may be from the point whose weights it gets. */
+  get snap() {
+    const [west, east, south, north] = this.box;
+    const [across, up] = [east - west, north - south];
+    const wide = across * across + up * up;
+    const longest = this.triangles.map((corners) => corners.reduce((most, corner, k) => {
+      const [[x, y], [a, b]] = [this.vertices[corner], this.vertices[corners[(k + 1) % 3]]];
+      return Math.max(most, (x - a) * (x - a) + (y - b) * (y - b));
+    }, 0));
+    const far = longest.reduce((most, square, t) => {
+      const area = this.#area[t];
+      need(area > LEAST && square <= NEAR * area && wide <= WIDE * area,
+        "a triangle is too thin, or too small beside the region, for positions in floats");
+      return Math.max(most, Math.sqrt(square) * (2 ** -23 + 2 ** -29 + 2 ** -46 * wide / area));
+    }, 0);
+    return (this.degrees ? (far + TURN) * KILOMETRES : far) * UP;
   }
 
   /** Throws where a control point of several triangles has two rows. */
@@ -191,10 +210,10 @@ class Lattice {
 }
 
 /** The lattice of what a file states; null without an ε per distance above 0, or where it is too fine. */
-function latticeOf(mesh, constraints) {
-  const rate = constraints.reduce((most, part) =>
-    (part.kind === "metric_privacy" ? Math.max(most, part.epsilon ?? 0) : most), 0);
-  if (!(rate > 0 && rate < Infinity)) return null;
+function latticeOf(mesh, promises) {
+  const rate = promises.reduce((most, part) =>
+    (part.scope === "every point" && part.measure !== null ? Math.max(most, part.epsilon ?? 0) : most), 0);
+  if (!(rate > 0)) return null;
   const found = mesh.lattice(STICKY / rate);
   return found !== null && found.count < MOST_POINTS ? found : null;
 }
@@ -206,10 +225,7 @@ export class MeshMechanism {
 
   /** Use `load`, which verifies the digest and the signature first. */
   constructor(header, content, digest) {
-    fields(header, ["title", "protects", "does not promise", "constraints", "region", "prior",
-      "loss", "design", "bits", "width", "kind", "mesh", "reports", "columns", "outside", "snap",
-      "accuracy"], "the header");
-    need(["mesh", "network"].includes(header.get("kind")), "is of another kind");
+    fields(header, [...COMMON, "bits", "width", "mesh", "reports", "columns", "snap"], "the header");
     this.kind = "mesh";
     this.mesh = new (header.get("kind") === "mesh" ? Mesh : Roads)(header.get("mesh"));
     const { count, each } = this.mesh;
@@ -224,7 +240,7 @@ export class MeshMechanism {
     this.snap = float(header.get("snap"), "snap");
     need(this.snap >= 0, "snap is below 0");
     describeHeader(this, header, this.columns.length);
-    this.lattice = latticeOf(this.mesh, this.constraints);
+    this.lattice = latticeOf(this.mesh, this.promises);
     this.#digest = digest;
   }
 
@@ -277,6 +293,13 @@ export class MeshMechanism {
     let row = 0;
     for (let k = 0; k < this.#rowOf.length; k++) row |= this.#rowOf[k] & equal(k, at);
     return this.#rows.draw(row, bytes.subarray(CORNER_BYTES * degree));
+  }
+
+  /** The whole numbers of the rows of a cell's control points; for the ledger, not for drawing. */
+  numbers(cell) {
+    const { each } = this.mesh;
+    return Array.from(this.#rowOf.subarray(cell * each, (cell + 1) * each), (row) =>
+      this.#rows.probabilities(row).map((p) => p * 2 ** this.bits));
   }
 
   /** A report at a position, from the system's entropy; -1 outside, where that is refused. */

@@ -9,6 +9,7 @@ import { Border, FAR, boxOf, inBox, isPosition } from "./sphere.js";
 
 const MOST_SEGMENTS = 2 ** 16;
 const UNIT = 2 ** 24;
+const [LEAST, UP] = [1e-200, 1 + 2 ** -40];
 const [MOST_LONGITUDE, MOST_LATITUDE] = [360, 90];
 
 /** Throws unless segments are a line through increasing numbers, or connected and all different. */
@@ -58,12 +59,21 @@ export class Roads {
       "a vertex is no longitude and latitude");
     const line = this.dimension === 1;
     need(line === (lengths === null), "lengths are those of roads");
-    const widths = line ? this.segments.map(([a, b]) => flat[b] - flat[a]) : numbers(lengths, 86, "lengths", this.count);
+    this.widths = line ? this.segments.map(([a, b]) => flat[b] - flat[a]) : numbers(lengths, 86, "lengths", this.count);
     needNetwork(this.vertices, this.segments, line);
-    need(widths.every((width) => width > 0), "a segment has no length");
-    this.longest = widths.reduce((a, b) => Math.max(a, b));
+    need(this.widths.every((width) => width > 0), "a segment has no length");
+    this.longest = this.widths.reduce((a, b) => Math.max(a, b));
     this.#border = new Border(this.segments.map((pair) => pair.map((k) => this.vertices[k])), this.degrees);
     this.box = boxOf(this.vertices);
+  }
+
+  /** How far along its segment a position may be from the point that is drawn from. */
+  get snap() {
+    if (this.dimension > 1) return this.longest * 2 ** -24 * UP;
+    const least = this.widths.reduce((a, b) => Math.min(a, b));
+    need(least * least > LEAST, "a segment is too short for positions in floats");
+    const far = this.box[0].reduce((most, end) => Math.max(most, Math.abs(end)), 0);
+    return (this.longest * (2 ** -24 + 2 ** -49) + far * 2 ** -50) * UP;
   }
 
   /** Throws where a vertex has two rows. */

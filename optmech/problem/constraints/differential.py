@@ -18,6 +18,7 @@ from optmech.exact.number import Exact, Number, float_of, parse_exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
+from optmech.problem.promised import Measure, Pairs, Promised, of_ratios
 from optmech.problem.ratios import (
     delta_words,
     measure_of,
@@ -183,6 +184,19 @@ class DifferentialPrivacy(Constraint):
             pairs = f"{len(self.adjacency)} pairs"
         return f"ε = {self.epsilon.words}, {pairs}{delta_words(self.delta)}"
 
+    def promised(self, space: Space) -> Promised:
+        if self.everywhere is not None:
+            return of_ratios("every point", self.epsilon, self.delta)
+        if self.adjacency == "all":
+            return of_ratios("secrets", self.epsilon, self.delta)
+        if callable(self.adjacency[0]):
+            distance, radius = self.adjacency
+            measure = Measure.of(distance, space)
+            return of_ratios(
+                "secrets", self.epsilon, self.delta, pairs="near", limit=radius, measure=measure
+            )
+        return of_ratios("secrets", self.epsilon, self.delta, pairs="listed")
+
     def measured(self, m: Mechanism, space: Space) -> Kept:
         pairs = None if self.adjacency == "all" else np.argwhere(self.adjacent(space))
         return measured_ratio(m, self.epsilon, self.delta, None, pairs)
@@ -294,6 +308,10 @@ class PolicyGraph(Constraint):
     def promise(self, space: Space) -> str:
         count = "one edge" if len(self.graph) == 1 else f"{len(self.graph)} edges"
         return f"ε = {self.epsilon.words} per unit of length in a graph of {count}"
+
+    def promised(self, space: Space) -> Promised:
+        measure = Measure("graph")
+        return of_ratios("secrets", self.epsilon, fields.ZERO, pairs="joined", measure=measure)
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
         edges = self.edges(space)
@@ -440,6 +458,25 @@ class MetricPrivacy(Constraint):
         if self.observable_threshold is not None:
             text += f", where observables are up to {self.observable_threshold:g} away"
         return text + delta_words(self.delta)
+
+    def promised(self, space: Space) -> Promised:
+        if self.everywhere is not None:
+            mesh, unit = self.everywhere, self.everywhere.unit or space.secrets.unit
+            measure = Measure.called(measure_of(mesh)[0], unit, mesh)
+            return of_ratios("every point", self.epsilon, self.delta, measure=measure)
+        measure = Measure.of(self.distance, space)
+        pairs: Pairs = "all" if self.threshold is None else "near"
+        limit = self.threshold
+        if self.observable_threshold is not None:
+            pairs, limit = "reached", self.observable_threshold
+        return of_ratios(
+            measure.scope(space.secrets),
+            self.epsilon,
+            self.delta,
+            pairs=pairs,
+            limit=limit,
+            measure=measure,
+        )
 
     def measured(self, m: Mechanism, space: Space) -> Kept | None:
         if self.everywhere is not None:

@@ -33,6 +33,7 @@ from optmech.exact.ratios.generators import (
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, ZERO, Field
+from optmech.problem.promised import DIVERGENCE, INFORMATION, Measure, Promised
 from optmech.problem.ratios import delta_words
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance, DistanceLike
@@ -233,6 +234,10 @@ class DistributionPrivacy(Constraint):
             f"{delta_words(self.delta)}"
         )
 
+    def promised(self, space: Space) -> Promised:
+        # two reports about one secret may tell what neither of them tells
+        return Promised("distributions", "unknown", pairs="listed")
+
     def measured(self, m: Mechanism, space: Space) -> Kept:
         # stating a problem must not load every divergence
         from optmech.analysis.divergences.privacy import epsilon_of_distributions
@@ -315,6 +320,9 @@ class Pufferfish(Constraint):
             f"{delta_words(self.delta)}"
         )
 
+    def promised(self, space: Space) -> Promised:
+        return Promised("answers", "unknown", pairs="listed")
+
     def measured(self, m: Mechanism, space: Space) -> Kept:
         return self._laws.measured(m, space)
 
@@ -396,6 +404,11 @@ class RenyiPrivacy(Constraint):
         per = "" if self.distance is None else f" per {space.per(self.distance)}"
         return f"Rényi divergence of order {self.order.words} at most {self.epsilon.words}{per}"
 
+    def promised(self, space: Space) -> Promised:
+        measure = None if self.distance is None else Measure.of(self.distance, space)
+        scope = "secrets" if measure is None else measure.scope(space.secrets)
+        return Promised(scope, "adds", (DIVERGENCE,), measure=measure)
+
     def measured(self, m: Mechanism, space: Space) -> Kept:
         points = self._of_points(space)
         if points is None:
@@ -450,6 +463,9 @@ class MutualInformation(Constraint):
     def promise(self, space: Space) -> str:
         of = "" if self.prior is None else ", of another prior"
         return f"mutual information at most {self.maximum.words} nats{of}"
+
+    def promised(self, space: Space) -> Promised:
+        return Promised("average", "adds", (INFORMATION,))
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
         weights = space.adversary(self.prior).weights

@@ -19,6 +19,7 @@ from optmech.exact.arguments import whole
 from optmech.exact.numerators import MAX_BITS, Numerators
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
+from optmech.problem.promised import FOR_USE, Promised
 from optmech.problem.space import GivenRows, Place, Space, whole_rows
 from optmech.spaces.labels import find_index, find_label
 from optmech.spaces.mechanism import Mechanism
@@ -222,6 +223,9 @@ class FixedRows(Constraint):
         which = f"the rows of {count} of {len(space.secrets)} secrets"
         source = f" ({self.rows.source[:19]}…)" if self.rows.source else ""
         return f"{which} exactly as given{source}"
+
+    def promised(self, space: Space) -> Promised:
+        return FOR_USE
 
     def measured(self, m: Mechanism, space: Space) -> Kept | None:
         return None

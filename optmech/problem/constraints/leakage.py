@@ -30,6 +30,7 @@ from optmech.problem.gains import (
     gain_words,
     gained,
 )
+from optmech.problem.promised import LEAKAGE, Promised
 from optmech.problem.ratios import triangle_notes
 from optmech.problem.space import Place, Space
 from optmech.spaces.arguments import checked_arguments
@@ -67,6 +68,9 @@ class MaximalLeakage(Constraint):
 
     def promise(self, space: Space) -> str:
         return f"maximal leakage at most {self.maximum.words} nats, for every prior"
+
+    def promised(self, space: Space) -> Promised:
+        return Promised("guesses", "adds", (LEAKAGE,))
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
         value = math.log(max(1.0, float(m.matrix.max(axis=0).sum())))
@@ -113,6 +117,9 @@ class PointwiseMaximalLeakage(Constraint):
         of = "" if self.prior is None else ", under another prior"
         return f"pointwise maximal leakage at most {self.epsilon.words} nats{of}"
 
+    def promised(self, space: Space) -> Promised:
+        return Promised("guesses", "unknown")
+
     def measured(self, m: Mechanism, space: Space) -> Kept:
         weights = space.adversary(self.prior).weights
         mean = weights @ m.matrix
@@ -157,6 +164,9 @@ class AdditiveCapacity(Constraint):
 
     def promise(self, space: Space) -> str:
         return f"additive capacity at most {self.maximum.words}, for every prior and gain up to 1"
+
+    def promised(self, space: Space) -> Promised:
+        return Promised("guesses", "complement")
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
         value = max(0.0, 1.0 - float(m.matrix.min(axis=0).sum()))
@@ -247,6 +257,9 @@ class GainLeakage(Adversary, Constraint):
             f"({gain_words(self.gain)})"
         )
 
+    def promised(self, space: Space) -> Promised:
+        return Promised("guesses", "unknown")
+
     def measured(self, m: Mechanism, space: Space) -> Kept:
         gain = gain_matrix(self.gain, space)
         spent = max(gained(gain, weights, m.matrix) for weights in self.priors(space))
@@ -326,6 +339,9 @@ class DistortionPrivacy(Adversary, Constraint):
             f"error of the best attack with {self._against} at least "
             f"{self.minimum.words} ({distance_words(self.distance)})"
         )
+
+    def promised(self, space: Space) -> Promised:
+        return Promised("guesses", "unknown")
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
         if self.radius is None:

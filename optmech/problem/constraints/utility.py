@@ -21,6 +21,7 @@ from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
+from optmech.problem.promised import FOR_USE, Promised
 from optmech.problem.space import Bools, Place, Space
 from optmech.spaces.distances import Distance, DistanceLike
 from optmech.spaces.domain import Domain
@@ -69,6 +70,9 @@ class LossBound(Constraint):
         which = "loss of every secret" if self.worst_case else "expected loss"
         own = "" if self.loss is None else " (its own loss)"
         return f"{which} at most {self.maximum.words}{own}"
+
+    def promised(self, space: Space) -> Promised:
+        return FOR_USE
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
         loss = space.losses(self.loss)
@@ -162,6 +166,9 @@ class Bias(Constraint):
     def promise(self, space: Space) -> str:
         of = "the coordinates" if self.values is None else "a value"
         return f"reports are right on average, {of} within {self.maximum.words}, for every secret"
+
+    def promised(self, space: Space) -> Promised:
+        return FOR_USE
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
         meant, reported = self.columns(space)
@@ -313,6 +320,9 @@ class Support(Constraint):
         if self.radius is not None:
             return f"observables within {self.radius:g} only"
         return "observables of a given mask only"
+
+    def promised(self, space: Space) -> Promised:
+        return FOR_USE
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
         outside = m.matrix[~self._allowed(space)]

@@ -520,6 +520,7 @@ static const char *entries_are(const uint8_t *map, const char *const *names)
 }
 
 static int is_null(const uint8_t *at) { return *at == 0xf6; }
+static int is_bool(const uint8_t *at) { return *at == 0xf4 || *at == 0xf5; }
 
 static const char *string_of(const uint8_t *at, int major, optmech_bytes *out)
 {
@@ -594,17 +595,6 @@ static const char *numbers_of(const uint8_t *at, uint64_t count, optmech_bytes *
 {
     TRY(array_of(at, 86, out));
     NEED(out->size / 8 == count, "has an array of another length");
-    return NULL;
-}
-
-static const char *texts_of(const uint8_t *at, optmech_bytes *out)
-{
-    item own = read_item(at);
-    NEED(own.major == ARRAY, "has a part that is no list");
-    out->at = at;
-    out->size = (size_t)own.argument;
-    at = own.next;
-    for (uint64_t k = 0; k < own.argument; k++, at = behind(at)) TRY(text_of(at));
     return NULL;
 }
 
@@ -1521,15 +1511,15 @@ int optmech_weights(const optmech_mechanism *m, const f64 position[2], uint32_t 
 
 /* -- the lattice where reports repeat ------------------------------------------------------------ */
 
-/* The largest epsilon of a metric promise. */
-static f64 rate_of(const uint8_t *constraints)
+/* The largest epsilon per distance of a promise at every point. */
+static f64 rate_of(const uint8_t *promises)
 {
-    item list = read_item(constraints);
+    item list = read_item(promises);
     const uint8_t *at = list.next;
     f64 rate = ZERO;
     for (uint64_t k = 0; k < list.argument; k++, at = behind(at)) {
         const uint8_t *epsilon = entry(at, "epsilon");
-        if (says(entry(at, "kind"), "metric_privacy") && !is_null(epsilon)) {
+        if (says(entry(at, "scope"), "every point") && !is_null(entry(at, "measure")) && !is_null(epsilon)) {
             rate = upper(rate, read_item(epsilon).argument);
         }
     }
@@ -1806,13 +1796,28 @@ int optmech_accuracy(const optmech_mechanism *m, uint64_t report, f64 *out)
     return OPTMECH_ARGUMENT;
 }
 
-int optmech_sentence(optmech_bytes sentences, uint32_t index, optmech_bytes *out)
+int optmech_promised(const optmech_mechanism *m, uint32_t index, optmech_promise *out)
 {
-    const uint8_t *at;
-    if (index >= sentences.size) return OPTMECH_ARGUMENT;
-    at = read_item(sentences.at).next;
+    static const char *const words[] = {"kind", "scope", "pairs", "repeats"};
+    const uint8_t *at, *part;
+    optmech_bytes *texts[4];
+    if (index >= m->promises.size) return OPTMECH_ARGUMENT;
+    memset(out, 0, sizeof *out);
+    texts[0] = &out->kind;
+    texts[1] = &out->scope;
+    texts[2] = &out->pairs;
+    texts[3] = &out->repeats;
+    at = read_item(m->promises.at).next;
     while (index--) at = behind(at);
-    return string_of(at, TEXT, out) ? OPTMECH_ARGUMENT : OPTMECH_OK;
+    for (int n = 0; n < 4; n++) (void)string_of(entry(at, words[n]), TEXT, texts[n]);
+    if (!is_null(part = entry(at, "measure"))) {
+        (void)string_of(entry(part, "unit"), TEXT, &out->unit);
+        (void)string_of(entry(part, "course"), TEXT, &out->course);
+    }
+    out->ratio = (uint8_t)!is_null(part = entry(at, "epsilon"));
+    if (out->ratio) out->epsilon = read_item(part).argument;
+    if (!is_null(part = entry(at, "delta"))) out->delta = read_item(part).argument;
+    return OPTMECH_OK;
 }
 
 /* -- SHA-256 (FIPS 180-4) and HMAC (RFC 2104) ---------------------------------------------------- */
@@ -2006,32 +2011,97 @@ static const char *accuracy_of(const uint8_t *map, optmech_mechanism *m)
     return NULL;
 }
 
-static const char *words_of(const uint8_t *map, optmech_mechanism *m)
+/* One of the texts that are known. */
+static const char *one_of(const uint8_t *at, const char *const *known)
 {
-    static const char *const stated[] = {"kind", "promise", "epsilon", "per", NULL};
-    static const char *const believed[] = {"words", "date", NULL};
+    for (; *known; known++) if (says(at, *known)) return NULL;
+    return "has a word that is none of what there is";
+}
+
+static const char *or_null(const char *(*read)(const uint8_t *, f64 *), const uint8_t *at)
+{
+    f64 ignored;
+    return is_null(at) ? NULL : read(at, &ignored);
+}
+
+static const char *measure_of(const uint8_t *map)
+{
+    static const char *const names[] = {"name", "unit", "course", NULL};
+    static const char *const courses[] = {"straight", "great circle", "flat", "roads", "manhattan", "", NULL};
+    if (is_null(map)) return NULL;
+    TRY(entries_are(map, names));
+    TRY(text_of(entry(map, "name")));
+    TRY(text_of(entry(map, "unit")));
+    return one_of(entry(map, "course"), courses);
+}
+
+static const char *details_of(const uint8_t *map)
+{
+    item own = read_item(map);
+    const uint8_t *at = own.next;
+    uint32_t count;
+    f64 ignored;
+    NEED(own.major == MAP, "has details that are none");
+    for (uint64_t k = 0; k < own.argument; k++, at = behind(at)) {
+        TRY(text_of(at));
+        at = behind(at);
+        if (is_bool(at) || !text_of(at) || !float_of(at, &ignored)) continue;
+        NEED(!whole_of(at, 0, UINT32_MAX, &count), "has details that are none");
+    }
+    return NULL;
+}
+
+static const char *promise_of(const uint8_t *map)
+{
+    static const char *const names[] = {"kind", "scope", "pairs", "limit", "measure", "epsilon", "delta",
+        "bound", "repeats", "details", NULL};
+    static const char *const scopes[] = {"every point", "cells", "places", "secrets", "distributions",
+        "answers", "guesses", "average", "use", "unknown", NULL};
+    static const char *const pairs[] = {"all", "near", "reached", "joined", "listed", NULL};
+    static const char *const repeats[] = {"adds", "complement", "unknown", "none", NULL};
+    TRY(entries_are(map, names));
+    TRY(text_of(entry(map, "kind")));
+    TRY(one_of(entry(map, "scope"), scopes));
+    TRY(one_of(entry(map, "pairs"), pairs));
+    TRY(one_of(entry(map, "repeats"), repeats));
+    TRY(or_null(length_of, entry(map, "limit")));
+    TRY(or_null(length_of, entry(map, "epsilon")));
+    TRY(or_null(length_of, entry(map, "delta")));
+    TRY(or_null(float_of, entry(map, "bound")));
+    TRY(measure_of(entry(map, "measure")));
+    return details_of(entry(map, "details"));
+}
+
+static const char *prior_of(const uint8_t *map)
+{
+    static const char *const names[] = {"places", "entropy", "seen", "blind", "date", NULL};
+    uint32_t count;
+    f64 ignored;
+    if (is_null(map)) return NULL;
+    TRY(entries_are(map, names));
+    TRY(whole_of(entry(map, "places"), 1, UINT32_MAX, &count));
+    for (int n = 1; n < 4; n++) TRY(length_of(entry(map, names[n]), &ignored));
+    return is_null(entry(map, "date")) ? NULL : text_of(entry(map, "date"));
+}
+
+static const char *said_of(const uint8_t *map, optmech_mechanism *m)
+{
     static const char *const costs[] = {"objective", "design", "packed", "increase", NULL};
-    const uint8_t *prior = entry(map, "prior"), *loss = entry(map, "loss");
-    const uint8_t *at = entry(map, "constraints"), *outside = entry(map, "outside");
+    static const char *const objectives[] = {"expected_loss", "worst_loss", "maximize_distortion",
+        "minimize_leakage", "mean_distance", NULL};
+    const uint8_t *loss = entry(map, "loss"), *at = entry(map, "promises"), *outside = entry(map, "outside");
     item list = read_item(at);
     optmech_bytes design;
     f64 ignored;
     TRY(string_of(entry(map, "title"), TEXT, &m->title));
-    TRY(text_of(entry(map, "region")));
-    TRY(texts_of(entry(map, "protects"), &m->protects));
-    TRY(texts_of(entry(map, "does not promise"), &m->against));
-    NEED(list.major == ARRAY, "has constraints that are no list");
+    NEED(list.major == ARRAY, "has promises that are no list");
+    m->promises.at = at;
+    m->promises.size = (size_t)list.argument;
     at = list.next;
-    for (uint64_t k = 0; k < list.argument; k++, at = behind(at)) {
-        TRY(entries_are(at, stated));
-        for (int n = 0; n < 4; n++) if (n != 2) TRY(text_of(entry(at, stated[n])));
-        if (!is_null(entry(at, "epsilon"))) TRY(length_of(entry(at, "epsilon"), &ignored));
-    }
-    TRY(entries_are(prior, believed));
-    TRY(text_of(entry(prior, "words")));
-    if (!is_null(entry(prior, "date"))) TRY(text_of(entry(prior, "date")));
+    for (uint64_t k = 0; k < list.argument; k++, at = behind(at)) TRY(promise_of(at));
+    TRY(prior_of(entry(map, "prior")));
     TRY(entries_are(loss, costs));
-    TRY(text_of(entry(loss, "objective")));
+    TRY(one_of(entry(loss, "objective"), objectives));
     for (int n = 1; n < 4; n++) TRY(float_of(entry(loss, costs[n]), &ignored));
     TRY(string_of(entry(map, "design"), BYTES, &design));
     NEED(design.size == DIGEST, "has a design that is no digest");
@@ -2040,15 +2110,13 @@ static const char *words_of(const uint8_t *map, optmech_mechanism *m)
     return accuracy_of(entry(map, "accuracy"), m);
 }
 
-#define COMMON "title", "protects", "does not promise", "constraints", "region", "prior", "loss", \
-    "design", "outside", "accuracy"
+#define COMMON "kind", "title", "promises", "prior", "loss", "design", "outside", "accuracy"
 #define TABLE "bits", "width", "reports", "columns"
 
 static const char *earth_of(const uint8_t *map, optmech_mechanism *m)
 {
     optmech_places *earth = &m->secrets;
     size_t count;
-    NEED(says(entry(map, "kind"), "earth"), "is of another kind");
     TRY(whole_of(entry(map, "bands"), 64, (uint32_t)1 << 22, &earth->rows));
     TRY(array_of(entry(map, "heights"), 86, &m->heights));
     TRY(length_of(entry(map, "snap"), &m->snap));
@@ -2069,22 +2137,28 @@ static const char *earth_of(const uint8_t *map, optmech_mechanism *m)
     m->reports = *earth;
     m->columns = 1;
     m->draw_bytes = 8 + 6 + 5;
-    return words_of(map, m);
+    return said_of(map, m);
 }
 
 static const char *header_of(optmech_bytes header, optmech_mechanism *m, memory *work)
 {
     static const char *const places[] = {COMMON, TABLE, "secrets", "row of", "reach", NULL};
-    static const char *const mesh[] = {COMMON, TABLE, "kind", "mesh", "snap", NULL};
-    static const char *const earth[] = {COMMON, "kind", "bands", "heights", "snap", NULL};
-    const uint8_t *map = header.at, *at = map, *reach;
+    static const char *const mesh[] = {COMMON, TABLE, "mesh", "snap", NULL};
+    static const char *const earth[] = {COMMON, "bands", "heights", "snap", NULL};
+    const uint8_t *map = header.at, *at = map, *reach, *kind;
+    int network;
     TRY(verified(&at, map + header.size, 0));
     NEED(at == map + header.size, "has bytes after its end");
+    NEED(read_item(map).major == MAP, "has no header");
+    kind = entry(map, "kind");
+    NEED(kind, "is of no kind that is read here");
+    network = says(kind, "network");
+    m->mesh = (uint8_t)(WITH_MESH && (network || says(kind, "mesh")));
+    m->earth = (uint8_t)(WITH_EARTH && says(kind, "earth"));
+    NEED((WITH_PLACES && says(kind, "places")) || m->mesh || m->earth, "is of no kind that is read here");
     TRY(entries_are(map, IS_MESH(m) ? mesh : IS_EARTH(m) ? earth : places));
     if (IS_EARTH(m)) return earth_of(map, m);
     if (IS_MESH(m)) {
-        int network = says(entry(map, "kind"), "network");
-        NEED(network || says(entry(map, "kind"), "mesh"), "is of another kind");
         TRY((network ? roads_of : mesh_of)(entry(map, "mesh"), m, work));
         TRY(length_of(entry(map, "snap"), &m->snap));
     } else {
@@ -2100,8 +2174,8 @@ static const char *header_of(optmech_bytes header, optmech_mechanism *m, memory 
     else TRY(places_of(entry(map, "reports"), &m->reports, work));
     TRY(table_of(map, m));
     m->draw_bytes = m->bits / 8u + 3u * m->degree;
-    TRY(words_of(map, m));
-    if (IS_MESH(m)) lattice_of(m, rate_of(entry(map, "constraints")));
+    TRY(said_of(map, m));
+    if (IS_MESH(m)) lattice_of(m, rate_of(entry(map, "promises")));
     return NULL;
 }
 
@@ -2111,17 +2185,15 @@ static const char *plain_file(optmech_bytes file, optmech_mechanism *m, memory *
     uint8_t found[DIGEST];
     optmech_bytes header;
     item own;
-    int places;
     TRY(verified(&at, end, 0));
     NEED(at == end, "has bytes after its end");
     own = read_item(file.at);
     NEED(own.major == TAG && own.argument == 55799, "is no packed mechanism");
     own = read_item(own.next);
     NEED(own.major == ARRAY && own.argument == 4, "is no packed mechanism");
-    places = WITH_PLACES && says(own.next, "optmech-packed/1");
-    m->mesh = (uint8_t)(WITH_MESH && says(own.next, "optmech-packed/2"));
-    m->earth = (uint8_t)(WITH_EARTH && says(own.next, "optmech-packed/3"));
-    NEED(places || m->mesh || m->earth, "is of no format that is read here");
+    NEED(!says(own.next, "optmech-packed/1") && !says(own.next, "optmech-packed/2") && !says(own.next, "optmech-packed/3"),
+         "is of a format that is read no more: pack the design again");
+    NEED(says(own.next, "optmech-packed/4"), "is of no format that is read here");
     at = behind(own.next);
     TRY(string_of(at, BYTES, &header));
     at = behind(at);

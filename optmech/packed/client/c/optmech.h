@@ -61,6 +61,14 @@ typedef struct {
     optmech_bytes points, labels;  /* float64, or of hexagons and labels as in the file */
 } optmech_places;
 
+/* What one constraint promises: texts as in the file, and of ratios e^(epsilon d) up to delta the
+ * numbers, per unit of a distance that goes as `course` says (both empty without one). */
+typedef struct {
+    optmech_bytes kind, scope, pairs, repeats, unit, course;
+    optmech_float epsilon, delta;
+    uint8_t ratio; /* whether there is an epsilon */
+} optmech_promise;
+
 /* All of it is for reading only, and set by optmech_open. */
 typedef struct {
     const char *why;      /* what is wrong with a file that was refused */
@@ -73,7 +81,7 @@ typedef struct {
     uint32_t draw_bytes;  /* that a draw takes; at most OPTMECH_DRAW */
     uint32_t rows, columns, triangles, border;
     optmech_places secrets, reports;
-    optmech_bytes title, protects, against, column, row_of, entries, vertices, corners, digest;
+    optmech_bytes title, promises, column, row_of, entries, vertices, corners, digest;
     optmech_bytes heights; /* of the rings of the earth, whose sums are the entries */
     optmech_bytes radius; /* the accuracy of every column; empty where there is none */
     optmech_float quantile, reach, snap, box[4];
@@ -142,8 +150,8 @@ int optmech_coordinate(const optmech_places *places, uint64_t number, uint32_t a
                        optmech_float *out);
 int optmech_accuracy(const optmech_mechanism *m, uint64_t report, optmech_float *out);
 
-/* Sentence `index` of `protects` or `against`, UTF-8; OPTMECH_ARGUMENT behind the last. */
-int optmech_sentence(optmech_bytes sentences, uint32_t index, optmech_bytes *out);
+/* What promise `index` of the file says (docs/packed.md); OPTMECH_ARGUMENT behind the last. */
+int optmech_promised(const optmech_mechanism *m, uint32_t index, optmech_promise *out);
 
 /* value / over as a float64, and a float64 times `times` to the nearest whole number: degrees of
  * 10^-7, as radios have them, are optmech_ratio(value, 10000000). */
