@@ -62,8 +62,9 @@ def protect(
         design is not in degrees, if there is one such pair.
     keep:
         Names of other columns that are kept, as they are. All others are left out: a time, a
-        speed or a name can give away what the report hides. Those that are called like places, that
-        hold geometries, or whose numbers lie where the rows do, are refused. Attributes are left out.
+        speed or a name can give away what the report hides. Those that are called like places,
+        that hold geometries, or whose numbers lie where the rows do, are refused. Attributes are
+        left out.
     keep_place:
         Names of columns that are kept although they are like that.
     outside, max_distance:
