@@ -52,7 +52,7 @@ def protect(
         * a pandas table, with the columns ``x`` and ``y`` or ``label``;
         * a GeoPandas table of points, in any coordinate reference system that it names;
         * an xarray Dataset with the variables ``x`` and ``y`` or ``label``, of one dimension;
-        * an array of coordinates, shape (n, 2), in the unit of the secrets, or longitude and
+        * an array of coordinates, shape (n, 2), masked where they are missing, in the unit of the secrets, or longitude and
           latitude in degrees where these were made over degrees;
         * a list of pairs of numbers that are no labels, as such an array;
         * anything else is a list of labels.
@@ -62,8 +62,9 @@ def protect(
         design is not in degrees, if there is one such pair.
     keep:
         Names of other columns that are kept, as they are. All others are left out: a time, a
-        speed or a name can give away what the report hides. Those that are called like places, or
-        whose numbers lie where the rows do, are refused.
+        speed or a name can give away what the report hides. Those that are called like places,
+        that hold geometries, or whose numbers lie where the rows do, are refused. Attributes are
+        left out.
     keep_place:
         Names of columns that are kept although they are like that.
     outside, max_distance:
@@ -75,7 +76,9 @@ def protect(
     key, by:
         With a key of 32 bytes or more, rows of one place with the same values in the columns
         ``by`` (a user, a day) get the same report, again and again, so that repeating it tells
-        nothing more; without, every row is drawn anew. Of a design that is private at every point
+        nothing more; without, every row is drawn anew. Values count for what they say, whatever
+        their type: 7, 7.0 and "7" are one, and so are a date, its midnight and their texts in ISO
+        8601, in UTC. Of a design that is private at every point
         places are the points of a lattice, for which log ratios grow by at most 0.1.
     report:
         Name of a new column for the report's label.
@@ -99,7 +102,8 @@ def protect(
     Raises
     ------
     ProblemError
-        On missing columns, points outside where they are refused, and labels that are none.
+        On missing columns, points outside where they are refused, labels that are none, and values
+        of ``by`` that have several forms, such as lengths of time and dates as 01/02/2024.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import resource
 import signal
 import sys
@@ -19,6 +20,8 @@ SECONDS = 10.0
 BYTES = 2**30
 """Beyond what the warm process has already."""
 _PATIENCE = 90.0
+_COORDINATE = re.compile(r"\.\d?737[34]")
+"""What is left of a planted coordinate where it is printed, however it is rounded."""
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
@@ -118,6 +121,8 @@ def _faults(
         found.append(f"{seconds:.1f} s")
     if extra > BYTES:
         found.append(f"{extra / 2**20:.0f} MiB")
+    if _COORDINATE.search(err):
+        found.append("a coordinate in a message")
     unseen = {c for c in out + err if c != "\n" and unicodedata.category(c) in _UNSEEN}
     if unseen - {"\r", "\t"}:
         found.append(f"characters that a terminal obeys: {sorted(unseen)!a}")

@@ -1,8 +1,9 @@
 """Feeds hostile inputs to the command line: ``python -m tests.fuzz.run --inputs 10000 --seed 1``.
 
 Every input must end with status 0 to 4, without a traceback, within ten seconds of computing and
-one gibibyte. Faults are printed as they are found, with the number that makes the input again
-(``--only``), and counted by cause at the end. Run it from the root of a checkout.
+one gibibyte. Tables have coordinates that are known again, and none may stand in a message. Faults
+are printed as they are found, with the number that makes the input again (``--only``), and counted
+by cause at the end. Run it from the root of a checkout.
 """
 
 from __future__ import annotations

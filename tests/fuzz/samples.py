@@ -36,7 +36,12 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
 }
 GRID = {"kind": "grid", "rows": 2, "columns": 3}
-POINTS = "x,y,weight,name\n" + "".join(f"{k % 3},{k // 3},{k + 1},p{k}\n" for k in range(6))
+PLANTED = "7373737"
+"""Decimals of every coordinate, by which a message that prints one is found."""
+_SHIFT = float(f"0.0{PLANTED}")
+POINTS = "x,y,weight,name\n" + "".join(
+    f"{k % 3}.{PLANTED},{k // 3}.{PLANTED},{k + 1},p{k}\n" for k in range(6)
+)
 MAP = {
     "type": "FeatureCollection",
     "features": [
@@ -45,7 +50,12 @@ MAP = {
             "properties": {"name": f"z{k}", "n": k + 1},
             "geometry": {
                 "type": "Polygon",
-                "coordinates": [[[k, 45], [k + 1, 45], [k + 1, 46], [k, 46], [k, 45]]],
+                "coordinates": [
+                    [
+                        [x + _SHIFT, y + _SHIFT]
+                        for x, y in [(k, 45), (k + 1, 45), (k + 1, 46), (k, 46), (k, 45)]
+                    ]
+                ],
             },
         }
         for k in range(4)
@@ -53,7 +63,9 @@ MAP = {
 }
 ROADS = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<osm version="0.6">\n'
-    + "".join(f'<node id="{k}" lat="45.{k}" lon="-73.{k}"/>\n' for k in range(1, 7))
+    + "".join(
+        f'<node id="{k}" lat="45.{k}{PLANTED}" lon="-73.{k}{PLANTED}"/>\n' for k in range(1, 7)
+    )
     + "".join(
         f'<way id="{9 + k}"><nd ref="{k}"/><nd ref="{k % 6 + 1}"/><nd ref="{(k + 1) % 6 + 1}"/>'
         '<tag k="highway" v="residential"/></way>\n'
@@ -62,7 +74,7 @@ ROADS = (
     + "</osm>\n"
 )
 CITY = "lon,lat,rider,day\n" + "".join(
-    f"{k % 4 + 0.01 * k},{45.1 + k % 3 * 0.4},u{k % 3},{k % 2}\n" for k in range(24)
+    f"{k % 4}.{k % 10}{PLANTED},45.{1 + k % 3 * 4}{PLANTED},u{k % 3},{k % 2}\n" for k in range(24)
 )
 SPOTS = {
     "type": "FeatureCollection",
@@ -70,7 +82,10 @@ SPOTS = {
         {
             "type": "Feature",
             "properties": {"rider": f"u{k % 2}", "n": k},
-            "geometry": {"type": "Point", "coordinates": [0.4 * k, 45.1 + k % 2 / 2]},
+            "geometry": {
+                "type": "Point",
+                "coordinates": [0.4 * k + _SHIFT, 45.1 + k % 2 / 2 + _SHIFT],
+            },
         }
         for k in range(6)
     ],
@@ -108,7 +123,9 @@ SWEEP: dict[str, Any] = {
         {"kind": "range", "path": "constraints[0].epsilon", "start": 1, "stop": 2, "count": 2},
     ],
 }  # fmt: skip
-FIXES = "user,time,x,y\n" + "".join(f"u,{60 * k},{k},{k % 3}\n" for k in range(30))
+FIXES = "user,time,x,y\n" + "".join(
+    f"u,{60 * k},{k}.{PLANTED},{k % 3}.{PLANTED}\n" for k in range(30)
+)
 ENCODINGS = ["UTF-16", "utf-7", "rot13", "idna", "cp1252", "unicode_escape", "hex", "x" * 90]
 BESIDE = {"pipe": b"<pipe>", "folder": b"<folder>", "loop": b"<loop>"}
 

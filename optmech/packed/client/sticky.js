@@ -152,3 +152,34 @@ export class StickyReports {
     return hex(await this.#hmac(KEPT, numbers));
   }
 }
+
+/**
+ * Sticky reports of a mechanism within a budget that is one for all files: what others have spent counts on, and a
+ * place that was drawn for stays known for its file, key and period. `radius`: of positions that are to be hidden among
+ * each other. `reports`: how many of this file the budget is, or null. `kept`: what `save` was given last, or null.
+ * Throws on a state that is none: what was spent is not known from it.
+ */
+export async function budgeted(mechanism, key, { radius, reports, period, kept, save }) {
+  // positions count as the points of a lattice, where the mechanism is for every point
+  const wide = radius + new StickyReports(mechanism, key).snap;
+  const { perDraw } = new Ledger(mechanism, null, wide);
+  const ledger = new Ledger(mechanism, null, wide, { budget: reports === null ? null : reports * perDraw });
+  let known = {};
+  const keep = async () => {
+    const own = await sticky.toDict();
+    known = { ...known, [own.for]: own };
+    await save({ ledger: ledger.toDict(), sticky: known });
+  };
+  const sticky = new StickyReports(mechanism, key, { period, ledger, save: keep });
+  if (kept === null) return sticky;
+  need(typeof kept === "object", "what was spent is not known");
+  const [spent, drawn] = fields(new Map(Object.entries(kept)), ["ledger", "sticky"], "what was spent");
+  need([spent, drawn].every((part) => part !== null && typeof part === "object"), "what was spent is not known");
+  // what another file spent was for the same positions, however far its lattice had them count
+  const mine = spent.file === hex(mechanism.digest);
+  ledger.restore(mine ? spent : { ...spent, radius: wide }, { redesigned: true });
+  known = typeof drawn.for === "string" ? { [drawn.for]: drawn } : drawn;
+  const { for: bound } = await sticky.toDict();
+  if (Object.hasOwn(known, bound)) await sticky.restore(known[bound]);
+  return sticky;
+}

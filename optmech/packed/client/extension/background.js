@@ -3,12 +3,14 @@
  * their reports together learn no more than one.
  */
 
-import { Ledger, StickyReports, geolocation, load } from "./client/index.js";
+import { geolocation, load } from "./client/index.js";
+import { budgeted } from "./client/sticky.js";
 
 const RADIUS_KM = 1;
 const stored = chrome.storage.local;
 const nothing = () => undefined;
 let ready = null;
+let turn = Promise.resolve();
 
 const fromText = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const toText = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
@@ -31,18 +33,16 @@ async function deviceKey() {
 
 async function begin() {
   const { file, budget = null, period = 86400, spent = null } = await stored.get(["file", "budget", "period", "spent"]);
-  const mechanism = await load(await content(file));
-  // positions count as the points of a lattice, where the mechanism is for every point
-  const radius = RADIUS_KM + new StickyReports(mechanism, await deviceKey()).snap;
-  const { perDraw } = new Ledger(mechanism, null, radius);
-  const ledger = new Ledger(mechanism, null, radius, { budget: budget === null ? null : budget * perDraw });
-  const save = async () => stored.set({ spent: { ledger: ledger.toDict(), sticky: await sticky.toDict() } });
-  const sticky = new StickyReports(mechanism, await deviceKey(), { period, ledger, save });
-  if (spent?.ledger.file === ledger.toDict().file) {
-    ledger.restore(spent.ledger);
-    await sticky.restore(spent.sticky);
-  }
-  return sticky;
+  const save = (kept) => stored.set({ spent: kept });
+  return budgeted(await load(await content(file)), await deviceKey(),
+    { radius: RADIUS_KM, reports: budget, period, kept: spent, save });
+}
+
+/** One after the other, also where an option changes in between: what was spent is stored before the next is asked. */
+function inTurn(action) {
+  const found = turn.then(action);
+  turn = found.catch(nothing);
+  return found;
 }
 
 /** The report of a true position, as pages get it. */
@@ -60,7 +60,7 @@ async function reported([longitude, latitude, timestamp]) {
 
 chrome.runtime.onMessage.addListener((message, _, answer) => {
   if (!message?.report) return false;
-  reported(message.report).then(answer, (error) => answer({ error: { code: 2, message: String(error.message) } }));
+  inTurn(() => reported(message.report)).then(answer, (error) => answer({ error: { code: 2, message: String(error.message) } }));
   return true;
 });
 
