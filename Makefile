@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint wheel docs axe proofs check clean
+.PHONY: setup demo test benchmarks lint wheel docs axe proofs check clean
 
 setup: .venv/installed
 
@@ -11,6 +11,10 @@ demo: .venv/installed
 
 test: .venv/installed
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# Every benchmark in a short form, on stand-ins where the data are not at hand (docs/data.md).
+benchmarks: .venv/installed
+	$(BIN)/python benchmarks/short.py
 
 lint: .venv/installed
 	$(BIN)/ruff format --check .

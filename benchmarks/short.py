@@ -56,11 +56,12 @@ SCRIPTS = {
     ),
     "blocks_apart.py": _of_data("profile 60", "gap", rf'"gap": {NUMBER}'),
     "certificates.py": Short(
-        "--every 40", "of the last group: designs that pass", rf"\| {NUMBER} \|[^|]*\|[^|]*\|[^|]*\|$"
+        "--every 40", "designs that pass, of the last group",
+        rf"\| {NUMBER} \|[^|]*\|[^|]*\|[^|]*\|$",
     ),
     "city.py": _of_data("rome 60", "gap", rf'"gap": {NUMBER}'),
     "city_peers.py": _of_data("20 --only optmech", "loss", rf'"loss": {NUMBER}', "highspy"),
-    "coarsening.py": _of_data("--traces 5 --side 5", "loss of the last way, km", rf"\| {NUMBER} \|"),
+    "coarsening.py": _of_data("--traces 5 --side 5", "of the table", rf"\| {NUMBER} \|"),
     "coupling.py": _of_data(
         "--part estimated", "ε at δ = 0.001", rf'"epsilon at delta 0.001": {NUMBER}'
     ),

@@ -7,20 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import run
 from scipy.optimize import linprog
-
-
-@pytest.mark.parametrize(
-    "command",
-    [["districts.py", "sweep"], ["city_peers.py", "100"], ["blocks_apart.py", "profile"]],
-)
-def test_without_data_there_is_a_word_and_no_result(command: list[str], tmp_path: Path) -> None:
-    results = tmp_path / "results.jsonl"
-    places = ["--data", str(tmp_path), "--results", str(results)]
-    out = run(f"benchmarks/{command[0]}", *command[1:], *places)
-    assert out.startswith("skipped: there is no rome_osm_nodes.csv.gz")
-    assert not results.exists()
 
 
 def test_districts_are_halves_of_halves(benchmark_modules: None) -> None:

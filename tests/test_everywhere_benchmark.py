@@ -72,11 +72,6 @@ def test_more_wrong_guesses_cost_more() -> None:
         assert all(b > a * (1 - 1e-3) for a, b in itertools.pairwise(losses))
 
 
-def test_without_data_rome_is_skipped_in_words(tmp_path: Path) -> None:
-    out = run("benchmarks/everywhere.py", "rome", "--data", str(tmp_path))
-    assert out.startswith("skipped: there is no rome_osm_nodes.csv.gz")
-
-
 def test_a_small_square(tmp_path: Path) -> None:
     """One report only: the loss is the prior's mean distance to it, on any mesh."""
     code = (

@@ -21,6 +21,9 @@ from store import RESULTS, Record, Store
 from users import GRIDS
 
 
+CUT = ("threshold", "joint threshold")
+
+
 def sections() -> dict[str, str]:
     """The generated parts of docs/reproduction.md, by name."""
     out = {}
@@ -160,7 +163,11 @@ def _not_unique(grid: str) -> str:
 
 
 def _approximations(grid: str) -> str:
-    records = [r for r in approximations(grid) if "failed" not in r]
+    records = [
+        r
+        for r in approximations(grid)
+        if "failed" not in r and r["task"]["method"] in ("exact", "joint", *CUT)
+    ]
     if not records:
         return ""
     errors = privacy_errors(grid)
