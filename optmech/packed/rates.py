@@ -62,4 +62,4 @@ def _gradients(areas: Areas, part: slice, values: Floats) -> Floats:
 def _quotients(over: Floats, under: Floats) -> Floats:
     """Quotients of numbers from 0; 0 over 0 is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(over == 0, 0.0, over / under)
+        return np.asarray(np.where(over == 0, 0.0, over / under))
