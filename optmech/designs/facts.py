@@ -14,6 +14,8 @@ import numpy as np
 
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
+from optmech.certificate.bound import support_reason
+from optmech.certificate.families import Fixed, known
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.gains import gain_words
 from optmech.problem.promised import Promised
@@ -141,13 +143,31 @@ class Facts(Shown):
 
 def facts_of(problem: Problem, design: Design | None = None) -> Facts:
     """The facts of a problem; with its ``design`` also those of the bound for every mechanism."""
-    promises = tuple(
-        Stated(k, c.kind, c.title, c.promise(problem.space), c.promised(problem.space))
-        for k, c in enumerate(problem.constraints)
-    )
     among = _among(problem)
     every, cells = (None, None) if design is None else _every(design, among)
-    return Facts(promises, _aim(problem), among, every, cells)
+    if design is not None and design.exact is None:
+        among = infeasible_among(problem)
+    return Facts(promises_of(problem), _aim(problem), among, every, cells)
+
+
+def promises_of(problem: Problem) -> tuple[Stated, ...]:
+    """What each constraint of a problem promises."""
+    space = problem.space
+    return tuple(
+        Stated(k, c.kind, c.title, c.promise(space), c.promised(space))
+        for k, c in enumerate(problem.constraints)
+    )
+
+
+def infeasible_among(problem: Problem) -> Among:
+    """The mechanisms none of which keeps all constraints of an infeasible problem: of every form
+    where arithmetic alone shows it; ratios between rows held fixed are those of a mesh."""
+    among, statement = _among(problem), problem.statement
+    if among.form == "all":
+        return among
+    free = (part for part in known(statement) if not isinstance(part, Fixed))
+    sure = any(part.impossible(statement) for part in free) or bool(support_reason(statement))
+    return Among("all", keeps=among.keeps) if sure else among
 
 
 def _aim(problem: Problem) -> Aim:

@@ -1,5 +1,5 @@
-"""What a problem or a design promises about *points*, in sentences that people read; what
-thresholds leave out, and the price of keeping the promise.
+"""What a problem or a design promises about *points*, in sentences that people read, made of its
+``facts``; what thresholds leave out, and the price of keeping the promise.
 
 Constraints speak of secrets: centres of cells, places, labels. Users have positions, and several
 reports. What holds between positions is said here in one way, for every place that states it.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -22,19 +22,18 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.certificate.objective import objective_value
 from optmech.certificate.proved import Claim
-from optmech.problem import Constraint, MetricPrivacy, Problem
+from optmech.designs.facts import Stated, promises_of
+from optmech.problem import MetricPrivacy, Problem
+from optmech.problem.promised import EPSILON, Course, Measure, Promised, Scope
 from optmech.spaces.distances import evaluate
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.prior import Prior
 from optmech.spaces.regions import Regions, grid_boxes
-from optmech.spaces.tables import distance_words
 
-Scope = Literal["every point", "cells", "places", "secrets", "nothing"]
 METRES = (100, 1_000, 10_000)
 """Distances for which a promise is said in odds."""
-_IN_METRES = {"km": 1000.0, "m": 1.0}
 MOST = 1e6
 """Times as likely: beyond it nothing is hidden that is worth a number."""
 _LARGEST = 700
@@ -43,10 +42,18 @@ _MEASURED = 400
 """Cells up to which what holds between positions is measured, and not only bounded."""
 _PAIRS = 20_000
 _DIGITS = 3
-_REPEATS = (
-    "Every fresh report spends it again: n independent reports promise n times ε. Repeat a report "
-    "for as long as the {} is the same (sticky reports)."
-)
+_WHO = {"every point": "points", "cells": "positions", "places": "places"}
+_APART: dict[Course, str] = {
+    "straight": "apart", "great circle": "apart", "flat": "apart on the flat map",
+    "roads": "apart along the roads", "manhattan": "apart by the Manhattan distance",
+}  # fmt: skip
+_BRIEF: dict[Scope, str] = {
+    "every point": "private at every point", "cells": "private between secrets",
+    "places": "private between secrets", "secrets": "private between secrets",
+    "distributions": "private between distributions",
+    "answers": "private between secrets behind an answer",
+    "guesses": "the best guess limited", "average": "information limited on average",
+}  # fmt: skip
 
 
 @record
@@ -54,23 +61,34 @@ class Promise(Shown):
     """What is promised about two positions: of every point, or between centres or places only."""
 
     scope: Scope
+    """ "use" where nothing is promised."""
     sentence: str
     """What holds, and between what."""
     epsilon: float | None = None
-    """Per ``unit`` of distance; None where the promise is of no such form."""
-    unit: str = ""
+    """Per unit of ``measure``; None where the promise is of no such form."""
+    measure: Measure | None = None
+    repeats: str = ""
+    """What several independent reports do to it; empty where nothing is said of them."""
+    sticky: str = ""
+    """What a report that is made once and repeated spends."""
     slack: float = 0.0
-    """Of distance, in ``unit``, that counts on top of that of two positions: the diagonal of a
+    """Of distance, in the unit, that counts on top of that of two positions: the diagonal of a
     cell."""
     step: float | None = None
     """The largest log ratio of two positions at distance 0, measured; None where it was not."""
     violated: float | None = None
     """Share of pairs of positions whose log ratio exceeds ε times their distance, measured."""
 
+    @property
+    def unit(self) -> str:
+        """The unit of distance; empty where there is none."""
+        return "" if self.measure is None else self.measure.unit
+
     def factor(self, metres: float) -> float:
-        """How many times as likely a report may be from one of two positions so far apart as from
-        the other; inf where nothing is promised of it, nan where the unit is no length."""
-        scale = _IN_METRES.get(self.unit)
+        """How many times as likely a report may be from one of two positions so far apart, by
+        ``measure``, as from the other; inf where nothing is promised of it, nan where it is no
+        length."""
+        scale = None if self.measure is None else self.measure.metres
         if scale is None or self.epsilon is None:
             return math.nan
         log_ratio = self.epsilon * (metres / scale + self.slack)
@@ -91,60 +109,57 @@ class Promise(Shown):
 
     @property
     def odds(self) -> dict[int, float]:
-        """``factor`` at 100 m, 1 km and 10 km; empty where ε is per no length."""
-        if self.epsilon is None or self.unit not in _IN_METRES:
+        """``factor`` at 100 m, 1 km and 10 km; empty where ε is per no length between positions."""
+        if self.epsilon is None or self.measure is None or self.measure.metres is None:
             return {}
         return {metres: self.factor(metres) for metres in METRES}
 
     @property
+    def apart(self) -> str:
+        """How the distances of ``odds`` are measured, after a length: "apart", or along what."""
+        return "" if self.measure is None else _APART.get(self.measure.course, "")
+
+    @property
     def odds_words(self) -> str:
         """The odds in words; empty without any."""
-        who = {"every point": "points", "cells": "positions"}.get(self.scope, "places")
         said = (
-            f"{length_words(metres)} apart at most {times(factor)} times as likely"
+            f"{length_words(metres)} {self.apart} at most {times(factor)} times as likely"
             if factor <= MOST
-            else f"{length_words(metres)} apart over a million times: not hidden"
+            else f"{length_words(metres)} {self.apart} over a million times: not hidden"
             for metres, factor in self.odds.items()
         )
+        who = _WHO.get(self.scope, "places")
         return f"a report from {who} " + "; ".join(said) if self.odds else ""
-
-    @property
-    def repeats(self) -> str:
-        """What several reports do to it."""
-        placed = self.scope in ("every point", "cells", "places")
-        return _REPEATS.format("place" if placed else "secret")
-
-    @property
-    def sticky(self) -> str:
-        """What a report that is made once and repeated spends."""
-        return "The same report again spends nothing: reports of n places promise n times ε."
 
     @property
     def brief(self) -> str:
         """The promise in a few words: ε with its unit, in odds, and of several reports."""
-        where = {"every point": "at every point", "cells": "between centres of cells",
-                 "places": "between places", "secrets": "between secrets"}  # fmt: skip
         if self.epsilon is None:
-            told = "at every point" if self.scope == "every point" else "between secrets"
-            return "no promise" if self.scope == "nothing" else f"private {told}"
+            return _BRIEF.get(self.scope, "no promise")
+        where = {"every point": "at every point", "cells": "between centres of cells",
+                 "places": "between places"}.get(self.scope, "between secrets")  # fmt: skip
         per = f" per {self.unit[:40]!s}" if self.unit.isprintable() and self.unit else ""
         odds = ", ".join(
             f"{times(factor)} at {length_words(metres)}" for metres, factor in self.odds.items()
         )
-        more = f", odds {odds}" if odds else ""
-        return f"ε = {self.epsilon:.4g}{per} {where[self.scope]}{more}, n reports n ε"
+        along = self.apart.removeprefix("apart")
+        more = f", odds {odds}{along}" if odds else ""
+        return f"ε = {self.epsilon:.4g}{per} {where}{more}, n reports n ε"
 
     @property
     def facts(self) -> list[tuple[str, str]]:
         """Names and sentences: what is promised, in odds, and what repeats do."""
-        odds = [("in odds", self.odds_words)] if self.odds else []
-        return [("promised", self.sentence), *odds, ("repeats", self.repeats)]
+        said = [
+            ("promised", self.sentence), ("in odds", self.odds_words), ("repeats", self.repeats)
+        ]  # fmt: skip
+        return [(name, words) for name, words in said if words]
 
     def plain(self) -> dict[str, Any]:
         """For JSON: the sentence, its scope, and the odds by metres."""
         return {
             "promise": self.sentence,
             "scope": self.scope,
+            "measure": None if self.measure is None else self.measure.plain(),
             "odds": {str(metres): factor for metres, factor in self.odds.items()},
             "at_distance_0": self.step,
             "violated": self.violated,
@@ -188,33 +203,126 @@ def length_words(metres: float) -> str:
 
 
 def promise_of(problem: Problem, mechanism: Mechanism | None = None) -> Promise:
-    """What a problem promises about positions.
+    """What a problem promises about positions: a sentence for every constraint that protects.
 
     With a ``mechanism`` on cells it is measured what two positions on both sides of an edge reveal
     there; without one the bound is said that ε allows.
     """
-    stated = next((c for c in problem.constraints if isinstance(c, MetricPrivacy)), None)
-    if stated is None or stated.delta > 0:
-        return _of_others(problem, problem.constraints[0] if problem.constraints else None)
-    if stated.threshold is not None or stated.observable_threshold is not None:
-        told = stated.promise(problem.space)
-        return Promise("secrets", f"Between the secrets that thresholds keep: {told}.")
-    name, epsilon = distance_words(stated.distance), float(stated.epsilon)
-    unit = problem.space.unit_of(name)
-    rate = f"ε = {stated.epsilon.words} per {unit or problem.space.per(stated.distance)}"
-    if stated.epsilon.log_of is not None:
+    stated = promises_of(problem)
+    kept = [own for own in stated if own.promised.scope != "use"]
+    if not kept:
+        for_use = ", ".join(dict.fromkeys(own.title for own in stated))
+        why = f"what is stated is for use ({for_use})" if stated else "no constraint is stated"
+        return Promise("use", f"No privacy is promised: {why}.")
+    first = next((own for own in kept if _is_metric(own.promised)), kept[0])
+    others = (_sentence(own, problem.secrets) for own in kept if own is not first)
+    promise = _first(problem, first, mechanism)
+    return replace(
+        promise,
+        sentence=" ".join([promise.sentence, *others]),
+        repeats=repeats_words(kept, promise.scope),
+        sticky=sticky_words(kept),
+    )
+
+
+def _is_metric(promised: Promised) -> bool:
+    return promised.ratio is not None and promised.measure is not None
+
+
+def _first(problem: Problem, stated: Stated, mechanism: Mechanism | None) -> Promise:
+    promised, secrets = stated.promised, problem.secrets
+    if not _is_metric(promised):
+        return Promise(promised.scope, _sentence(stated, secrets))
+    assert promised.epsilon is not None
+    assert promised.measure is not None
+    epsilon, measure = float(promised.epsilon), promised.measure
+    rate = f"ε = {promised.epsilon.words} per {_per(measure)}"
+    if promised.epsilon.log_of is not None:
         rate += f", {epsilon:.4g}"
-    if stated.everywhere is not None:
-        return at_every_point(epsilon, rate, unit, mesh=stated.everywhere)
-    return between(problem.secrets, name, (epsilon, rate, unit), mechanism)
+    if promised.scope == "every point":
+        return at_every_point(epsilon, rate, measure, mesh=problem.mesh)
+    return between(secrets, (epsilon, rate, measure), mechanism)
+
+
+def _per(measure: Measure) -> str:
+    """What ε is per, so that nobody takes another distance for it."""
+    plain = measure.course in ("straight", "great circle", "roads")
+    if measure.unit:
+        return measure.unit if plain else f"{measure.unit} ({measure.name})"
+    given = measure.name.startswith("given")
+    return f"unit of distance ({measure.name})" if given else f"unit of {measure.name} distance"
+
+
+def _sentence(stated: Stated, secrets: Domain) -> str:
+    """What one constraint promises, and between what."""
+    promised = stated.promised
+    said = stated.words if stated.words.startswith(stated.title) else ""
+    said = said or f"{stated.title}: {stated.words}"
+    said = f"{said[:1].upper()}{said[1:]}"
+    if promised.pairs in ("near", "reached"):
+        return f"{said}, between the secrets that thresholds keep."
+    if promised.scope not in ("secrets", "places", "cells"):
+        return f"{said}."
+    taken = "; a position counts as the secret that it is taken to"
+    return f"{said}, between the secrets{'' if secrets.points is None else taken}."
+
+
+def repeats_words(stated: Sequence[Stated], scope: Scope) -> str:
+    """What several independent reports about one secret promise, in words; empty where nothing
+    is promised of one."""
+    said = _composed(stated, "n independent reports", "Every fresh report spends it again: ")
+    if not said:
+        return ""
+    place = "place" if scope in _WHO else "secret"
+    return f"{said} Repeat a report for as long as the {place} is the same (sticky reports)."
+
+
+def sticky_words(stated: Sequence[Stated]) -> str:
+    """What a report that is made once and repeated spends, and reports of several places."""
+    said = _composed(stated, "reports of n places")
+    spent = "The same report again spends nothing"
+    return f"{spent}. {said}" if said else f"{spent}."
+
+
+def _composed(stated: Sequence[Stated], reports: str, spent: str = "") -> str:
+    """A sentence of each way in which the reports add up; of which constraint, where they differ.
+    A constraint for use has none. ``spent`` comes before the sentence of what adds up."""
+    rules: dict[str, list[str]] = {}
+    for own in stated:
+        if own.promised.repeats != "none":
+            rules.setdefault(_rule(own.promised, reports), []).append(own.title)
+    if not rules:
+        return ""
+    found = "; ".join(f"by {' and '.join(dict.fromkeys(by))} {said}" for said, by in rules.items())
+    if len(rules) == 1:
+        (found,) = rules
+        if found.startswith(reports):
+            found = spent + found
+    return f"{found[:1].upper()}{found[1:]}."
+
+
+def _rule(promised: Promised, reports: str) -> str:
+    match promised.repeats:
+        case "adds":
+            more = " and ".join(f"n times {what}" for what in promised.adds)
+            within = ", where all of them are within reach" * (promised.pairs == "reached")
+            return f"{reports} promise {more}{within}"
+        case "complement":
+            return f"{reports} promise a capacity of 1 - (1 - c)^n, where one promises c"
+        case _:
+            return f"nothing is promised of {reports} together"
+
+
+ADDS = (Stated(0, "metric_privacy", "metric privacy", "", Promised("secrets", "adds", (EPSILON,))),)
+"""A ratio of all pairs, of which n reports promise n times ε."""
 
 
 def at_every_point(
-    epsilon: float, rate: str, unit: str, slack: float = 0.0, mesh: Mesh | None = None
+    epsilon: float, rate: str, measure: Measure, slack: float = 0.0, mesh: Mesh | None = None
 ) -> Promise:
     """What holds of a region, a line or roads, ε in words being the ``rate``; ``slack`` counts on
     top of a distance."""
-    more = f" + {slack:.2g}{f' {unit}' if unit else ''}" if slack else ""
+    more = f" + {slack:.2g}{f' {measure.unit}' if measure.unit else ''}" if slack else ""
     where, apart = "the region", "d apart"
     if mesh is not None and not mesh.is_region:
         where, apart = mesh.words, "d apart along it"
@@ -223,44 +331,37 @@ def at_every_point(
         f"e^(ε (d{more})) times as likely from one as from the other ({rate})."
     )
     plain = sentence.replace("(ε (d))", "(ε d)")
-    return Promise("every point", plain, epsilon, unit, slack)
+    repeats, sticky = repeats_words(ADDS, "every point"), sticky_words(ADDS)
+    return Promise("every point", plain, epsilon, measure, repeats, sticky, slack)
 
 
 def between(
-    secrets: Domain, distance: str, stated: tuple[float, str, str], mechanism: Mechanism | None
+    secrets: Domain, stated: tuple[float, str, Measure], mechanism: Mechanism | None
 ) -> Promise:
-    """What holds of secrets: of cells where ``distance`` is euclidean, of places, or of others;
-    ``stated`` are ε, ε in words, and the unit it is per."""
-    epsilon, rate, unit = stated
-    if isinstance(secrets, Grid | Regions) and distance == "euclidean":
-        return _of_cells(stated, secrets, mechanism)
-    if secrets.points is None or distance not in ("euclidean", "haversine"):
-        return Promise("secrets", f"Between the {len(secrets)} secrets: {rate}.", epsilon, unit)
-    sentence = (
-        f"Between the {len(secrets)} places only: {rate}. A position counts as the place that it "
-        "is taken to, so that two positions next to each other may be told apart as two places."
-    )
-    return Promise("places", sentence, epsilon, unit)
-
-
-def _of_others(problem: Problem, constraint: Constraint | None) -> Promise:
-    if constraint is None:
-        return Promise("nothing", "Nothing is promised: the problem states no constraint.")
-    told = constraint.promise(problem.space)
-    more = len(problem.constraints) - 1
-    others = f", and {more} more" if more else ""
-    where = "between the secrets"
-    if getattr(constraint, "everywhere", None) is not None:
-        return Promise("every point", f"{constraint.title}: {told}{others}.")
-    if problem.secrets.points is not None:
-        where += "; a position counts as the secret that it is taken to"
-    return Promise("secrets", f"{constraint.title}: {told}{others}, {where}.")
+    """What holds of secrets: of cells, of places, or of others; ``stated`` are ε, ε in words, and
+    the distance that it is per."""
+    epsilon, rate, measure = stated
+    scope = measure.scope(secrets)
+    repeats, sticky = repeats_words(ADDS, scope), sticky_words(ADDS)
+    if scope == "cells":
+        assert isinstance(secrets, Grid | Regions)
+        said, slack, step, violated = _of_cells(stated, secrets, mechanism)
+        return Promise(scope, said, epsilon, measure, repeats, sticky, slack, step, violated)
+    sentence = f"Between the {len(secrets)} secrets: {rate}."
+    if scope == "places":
+        sentence = (
+            f"Between the {len(secrets)} places only: {rate}. A position counts as the place that "
+            "it is taken to, so that two positions next to each other may be told apart as two "
+            "places."
+        )
+    return Promise(scope, sentence, epsilon, measure, repeats, sticky)
 
 
 def _of_cells(
-    stated: tuple[float, str, str], secrets: Grid | Regions, mechanism: Mechanism | None
-) -> Promise:
-    epsilon, rate, unit = stated
+    stated: tuple[float, str, Measure], secrets: Grid | Regions, mechanism: Mechanism | None
+) -> tuple[str, float, float | None, float | None]:
+    """The sentence, and the slack, step and share of pairs of a ``Promise``."""
+    epsilon, rate, _ = stated
     slack = diagonal(secrets)
     step = violated = None
     if mechanism is not None and len(secrets) <= _MEASURED:
@@ -275,7 +376,7 @@ def _of_cells(
     )
     if violated is not None:
         sentence += f"; {100 * violated:.3g} % of random pairs of positions exceed ε"
-    return Promise("cells", f"{sentence}.", epsilon, unit, slack, step, violated)
+    return f"{sentence}.", slack, step, violated
 
 
 def diagonal(cells: Grid | Regions) -> float:

@@ -19,6 +19,7 @@ from optmech.problem import Problem
 from optmech.problem.constraint import load_constraint, write_constraint
 from optmech.problem.gains import gain_words
 from optmech.problem.problem import MaximizeDistortion, MinimizeLeakage
+from optmech.problem.promised import Measure
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
@@ -126,12 +127,13 @@ def promised(
     limited = (" up to ", ", δ = ")
     if metric is None or metric["epsilon"] is None or any(w in metric["promise"] for w in limited):
         said = f"Between secrets: {protects[0]}." if protects else "Between secrets: nothing."
-        return Promise("secrets" if protects else "nothing", said)
+        return Promise("secrets" if protects else "use", said)
     unit, _, name = metric["per"].partition(" (")
-    rate = metric["epsilon"], f"ε = {metric['epsilon']:.6g} per {metric['per']}", unit
+    measure = Measure.called(name.rstrip(")"), unit, places)
+    rate = metric["epsilon"], f"ε = {metric['epsilon']:.6g} per {metric['per']}", measure
     if not isinstance(places, Domain):
         return at_every_point(*rate, slack=2 * (snap or 0.0), mesh=places)
-    return between(places, name.rstrip(")"), rate, mechanism)
+    return between(places, rate, mechanism)
 
 
 def promise_of_header(

@@ -9,12 +9,12 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.exact.number import Exact
 from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.mesh import Mesh
 from optmech.spaces.regions import Regions
 from optmech.spaces.tables import distance_words
 
 if TYPE_CHECKING:
     from optmech.problem.space import Space
-    from optmech.spaces.mesh import Mesh
 
 Scope = Literal[
     "every point", "cells", "places", "secrets", "distributions", "answers", "guesses", "average",
@@ -67,16 +67,18 @@ class Measure(Shown):
     def of(cls, distance: object, space: Space) -> Measure:
         """The distance of a constraint over finitely many secrets."""
         name = distance_words(distance)
-        course = _COURSES.get(name, "")
-        if course == "straight" and space.secrets.frame:
-            course = "flat"
-        return cls(name, space.unit_of(name), course)
+        return cls.called(name, space.unit_of(name), space.secrets)
 
     @classmethod
-    def along(cls, mesh: Mesh, name: str, space: Space) -> Measure:
-        """The distance between points of a mesh, which is called so."""
-        unit = mesh.unit or space.secrets.unit
-        return cls(name, unit, "roads" if name == "roads" else _COURSES[name])
+    def called(cls, name: str, unit: str, secrets: Domain | Mesh | None) -> Measure:
+        """The distance of this name, in a unit, between secrets or points of a mesh; None stands
+        for a mesh of the plane."""
+        course = _COURSES.get(name, "")
+        if isinstance(secrets, Mesh) and name == "roads":
+            course = "roads"
+        elif course == "straight" and isinstance(secrets, Domain) and secrets.frame:
+            course = "flat"
+        return cls(name, unit, course)
 
     def scope(self, secrets: Domain) -> Scope:
         """What this is a distance between."""

@@ -461,7 +461,8 @@ class MetricPrivacy(Constraint):
 
     def promised(self, space: Space) -> Promised:
         if self.everywhere is not None:
-            measure = Measure.along(self.everywhere, measure_of(self.everywhere)[0], space)
+            mesh, unit = self.everywhere, self.everywhere.unit or space.secrets.unit
+            measure = Measure.called(measure_of(mesh)[0], unit, mesh)
             return of_ratios("every point", self.epsilon, self.delta, measure=measure)
         measure = Measure.of(self.distance, space)
         pairs: Pairs = "all" if self.threshold is None else "near"
