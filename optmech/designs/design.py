@@ -88,10 +88,11 @@ class Design(Proved):
 
     Of ``MetricPrivacy(…, everywhere=mesh)`` ``bound``, ``status`` and infeasibility are proved for
     all mechanisms of the mesh's degree whose coefficients meet its condition, in degree 1 in the
-    plane, on lines and along roads for all that are linear on every piece. ``lower_bound`` is proved for **every** mechanism that is private at every point
-    of the region, whatever its form (and, where other constraints stand beside that and places are
-    few, keeps these as well); ``total_gap`` is the relative difference to it, which a finer mesh
-    reduces. It is 0 where none was looked for.
+    plane, on lines and along roads for all that are linear on every piece. ``lower_bound`` is
+    proved for **every** mechanism that is private at every point of the region, whatever its form
+    (and, where other constraints stand beside that and places are few, keeps these as well);
+    ``total_gap`` is the relative difference to it, which a finer mesh reduces. It is 0 where none
+    was looked for.
 
     Examples
     --------

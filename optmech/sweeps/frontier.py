@@ -140,8 +140,9 @@ class LeastEpsilon(Shown):
     Both ends are proved: ``design`` is a verified mechanism at ``upper`` whose loss is within the
     limit, and at ``lower`` no mechanism has so little loss (``bound`` is the proved lower bound
     there; inf where no mechanism exists at all). For privacy at every point ``lower`` is proved for
-    the mechanisms of its mesh and degree only: a finer mesh may need less. ``lower`` equals ``upper`` where the search
-    began at an ε that is already enough. ``reason`` says why the bracket is wider than asked.
+    the mechanisms of its mesh and degree only: a finer mesh may need less. ``lower`` equals
+    ``upper`` where the search began at an ε that is already enough. ``reason`` says why the bracket
+    is wider than asked.
 
     Examples
     --------
