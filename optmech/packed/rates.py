@@ -56,7 +56,7 @@ def _gradients(areas: Areas, part: slice, values: Floats) -> Floats:
     more = 1 + _UNSURE * (longest / area)
     if mesh.coordinates == "lonlat":
         more = more * _ON_THE_GLOBE
-    return _quotients(np.sqrt(x * x + y * y), values) * more[:, None, None]
+    return np.asarray(_quotients(np.sqrt(x * x + y * y), values) * more[:, None, None])
 
 
 def _quotients(over: Floats, under: Floats) -> Floats:

@@ -371,8 +371,8 @@ def shown(found: Any, rng: random.Random) -> float:
         shares = np.array([rng.expovariate(1.0) for _ in corners])
         one = shares @ corners / shares.sum()
         near = rng.choice([corners[rng.randrange(len(corners))], one + step(found, rng)])
-        other = one + (near - one) * min(1.0, RADIUS / max(apart(found, one, near, cell), 1e-9))
-        if apart(found, one, other, cell) > RADIUS * (1 + 1e-9):
+        other = one + (near - one) * min(1.0, RADIUS / max(apart(found, one, near), 1e-9))
+        if apart(found, one, other) > RADIUS * (1 + 1e-9):
             continue
         try:
             p, q = found.at([one, other])
@@ -389,17 +389,21 @@ def step(found: om.PackedEverywhere, rng: random.Random) -> np.ndarray:
     return np.array([rng.uniform(-wide, wide) / scale for _ in found.mesh.vertices[0]])
 
 
-def apart(found: om.PackedEverywhere, one: np.ndarray, other: np.ndarray, cell: int) -> float:
-    """The distance of two positions: of roads, both on one segment."""
+def apart(found: om.PackedEverywhere, one: np.ndarray, other: np.ndarray) -> float:
+    """The distance of two positions: of roads along the segment that both are matched to."""
     mesh = found.mesh
     if mesh.is_region and mesh.coordinates == "lonlat":
         return float(great_circle(one[None], other[None])[0])
-    way = float(np.sqrt(((one - other) ** 2).sum()))
     if mesh.is_region or mesh.vertices.shape[1] == 1:
-        return way
-    a, b = mesh.vertices[mesh.triangles[cell]]
-    whole = float(np.sqrt(((a - b) ** 2).sum()))
-    return way / whole * float(mesh.widths[cell]) if whole else math.inf
+        return float(np.sqrt(((one - other) ** 2).sum()))
+    try:
+        places = [found.locate(place.tolist()) for place in (one, other)]
+    except om.ProblemError:
+        return math.inf
+    if None in places or places[0][0] != places[1][0]:
+        return math.inf
+    (cell, (share, _)), (_, (own, _)) = places
+    return abs(share - own) / 2**24 * float(mesh.widths[cell])
 
 
 def of_places(found: om.PackedMechanism) -> float:
