@@ -110,7 +110,8 @@ class TooLargeError(ProblemError):
 
 
 class InfeasibleError(OptmechError):
-    """No mechanism satisfies the constraints; the message has the reason with its numbers.
+    """No mechanism satisfies the constraints, on the mesh where there is one; the message has the
+    reason with its numbers.
 
     Examples
     --------

@@ -19,12 +19,13 @@ import optmech as om
 from optmech import audit
 from optmech.certificate.objective import OPTIMAL_GAP
 from optmech.cli.main import main
+from optmech.designs.sentences import nearness, percent
 from optmech.designs.thresholds import threshold_notes
 from optmech.exchange import adopt
 from optmech.reading.sealed import seal
 from optmech.show.figures import loss_name
 from optmech.show.reports.payload import Store, design_payload
-from optmech.show.words import lead, nearness, percent
+from optmech.show.words import lead
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 Change = Callable[[dict[str, Any]], None]

@@ -233,7 +233,8 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
     if any(map(all, forced_zeros(stated))):
         return "the support leaves a secret without observables"
     need(bound.value() > 0, "the multipliers do not prove that nothing is feasible")
-    return "the multipliers prove that nothing is feasible"
+    here = "" if stated.roads is None else " on this mesh"
+    return f"the multipliers prove that nothing{here} is feasible"
 
 
 def conflict_of_rows(stated: Statement) -> str:

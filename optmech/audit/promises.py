@@ -36,19 +36,21 @@ def clause(c: Body, stated: Statement) -> Body:
     kind = text(c["kind"], "the kind")
     ratio = kind in ("metric_privacy", "differential_privacy", "policy_graph")
     delta = c.get("delta")
-    out: Body = {"kind": kind, "limit": None, "measure": None, "details": {}}
+    more: Body = {}
+    out: Body = {"kind": kind, "limit": None, "measure": None, "details": more}
     out["epsilon"] = above(c["epsilon"]) if ratio else None
     out["delta"] = None if delta is None or Real.read(delta).zero else above(delta)
     out["bound"] = None if ratio else bound(c)
     if kind in FIXED:
         out["scope"], out["pairs"], out["repeats"] = FIXED[kind]
-    MORE.get(kind, lambda *_: None)(c, out, stated)
+    if kind in MORE:
+        MORE[kind](c, out, more, stated)
     if c.get("prior") is not None:
-        out["details"]["other"] = True
+        more["other"] = True
     if c.get("radius") is not None and kind in ("gain_leakage", "distortion_privacy"):
         within = c.get("within")
         name = "total variation" if within is None else distance_said(within)
-        out["details"] |= {"radius": above(c["radius"]), "within": name}
+        more |= {"radius": above(c["radius"]), "within": name}
     return out
 
 
@@ -91,7 +93,7 @@ def measure(distance: object, secrets: Places) -> tuple[Body, str]:
     return {"name": name, "unit": unit, "course": course}, scope
 
 
-def metric(c: Body, out: Body, stated: Statement) -> None:
+def metric(c: Body, out: Body, more: Body, stated: Statement) -> None:
     out["repeats"], out["pairs"] = "adds", "all"
     if mesh := fields(c.get("everywhere")):
         name, globe = text(c["distance"], "a name"), mesh["coordinates"] == "lonlat"
@@ -105,11 +107,11 @@ def metric(c: Body, out: Body, stated: Statement) -> None:
         out["pairs"], out["limit"] = "near", real(c["threshold"])
     if c["observable_threshold"] is not None:
         if out["pairs"] == "near":
-            out["details"]["near"] = out["limit"]
+            more["near"] = out["limit"]
         out["pairs"], out["limit"] = "reached", real(c["observable_threshold"])
 
 
-def differential(c: Body, out: Body, stated: Statement) -> None:
+def differential(c: Body, out: Body, more: Body, stated: Statement) -> None:
     adjacency = c["adjacency"]
     out["repeats"], out["pairs"], out["scope"] = "adds", "all", "secrets"
     if fields(c.get("everywhere")):
@@ -118,46 +120,46 @@ def differential(c: Body, out: Body, stated: Statement) -> None:
         out["pairs"], out["limit"] = "near", real(adjacency["radius"])
         out["measure"], _ = measure(adjacency["distance"], stated.secrets)
     elif adjacency != "all":
-        out["pairs"], out["details"]["listed"] = "listed", len(listing(adjacency))
+        out["pairs"], more["listed"] = "listed", len(listing(adjacency))
 
 
-def graph(c: Body, out: Body, _: Statement) -> None:
+def graph(c: Body, out: Body, more: Body, stated: Statement) -> None:
     out["measure"] = {"name": "graph", "unit": "", "course": ""}
-    out["details"]["edges"] = len(listing(c["graph"]))
+    more["edges"] = len(listing(c["graph"]))
 
 
-def distributions(c: Body, out: Body, _: Statement) -> None:
+def distributions(c: Body, out: Body, more: Body, stated: Statement) -> None:
     kind = text(c["divergence"], "the divergence")
     order = order_of(kind)
-    out["details"]["divergence"] = kind if order is None else "renyi"
+    more["divergence"] = kind if order is None else "renyi"
     if order is not None:
-        out["details"]["order"] = float(rounded_up(order))
+        more["order"] = float(rounded_up(order))
     if c["scale"] is not None:
-        out["details"]["scaled"] = True
-    pairs(c, out, _)
+        more["scaled"] = True
+    pairs(c, out, more, stated)
 
 
-def pairs(c: Body, out: Body, _: Statement) -> None:
-    out["details"]["listed"] = len(listing(c["pairs"]))
+def pairs(c: Body, out: Body, more: Body, stated: Statement) -> None:
+    more["listed"] = len(listing(c["pairs"]))
 
 
-def renyi(c: Body, out: Body, stated: Statement) -> None:
+def renyi(c: Body, out: Body, more: Body, stated: Statement) -> None:
     out["repeats"], out["pairs"], out["scope"] = "adds", "all", "secrets"
-    out["details"]["order"] = above(c["order"])
+    more["order"] = above(c["order"])
     if c["distance"] is not None:
         out["measure"], out["scope"] = measure(c["distance"], stated.secrets)
 
 
-def distortion(c: Body, out: Body, _: Statement) -> None:
-    out["details"]["distance"] = distance_said(c["distance"])
+def distortion(c: Body, out: Body, more: Body, stated: Statement) -> None:
+    more["distance"] = distance_said(c["distance"])
 
 
-def gains(c: Body, out: Body, _: Statement) -> None:
+def gains(c: Body, out: Body, more: Body, stated: Statement) -> None:
     if not isinstance(c["gain"], str):
-        out["details"]["guesses"] = len(listing(c["gain"]))
+        more["guesses"] = len(listing(c["gain"]))
 
 
-MORE: dict[str, Callable[[Body, Body, Statement], None]] = {
+MORE: dict[str, Callable[[Body, Body, Body, Statement], None]] = {
     "metric_privacy": metric,
     "differential_privacy": differential,
     "policy_graph": graph,

@@ -321,7 +321,7 @@ class Everywhere:
         with suppress(Fault):
             return why_infeasible(self.stated, bound)
         need(self.mesh_bound(False) > 0, "nothing proves that the problem is infeasible")
-        return "infeasible: the multipliers of all constraints demand more than there is"
+        return "infeasible: all constraints demand more than there is on this mesh"
 
     def mesh_bound(self, objective: bool = True) -> Fraction:
         """For any vectors w, |w| ε D P[α] + w·(D G[α]) >= 0 at every control point α, G those of

@@ -54,7 +54,7 @@ exit status:
   0  done, and every claim verified
   1  a check failed
   2  bad input or usage
-  3  infeasible: no mechanism satisfies the constraints
+  3  infeasible: no mechanism satisfies the constraints (of a mesh: none on it)
   4  stopped before any verified mechanism was found
   5  nothing was searched, as every engine broke off: the installation is at fault
 

@@ -86,12 +86,13 @@ class Design(Proved):
     otherwise. ``lower_bound`` bounds that loss from below. When distortion is maximised, it is
     the least loss at which the released distortion could be had, by the same multipliers.
 
-    Of ``MetricPrivacy(…, everywhere=mesh)`` the ``bound`` is proved for all mechanisms of the
-    mesh's degree whose coefficients meet its condition, in degree 1 for all that are linear in
-    every triangle. ``lower_bound`` is proved for **every** mechanism that is private at every point
-    of the region, whatever its form (and, where other constraints stand beside that and places are
-    few, keeps these as well); ``total_gap`` is the relative difference to it, which a finer mesh
-    reduces. It is 0 where none was looked for.
+    Of ``MetricPrivacy(…, everywhere=mesh)`` ``bound``, ``status`` and infeasibility are proved for
+    all mechanisms of the mesh's degree whose coefficients meet its condition, in degree 1 in the
+    plane, on lines and along roads for all that are linear on every piece. ``lower_bound`` is
+    proved for **every** mechanism that is private at every point of the region, whatever its form
+    (and, where other constraints stand beside that and places are few, keeps these as well);
+    ``total_gap`` is the relative difference to it, which a finer mesh reduces. It is 0 where none
+    was looked for.
 
     Examples
     --------
@@ -134,7 +135,8 @@ class Design(Proved):
 
     def __repr__(self) -> str:
         title = f"{self.problem.title[:60]!r}, " if self.problem.title else ""
-        size = f"{len(self.problem.secrets)} secrets, {len(self.problem.observables)} observables"
+        what = "secrets" if self.mesh is None else "places"
+        size = f"{len(self.problem.secrets)} {what}, {len(self.problem.observables)} observables"
         if self.exact is None:
             return f"Design({title}{self.status}, {size}: {self.reason[:200]})"
         checked = "verified" if self.verified else "NOT verified"

@@ -33,6 +33,7 @@ from optmech.designs.encoding import (
 )
 from optmech.designs.notes import about_bounds, design_notes
 from optmech.designs.promise import claims_of, measure_approximations
+from optmech.designs.sentences import infeasible_words
 from optmech.designs.thresholds import threshold_notes
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.arguments import require_keys
@@ -184,6 +185,7 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
             or support_reason(statement)
             or multiplier_reason(statement, multipliers)
         )
+        reason = reason and infeasible_words(problem, reason)
     bound, outer = lower_bound(statement, multipliers), None
     if _OUTER in body:
         outer = _decode_outer(body[_OUTER], problem)

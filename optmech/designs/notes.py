@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import known
 from optmech.certificate.objective import relative_gap
 from optmech.certificate.statement import Statement
+from optmech.designs.design import Design
+from optmech.designs.facts import facts_of
+from optmech.designs.sentences import UNKNOWN, all_words
 from optmech.problem import Problem
 from optmech.problem.segments import is_known_between
-
-if TYPE_CHECKING:
-    from optmech.designs.design import Design
 
 
 def weightless(statement: Statement) -> Ints:
@@ -66,39 +64,36 @@ def _about_worst(problem: Problem) -> tuple[str, ...]:
 
 
 def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
-    """What gap and lower bound of a design for a mesh are about, in words; nothing of others. With
-    a ``loss`` those of its mechanism packed, which has this loss."""
-    gradient, mesh = design.gradient, design.mesh
-    if mesh is None or design.exact is None:
+    """What gap and lower bound of a design are about, in words, where the loss of all mechanisms is
+    not meant. With a ``loss`` those of its mechanism packed, which has this loss."""
+    if design.exact is None:
+        return ()
+    facts = facts_of(design.problem, design)
+    if facts.aim.lower != "objective":
+        said = f"the lower bound is on the {facts.aim.lower}"
+        return (f"status, gap and bound are of {facts.aim.quantity}; {said}",)
+    if design.mesh is None:
         return ()
     loss = design.loss if loss is None else loss
-    above = relative_gap(loss, design.lower_bound)
-
-    def beyond(how: str) -> str:
-        return (
-            f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is "
-            f"private at every point{how}: the loss is at most {above:.2g} of itself above it"
-        )
-
-    form = "linear" if mesh.degree == 1 else f"such polynomials of degree {mesh.degree}"
-    where = "on every segment" if gradient is None else "in every triangle of the mesh"
     first = (
         f"the gap of {relative_gap(loss, design.bound):.2g} is to {design.bound:.6g}, proved for "
-        f"all mechanisms that are {form} {where}"
+        f"{all_words(facts.among)}"
     )
-    if gradient is None:
-        lower = [beyond("")] if design.lower_bound else []
-        return first, *lower, *_about_worst(design.problem)
-    others = [f"constraints[{k}]" for k in range(len(design.problem.constraints))]
-    others.pop(gradient.index)
+    every = facts.every
+    worst = _about_worst(design.problem) if design.gradient is None else ()
+    if every is None:
+        return first, UNKNOWN, *worst
+    own = {s.index for s in facts.promises if s.promised.scope == "every point"}
+    others = [f"constraints[{k}]" for k in facts.among.keeps if k not in own]
     beside = f" and satisfies {', '.join(others)}" if others else ""
-    if beside:
-        first += " and satisfy the other constraints"
-    outer = design.certificate.outer
-    if outer is None:
-        return first, "no lower bound was looked for that holds for every mechanism"
-    what = "the places of the prior"
-    if outer.cells is not None:
-        what = f"{len(np.unique(outer.cells))} cells of the {len(outer.cells):,} {what[4:]}"
-        beside = f", whether it satisfies {', '.join(others)} or not" if others else ""
-    return first, beyond(f"{beside}, by {what}")
+    if every.keeps != facts.among.keeps:
+        beside = f", whether it satisfies {', '.join(others)} or not"
+    by = "" if design.gradient is None else ", by the places of the prior"
+    if facts.cells is not None:
+        by = f", by {facts.cells} cells of the {len(design.problem.secrets):,} places of the prior"
+    above = relative_gap(loss, design.lower_bound)
+    beyond = (
+        f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is private at "
+        f"every point{beside}{by}: the loss is at most {above:.2g} of itself above it"
+    )
+    return first, beyond, *worst

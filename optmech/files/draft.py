@@ -9,7 +9,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.labels import few_columns, is_degrees
-from optmech.designs.promise import Promise, Scope, at_most
+from optmech.designs.promise import Promise, at_most
 from optmech.errors import ProblemError
 from optmech.exact.arguments import positive
 from optmech.files.extent import (
@@ -23,6 +23,7 @@ from optmech.files.extent import (
     unit_lengths,
 )
 from optmech.files.reference import Reference
+from optmech.problem.promised import Measure, Scope
 from optmech.reading.errors import printable
 from optmech.spaces.domain import great_circle
 
@@ -155,6 +156,11 @@ kind = {prior}
             radius, unit = 1000 * radius, "m"
         return f"{length(radius, 6)} {printable(unit)}".rstrip()
 
+    @property
+    def measure(self) -> Measure:
+        """What ε is per."""
+        return Measure(self.metric, self.unit, "great circle" if self.degrees else "straight")
+
     def apart(self) -> str:
         """The radius as the file has it."""
         return f"{self.radius:g} {printable(self.unit)}".rstrip()
@@ -180,7 +186,7 @@ distance = "{metric}"
     def odds(self, epsilon: float, slack: float = 0.0) -> str:
         """What the rate means in odds, at distances that people know, ``slack`` more of it
         counting; or what is promised at the radius, in a unit that is no length."""
-        promise = Promise(self.scope, "", epsilon, self.unit, slack)
+        promise = Promise(self.scope, "", epsilon, self.measure, slack=slack)
         if promise.odds:
             return f"in odds: {promise.odds_words}"
         said = self.said if self.unit else f"{self.said} (in the unit of the coordinates)"
@@ -243,6 +249,11 @@ class Grid(Places):
 
     scope = "cells"
     what = "centres of cells"
+
+    @property
+    def measure(self) -> Measure:
+        """What ε is per: cells of degrees lie on a flat map."""
+        return Measure("euclidean", self.unit, "flat" if self.degrees else "straight")
 
     def draft(self) -> Draft:
         wanted, size, unit, box = self.wanted, self.size, self.unit, self.box

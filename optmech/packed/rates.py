@@ -56,10 +56,10 @@ def _gradients(areas: Areas, part: slice, values: Floats) -> Floats:
     more = 1 + _UNSURE * (longest / area)
     if mesh.coordinates == "lonlat":
         more = more * _ON_THE_GLOBE
-    return _quotients(np.sqrt(x * x + y * y), values) * more[:, None, None]
+    return np.asarray(_quotients(np.sqrt(x * x + y * y), values) * more[:, None, None])
 
 
 def _quotients(over: Floats, under: Floats) -> Floats:
     """Quotients of numbers from 0; 0 over 0 is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(over == 0, 0.0, over / under)
+        return np.asarray(np.where(over == 0, 0.0, over / under))

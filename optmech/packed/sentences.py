@@ -298,8 +298,9 @@ def slack_of(clause: Clause, header: Header, places: Domain | Mesh | None) -> fl
     diagonal of a cell."""
     if not isinstance(places, Domain):
         return 2 * (header.snap or 0.0)
-    cells = clause.scope == "cells" and isinstance(places, Grid)
-    return math.hypot(*places.cell) if cells else 0.0
+    if clause.scope == "cells" and isinstance(places, Grid):
+        return math.hypot(*places.cell)
+    return 0.0
 
 
 def _odds(header: Header, places: Domain | Mesh | None) -> tuple[str, ...]:

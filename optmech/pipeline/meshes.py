@@ -146,7 +146,7 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
     )
 
     def stop(point: cones.ConePoint, program: str = "") -> bool:
-        least = f"no mechanism on this mesh below {point.bound:.6g}"
+        least = f"bound on this mesh {point.bound:.6g}"
         found = f"loss {point.value:.6g}, {least}, gap {point.gap:.1e}"
         if program == SLACK:
             found = f"{point.value:.3g} beyond the other constraints at most"

@@ -30,6 +30,7 @@ from optmech.certificate.statement import Statement
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
 from optmech.designs.notes import design_notes
 from optmech.designs.promise import measure_approximations
+from optmech.designs.sentences import infeasible_words
 from optmech.errors import EngineError, OptmechError
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
@@ -517,7 +518,7 @@ def infeasible_design(
         engine=engine,
         engine_reason=engine_reason,
         seconds=seconds,
-        reason=reason,
+        reason=infeasible_words(problem, reason),
         notes=problem.notes,
     )
 

@@ -14,6 +14,7 @@ from typing import Any
 from optmech.certificate.proved import Proved, ProvedLoss, examined
 from optmech.designs.design import Design
 from optmech.designs.promise import Promise, guess_words, promise_of
+from optmech.designs.sentences import figure_words, figures, nearness
 from optmech.designs.thresholds import threshold_notes
 from optmech.errors import ProblemError
 from optmech.packed.charges import FORMAT as LEDGER, State, written
@@ -25,7 +26,7 @@ from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.errors import WORDS, by_ending, kind_of
 from optmech.reading.sealed import FORMATS, MAX_BYTES, begins, distinct, is_packed_file, read_sealed
 from optmech.reading.source import read_document
-from optmech.show.words import increase_words, loss_unit
+from optmech.show.words import increase_words
 
 _MANIFEST = "sweep.json"
 _START = 400
@@ -91,14 +92,14 @@ def _of_proved(path: str | Path) -> Described:
     size, title, more = "", "", list[tuple[str, str]]()
     if isinstance(found, Design):
         kind, title, promise = "design", found.problem.title, found.promise
+        if found.exact is None:
+            promise = Promise("use", "Nothing: no mechanism is there.")
         size = f"{len(found.problem.secrets):,} places"
         size = size if found.mesh else f"{len(found.problem.secrets):,} secrets"
         size += f", {len(found.problem.observables):,} reports"
         if found.matrix is not None:
             more.append(("best guess", guess_words(found.mechanism, found.problem.prior)))
-        lost = loss_unit(found.problem)
-        more += [("loss", f"{found.loss:.6g}{lost}, {found.status}: no mechanism can have less "
-                         f"than {found.lower_bound:.6g}{lost}")]  # fmt: skip
+        more += _proved_of(found)
         more += [("thresholds", note) for note in threshold_notes(found)]
     else:
         assert isinstance(found, ProvedLoss)
@@ -112,6 +113,14 @@ def _of_proved(path: str | Path) -> Described:
         kind, stated.what, promise, str(body["digest"]), os.path.getsize(path), report.passed,
         verdict, size, title, tuple(more), tuple(report.faults),
     )  # fmt: skip
+
+
+def _proved_of(design: Design) -> list[tuple[str, str]]:
+    """How good a design is, or why there is none."""
+    if design.exact is None:
+        return [("infeasible", design.reason)]
+    known = [(own.name, figure_words(own)) for own in figures(design)]
+    return [("status", f"{design.status}: {nearness(design)}"), *known]
 
 
 def _of_packed(path: str | Path) -> Described:
@@ -194,7 +203,7 @@ def _of_sweep(folder: Path) -> Described:
         )
     content = read_bytes(path)
     designs = sorted((folder / "designs").glob("*.json"))
-    promise = Promise("nothing", "Nothing by itself: every design in designs/ has its own promise.")
+    promise = Promise("use", "Nothing by itself: every design in designs/ has its own promise.")
     if designs:
         promise = Design.load(designs[0]).promise
     columns = ", ".join(map(str, manifest.get("columns") or ()))
@@ -236,6 +245,6 @@ def _of_asked(path: str | Path, digest: str, size: int) -> Described:
         )
     what, command = WORDS[kind]
     return Described(
-        kind, what, Promise("nothing", f"Not said by this file. {command}."), digest, size, False,
+        kind, what, Promise("use", f"Not said by this file. {command}."), digest, size, False,
         "no: it has no proof of its own",
     )  # fmt: skip

@@ -13,6 +13,8 @@ from pathlib import Path
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.designs.design import Design
+from optmech.designs.facts import facts_of
+from optmech.designs.sentences import all_words
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.number import Number, float_of
 from optmech.pipeline.profiles import Profile, load_profile
@@ -138,10 +140,11 @@ class LeastEpsilon(Shown):
 
     Both ends are proved: ``design`` is a verified mechanism at ``upper`` whose loss is within the
     limit, and at ``lower`` no mechanism has so little loss (``bound`` is the proved lower bound
-    there; inf where no mechanism exists at all). For privacy at every point of a region both are
-    about the mechanisms of its mesh and degree. A worst loss on a line is what counts between
-    vertices, as the design's notes say. ``lower`` equals ``upper`` where the search began at an ε
-    that is already enough. ``reason`` says why the bracket is wider than asked.
+    there; inf where no mechanism exists at all). For privacy at every point ``lower`` is proved for
+    the mechanisms of its mesh and degree only: a finer mesh may need less. A worst loss on a line
+    is what counts between vertices, as the design's notes say. ``lower`` equals ``upper`` where the
+    search began at an ε that is already enough. ``reason`` says why the bracket is wider than
+    asked.
 
     Examples
     --------
@@ -216,10 +219,13 @@ def least_epsilon(
     at_high = search.decide(high)
     if at_high is None or not at_high.loss <= search.limit:
         seen = "cannot be told from" if at_high is None else "is proved to exceed"
+        among = facts_of(problem).among
+        finer = "" if among.form == "all" else ", or a finer mesh"
         raise InfeasibleError(
-            f"at ε = {high:g} the loss{search.counted} {seen} the limit {search.limit:g}",
+            f"at ε = {high:g} the loss{search.counted} of {all_words(among)} {seen} the limit "
+            f"{search.limit:g}",
             where="maximum_loss",
-            remedy="Allow more loss or a larger ε",
+            remedy=f"Allow more loss or a larger ε{finer}",
         )
     at_low = search.decide(low)
     if at_low is None:

@@ -1,6 +1,7 @@
 // What the client answers to the conformance vectors; the same in Node and in a browser.
 const bytes = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 const hex = (data) => [...data].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const said = ({ protects, doesNotPromise, region, guess }) => [protects, doesNotPromise, region, guess];
 
 export async function answers({ load, Ledger, PackedError, StickyReports }, read) {
   const vectors = JSON.parse(new TextDecoder().decode(await read("vectors.json")));
@@ -15,6 +16,7 @@ export async function answers({ load, Ledger, PackedError, StickyReports }, read
         return [report, coordinates, accuracy];
       }),
       positions: stated.positions.map(([position]) => [position, mechanism.locate(position)]),
+      said: said(mechanism),
       sticky: [],
       ledger: null,
     };
@@ -39,7 +41,8 @@ export async function answers({ load, Ledger, PackedError, StickyReports }, read
     const sticky = new StickyReports(mechanism, bytes(vectors.key));
     found.meshes[name] = {
       slack: sticky.snap,
-      guess: mechanism.guess,
+      said: said(mechanism),
+      charge: new Ledger(mechanism, null, 1).perDraw,
       places: stated.places.map(([position]) => [position, mechanism.number(position) ?? -1]),
       sticky: await Promise.all(stated.sticky.map(async ([place, epoch]) => {
         const drawn = await sticky.entropy(place, epoch);

@@ -177,6 +177,11 @@ def packed(wanted: dict[str, Wanted]) -> dict[str, Any]:
     }
 
 
+def said(found: om.PackedMechanism) -> list[Any]:
+    """All sentences about a file."""
+    return [list(found.protects), list(found.against), found.region, found.guess]
+
+
 def mesh_vectors(found: om.PackedEverywhere, rng: random.Random) -> dict[str, Any]:
     """Draws at positions, where positions are, reports, and those that repeat of one file."""
     mesh = found.mesh
@@ -219,7 +224,8 @@ def mesh_vectors(found: om.PackedEverywhere, rng: random.Random) -> dict[str, An
     return {
         "draws": draws,
         "slack": repeated.snap,
-        "guess": found.header.guess,
+        "said": said(found),
+        "charge": om.Ledger(found, None, 1).per_draw,
         "places": [
             [position, -1 if number is None else number]
             for position, number in zip(positions, numbers, strict=True)
@@ -410,7 +416,8 @@ def vectors(found: om.PackedMechanism, rng: random.Random) -> dict[str, Any]:
         [place, epoch, sticky.entropy(place, epoch).hex()]
         for place, epoch in ((0, 0), (1, 20_000), (len(labels) - 1, 2**33))
     ]
-    if found.header.constraints:
+    out["said"] = said(found)
+    if found.header.rate is not None:
         ledger = om.Ledger(found, None, 3.0)
         for place in (0, 1, 1, 2):
             ledger.enter(labels[place])
@@ -439,7 +446,7 @@ def refused(content: bytes) -> dict[str, str]:
     def changed(rows: bytes = rows, **entries: Any) -> bytes:
         body = {**header, **{name.replace("_", " "): value for name, value in entries.items()}}
         body = {name: value for name, value in body.items() if value is not ...}
-        item = Tag(55799, ["optmech-packed/1", encode(body), rows, bytes(32)])
+        item = Tag(55799, ["optmech-packed/4", encode(body), rows, bytes(32)])
         return sealed(encode(item)[:-32])
 
     cells = header["secrets"]
@@ -461,7 +468,36 @@ def refused(content: bytes) -> dict[str, str]:
         "a byte too many": content + b"\0",
         "nothing": b"",
         "another digest": head + bytes(32),
-        "another format": sealed(head.replace(b"packed/1", b"packed/2")),
+        **{
+            f"format {version}": sealed(head.replace(b"packed/4", f"packed/{version}".encode()))
+            for version in (1, 2, 3, 5)
+        },
+        **{
+            f"a promise with {name} {value!r}": changed(
+                promises=[{**header["promises"][0], name: value}]
+            )
+            for name, value in {
+                "scope": "all",
+                "pairs": "some",
+                "repeats": "seldom",
+                "epsilon": -1.0,
+                "delta": 1,
+                "bound": "1",
+                "limit": -0.5,
+                "measure": {"name": "x", "unit": "km", "course": "up"},
+                "details": {"count": -1},
+                "kind": None,
+            }.items()
+        },
+        "a promise of another form": changed(promises=[{"kind": "metric_privacy"}]),
+        "details of a promise that are a list": changed(
+            promises=[{**header["promises"][0], "details": {"near": [1.0]}}]
+        ),
+        "another kind": changed(kind="mesh"),
+        "no kind": changed(kind=...),
+        "a prior about no place": changed(prior={**header["prior"], "places": 0}),
+        "a prior without an entropy": changed(prior={**header["prior"], "entropy": None}),
+        "an objective of no name": changed(loss={**header["loss"], "objective": "least"}),
         "a length that is not the shortest": sealed(head[:3] + b"\x98\x04" + head[4:]),
         "an unknown key": changed(more=1),
         "a missing key": changed(reach=...),

@@ -3,8 +3,9 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
+const RADIUS = 0.35;
 const [client, questions] = process.argv.slice(2);
-const { PackedError, load } = await import(pathToFileURL(`${client}/index.js`));
+const { Ledger, PackedError, load } = await import(pathToFileURL(`${client}/index.js`));
 const bytes = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 const attempt = (ask) => {
   try {
@@ -14,6 +15,13 @@ const attempt = (ask) => {
     throw error;
   }
 };
+
+/** What a ledger charges a draw, at the file's own rate or at 1 where it states none. */
+function charged(mechanism) {
+  const stated = mechanism.promises.some(({ epsilon }) => epsilon > 0);
+  const charge = attempt(() => new Ledger(mechanism, null, RADIUS).perDraw);
+  return charge !== "refused" || stated ? charge : attempt(() => new Ledger(mechanism, 1, RADIUS).perDraw);
+}
 
 function asked(mechanism, positions, entropy) {
   const data = entropy.map((text) => bytes(text).subarray(0, mechanism.drawBytes));
@@ -25,6 +33,7 @@ function asked(mechanism, positions, entropy) {
   const words = {
     title: [title, outside],
     said: [protects, doesNotPromise, region, guess],
+    charge: charged(mechanism),
     promises: mechanism.promises.map(({ kind, scope, pairs, repeats, measure, epsilon, delta }) => [
       kind, scope, pairs, repeats, measure?.unit ?? "", measure?.course ?? "", epsilon, delta ?? 0]),
   };

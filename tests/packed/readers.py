@@ -5,14 +5,18 @@ their bytes or in what they say, half of them with a digest (and a signature) th
 ``om.load_packed``, the client in Node and the reader in C (under sanitizers, where there is a
 compiler) have to read the same ones and give the same places, draws and words;
 ``om.check_packed`` and ``optmech.audit`` have to pass the same ones of those that are read, and no
-others. Of the whole earth ``om.Earth.load`` passes what it reads, as it proves its promise too.
+others. Of the whole earth ``om.Earth.load`` passes what it reads, as it proves its promise too. A
+ledger of what is read charges the same in Python and JavaScript, or is refused by both, and charges
+no less than the largest log ratio of drawn positions within its radius.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import hashlib
 import json
+import math
 import random
 import struct
 import subprocess
@@ -26,11 +30,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
+
 import optmech as om
 from optmech import audit
 from optmech.errors import OptmechError
 from optmech.packed.cbor import Tag, decode, encode
 from optmech.packed.file import envelope, signed_bytes
+from optmech.spaces.domain import great_circle
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from packed.native import Native, answers, built, compiler
@@ -39,6 +46,10 @@ HERE = Path(__file__).parent
 CLIENT = Path(om.__file__).parent / "packed" / "client"
 BATCH = 500
 SIZES = {70: "I", 71: "Q", 86: "d"}
+FORGED = 0.2
+"""Share of files that have another promise, and nothing else that cannot be read."""
+RADIUS = 0.35
+"""Of the ledgers: in units of places, km on the globe."""
 STRANGE = (
     None,
     True,
@@ -260,6 +271,38 @@ def other_map(value: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     return out
 
 
+def forged(header: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """Another promise than the design has, or another distance, or positions moved by less."""
+    promises = [dict(part) for part in header["promises"]]
+    for part in promises:
+        changes: list[dict[str, Any]] = [
+            {"epsilon": factor * (part["epsilon"] or 1.0)}
+            for factor in (1e-6, 0.5, 0.9, 1 - 1e-7, 1 - 1e-9, 1.1, 3.0)
+        ]
+        changes += [{"measure": None}, {"kind": "differential_privacy"}, {"delta": 0.1}]
+        changes += [{"pairs": pairs} for pairs in ("near", "reached", "joined", "listed")]
+        changes += [{"repeats": rule} for rule in ("adds", "complement", "unknown", "none")]
+        changes += [{"scope": scope} for scope in ("every point", "cells", "places", "use")]
+        if part["measure"] is not None:
+            courses = ("straight", "great circle", "flat", "roads", "manhattan", "")
+            changes += [{"measure": {**part["measure"], "course": course}} for course in courses]
+            changes += [{"measure": {**part["measure"], "unit": unit}} for unit in ("m", "km", "")]
+        part |= rng.choice(changes)
+    out = {**header, "promises": promises * rng.choice([1, 1, 1, 2])}
+    if "snap" in out and rng.random() < 0.3:
+        out["snap"] *= rng.choice([0.0, 0.5, 1 - 1e-7, 2.0])
+    return out
+
+
+def in_promises(content: bytes, rng: random.Random) -> bytes:
+    """Another promise with a digest that fits, half of the time of other numbers."""
+    form, inner, rows, _ = decode(content).value
+    header = decode(inner)
+    if rng.random() < 0.5:
+        rows = in_rows(rows, header.get("width", 8), rng)
+    return sealed(form, encode(forged(header, rng)), rows)
+
+
 def in_words(content: bytes, rng: random.Random) -> bytes:
     """What the file says changed, in one or two places; or said in another order or form."""
     form, inner, rows, _ = decode(content).value
@@ -279,7 +322,10 @@ def in_words(content: bytes, rng: random.Random) -> bytes:
     return sealed(form, inner, rows)
 
 
-def altered(source: Source, key: Key, rng: random.Random) -> bytes:
+def altered(source: Source, key: Key, rng: random.Random, share: float) -> bytes:
+    if rng.random() < share:
+        content = in_promises(source.content, rng)
+        return key.sign(content) if source.signed else content
     if rng.random() < 0.5:
         try:
             content = in_words(source.content, rng)
@@ -295,6 +341,136 @@ def altered(source: Source, key: Key, rng: random.Random) -> bytes:
         return content
     whole = key.sign(content)
     return whole if rng.random() < 0.7 else in_bytes(whole, rng)
+
+
+# -- what draws are charged ----------------------------------------------------------------------
+
+
+def charged(found: Any) -> float | str:
+    """What a ledger charges a draw of a file, at its own rate or at 1 where it states none."""
+    for epsilon in (None, 1.0):
+        try:
+            return om.Ledger(found, epsilon, RADIUS).per_draw
+        except om.ProblemError:
+            continue
+        except OptmechError:
+            break
+    return "refused"
+
+
+def shown(found: Any, rng: random.Random) -> float:
+    """The largest log ratio of two positions, or places, within the radius, of some drawn ones."""
+    if isinstance(found, om.Earth):
+        return of_rings(found, rng)
+    if not isinstance(found, om.PackedEverywhere):
+        return of_places(found)
+    mesh, most = found.mesh, 0.0
+    for _ in range(40):
+        cell = rng.randrange(len(mesh.triangles))
+        corners = mesh.vertices[mesh.triangles[cell]]
+        shares = np.array([rng.expovariate(1.0) for _ in corners])
+        one = shares @ corners / shares.sum()
+        near = rng.choice([corners[rng.randrange(len(corners))], one + step(found, rng)])
+        other = one + (near - one) * min(1.0, RADIUS / max(apart(found, one, near), 1e-9))
+        if apart(found, one, other) > RADIUS * (1 + 1e-9):
+            continue
+        try:
+            p, q = found.at([one, other])
+        except om.ProblemError:
+            continue
+        most = max(most, largest(p, q))
+    return most
+
+
+def step(found: om.PackedEverywhere, rng: random.Random) -> np.ndarray:
+    """Some way off; along roads nowhere, as the nearest road may be another one."""
+    wide = 0.0 if found.mesh.vertices.shape[1] == 2 and not found.mesh.is_region else RADIUS
+    scale = 111.2 if found.mesh.coordinates == "lonlat" else 1.0
+    return np.array([rng.uniform(-wide, wide) / scale for _ in found.mesh.vertices[0]])
+
+
+def apart(found: om.PackedEverywhere, one: np.ndarray, other: np.ndarray) -> float:
+    """The distance of two positions: of roads along the segment that both are matched to."""
+    mesh = found.mesh
+    if mesh.is_region and mesh.coordinates == "lonlat":
+        return float(great_circle(one[None], other[None])[0])
+    if mesh.is_region or mesh.vertices.shape[1] == 1:
+        return float(np.sqrt(((one - other) ** 2).sum()))
+    try:
+        places = [found.locate(place.tolist()) for place in (one, other)]
+    except om.ProblemError:
+        return math.inf
+    if None in places or places[0][0] != places[1][0]:
+        return math.inf
+    (cell, (share, _)), (_, (own, _)) = places
+    return abs(share - own) / 2**24 * float(mesh.widths[cell])
+
+
+def of_places(found: om.PackedMechanism) -> float:
+    """Of places; of labels all."""
+    domain, rows = found.secrets, found.matrix
+    if domain.points is None:
+        return max((largest(p, q) for p in rows for q in rows), default=0.0)
+    globe = domain.coordinates == "lonlat"
+    most = 0.0
+    for k, one in enumerate(domain.points):
+        if isinstance(domain, om.Grid):
+            row, column = np.divmod(np.arange(len(domain)), domain.columns)
+            sides = np.column_stack([column - column[k], row - row[k]]) * np.array(domain.cell)
+            away = np.hypot(*sides.T)
+        elif globe:
+            away = great_circle(domain.points, one[None])
+        else:
+            away = np.sqrt(((domain.points - one) ** 2).sum(axis=1))
+        most = max([most, *(largest(rows[k], rows[j]) for j in np.flatnonzero(away <= RADIUS))])
+    return most
+
+
+def of_rings(found: om.Earth, rng: random.Random) -> float:
+    """Of a report at two distances from places that are the radius apart."""
+    ends = [0.0, *(2 * 6371.0088 * np.arcsin(np.sqrt(found.rings.heights / 2))).tolist()]
+    logs = [math.log(density) for density in found.rings.densities]
+    most = 0.0
+    for _ in range(200):
+        far = rng.uniform(0, ends[-1])
+        one, other = (bisect.bisect_right(ends, at) - 1 for at in (far, far + RADIUS))
+        most = max(most, abs(logs[one] - logs[other]))
+    return most
+
+
+def largest(p: np.ndarray, q: np.ndarray) -> float:
+    used = (p > 0) | (q > 0)
+    with np.errstate(divide="ignore"):
+        return float(np.abs(np.log(p[used]) - np.log(q[used])).max())
+
+
+def undercharged(part: Altered, own: Any, theirs: Any) -> str:
+    """What is wrong with the charges of Python and JavaScript of one file, or nothing: they have to
+    be the same, and no less than what two positions show."""
+    signed = part.source.signed
+    if part.source.design is None:
+        # what Python reads is proved: JavaScript may charge for more files, and no less
+        same = own in ("refused", theirs) or close(own, theirs)
+    else:
+        same = own == theirs or close(own, theirs)
+    if not same:
+        return f"Python charges {own}, JavaScript {theirs}"
+    if theirs == "refused":
+        return ""
+    content = decode(part.content).value[2] if signed else part.content
+    path = part.path.with_suffix(".charged")
+    path.write_bytes(content)
+    with mock.patch("optmech.packed.earth._require_proved"):
+        found = om.load(path)
+    path.unlink()
+    most = shown(found, random.Random(part.path.stem))
+    return "" if most <= theirs * (1 + 1e-9) else f"{theirs} is charged for {most}"
+
+
+def close(own: Any, theirs: Any) -> bool:
+    """On the globe the largest distance comes from sines of libraries."""
+    both = isinstance(own, float | int) and isinstance(theirs, float | int)
+    return both and math.isclose(own, theirs, rel_tol=3e-9)
 
 
 # -- reading -------------------------------------------------------------------------------------
@@ -340,7 +516,8 @@ def in_python(part: Altered, signer: Path | None) -> Any:
         "promises": [promised(clause) for clause in header.promises],
     }
     if isinstance(found, om.Earth):
-        return {**words, **on_earth(found, part)}
+        return {**words, **on_earth(found, part), "charge": on_the_globe(part, signer)}
+    words["charge"] = charged(found)
     labels = found.observables.labels
     number = {label: k for k, label in enumerate(labels)}
     data = [bytes.fromhex(text)[: found.draw_bytes] for text in part.entropy]
@@ -362,6 +539,14 @@ def in_python(part: Altered, signer: Path | None) -> Any:
         except om.ProblemError:
             places.append("refused")
     return {**words, "reports": reports, "draws": draws, "places": places}
+
+
+def on_the_globe(part: Altered, signer: Path | None) -> float | str:
+    """What a file for the whole earth is charged where its promise is proved."""
+    try:
+        return charged(om.Earth.load(part.path, signer=signer))
+    except OptmechError:
+        return "refused"
 
 
 def promised(clause: Any) -> list[Any]:
@@ -437,12 +622,12 @@ def positions(source: Source, rng: random.Random) -> list[list[float]]:
 
 
 def batch(
-    known: list[Source], key: Key, folder: Path, numbers: range, seed: int
+    known: list[Source], key: Key, folder: Path, numbers: range, seed: int, share: float
 ) -> Iterator[Altered]:
     for number in numbers:
         rng = random.Random(seed * 1_000_003 + number)
         source = known[number % len(known)]
-        content = altered(source, key, rng)
+        content = altered(source, key, rng, share)
         path = folder / f"{number}.omm"
         path.write_bytes(content)
         entropy = [rng.randbytes(32).hex() for _ in range(4)]
@@ -480,6 +665,11 @@ def compare(parts: list[Altered], key: Key, count: Count, reader: Native | None)
         count.seen["read" if isinstance(own, dict) else str(own)[:7]] += 1
         count.seen["passed"] += passed
         where = f"{part.source.name} {part.path.stem}"
+        if isinstance(own, dict) and isinstance(javascript, dict):
+            charges = own.pop("charge"), javascript.pop("charge")
+            count.seen["charged"] += charges[1] != "refused"
+            if wrong := undercharged(part, *charges):
+                count.wrong.append(f"{where}: {wrong}")
         if own != javascript:
             count.wrong.append(
                 f"{where}: Python {str(own)[:300]}, JavaScript {str(javascript)[:300]}"
@@ -494,8 +684,10 @@ def compare(parts: list[Altered], key: Key, count: Count, reader: Native | None)
             count.wrong.append(f"{where}: check {passed}, audit {proved}")
 
 
-def run(files: int, seed: int, first: int = 0, keep: Path | None = None) -> Count:
-    """Alter and read ``files`` files."""
+def run(
+    files: int, seed: int, first: int = 0, keep: Path | None = None, share: float = FORGED
+) -> Count:
+    """Alter and read ``files`` files, of which a share have another promise."""
     count = Count()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) if keep is None else keep
@@ -503,7 +695,7 @@ def run(files: int, seed: int, first: int = 0, keep: Path | None = None) -> Coun
         reader = Native(built(folder), key.signed) if compiler() else None
         for begin in range(first, first + files, BATCH):
             numbers = range(begin, min(begin + BATCH, first + files))
-            parts = list(batch(known, key, folder, numbers, seed))
+            parts = list(batch(known, key, folder, numbers, seed, share))
             compare(parts, key, count, reader)
             for part in parts if keep is None else ():
                 part.path.unlink()
@@ -519,9 +711,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first file")
     parser.add_argument("--keep", type=Path, help="a folder for the files")
+    parser.add_argument("--forged", type=float, default=FORGED, help="share of forged promises")
     args = parser.parse_args()
     begun = time.process_time()
-    count = run(args.files, args.seed, args.first, args.keep)
+    count = run(args.files, args.seed, args.first, args.keep, args.forged)
     print("\n".join(count.wrong))
     seconds = time.process_time() - begun
     words = f"{dict(count.seen)}; readers differ on {len(count.wrong)}"

@@ -94,6 +94,7 @@ def compare(found: dict[str, Any], folder: Path) -> None:
         assert answer["positions"] == stated["positions"]
         assert answer["sticky"] == stated["sticky"]
         assert answer["ledger"] == stated["ledger"]
+        assert answer["said"] == stated["said"]
         assert found["many"][name] == reports(folder, name)
     assert found["meshes"] == STATED["meshes"]
     for name in STATED["meshes"]:
@@ -106,10 +107,16 @@ def compare(found: dict[str, Any], folder: Path) -> None:
     assert found["refused"] == dict.fromkeys(STATED["refused"], "refused")
 
 
+def said(found: om.PackedMechanism) -> list[Any]:
+    """All sentences about a file."""
+    return [list(found.protects), list(found.against), found.region, found.guess]
+
+
 def test_python_gives_the_committed_answers() -> None:
     for name, stated in STATED["files"].items():
         found = om.load_packed(VECTORS / name)
         labels = found.secrets.labels
+        assert said(found) == stated["said"]
         for place, entropy, report in stated["draws"]:
             drawn = found.report(labels[place], bytes.fromhex(entropy))
             assert found.observables.index(drawn) == report
@@ -132,7 +139,9 @@ def test_python_gives_the_committed_answers() -> None:
         region = om.load_packed(VECTORS / name)
         repeated = om.StickyReports(region, bytes.fromhex(STATED["key"]))
         assert repeated.snap == stated["slack"]
-        assert region.header.guess == stated["guess"] in region.header.does_not_promise
+        assert said(region) == stated["said"]
+        assert region.guess in region.against
+        assert om.Ledger(region, None, 1).per_draw == stated["charge"]
         for position, place in stated["places"]:
             number = region.number(position)
             assert (-1 if number is None else number) == place
@@ -356,7 +365,7 @@ WAYS_TO_GEOLOCATION = (
 def test_a_ledger_in_node_believes_no_header(node: str, tmp_path: Path) -> None:
     form, inner, rows, _ = decode((VECTORS / "line.omm").read_bytes()).value
     header = decode(inner)
-    header["constraints"] = [{**part, "epsilon": 0.5} for part in header["constraints"]]
+    header["promises"] = [{**part, "epsilon": 0.5} for part in header["promises"]]
     head = encode(Tag(55799, [form, encode(header), rows, bytes(32)]))[:-32]
     (tmp_path / "m.omm").write_bytes(head + hashlib.sha256(head).digest())
     script = f"""

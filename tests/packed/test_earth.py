@@ -245,7 +245,7 @@ def test_a_file_is_small_and_says_what_it_costs(epsilon: Any, tmp_path: Path) ->
     assert path.stat().st_size <= 64_000
     found = om.load(path)
     assert isinstance(found, om.Earth)
-    rate = found.header.constraints[0]["epsilon"]
+    rate = found.header.promises[0].epsilon
     assert found.header.snap * rate < 0.25
     drawn = np.array(found.sample(found.locate((11.0, 47.0)), 20_000, seed=1))
     d = apart(found.secrets.centres(drawn), np.array([[11.0, 47.0]]))
@@ -358,10 +358,17 @@ def test_c_gives_the_same_reports(known: om.Earth, tmp_path: Path) -> None:
 
 def test_all_readers_refuse_what_is_no_file(node: str, known: om.Earth, tmp_path: Path) -> None:
     """What of a file's form is wrong; what its law does not keep only a proof finds."""
-    proofs = {"a larger rate", "a smaller ε in words", "a smaller snap", "a larger snap",
-              "other bands", "another accuracy", "another loss", "fewer sentences",
-              "two constraints", "another height", "no even part",
-              "a quantile that is nearly the same"}  # fmt: skip
+    proofs = {"a larger rate", "a smaller snap", "a larger snap",
+              "other bands", "another accuracy", "another loss", 
+              "another height", "no even part",
+              "a quantile that is nearly the same",
+        "a smaller rate",
+        "a promise by another unit",
+        "a promise between places",
+        "a promise that nothing adds to",
+        "a prior",
+        "two promises",
+    }  # fmt: skip
     content = (VECTORS / "earth.omm").read_bytes()
     script = f"""
         import {{ PackedError, load }} from {json.dumps((CLIENT / "index.js").as_uri())};
@@ -413,10 +420,11 @@ def heights(parts: dict[str, Any], change: Any) -> None:
 
 
 CHANGES = {
-    "a larger rate": lambda p: p["header"]["constraints"][0].update(epsilon=LN2 * 1.0001),
-    "a smaller ε in words": lambda p: p["header"]["constraints"][0].update(
-        promise="ε = 1/2 ln 2 per km (haversine), at every point"
-    ),
+    "a larger rate": lambda p: p["header"]["promises"][0].update(epsilon=LN2 * 1.0001),
+    "a smaller rate": lambda p: p["header"]["promises"][0].update(epsilon=LN2 / 2),
+    "a promise by another unit": lambda p: p["header"]["promises"][0]["measure"].update(unit="m"),
+    "a promise between places": lambda p: p["header"]["promises"][0].update(scope="places"),
+    "a promise that nothing adds to": lambda p: p["header"]["promises"][0].update(repeats="none"),
     "a smaller snap": lambda p: p["header"].update(snap=p["header"]["snap"] * 0.999),
     "a larger snap": lambda p: p["header"].update(snap=p["header"]["snap"] * 1.001),
     "no snap": lambda p: p["header"].update(snap=None),
@@ -427,9 +435,10 @@ CHANGES = {
         quantile=0.9500000000000002
     ),
     "another loss": lambda p: p["header"]["loss"].update(packed=1.0),
-    "fewer sentences": lambda p: p["header"].update({"does not promise": []}),
-    "another kind": lambda p: p["header"].update(kind="mesh"),
-    "two constraints": lambda p: p["header"].update(constraints=p["header"]["constraints"] * 2),
+    "a prior": lambda p: p["header"].update(
+        prior={"places": 1, "entropy": 0.0, "seen": 1.0, "blind": 1.0, "date": None}
+    ),
+    "two promises": lambda p: p["header"].update(promises=p["header"]["promises"] * 2),
     "an entry more": lambda p: p["header"].update(more=1),
     "another height": lambda p: heights(
         p, lambda h: h * np.where(np.arange(len(h)) == 9, 0.999, 1)

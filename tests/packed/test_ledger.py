@@ -24,9 +24,9 @@ from referee.ledger import exponential, made
 
 import optmech as om
 from optmech.packed import charges
-from optmech.packed.reach import Reach
 from optmech.packed.documents import mechanism_of
 from optmech.packed.file import Parts, Table, decode_parts, encode_parts
+from optmech.packed.reach import Reach
 
 VECTORS = Path(__file__).parent / "vectors"
 CLIENT = Path(om.__file__).parent / "packed" / "client"
@@ -277,7 +277,7 @@ def test_rows_that_many_places_share_are_compared_once() -> None:
     rows = [[one // 4, one - one // 4], [one - one // 4, one // 4]]
     small = made(om.Domain(range(2)), rows, 16, None, 1.1)
     header = small.header
-    plain = replace(header, constraints=({**header.constraints[0], "per": ""},))
+    plain = replace(header, promises=(replace(header.promises[0], measure=None),))
     table = Table(16, np.array([5, count // 2]), np.array(rows, dtype=np.uint64))
     places, reports = om.Domain(range(count)), om.Domain(range(count))
     parts = Parts(plain, places, reports, np.arange(count) % 2, table)
@@ -295,8 +295,8 @@ def test_a_plain_epsilon_is_charged_once_whatever_the_distance() -> None:
     rows = [[one // 4, one - one // 4], [one - one // 4, one // 4]]
     domain = om.Domain(["a", "b"], [[0.0], [1000.0]], "km")
     found = made(domain, rows, 16, 1000.0, 1.1)
-    plain = [{**found.header.constraints[0], "per": ""}]
-    object.__setattr__(found.header, "constraints", tuple(plain))
+    plain = replace(found.header.promises[0], measure=None)
+    object.__setattr__(found.header, "promises", (plain,))
     assert om.Ledger(found, None, 5.0).per_draw == 1.1
 
 
@@ -964,7 +964,7 @@ def test_a_charge_for_every_point_is_never_below_the_product(radius: str) -> Non
     """ε · (radius + 2 · snap) of the decimals as written, up to nine digits."""
     field = om.load_packed(VECTORS / "field.omm")
     assert isinstance(field, om.PackedEverywhere)
-    (epsilon,) = {part["epsilon"] for part in field.header.constraints}
+    (epsilon,) = {part.epsilon for part in field.header.promises}
     product = Fraction(repr(epsilon)) * (Fraction(radius) + 2 * Fraction(repr(field.header.snap)))
     charged = Fraction(str(om.Ledger(field, None, float(radius)).per_draw))
     assert product <= charged <= product * (1 + Fraction(1, 10**8))

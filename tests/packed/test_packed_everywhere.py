@@ -254,7 +254,7 @@ def _less_moved(header: dict) -> None:
 
 
 def _lower_epsilon(header: dict) -> None:
-    header["constraints"] = [{**part, "epsilon": 0.1} for part in header["constraints"]]
+    header["promises"] = [{**part, "epsilon": 0.1} for part in header["promises"]]
 
 
 @pytest.mark.parametrize("forge", [_moved_vertex, _swapped_rows, _less_moved, _lower_epsilon])

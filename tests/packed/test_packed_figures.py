@@ -29,21 +29,22 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_an_epsilon_that_is_no_float_is_rounded_up(packed: tuple[Path, Path]) -> None:
-    (stated,) = om.load_packed(packed[0]).header.constraints
-    assert Fraction(stated["epsilon"]) >= Fraction(1, 3)
-    assert stated["epsilon"] == pytest.approx(1 / 3, rel=1e-15)
+    (stated,) = om.load_packed(packed[0]).header.promises
+    assert Fraction(stated.epsilon) >= Fraction(1, 3)
+    assert stated.epsilon == pytest.approx(1 / 3, rel=1e-15)
     assert not om.check_packed(packed[0], om.Design.load(packed[1])).faults
     audit.judge(str(packed[0]), str(packed[1]))
 
 
 def _lower_epsilon(header: Header) -> Header:
     return dataclasses.replace(
-        header, constraints=tuple({**part, "epsilon": 0.25} for part in header.constraints)
+        header,
+        promises=tuple(dataclasses.replace(part, epsilon=0.25) for part in header.promises),
     )
 
 
 def _no_constraint(header: Header) -> Header:
-    return dataclasses.replace(header, constraints=())
+    return dataclasses.replace(header, promises=())
 
 
 def _other_loss(header: Header) -> Header:

@@ -189,7 +189,7 @@ def test_check_and_audit_prove_it(
     assert audit.main([str(packed), str(design)]) == 0
     capsys.readouterr()
     assert main(["check", str(packed), str(design)]) == 0
-    assert "segments" in om.load_packed(packed).header.region
+    assert "segments" in om.load_packed(packed).region
     assert "along it" in om.load_packed(packed).promise.sentence
 
 

@@ -20,7 +20,7 @@ import optmech as om
 from optmech import audit
 from optmech.errors import OptmechError
 from optmech.packed.cbor import Tag, decode, typed
-from optmech.packed.words import NOT_CHECKED
+from optmech.packed.sentences import NOT_CHECKED
 from optmech.protection.places import nearest_inside
 from optmech.spaces.domain import great_circle
 from optmech.spaces.mesh.elements import basis
@@ -108,8 +108,7 @@ def test_check_and_audit_refuse_whatever_else_a_header_says(
                 proved = False
             assert ok == proved, (where, new)
             passed |= {where} if ok else set()
-    # labels have no positions, of which anything would be said
-    own = {("title",), ("prior", "date")} | ({("outside",)} if name == "labels" else set())
+    own = {("title",), ("prior", "date"), ("outside",)}
     assert passed <= own
     assert ("title",) in passed
 
@@ -153,7 +152,7 @@ TIGHT = ("divergence_tv", "unbiased_line")
     [make for make in problems.KINDS if make.__name__ not in TIGHT],
     ids=lambda make: make.__name__,
 )
-def test_sentences_of_every_kind_are_made_by_both(make: problems.Make, tmp_path: Path) -> None:
+def test_promises_of_every_kind_are_made_by_both(make: problems.Make, tmp_path: Path) -> None:
     """From a design in memory, its file, and by the audit's own code."""
     design = om.solve(make(np.random.default_rng(3)))
     path, own = tmp_path / "m.omm", tmp_path / "m.json"
@@ -182,11 +181,11 @@ BANDS = ((60, 62), (61.9, 62), (62, 62.01), (62.5, 62.6), (64, 64.1), (70, 70.1)
 def test_what_is_said_of_positions_holds_of_dense_pairs(known: dict[str, readers.Source]) -> None:
     """Pairs on one parallel in and north of a region, beside the far meridian and at a pole."""
     found = om.load_packed(known["north"].path.with_suffix(".omm"))
-    said = found.header.does_not_promise
+    said = found.against
     assert "of the region is moved, by at most snap" in said[-3]
     assert "counts as the nearest point of its border" in said[-2]
     assert "may have nearest points that are far apart" in said[-1]
-    epsilon, snap = found.header.constraints[0]["epsilon"], found.header.snap
+    epsilon, snap = found.header.promises[0].epsilon, found.header.snap
     rng, torn = np.random.default_rng(1), 0
     for low, high in BANDS:
         y = rng.uniform(low, high, 200)
@@ -237,12 +236,12 @@ def test_sentences_follow_what_is_done_outside(
         for outside in ("refuse", "nearest"):
             path = tmp_path / f"{name}.omm"
             found = om.pack(known[name].design, path, bits=48, max_loss=1, outside=outside)
-            said[outside] = " ".join(found.header.does_not_promise)
+            said[outside] = " ".join(found.against)
         assert "no report is made" in said["refuse"]
         assert "no report is made" not in said["nearest"]
         assert "counts as the nearest" in said["nearest"]
     labels = om.load_packed(known["labels"].path.with_suffix(".omm"))
-    assert not any("position lay" in text for text in labels.header.does_not_promise)
+    assert not any("position lay" in text for text in labels.against)
 
 
 def test_over_180_degrees_protect_and_packed_files_go_the_short_way(tmp_path: Path) -> None:

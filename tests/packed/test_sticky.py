@@ -153,8 +153,8 @@ def stated_at(tmp_path: Path, epsilon: float | None) -> om.PackedMechanism:
     """The line of ε = 1 with another ε in its header, and a digest that fits."""
     form, inner, rows, _ = decode((VECTORS / "line.omm").read_bytes()).value
     header = decode(inner)
-    (constraint,) = header["constraints"]
-    header["constraints"] = [{**constraint, "epsilon": epsilon}]
+    (promise,) = header["promises"]
+    header["promises"] = [{**promise, "epsilon": epsilon}]
     head = encode(Tag(55799, [form, encode(header), rows, bytes(32)]))[:-32]
     (tmp_path / "m.omm").write_bytes(head + hashlib.sha256(head).digest())
     return om.load_packed(tmp_path / "m.omm")
@@ -165,7 +165,7 @@ def test_a_ledger_charges_what_the_file_states(line: om.PackedMechanism, tmp_pat
     assert om.Ledger(line, 1.5, 1.0).epsilon == 1.5
     # an irrational ε is rounded up in the file, and may be given as itself
     grid = om.load_packed(VECTORS / "grid.omm")
-    stated = grid.header.constraints[0]["epsilon"]
+    stated = grid.header.promises[0].epsilon
     assert om.Ledger(grid, "ln 2", 1.0).epsilon == stated > math.log(2)
     with pytest.raises(om.ProblemError, match="states no ε"):
         om.Ledger(stated_at(tmp_path, None), None, 1.0)
@@ -240,7 +240,7 @@ def test_what_positions_lose_by_a_lattice(region: Any) -> None:
     """No pair of 10⁴ is told apart by more than ε times its distance and what is said on top."""
     rng = np.random.default_rng(5)
     points = inner(region, 400, rng)
-    epsilon = max(part["epsilon"] for part in region.header.constraints)
+    epsilon = max(part.epsilon for part in region.header.promises)
     sticky = om.StickyReports(region, KEY)
     assert epsilon * sticky.snap == pytest.approx(0.1)
     columns, _ = region.lattice.shape
@@ -265,7 +265,7 @@ def test_a_ledger_counts_what_a_lattice_adds(region: Any) -> None:
     sticky = om.StickyReports(region, KEY, ledger=ledger)
     point = inner(region, 1, np.random.default_rng(1))[0].tolist()
     assert len({sticky.report(point, 3600.0 * hour) for hour in range(5)}) == 1
-    rate = max(part["epsilon"] for part in region.header.constraints)
+    rate = max(part.epsilon for part in region.header.promises)
     once = rate * (1 + free.snap + 2 * region.header.snap)
     assert ledger.plain == pytest.approx(once, rel=1e-6)
     again = om.StickyReports(region, KEY)
@@ -315,7 +315,7 @@ console.log(JSON.stringify([sticky.snap, out, await sticky.toDict()]));
 def test_a_mechanism_for_every_point_without_an_epsilon_has_no_lattice(tmp_path: Path) -> None:
     form, inner_, rows, _ = decode((VECTORS / "field.omm").read_bytes()).value
     header = decode(inner_)
-    header["constraints"] = [{**part, "epsilon": None} for part in header["constraints"]]
+    header["promises"] = [{**part, "epsilon": None} for part in header["promises"]]
     head = encode(Tag(55799, [form, encode(header), rows, bytes(32)]))[:-32]
     (tmp_path / "m.omm").write_bytes(head + hashlib.sha256(head).digest())
     with pytest.raises(om.ProblemError, match="states no ε"):

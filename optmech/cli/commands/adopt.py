@@ -19,10 +19,10 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """0 when every constraint holds; otherwise nothing is written."""
+    from optmech.designs.sentences import nearness
     from optmech.exchange.adoption import adopt
     from optmech.exchange.matrices import read_matrix
     from optmech.files import read_problem
-    from optmech.show.words import nearness
 
     if args.problem is None:
         raise ProblemError("is missing", where="--problem", remedy="Name the matrix's problem")

@@ -223,12 +223,6 @@ def _notes(design: Design) -> list[str]:
     return lines
 
 
-_GOALS = {
-    "maximize_distortion": ("distortion", "upper bound"),
-    "minimize_leakage": ("leakage", "least leakage"),
-}
-
-
 def _shown(
     design: Design,
     title: str,
@@ -236,27 +230,19 @@ def _shown(
     attack: dict[str, Any] | None,
     measured: list[Measured],
 ) -> Iterator[Piece]:
+    from optmech.designs.sentences import figure_words, figures, nearness
     from optmech.show import words
 
-    best = "(no mechanism can do better)"
     rows: dict[str, str | None] = {
         "status": design.status + (f" ({design.reason})" if design.reason else ""),
-        "": words.nearness(design) if design.status == "feasible" else None,
     }
     if design.matrix is not None:
-        lost, whole = words.loss_unit(design.problem), design.mesh is None
-        none = "(none was looked for that holds for every mechanism)"
-        looked = best if whole or design.certificate.outer is not None else none
-        rows["loss"] = f"{number(design.loss)}{lost}"
-        rows["gap on this mesh"] = None if whole else f"{design.gap:.2g}"
-        rows["lower bound"] = f"{number(design.lower_bound)}{lost} {looked}"
-        if (named := _GOALS.get(design.problem.statement.objective)) is not None:
-            rows[named[0]] = number(design.objective)
-            rows[named[1]] = f"{number(design.bound)} {best}"
-        if whole:
-            rows["gap"] = f"{design.gap:.2g}"
-        else:
-            rows["gap to it"] = f"{design.total_gap:.2g} (less on a finer mesh)"
+        rows[""] = nearness(design) if design.status == "feasible" or design.mesh else None
+        rows |= {own.name: figure_words(own) for own in figures(design)}
+        rows["gap"] = f"{design.gap:.2g}"
+        if design.mesh is not None:
+            rows["gap on this mesh"] = rows.pop("gap")
+            rows["gap to the lower bound"] = f"{design.total_gap:.2g} (less on a finer mesh)"
         rows["verified"] = "yes" if design.verified else "NO"
     if attack is not None:
         unit = words.unit_of(design.problem, attack["distance"])

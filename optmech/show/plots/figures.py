@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optmech.analysis.measures import distortion, posterior
+from optmech.designs.sentences import figures, nearness
 from optmech.errors import ProblemError
 from optmech.problem.attack import choose_distance
 from optmech.show import words
@@ -31,7 +32,6 @@ from optmech.show.plots.drawing import (
     save,
     telling_secrets,
 )
-from optmech.show.words import nearness
 from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
@@ -274,8 +274,9 @@ def _caption(design: Design) -> str:
     name, distance = choose_distance(problem)
     unit = words.unit_of(problem, name)
     error = distortion(mechanism, problem.prior, distance)
+    known = ", ".join(f"{own.name} {own.value:.6g}" for own in figures(design) if own.known)
     parts = [
-        f"loss {design.loss:.6g}, proved bound {design.lower_bound:.6g}: {nearness(design)}",
+        f"{known}: {nearness(design)}",
         f"best attack errs by {error:.4g}{unit} ({name})",
     ]
     parts += [

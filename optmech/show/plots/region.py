@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optmech.designs.sentences import nearness
 from optmech.show import words
 from optmech.show.backdrop import Source
 from optmech.show.lattice import Lattice, border, lattice_of, plane_of_mesh
@@ -25,7 +26,6 @@ from optmech.show.plots.drawing import (
     save,
     telling_secrets,
 )
-from optmech.show.words import within_least
 from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
@@ -97,14 +97,8 @@ def region_picture(design: Design, path: str | Path, *, backdrop: Source | None 
     """
     require_matplotlib(path)
     figure = field(design, backdrop=backdrop)
-    outer = "nothing is known of other mechanisms"
-    if design.certificate.outer is not None:
-        least = within_least(design.loss, design.lower_bound)
-        outer = f"bound for every mechanism {design.lower_bound:.6g}: {least}"
-    caption = (
-        f"{design.problem.title}\nloss {design.loss:.6g}, bound on this mesh {design.bound:.6g}: "
-        f"{within_least(design.loss, design.bound)}\n{outer}"
-    )
+    near = nearness(design).replace("; ", "\n")
+    caption = f"{design.problem.title}\nloss {design.loss:.6g}: {near}"
     figure.suptitle(plain_text(caption.strip()), fontsize=10)
     save(figure, path)
 

@@ -252,7 +252,6 @@ def region_payload(design: Design, name: str, store: Store) -> Plain:
         "pairs": [],
         "attack": None,
         "constraints": constraints(problem, measured, []),
-        "unproved": design.certificate.outer is None,
         "total_gap": number(design.total_gap),
         "region": _region(design, store),
         "sampler": None if store.light else sampler(design),

@@ -21,6 +21,7 @@ from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
 from optmech.designs.promise import guess_words, length_words, times
+from optmech.designs.sentences import figures as figures_of, nearness
 from optmech.designs.thresholds import threshold_notes
 from optmech.errors import OptmechError
 from optmech.packed.make import MAX_LOSS, packed_content
@@ -28,7 +29,6 @@ from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.attack import choose_distance
 from optmech.show import figures, words
 from optmech.show.figures import Measured, blind_error, measure_constraints
-from optmech.show.words import nearness
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.layout import Layout, Plane, layout
@@ -148,13 +148,20 @@ def heading(design: Design, name: str, notes: Sequence[str]) -> Plain:
     points = None
     if design.exact is not None:
         promise = design.promise
-        odds = [[length_words(metres), times(factor)] for metres, factor in promise.odds.items()]
+        odds = [
+            [f"{length_words(metres)} {promise.apart}", times(factor)]
+            for metres, factor in promise.odds.items()
+        ]
         # a figure and its sign stay on one line
         guess = guess_words(design.mechanism, problem.prior).replace(" %", "\N{NO-BREAK SPACE}%")
         repeats = promise.repeats
         points = {"sentence": promise.sentence, "odds": odds, "guess": guess, "repeats": repeats}
     known = {key: number(getattr(design, key)) for key in ("loss", "lower_bound", "bound", "gap")}
+    stated = [] if design.exact is None else list(figures_of(design))
     return known | {
+        "why": {own.field: own.why for own in stated},
+        "unproved": [own.field for own in stated if not own.known],
+        "nearness": nearness(design) if stated else "",
         "name": name,
         "title": problem.title or name,
         "status": design.status,
@@ -198,7 +205,7 @@ def design_payload(design: Design, name: str, store: Store) -> Plain:
             "constraints": constraints(problem, measure_constraints(problem, m), []),
         }
     out["sampler"] = sampler(design)
-    return out | {"nearness": nearness(design)} | _mechanism(design, store)
+    return out | _mechanism(design, store)
 
 
 def _attack(design: Design, name: str, distance: Distance, error: float) -> Plain:

@@ -13,7 +13,7 @@ function promised(points) {
   byId("promise-sentence").textContent = points.sentence;
   byId("promise-odds").hidden = !points.odds.length;
   fill(byId("promise-odds"), ...points.odds.map(([apart, factor]) => element("div", {}, [
-    element("dt", { text: `${apart} apart` }),
+    element("dt", { text: apart }),
     element("dd", {}, [factor, element("span", { class: "why", text: "times as likely, at most" })]),
   ])));
   byId("promise-more").textContent = `${points.guess} ${points.repeats}`;
@@ -32,7 +32,8 @@ function summary(design) {
       ? `Verified: all ${checked.toLocaleString("en")} inequalities hold, each decided exactly.`
       : "Not verified: a check failed.";
   if (design.status === "infeasible") return fill(byId("figures"));
-  const { attack, lossUnit } = design;
+  const { attack, lossUnit, why } = design;
+  const unproved = (field) => design.unproved.includes(field);
   const maximised = design.objective === "maximize_distortion";
   const entry = (name, field, value, unit, why, text = digits(value)) => element("div", {}, [
     element("dt", { text: name }),
@@ -42,25 +43,27 @@ function summary(design) {
     return fill(
       byId("figures"),
       entry("Expected loss", "loss", real(design.loss), lossUnit, "of the released mechanism, over the places of the prior"),
-      entry("Bound on this mesh", "bound", real(design.bound), lossUnit, "no mechanism on this mesh can do better"),
+      entry("Bound on this mesh", "bound", real(design.bound), lossUnit, why.bound),
       entry("Gap on this mesh", "gap", real(design.gap), "", "certified, relative"),
-      design.unproved
-        ? entry("Bound for every mechanism", "lower_bound", 0, lossUnit, "none is known", "–")
-        : entry("Bound for every mechanism", "lower_bound", real(design.lower_bound), lossUnit, "that is private at every point of the region and keeps the other constraints, if there are some, whatever its form"),
-      design.unproved
+      unproved("lower_bound")
+        ? entry("Bound for every mechanism", "lower_bound", 0, lossUnit, why.lower_bound, "–")
+        : entry("Bound for every mechanism", "lower_bound", real(design.lower_bound), lossUnit, why.lower_bound),
+      unproved("lower_bound")
         ? entry("Gap to every mechanism", "total_gap", NaN, "", "not known", "–")
         : entry("Gap to every mechanism", "total_gap", real(design.total_gap), "", "certified, relative; a finer mesh reduces it"),
     );
   }
   const rows = [
     entry(design.objective === "worst_loss" ? "Worst-case loss" : "Expected loss", "loss", real(design.loss), lossUnit, "of the released mechanism"),
-    entry("Proved lower bound", "lower_bound", real(design.lower_bound), lossUnit, maximised ? "on the loss at this distortion" : design.objective === "minimize_leakage" ? "on the loss at this leakage" : "no mechanism can do better"),
+    entry("Proved lower bound", "lower_bound", real(design.lower_bound), lossUnit, why.lower_bound, unproved("lower_bound") ? "–" : undefined),
   ];
+  // of lines and roads the loss has two bounds: on the mesh, and of every mechanism
+  if (design.objective.endsWith("loss") && why.bound) rows.splice(1, 0, entry("Bound on this mesh", "bound", real(design.bound), lossUnit, why.bound));
   const leaks = design.objective === "minimize_leakage";
-  if (leaks) rows.push(entry("Gain of the best guess", "value", real(design.value), "", "the least possible is sought"), entry("Proved bound on the gain", "bound", real(design.bound), "", "no mechanism can do better"));
-  if (maximised) rows.push(entry("Proved bound on the error", "bound", real(design.bound), attack.unit, "no mechanism can do better"));
+  if (leaks) rows.push(entry("Gain of the best guess", "value", real(design.value), "", "the least possible is sought"), entry("Proved bound on the gain", "bound", real(design.bound), "", why.bound));
+  if (maximised) rows.push(entry("Proved bound on the error", "bound", real(design.bound), attack.unit, why.bound));
   rows.push(
-    entry("Gap", "gap", real(design.gap), "", design.status === "optimal" ? "certified, relative" : `certified, relative: ${design.nearness}`),
+    entry("Gap", "gap", real(design.gap), "", `certified, relative: ${design.nearness}`),
     entry("Error of the best attack", "attack", real(attack.error), attack.unit, `${digits(real(attack.blind))} for one who sees nothing (${attack.distance})`),
     entry("Best guess is right", "vulnerability", real(attack.vulnerability), "", "over all reports", percent(real(attack.vulnerability))),
   );
