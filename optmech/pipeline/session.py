@@ -375,6 +375,13 @@ class Channel:
         self.session.report(text)
 
 
+class PatientChannel(Channel):
+    """The monitor of a run that is wanted although the gap is reached: it ends with the time."""
+
+    def should_stop(self) -> bool:
+        return self.session.remaining() <= 0
+
+
 class WitnessChannel(Channel):
     """The monitor of a feasibility program: looks for a proof, offers matrices all the same."""
 

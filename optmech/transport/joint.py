@@ -25,6 +25,7 @@ from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.memory import require
 from optmech.base.read_only import record
 from optmech.errors import SolverError
+from optmech.lp.highs import quiet_highs
 from optmech.exact.numerators import dot, integers
 from optmech.spaces.rationals import Shares
 
