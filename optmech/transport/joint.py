@@ -25,8 +25,8 @@ from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.memory import require
 from optmech.base.read_only import record
 from optmech.errors import SolverError
-from optmech.lp.highs import quiet_highs
 from optmech.exact.numerators import dot, integers
+from optmech.lp.highs import quiet_highs
 from optmech.spaces.rationals import Shares
 
 _PRECISION = 96
