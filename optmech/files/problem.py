@@ -1,6 +1,7 @@
 """Problem files: their sections, put together with every error of those that do not fit."""
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -26,7 +27,7 @@ from optmech.problem.fields import built
 from optmech.problem.problem import make_statement
 from optmech.problem.space import Space
 from optmech.reading.errors import Collector
-from optmech.reading.sections import ByKind, FileSection, NonNegative, Section, kind_of
+from optmech.reading.sections import ByKind, FileSection, NonNegative, Section, kind_of, narrowed
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
@@ -38,6 +39,7 @@ _BELOW_A_DISTANCE = re.compile(
 )
 _DISTORTION: Any = MaximizeDistortion.table()
 _LEAKAGE: Any = MinimizeLeakage.table()
+_REQUIRED = ("format", "secrets", "prior", "loss")
 Goal = Annotated[Literal["expected_loss", "worst_loss"] | _DISTORTION | _LEAKAGE, ByKind()]
 
 
@@ -50,7 +52,7 @@ class ProblemSection(FileSection):
 
     model_config = ConfigDict(
         title="optmech problem file",
-        json_schema_extra={"required": ["format", "secrets", "prior", "loss"]},
+        json_schema_extra={"required": [*_REQUIRED]},
     )
 
     profile: str | None = None
@@ -70,6 +72,40 @@ S = TypeVar("S", bound=Section)
 def problem_section() -> type[ProblemSection]:
     """The model of problem files with the kinds that are registered now."""
     return with_constraints(ProblemSection, gaps=True)
+
+
+def section_for(document: Mapping[str, Any]) -> type[ProblemSection] | None:
+    """A model of files with the same kinds as this one alone, which is made in a fraction of the
+    time; None where the document is not like a problem file. What it refuses, ``problem_section``
+    refuses in better words."""
+    items, known = document.get("constraints", []), kinds()
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        return None
+    stated = {str(item.get("kind")): None for item in items}
+    if not known.keys() >= stated.keys() or any(document.get(key) is None for key in _REQUIRED):
+        return None
+    fields = ProblemSection.model_fields.items()
+    types = [
+        (name, narrowed(own.rebuild_annotation(), document[name]) if name in document else Any)
+        for name, own in fields
+        if name != "constraints"
+    ]
+    return _narrow_section(tuple(types), tuple(known[name] for name in stated))  # type: ignore[no-any-return]
+
+
+@cache
+def _narrow_section(types: Any, stated: Any) -> Any:
+    tables = [Annotated[_table(cls), Tag(f"kind={cls.kind}")] for cls in stated]
+    item: Any = tables[0] if tables else Any
+    if len(tables) > 1:
+        item = Annotated[reduce(or_, tables), Discriminator(kind_of)]
+    limits = ProblemSection.model_fields["constraints"].metadata
+    own = {**dict(types), "constraints": Annotated[list[item], *limits]}
+    fields: dict[str, Any] = {
+        name: (own[name], Field(default=field.default, default_factory=field.default_factory))
+        for name, field in ProblemSection.model_fields.items()
+    }
+    return create_model(ProblemSection.__name__, __base__=ProblemSection, **fields)
 
 
 def with_constraints(model: type[S], *, gaps: bool = False, **others: type[Section]) -> type[S]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -68,9 +69,13 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSection:
     """
     from pydantic import ValidationError
 
-    from optmech.files.problem import problem_section
+    from optmech.files.problem import problem_section, section_for
 
     look_for_kinds(document)
+    own = section_for(document)
+    with suppress(ValidationError):
+        if own is not None:
+            return own.model_validate(dict(document))
     root = problem_section()
     require_keys(document, root, errors)
     for k, item in enumerate(_constraints(document)):

@@ -29,6 +29,7 @@ from optmech.pipeline.session import (
     MENDING,
     NUMERICAL,
     Channel,
+    PatientChannel,
     PointsChannel,
     Progress,
     Recover,
@@ -298,7 +299,8 @@ class _Search:
         if self.looked is not implied.given:
             compiled = compile_lp(implied.given)
             options = replace(self.profile.options(), parameters={})
-            channel = Channel(self.session, _recovering(compiled, implied, Reduced(compiled.lp)))
+            recover = _recovering(compiled, implied, Reduced(compiled.lp))
+            channel = PatientChannel(self.session, recover)
             self.looked, self.inside = implied.given, interior(compiled.lp, options, channel)
         return self.inside
 

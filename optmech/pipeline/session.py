@@ -403,6 +403,13 @@ class PointsChannel(Channel):
         return self.near or self.session.should_stop()
 
 
+class PatientChannel(Channel):
+    """The monitor of a run that is wanted although the gap is reached: it ends with the time."""
+
+    def should_stop(self) -> bool:
+        return self.session.remaining() <= 0
+
+
 class WitnessChannel(Channel):
     """The monitor of a feasibility program: looks for a proof, offers matrices all the same."""
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
-from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -36,7 +37,9 @@ class Section(BaseModel):
     exist and what type and range their values have; a table that stands for something has a method
     that makes it, given what stands around it in the file."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, frozen=True, defer_build=True
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -75,6 +78,22 @@ def _kinds(member: Any) -> tuple[str, ...]:
         return ("name",)
     fields = getattr(member, "model_fields", {})
     return get_args(fields["kind"].annotation) if "kind" in fields else ("table",)
+
+
+def narrowed(annotation: Any, value: object) -> Any:
+    """A type of which only the member is left that a ``value`` picks by its kind, in a union by
+    kind that stands alone or beside None; the type as it is where it picks none."""
+    if get_origin(annotation) in (Union, UnionType):
+        return reduce(or_, (narrowed(member, value) for member in get_args(annotation)))
+    if get_origin(annotation) is not Annotated:
+        return annotation
+    union, *others = get_args(annotation)
+    by = next((own for own in others if isinstance(own, ByKind)), None)
+    if by is None:
+        return annotation
+    tag = by.tag_of(value)
+    picked = [own for own in get_args(union) if tag in (TAG + kind for kind in _kinds(own))]
+    return picked[0] if len(picked) == 1 and len(others) == 1 else annotation
 
 
 def bare(names: Any, table: Callable[[str], Section]) -> Any:

@@ -26,6 +26,7 @@ from optmech.base.memory import require
 from optmech.base.read_only import record
 from optmech.errors import SolverError
 from optmech.exact.numerators import dot, integers
+from optmech.lp.highs import quiet_highs
 from optmech.spaces.rationals import Shares
 
 _PRECISION = 96
