@@ -28,16 +28,15 @@ void assemble(Index o, const Rows *rows, const Block *block, Index *within, Real
 int factor_block(const Block *block, Real *room) {
     for (Index k = 0; k < block->panels; k++) {
         Panel own = panel_of(block, k);
-        Real *squares = room, *turned = room + SQUARES(own.size);
-        if (!factor_dense(own.L, own.size, own.ld, squares)) return 0;
+        if (!factor_dense(own.L, own.size, own.ld)) return 0;
         if (k + 1 == block->panels) break;
         Panel next = panel_of(block, k + 1);
-        solve_columns(own.L, own.size, own.ld, squares, own.W, own.width, 0);
-        transpose(own.W, own.size, own.width, own.ld, turned);
+        solve_columns(own.L, own.size, own.ld, own.W, own.width, 0);
+        transpose(own.W, own.size, own.width, own.ld, room);
         for (Index j = 0; j < own.width; j += 4) { /* the lower triangle of - WᵀW */
             Index first = j & ~(Index)(WIDTH - 1), columns = sooner(4, own.width - j);
             multiply(next.ld - first, columns, own.size,
-                     (Product){turned + first, next.ld, own.W + j * own.ld, 1, own.ld,
+                     (Product){room + first, next.ld, own.W + j * own.ld, 1, own.ld,
                                next.L + j * next.ld + first, next.ld, -1.0, 0});
         }
     }

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def compiler() -> list[str] | None:
     return None
 
 
-def build(library: Path, *more: str) -> None:
+def build(library: Path, *more: str, variants: Sequence[str] = tuple(VARIANTS)) -> None:
     """Compile the library, with ``more`` flags. Raises OSError or CalledProcessError, whose
     ``stderr`` says why, where that cannot be."""
     command = compiler()
@@ -64,7 +65,7 @@ def build(library: Path, *more: str) -> None:
     if struct.calcsize("P") != 8:
         raise OSError("the kernels are for processors of 64 bits")
     target = _run([*command, "-dumpmachine"], SOURCES)
-    names = list(VARIANTS) if target.startswith(("x86_64", "amd64")) else ["baseline"]
+    names = variants if target.startswith(("x86_64", "amd64")) else ["baseline"]
     kernels = sorted(path for path in SOURCES.glob("*.c") if path.name != "variants.c")
     with tempfile.TemporaryDirectory() as folder:
 

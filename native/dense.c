@@ -51,55 +51,51 @@ void multiply(Index M, Index N, Index K, Product p) {
     for (; j < N; j++) stripe(1, M, K, &p);
 }
 
-void invert_square(const Real *L, Index ld, Index n, Real *D) {
-    clear(D, SQUARE * SQUARE);
-    for (Index c = 0; c < n; c++) {
-        D[c * SQUARE + c] = 1.0 / L[c * ld + c];
-        for (Index r = c + 1; r < n; r++) {
-            Real sum = 0;
-            for (Index k = c; k < r; k++) sum += L[k * ld + r] * D[c * SQUARE + k];
-            D[c * SQUARE + r] = -sum / L[r * ld + r];
-        }
-    }
-}
-
-/* Cholesky's factor of n <= SQUARE columns in place, zeros above; whether they are definite. */
-PART int factor_square(Real *A, Index ld, Index n) {
+/* The inverse of Cholesky's factor of n <= SQUARE columns in place, zeros above; whether they are
+ * definite. */
+static int factor_square(Real *A, Index ld, Index n) {
+    Real L[SQUARE][SQUARE];
     for (Index c = 0; c < n; c++) {
         Real left = A[c * ld + c];
-        for (Index k = 0; k < c; k++) left -= A[k * ld + c] * A[k * ld + c];
+        for (Index k = 0; k < c; k++) left -= L[k][c] * L[k][c];
         if (!(left > 0.0)) return 0;
-        Real root = sqrt(left);
-        A[c * ld + c] = root;
+        Real per_root = L[c][c] = 1.0 / sqrt(left);
         for (Index r = c + 1; r < n; r++) {
             Real sum = A[c * ld + r];
-            for (Index k = 0; k < c; k++) sum -= A[k * ld + r] * A[k * ld + c];
-            A[c * ld + r] = sum / root;
+            for (Index k = 0; k < c; k++) sum -= L[k][r] * L[k][c];
+            L[c][r] = sum * per_root;
         }
-        for (Index r = 0; r < c; r++) A[c * ld + r] = 0.0;
+    }
+    for (Index c = 0; c < n; c++) {
+        Real *D = A + c * ld;
+        clear(D, c);
+        D[c] = L[c][c];
+        for (Index r = c + 1; r < n; r++) {
+            Real sum = 0;
+            for (Index k = c; k < r; k++) sum += L[k][r] * D[k];
+            D[r] = -sum * L[r][r];
+        }
     }
     return 1;
 }
 
-int factor_dense(Real *A, Index n, Index ld, Real *squares) {
+int factor_dense(Real *A, Index n, Index ld) {
     Real room[SQUARE * WIDTH];
     for (Index j = 0; j < n; j += SQUARE) {
         Index count = sooner(SQUARE, n - j);
-        Real *own = A + j * ld + j, *inverse = squares + j * SQUARE;
+        Real *own = A + j * ld + j;
         multiply(ld - j, count, j, (Product){A + j, ld, A + j, ld, 1, own, ld, -1.0, 0});
         if (!factor_square(own, ld, count)) return 0;
-        invert_square(own, ld, count, inverse);
         for (Index i = SQUARE; i < ld - j; i += WIDTH) { /* rows below, times L⁻ᵀ */
             for (Index c = 0; c < SQUARE; c++) store(room + c * WIDTH, load(own + c * ld + i));
             multiply(WIDTH, SQUARE, SQUARE,
-                     (Product){room, WIDTH, inverse, SQUARE, 1, own + i, ld, 1.0, 1});
+                     (Product){room, WIDTH, own, ld, 1, own + i, ld, 1.0, 1});
         }
     }
     return 1;
 }
 
-void solve_columns(const Real *L, Index n, Index ld, const Real *squares, Real *W, Index count,
-                   Index from) {
+void solve_columns(const Real *L, Index n, Index ld, Real *W, Index count, Index from) {
     enum { TOGETHER = 64 };
     Real room[SQUARE * TOGETHER];
     for (Index j = 0; j < count; j += TOGETHER) {
@@ -112,7 +108,7 @@ void solve_columns(const Real *L, Index n, Index ld, const Real *squares, Real *
             for (Index c = 0; c < columns; c++)
                 copy(room + c * SQUARE, own + c * ld + i, inside);
             multiply(rows, columns, inside,
-                     (Product){squares + i * SQUARE, SQUARE, room, 1, SQUARE, own + i, ld, 1.0, 1});
+                     (Product){L + i * ld + i, ld, room, 1, SQUARE, own + i, ld, 1.0, 1});
         }
     }
 }
@@ -121,6 +117,6 @@ void transpose(const Real *A, Index rows, Index columns, Index lda, Real *T) {
     Index ldt = PADDED(columns);
     for (Index r = 0; r < rows; r++) {
         for (Index c = 0; c < columns; c++) T[r * ldt + c] = A[c * lda + r];
-        for (Index c = columns; c < ldt; c++) T[r * ldt + c] = 0.0;
+        clear(T + r * ldt + columns, ldt - columns);
     }
 }

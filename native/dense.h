@@ -16,11 +16,10 @@
 #endif
 #endif
 
-/* Columns that are factored together, and whose square's inverse is kept. */
+/* Columns that are factored together. Of a factor L the squares of so many columns on the diagonal
+ * are kept as their inverses: what is solved for is a product then, and nothing waits for a quotient. */
 #define SQUARE 8
 #define PADDED(size) (((size) + WIDTH - 1) & ~(Index)(WIDTH - 1))
-/* Room for the inverses of the diagonal squares of so many columns. */
-#define SQUARES(size) (((size) + SQUARE - 1) / SQUARE * SQUARE * SQUARE)
 
 typedef Real Vector __attribute__((vector_size(WIDTH * sizeof(Real)), aligned(sizeof(Real)), may_alias));
 
@@ -28,11 +27,14 @@ INLINED Vector load(const Real *from) { return *(const Vector *)from; }
 INLINED void store(Real *to, Vector v) { *(Vector *)to = v; }
 INLINED Vector all(Real x) { return x - (Vector){0}; }
 INLINED Real total(Vector v) {
-    Real sum[WIDTH];
-    memcpy(sum, &v, sizeof(v));
-    for (int half = WIDTH / 2; half > 0; half /= 2)
-        for (int a = 0; a < half; a++) sum[a] += sum[a + half];
-    return sum[0];
+    Real sum = v[0] + v[1];
+#if WIDTH > 2
+    sum += v[2] + v[3];
+#endif
+#if WIDTH > 4
+    sum += (v[4] + v[5]) + (v[6] + v[7]);
+#endif
+    return sum;
 }
 
 /* A product's operands: C (M, N) = sign A (M, K) B (K, N), added to C unless ``fresh``. Entry k, j
@@ -52,19 +54,14 @@ typedef struct {
 #define multiply NAMED(multiply, VARIANT)
 void multiply(Index M, Index N, Index K, Product product);
 
-/* D <- the inverse of the lower triangle of n <= SQUARE columns of L, filled up with zeros. */
-#define invert_square NAMED(invert_square, VARIANT)
-void invert_square(const Real *L, Index ld, Index n, Real *D);
-
-/* A = L Lᵀ in place, (n, n) with PADDED columns of which the lower triangle is read; the inverses of
- * L's diagonal squares in ``squares``. Whether A is positive definite. */
+/* A = L Lᵀ in place, (n, n) with PADDED columns of which the lower triangle is read. Whether A is
+ * positive definite. */
 #define factor_dense NAMED(factor_dense, VARIANT)
-int factor_dense(Real *A, Index n, Index ld, Real *squares);
+int factor_dense(Real *A, Index n, Index ld);
 
 /* W <- L⁻¹W for ``count`` columns that are zero before row ``from``, a multiple of SQUARE. */
 #define solve_columns NAMED(solve_columns, VARIANT)
-void solve_columns(const Real *L, Index n, Index ld, const Real *squares, Real *W, Index count,
-                   Index from);
+void solve_columns(const Real *L, Index n, Index ld, Real *W, Index count, Index from);
 
 /* T (columns, PADDED(columns)) <- the transpose of A (rows, columns) by columns of lda. */
 #define transpose NAMED(transpose, VARIANT)
@@ -114,36 +111,50 @@ PART void take_transposed(Index M, Index count, const Real *A, Index ld, const R
     }
 }
 
+/* x <- D x with the inverse of a square of n columns. What lies behind x within PADDED(n) stays. */
+INLINED void lower_square(const Real *D, Real *x, Index n, Index ld) {
+    Vector sum[SQUARE / WIDTH] = {{0}};
+    Index vectors = PADDED(n) / WIDTH;
+    Real found[SQUARE];
+    for (Index k = 0; k < n; k++) {
+        Vector factor = all(x[k]);
+        for (Index a = 0; a < vectors; a++) sum[a] += load(D + k * ld + a * WIDTH) * factor;
+    }
+    for (Index a = 0; a < vectors; a++) store(found + a * WIDTH, sum[a]);
+    copy(x, found, n);
+}
+
+/* x <- Dᵀx, likewise. */
+INLINED void upper_square(const Real *D, Real *x, Index n, Index ld) {
+    Vector own[SQUARE / WIDTH];
+    Index vectors = PADDED(n) / WIDTH;
+    for (Index a = 0; a < vectors; a++) own[a] = load(x + a * WIDTH);
+    for (Index k = 0; k < n; k++) {
+        Vector sum = {0};
+        for (Index a = 0; a < vectors; a++) sum += load(D + k * ld + a * WIDTH) * own[a];
+        x[k] = total(sum);
+    }
+}
+
 /* x <- L⁻¹x. What lies behind x within PADDED(n) is multiplied with zeros and stays. */
 PART void solve_lower(const Real *L, Real *x, Index n, Index ld) {
-    for (Index c = 0; c < n; c += SQUARE) {
-        Index count = sooner(SQUARE, n - c);
+    Index c = 0;
+    for (; c + SQUARE <= n; c += SQUARE) {
         const Real *own = L + c * ld + c;
-        Real *v = x + c, inverse[SQUARE];
-        for (Index k = 0; k < count; k++) inverse[k] = 1.0 / own[k * ld + k];
-        for (Index k = 0; k < count; k++) {
-            Real value = v[k] *= inverse[k];
-            for (Index r = k + 1; r < count; r++) v[r] -= own[k * ld + r] * value;
-        }
-        if (c + SQUARE < n)
-            take_product(ld - c - SQUARE, count, own + SQUARE, ld, v, v + SQUARE);
+        lower_square(own, x + c, SQUARE, ld);
+        take_product(ld - c - SQUARE, SQUARE, own + SQUARE, ld, x + c, x + c + SQUARE);
     }
+    if (c < n) lower_square(L + c * ld + c, x + c, n - c, ld);
 }
 
 /* x <- L⁻ᵀx, likewise. */
 PART void solve_upper(const Real *L, Real *x, Index n, Index ld) {
-    for (Index c = (n - 1) / SQUARE * SQUARE; c >= 0; c -= SQUARE) {
-        Index count = sooner(SQUARE, n - c);
+    Index c = n / SQUARE * SQUARE;
+    if (c < n) upper_square(L + c * ld + c, x + c, n - c, ld);
+    for (c -= SQUARE; c >= 0; c -= SQUARE) {
         const Real *own = L + c * ld + c;
-        Real *v = x + c, inverse[SQUARE];
-        for (Index k = 0; k < count; k++) inverse[k] = 1.0 / own[k * ld + k];
-        if (c + SQUARE < n)
-            take_transposed(ld - c - SQUARE, count, own + SQUARE, ld, v + SQUARE, v);
-        for (Index k = count - 1; k >= 0; k--) {
-            Real value = v[k];
-            for (Index r = k + 1; r < count; r++) value -= own[k * ld + r] * v[r];
-            v[k] = value * inverse[k];
-        }
+        take_transposed(ld - c - SQUARE, SQUARE, own + SQUARE, ld, x + c + SQUARE, x + c);
+        upper_square(own, x + c, SQUARE, ld);
     }
 }
 

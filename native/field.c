@@ -77,7 +77,7 @@ KERNEL(covariances)(Index t, Index nt, const Rows *rows, const Sparse *sparse, R
 KERNEL(regressed)(Index t, Index nt, Index m, const Index *column, const Short *row,
                   const Real *covariance, Real *weight, Real *spread) {
     Index most = longest_column(column, m), *place = no_places(m);
-    Real *x = reals(most + SQUARE + PADDED(most) * most + SQUARES(most)), *A = x + most + SQUARE;
+    Real *x = reals(most + SQUARE + PADDED(most) * most), *A = x + most + SQUARE;
     int failed = !place || !x;
     for (Index k = t; !failed && k < m; k += nt) {
         Index begin = column[k], count = column[k + 1] - begin - 1, ld = PADDED(count);
@@ -94,7 +94,7 @@ KERNEL(regressed)(Index t, Index nt, Index m, const Index *column, const Short *
                 if (place[row[a]] >= 0) A[p * ld + place[row[a]]] = covariance[a];
         }
         for (Index p = 0; p < count; p++) place[own[p]] = -1;
-        if (factor_dense(A, count, ld, A + ld * count)) {
+        if (factor_dense(A, count, ld)) {
             solve_lower(A, x, count, ld);
             for (Index p = 0; p < count; p++) left -= x[p] * x[p];
             solve_upper(A, x, count, ld);

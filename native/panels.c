@@ -93,14 +93,10 @@ PART Index room_size(Index widest, Index m) {
 
 /* The lower triangle of R <- (L Lᵀ)⁻¹, both sides of it; ``turned`` <- L⁻ᵀ. */
 PART void invert_panel(const Panel *p, Real *R, Real *X, Real *turned) {
-    Real *squares = turned + p->ld * p->size;
-    for (Index j = 0; j < p->size; j += SQUARE)
-        invert_square(p->L + j * (p->ld + 1), p->ld, sooner(SQUARE, p->size - j),
-                      squares + j * SQUARE);
     clear(X, p->ld * p->size);
     for (Index c = 0; c < p->size; c++) X[c * (p->ld + 1)] = 1.0;
     for (Index j = 0; j < p->size; j += SQUARE)
-        solve_columns(p->L, p->size, p->ld, squares, X + j * p->ld, sooner(SQUARE, p->size - j), j);
+        solve_columns(p->L, p->size, p->ld, X + j * p->ld, sooner(SQUARE, p->size - j), j);
     transpose(X, p->size, p->size, p->ld, turned);
     for (Index j = 0; j < p->size; j += 4) /* turned(i, k) is zero for k < i */
         for (Index i = j & ~(Index)(WIDTH - 1); i < p->ld; i += 3 * WIDTH)

@@ -114,7 +114,7 @@ void assemble(Index o, const Rows *rows, const Block *block, Index *within, Real
 
 /* Numbers that factoring needs room for where no panel is wider. */
 PART Index factor_room(Index widest) {
-    return PADDED(widest) * (widest + 1) + SQUARES(widest);
+    return PADDED(widest) * (widest + 1);
 }
 
 /* Factor a block in place; whether it is positive definite. */

@@ -24,25 +24,34 @@ PART Real pulled(Real product, Real mu) {
     return larger(within - product, -10 * mu);
 }
 
+/* T of a block's rows in ds2, and T/s in dz2, which has been taken in. */
+INLINED void pulls(const Rows *rows, Index lo, Index hi, const int first, Real wp, Real wd, Real mu) {
+    const Real *restrict s = rows->s, *restrict z = rows->z;
+    Real *restrict ds = rows->ds, *restrict dz = rows->dz;
+    Real *restrict ds2 = rows->ds2, *restrict dz2 = rows->dz2;
+    for (Index k = lo; k < hi; k++) {
+        if (!first) {
+            ds[k] += wp * ds2[k];
+            dz[k] += wd * dz2[k];
+        }
+        ds2[k] = first ? mu - ds[k] * dz[k] : pulled((s[k] + ds[k]) * (z[k] + dz[k]), mu);
+        dz2[k] = ds2[k] / s[k];
+    }
+}
+
 /* B = Gᵀ(T/s) with T = mu - ds dz for the ``first`` corrector. Else the last one is taken into the
  * direction with weights wp, wd, and T is Gondzio's. T is kept in ds2. */
 KERNEL(corrector_rhs)(Index t, Index nt, const Rows *rows, Index width, Index first, Real wp,
                       Real wd, Real mu, Real *B) {
     for (Index o = t; o < rows->blocks; o += nt) {
+        Index lo = rows->offset[o], hi = rows->offset[o + 1];
         Real *g = B + o * width;
         clear(g, width);
-        for (Index k = rows->offset[o]; k < rows->offset[o + 1]; k++) {
-            Real T;
-            if (first) {
-                T = mu - rows->ds[k] * rows->dz[k];
-            } else {
-                rows->ds[k] += wp * rows->ds2[k];
-                rows->dz[k] += wd * rows->dz2[k];
-                T = pulled((rows->s[k] + rows->ds[k]) * (rows->z[k] + rows->dz[k]), mu);
-            }
-            rows->ds2[k] = T;
-            if (T != 0.0) add_row(rows, k, T / rows->s[k], g);
-        }
+        if (first)
+            pulls(rows, lo, hi, 1, wp, wd, mu);
+        else
+            pulls(rows, lo, hi, 0, wp, wd, mu);
+        for (Index k = lo; k < hi; k++) add_row(rows, k, rows->dz2[k], g);
         g[width - 1] = 0.0;
     }
     return 0;
@@ -73,36 +82,67 @@ KERNEL(affine_step)(Index t, Index nt, const Rows *rows, Index width, const Real
     return 0;
 }
 
-/* most[q] = max(most[q], -(d0 + weight_q d1)); ``least`` is the least of them. With weights between
- * the first and the last, what is below all of them at both changes none. */
-INLINED void record(Real d0, Real d1, Index count, const Real *weights, Real *most, Real *least) {
-    if (d0 + weights[0] * d1 <= *least && d0 + weights[count - 1] * d1 <= *least) return;
-    Real lowest = HUGE_VAL;
-    for (Index q = 0; q < count; q++) {
-        Real reach = d0 + weights[q] * d1;
-        most[q] = reach <= most[q] || isnan(most[q]) ? most[q] : reach;
-        lowest = smaller(lowest, most[q]);
+/* Rows that are looked at together. */
+#define CHUNK 64
+
+/* For every weight the largest -(d + weight d2)/value so far, and the least of these. */
+typedef struct {
+    const Real *weights;
+    Real *most, least;
+    Index count;
+} Longest;
+
+/* Take in the rows with d/value, d2/value = -at, -slope. With weights between the first and the last,
+ * what is below all of the largest at both changes none. */
+INLINED void take_in(Longest *longest, const Real *restrict at, const Real *restrict slope,
+                     Index rows) {
+    const Real low = longest->weights[0], high = longest->weights[longest->count - 1];
+    const Real least = longest->least;
+    Index beyond = 0;
+    for (Index k = 0; k < rows; k++)
+        beyond += !(at[k] + low * slope[k] <= least) | !(at[k] + high * slope[k] <= least);
+    if (!beyond) return;
+    for (Index q = 0; q < longest->count; q++) {
+        Real weight = longest->weights[q], most = longest->most[q];
+        for (Index k = 0; k < rows; k++) {
+            Real reach = at[k] + weight * slope[k];
+            most = reach <= most || isnan(most) ? most : reach;
+        }
+        longest->most[q] = most;
     }
-    *least = lowest;
+    longest->least = HUGE_VAL;
+    for (Index q = 0; q < longest->count; q++)
+        longest->least = smaller(longest->least, longest->most[q]);
 }
 
 /* ds2, dz2 from dP; primal[t, q], dual[t, q] = largest -(d + weight_q d2)/value, and 0 at least. */
 KERNEL(corrector_step)(Index t, Index nt, const Rows *rows, Index width, const Real *dP, Index count,
                        const Real *weights, Real *primal, Real *dual) {
-    Real *a = primal + t * count, *b = dual + t * count, least_a = 0, least_b = 0;
-    clear(a, count);
-    clear(b, count);
-    for (Index o = t; o < rows->blocks; o += nt) {
-        const Real *x = dP + o * width;
-        for (Index k = rows->offset[o]; k < rows->offset[o + 1]; k++) {
-            Real u = slack(rows, k, x), per_s = 1.0 / rows->s[k], per_z = -1.0 / rows->z[k];
-            Real v = (rows->ds2[k] - rows->z[k] * u) * per_s;
-            rows->ds2[k] = u;
-            rows->dz2[k] = v;
-            record(-rows->ds[k] * per_s, -u * per_s, count, weights, a, &least_a);
-            record(rows->dz[k] * per_z, v * per_z, count, weights, b, &least_b);
+    Longest of_s = {weights, primal + t * count, 0.0, count};
+    Longest of_z = {weights, dual + t * count, 0.0, count};
+    const Real *restrict s = rows->s, *restrict z = rows->z, *restrict ds = rows->ds;
+    const Real *restrict dz = rows->dz;
+    Real *restrict ds2 = rows->ds2, *restrict dz2 = rows->dz2;
+    Real u[CHUNK], at_s[CHUNK], slope_s[CHUNK], at_z[CHUNK], slope_z[CHUNK];
+    clear(of_s.most, count);
+    clear(of_z.most, count);
+    for (Index o = t; o < rows->blocks; o += nt)
+        for (Index k = rows->offset[o]; k < rows->offset[o + 1]; k += CHUNK) {
+            Index here = sooner(CHUNK, rows->offset[o + 1] - k);
+            for (Index a = 0; a < here; a++) u[a] = slack(rows, k + a, dP + o * width);
+            for (Index a = 0; a < here; a++) {
+                Real per_s = -1.0 / s[k + a], per_z = -1.0 / z[k + a];
+                Real v = (z[k + a] * u[a] - ds2[k + a]) * per_s;
+                at_s[a] = ds[k + a] * per_s;
+                slope_s[a] = u[a] * per_s;
+                at_z[a] = dz[k + a] * per_z;
+                slope_z[a] = v * per_z;
+                ds2[k + a] = u[a];
+                dz2[k + a] = v;
+            }
+            take_in(&of_s, at_s, slope_s, here);
+            take_in(&of_z, at_z, slope_z, here);
         }
-    }
     return 0;
 }
 

@@ -87,19 +87,23 @@ def _digest() -> str:
     return found.hexdigest()[:16]
 
 
+def variants() -> tuple[str, ...]:
+    """The compiled variants that run here, the fastest last."""
+    library, best = _loaded()
+    return _VARIANTS[: _VARIANTS.index(best) + 1] if library else ()
+
+
 def variant() -> str:
     """The kernels that run: "baseline", "avx2", "avx512" or "numpy", which is none of them. Raises
     ProblemError where the environment asks for what is not there."""
     if _BROKEN.get():
         return NUMPY
-    library, best = _loaded()
-    there = _VARIANTS[: _VARIANTS.index(best) + 1] if library else ()
-    asked = os.environ.get(CHOICE, "")
+    there, asked = variants(), os.environ.get(CHOICE, "")
     if not asked:
-        return best if library else NUMPY
-    if asked != NUMPY and asked not in there:
+        return there[-1] if there else NUMPY
+    if asked not in (NUMPY, *there):
         raise ProblemError(
-            f"no such kernels run here: {asked[:20]!r}" + ("" if library else f", as {best}"),
+            f"no such kernels run here: {asked[:20]!r}" + ("" if there else f", as {_loaded()[1]}"),
             where=CHOICE,
             remedy=f"Say {', '.join((NUMPY, *there))}, or nothing for the fastest",
         )

@@ -5,9 +5,7 @@ pairs of the metric are held at first; long ones join the blocks where they come
 violated, so the result holds over all pairs.
 """
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -24,22 +22,14 @@ from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP
 
-SMALL = 21_000
-"""Variables times blocks up to which loading compiled code gains nothing: 144 places and metric
-privacy take as long with NumPy, and the first solve on a machine need not compile."""
-FEW = 6000
-"""Variables times blocks up to which a neighbour's columns save nothing."""
+SMALL = 6_000
+"""Variables times blocks up to which kernels gain nothing: 64 places and metric privacy take as long
+with NumPy."""
 
 
 def compiles(model: Model) -> bool:
     """Whether compiled kernels are there, and worth loading."""
     return has_kernels() and model.blocks * model.variables > SMALL
-
-
-def starts_warm(model: Model) -> bool:
-    """Whether to begin on a neighbour's columns, which compiled kernels price: one of many solves,
-    so that loading these pays sooner than for one."""
-    return has_kernels() and model.blocks * model.variables > FEW
 
 
 def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
@@ -84,9 +74,8 @@ class StructuredEngine:
                 Outcome.INFEASIBLE, f"no observable is left for secret number {secret}"
             )
         with np.errstate(all="ignore"):
-            with _no_collection():
-                attempts = _attempts(model, options, monitor)
-                most, run = next(attempts)
+            attempts = _attempts(model, options, monitor)
+            most, run = next(attempts)
             if monitor.remaining() <= 0:
                 return EngineResult(Outcome.STOPPED, "the time was over after the start-up")
             # several blocks are worked on at once, so BLAS is to keep to one thread
@@ -98,23 +87,11 @@ class StructuredEngine:
                 return result
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Loading compiled code makes a million objects that stay: no use looking there for garbage."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
-
-
 def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tuple[int, Run]]:
     """Runs and their most iterations, until one does not fail: from a neighbour's design where that
     applies, on its columns, and from the usual start on all."""
     cone = make_cone(model)
-    if options.start is not None and not options.device and starts_warm(model):
+    if options.start is not None and not options.device and compiles(model):
         from optmech.engines.structured.columns import ColumnSet, SomeColumns
         from optmech.engines.structured.narrowing import WarmStart
 
