@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
-import stat
 import struct
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
 from optmech.audit.cbor import array
 from optmech.audit.designs import Verdict
-from optmech.audit.document import Body, fields, listing, members, text, whole
+from optmech.audit.document import Body, fields, listing, members, stream_of, text, whole
 from optmech.audit.numbers import Fault, Real, need, paired, real
 from optmech.audit.packed import QUANTILE, SAME, TIMES, content_of, opened, require_same
 from optmech.audit.places import EARTH_RADIUS_KM
@@ -35,10 +33,8 @@ ON_EARTH = (
 
 
 def begins_with(path: str, head: bytes) -> bool:
-    """Whether a file does; a pipe is not opened, as that would wait for a writer."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        return False
-    with open(path, "rb") as stream:
+    """Whether a file does."""
+    with stream_of(path) as stream:
         return stream.read(len(head)) == head
 
 

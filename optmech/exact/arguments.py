@@ -7,7 +7,7 @@ On anything but what its docstring says, each raises ProblemError. A rate ε is 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from typing import Any
 
 import numpy as np
@@ -136,7 +136,7 @@ def distribution(value: ArrayLike, where: str) -> Floats:
     return array
 
 
-def require_keys(plain: Any, keys: set[str], where: str, optional: str | None = None) -> None:
+def require_keys(plain: Any, keys: Set[str], where: str, optional: str | None = None) -> None:
     """Raise ProblemError unless ``plain`` is an object with exactly these keys."""
     found = set(plain) if type(plain) is dict else set()
     if found - {optional} != keys:
