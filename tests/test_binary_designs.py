@@ -7,6 +7,7 @@ import gzip
 import json
 import subprocess
 import sys
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,12 @@ from hypothesis import given, strategies as st
 
 import optmech as om
 from optmech import audit
+from optmech.audit import document
 from optmech.audit.document import Lists
 from optmech.designs import file
-from optmech.reading import sealed
-from optmech.reading.sealed import contracted, seal, unpacked
+from optmech.reading import lists, sealed
+from optmech.reading.lists import contracted, unpacked
+from optmech.reading.sealed import FORMATS, seal
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 WHOLE = st.integers(0, 2**33)
@@ -162,3 +165,112 @@ def test_a_compressed_file_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(b'{"digest": "sha256:x",\n')[:-5])
     assert not verified(path)
+
+
+MOST = 200 * 2**20
+"""Bytes that a small file may take; what these held took two to forty times that."""
+HIDDEN: dict[str, tuple[bytes, list[int]]] = {
+    "hex": (b"\x01\x01" * 2**22, [2**22, 2]),
+    "uint8": (bytes(2**25), [2**25]),
+    "float64": (bytes(8 * 2**23), [2**23]),
+    "float64 rows": (bytes(8 * 2**22), [2**22, 1]),
+}
+
+
+def short_file(path: Path, **entries: Any) -> Path:
+    """A sealed design file, of good keys where none are given otherwise."""
+    keys = FORMATS["optmech-design/2"].keys - {"digest", "format"}
+    body = dict.fromkeys(sorted(keys)) | entries
+    path.write_bytes(seal(json.dumps({"format": "optmech-design/3", **body}).encode()))
+    return path
+
+
+def listed(kind: str) -> dict[str, Any]:
+    content, shape = HIDDEN[kind]
+    text = base64.b64encode(zlib.compress(content, 9)).decode()
+    return {"list": kind.split()[0], "shape": shape, "zlib": text}
+
+
+def peak(path: Path) -> int:
+    """Bytes that check and audit take before both refuse a file."""
+    tracemalloc.start()
+    try:
+        assert not verified(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+@pytest.mark.parametrize("where", ["unknown", "problem", "mechanism", "in many parts"])
+def test_a_small_file_takes_little_memory(kind: str, where: str, tmp_path: Path) -> None:
+    given = listed(kind)
+    if where == "in many parts":
+        kind, (content, shape) = kind.split()[0], HIDDEN[kind]
+        size = len(content) // 256
+        text = base64.b64encode(zlib.compress(content[:size], 9)).decode()
+        given = {"list": kind, "shape": [shape[0] // 256, *shape[1:]], "zlib": text}
+        path = short_file(tmp_path / "a.json", problem=[given] * 256)
+    else:
+        path = short_file(tmp_path / "a.json", **{where: given})
+    assert path.stat().st_size < 200_000
+    assert peak(path) < MOST
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_a_problem_file_cannot_reach_more(kind: str, tmp_path: Path) -> None:
+    short_file(tmp_path / "kept.json", mechanism=listed(kind))
+    (tmp_path / "p.toml").write_text(
+        'format = 1\nprior = "uniform"\nloss = "hamming"\n[secrets]\nkind = "line"\ncount = 2\n'
+        '[[constraints]]\nkind = "fixed_rows"\ndesign = "kept.json"\n'
+    )
+    tracemalloc.start()
+    with pytest.raises(om.OptmechError, match="lists would take"):
+        om.load_problem(tmp_path / "p.toml")
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert used < MOST
+
+
+@pytest.mark.parametrize("part", [b" " * 2**20, b'"ab",' * 2**18, b"[],{}," * 2**17])
+@pytest.mark.parametrize("good", [True, False])
+def test_a_small_compressed_file_takes_little_memory(
+    part: bytes, good: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.json.gz"
+    content = seal(b'{"format":"optmech-design/3","problem":[' + part * 128 + b"0]}")
+    path.write_bytes(gzip.compress(content if good else content.replace(b"sha256:", b"sha256:0")))
+    assert path.stat().st_size < 1_000_000
+    assert peak(path) < MOST
+
+
+def test_many_lists_are_refused_by_both(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    lists = b"[]," * 5_000_001
+    path.write_bytes(seal(b'{"format":"optmech-design/2","problem":[' + lists + b"0]}"))
+    assert peak(path) < MOST
+
+
+@pytest.mark.parametrize("factor", [0, 1, 5, 50])
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+def test_what_is_written_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, factor: int, name: str
+) -> None:
+    """However far a design can be compressed: these 60 secrets have two entries in all."""
+    hamming = om.distances.hamming()
+    answers = om.Prior.uniform(om.Domain.range(60))
+    design = om.solve(om.Problem(answers, hamming, constraints=[om.MetricPrivacy(1, hamming)]))
+    for module in (lists, sealed):
+        monkeypatch.setattr(module, "_FREE", 0)
+        monkeypatch.setattr(module, "_FACTOR", factor)
+    for each, value in (("FREE_TEXT", 0), ("FREE_ROOM", 0), ("ROOM_A_BYTE", factor)):
+        monkeypatch.setattr(document, each, value)
+    monkeypatch.setattr(document, "TEXT_A_BYTE", factor)
+    monkeypatch.setattr(sealed, "_LONG", 0)
+    path = tmp_path / name
+    design.save(path)
+    if name.endswith(".gz") and not factor:
+        return  # nothing may be unpacked
+    assert om.check(path).passed
+    assert om.load(path) == design
+    assert verified(path)

@@ -122,7 +122,8 @@ def test_files_prove_it_and_altered_ones_do_not(design: om.Design, tmp_path: Pat
     said = "\n".join(audit.audit(str(path)))
     assert f"{len(lengths(design))} segments" in said
     assert f"lower bound {design.lower_bound:.15g}" in said
-    from optmech.reading.sealed import seal, unpacked
+    from optmech.reading.lists import unpacked
+    from optmech.reading.sealed import seal
 
     body = unpacked(json.loads(path.read_text()))
     del body["digest"]

@@ -11,6 +11,7 @@ from typing import ClassVar
 from optmech.audit.document import text
 from optmech.audit.numbers import Fault, need
 
+MOST_ITEMS = 2**20
 CONSTANTS, FLOATS = (False, True, None), {25: ">e", 26: ">f", 27: ">d"}  # from 20 on
 
 
@@ -24,6 +25,12 @@ class Typed(list[float]):
         self.tag = tag
 
 
+class Content(BytesIO):
+    """Bytes, and how many items were read from them."""
+
+    items = 0
+
+
 def array(value: object, tag: int) -> list[float]:
     if not isinstance(value, Typed) or value.tag != tag:
         raise Fault(f"an array under tag {tag} is missing")
@@ -33,23 +40,25 @@ def array(value: object, tag: int) -> list[float]:
 
 def parsed(content: bytes, count: int = 1) -> list[object]:
     """So many items of CBOR; whether they are deterministic shows when they are written again."""
-    stream = BytesIO(content)
+    stream = Content(content)
     found = [item(stream, 0) for _ in range(count)]
     need(not stream.read(1), "bytes after the end")
     return found
 
 
-def require_bytes(stream: BytesIO, count: int) -> None:
+def require_bytes(stream: Content, count: int) -> None:
     need(count <= stream.getbuffer().nbytes - stream.tell(), "ends in the middle of an item")
 
 
-def take(stream: BytesIO, count: int) -> bytes:
+def take(stream: Content, count: int) -> bytes:
     require_bytes(stream, count)
     return stream.read(count)
 
 
-def item(stream: BytesIO, depth: int) -> object:
+def item(stream: Content, depth: int) -> object:
     need(depth <= 16, "nests too deep")
+    stream.items += 1
+    need(stream.items <= MOST_ITEMS, "has too many items")
     first = take(stream, 1)[0]
     major, count = first >> 5, first & 31
     if major == 7:

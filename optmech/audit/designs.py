@@ -8,7 +8,17 @@ from fractions import Fraction
 from itertools import permutations
 
 from optmech.audit.cells import Cells, Growth
-from optmech.audit.document import Body, Matrix, Rows, fields, keys, listing, text, whole
+from optmech.audit.document import (
+    DESIGN_KEYS,
+    Body,
+    Matrix,
+    Rows,
+    fields,
+    keys,
+    listing,
+    text,
+    whole,
+)
 from optmech.audit.inequalities import Bias, Fixed, Guess, LossLimit, Ratios, blind
 from optmech.audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
 from optmech.audit.networks import outside
@@ -38,7 +48,7 @@ def promises_of(body: Body) -> list[Body]:
 
 
 def judge_design(body: Body) -> Verdict:
-    keys(body, "digest format problem result mechanism multipliers", "outer")
+    keys(body, DESIGN_KEYS, "outer")
     lines, released = list[str](), body["mechanism"] is not None
     unchecked = "title, labels, coordinates, outlines, units, engine, reason, notes, seconds, "
     unchecked += "rounding cost"

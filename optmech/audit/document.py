@@ -14,7 +14,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
 from optmech.audit.numbers import Fault, need, paired, real, transposed
 
@@ -23,7 +23,11 @@ BINARY = "optmech-design/3"  # the same with long lists as bytes
 LISTED = {BINARY: FORMAT}
 FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
 NOISE = "optmech-noise/1"  # noise on all whole numbers
-MOST_BYTES = 2 * 2**30
+DESIGN_KEYS = "digest format problem result mechanism multipliers"  # beside "outer" in some
+MOST_BYTES, MOST_LISTS = 2 * 2**30, 5_000_000
+FREE_TEXT, TEXT_A_BYTE = 2**25, 8  # what a .gz file may hold, however small, and a byte of it
+FREE_ROOM, ROOM_A_BYTE = 2**27, 128  # what its lists may take in memory, likewise
+ENTRY = 64  # bytes that an entry takes there, beside four times its own
 Body = dict[str, object]
 Vector = list[Fraction]
 Matrix = list[Vector]
@@ -33,15 +37,16 @@ Table = list[list[float]]
 
 def read(path: str) -> Body:
     """A file of one of the formats, whose digest fits, in which no key occurs twice."""
-    about = os.stat(path)
-    need(stat.S_ISREG(about.st_mode), "is not a regular file")
-    need(about.st_size <= MOST_BYTES, "is too large")
-    with gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb") as stream:
-        content = stream.read(MOST_BYTES + 1)
-    need(len(content) <= MOST_BYTES, "is too large")
-    head, _, rest = content.partition(b"\n")
-    digest = hashlib.sha256(rest).hexdigest().encode()
-    need(head == b'{"digest": "sha256:' + digest + b'",', "the digest does not match the content")
+    packed = path.lower().endswith(".gz")
+    with stream_of(path) as raw, gzip.GzipFile(fileobj=raw) if packed else raw as stream:
+        size = TEXT_A_BYTE * os.fstat(raw.fileno()).st_size if packed else MOST_BYTES
+        most = min(MOST_BYTES, FREE_TEXT + size)
+        count = require_digest(iter(lambda: stream.read(2**20), b""), most)
+        stream.seek(0)
+        content = stream.read(count)
+    require_digest(iter([content]), most)
+    lists = content.count(b"[") + content.count(b"{")
+    need(lists <= MOST_LISTS, "has too many lists and tables")
 
     def refuse(constant: str) -> None:
         raise Fault(f"{constant} is not a number")
@@ -52,17 +57,46 @@ def read(path: str) -> Body:
 
     body = json.loads(content, parse_constant=refuse, object_pairs_hook=unique)
     if plain := LISTED.get(str(fields(body).get("format"))):
-        body = {**fields(Lists().expanded(body)), "format": plain}
+        keys(body, DESIGN_KEYS, "outer")
+        lists = Lists(FREE_ROOM + ROOM_A_BYTE * min(len(content), size))
+        body = {**fields(lists.expanded(body)), "format": plain}
     known = fields(body).get("format") in (FORMAT, FAMILY, NOISE)
     need(known, f"is of none of the formats {FORMAT}, {FAMILY} and {NOISE}")
     return fields(body)
 
 
-class Lists:
-    """Lists that a file holds as compressed bytes, at most so many of them together."""
+def stream_of(path: str, most: int = MOST_BYTES) -> BinaryIO:
+    """A regular file of at most so many bytes, opened without waiting for anybody."""
+    wait = getattr(os, "O_NONBLOCK", 0)
+    stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | wait))
+    about = os.fstat(stream.fileno())
+    need(stat.S_ISREG(about.st_mode), "is not a regular file")
+    need(about.st_size <= most, "is too large")
+    return stream
 
-    left = MOST_BYTES
+
+def require_digest(parts: Iterator[bytes], most: int) -> int:
+    """How many bytes content has, at most so many; refused unless its first line is the digest of
+    the rest."""
+    head, line, rest = next(parts, b"").partition(b"\n")
+    digest, size = hashlib.sha256(rest), len(head) + len(line) + len(rest)
+    for part in parts:
+        digest.update(part)
+        size += len(part)
+        need(size <= most, "is too large")
+    same = head == b'{"digest": "sha256:' + digest.hexdigest().encode() + b'",'
+    need(size <= most, "is too large")
+    need(same, "the digest does not match the content")
+    return size
+
+
+class Lists:
+    """Lists that a file holds as compressed bytes, which may take so many bytes in memory."""
+
     codes: ClassVar = {"float64": "d", "uint8": "B", "uint16": "H", "uint32": "I"}
+
+    def __init__(self, room: int = MOST_BYTES) -> None:
+        self.left = room
 
     def expanded(self, plain: object) -> object:
         if isinstance(plain, list):
@@ -79,8 +113,8 @@ class Lists:
         need(whole and len(sizes) == len(shape), "a list of unknown kind or shape")
         code = self.codes.get(str(kind), "B")
         size = math.prod(sizes) * struct.calcsize(f"<{code}")
-        need(size <= self.left, "lists that are too large")
-        self.left -= size
+        self.left -= 4 * size + ENTRY * (sizes[0] if kind == "hex" else math.prod(sizes))
+        need(self.left >= 0, "lists that are too large")
         content = self.bytes_of(text(packed, "a list"), size)
         if kind == "hex":
             parts = (content[k : k + sizes[1]] for k in range(0, size, sizes[1]))

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
-import stat
 import struct
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
 from optmech.audit.cbor import array
 from optmech.audit.designs import Verdict
-from optmech.audit.document import Body, fields, listing, members, whole
+from optmech.audit.document import Body, fields, listing, members, stream_of, whole
 from optmech.audit.numbers import need, paired, real
 from optmech.audit.packed import PACKED, QUANTILE, SAME, content_of, opened, require_same
 from optmech.audit.places import EARTH_RADIUS_KM
@@ -36,9 +34,8 @@ def begins_with(path: str, head: bytes) -> bool:
 
 
 def start_of(path: str, size: int) -> bytes:
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        return b""
-    with open(path, "rb") as stream:
+    """The first bytes of a file; of a pipe none."""
+    with stream_of(path) as stream:
         return stream.read(size)
 
 

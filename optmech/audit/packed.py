@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 from fractions import Fraction
 
@@ -28,6 +27,7 @@ from optmech.audit.document import (
     one_of,
     read,
     reals,
+    stream_of,
     text,
     whole,
 )
@@ -71,9 +71,8 @@ def require_near(said: object, own: float | None, what: str) -> None:
 
 
 def content_of(path: str, most: int) -> bytes:
-    need(os.stat(path).st_size <= most, "is too large")
-    with open(path, "rb") as stream:
-        return stream.read()
+    with stream_of(path, most) as stream:
+        return stream.read(most + 1)
 
 
 def opened(content: bytes) -> tuple[Body, bytes]:

@@ -25,6 +25,7 @@ from optmech.audit.designs import (
     why_infeasible,
 )
 from optmech.audit.document import (
+    DESIGN_KEYS,
     Body,
     Rows,
     Table,
@@ -208,7 +209,7 @@ class Everywhere:
     """A problem with a promise for every point of a region: gradients, loss, and the bounds."""
 
     def __init__(self, body: Body) -> None:
-        keys(body, "digest format problem result mechanism multipliers", "outer")
+        keys(body, DESIGN_KEYS, "outer")
         bodies, lines = promises_of(body), list[str]()
         everywhere = [k for k, c in enumerate(bodies) if "everywhere" in c]
         need(len(everywhere) == 1, "there is not one promise at every point")

@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakSet
 
 from optmech.errors import ProblemError
 
 _HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
 _AGAIN = 0.01
 """Seconds between two tries, where a system cannot be waited for."""
 _OPEN: set[int] = set()
@@ -118,6 +119,13 @@ def _has_its_name(handle: int, path: Path) -> bool:
 
 
 def _unusable(path: Path, error: OSError) -> ProblemError:
+    if error.errno in _NO_LOCKS:
+        return ProblemError(
+            f"this file system has no locks ({error.strerror}), which keep two processes apart",
+            where=path,
+            remedy="Choose a folder on a local disk, or have locks turned on (Lustre: -o flock; "
+            "NFS: lockd)",
+        )
     return ProblemError(
         f"cannot be used: {error.strerror}",
         where=path,
@@ -130,7 +138,9 @@ def _release(handle: int) -> None:
     if sys.platform != "win32":
         import fcntl
 
-        fcntl.flock(handle, fcntl.LOCK_UN)
+        # where there are no locks there is none to let go
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)
     _OPEN.discard(handle)
     os.close(handle)
 
@@ -146,7 +156,7 @@ def _taken(handle: int, wait: bool, path: Path) -> bool:
 
             fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if wait and error.errno not in _HELD:
+        if error.errno not in _HELD:
             raise _unusable(path, error) from error
         return False
     return True

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import errno
-import gzip
 import io
 import math
 import os
@@ -109,11 +108,6 @@ def _telling(path: str | Path, write: Callable[[bytes], object]) -> Write:
             write(content)
 
     return told
-
-
-def compressed(path: str | Path, content: bytes) -> bytes:
-    """The content for a file of that name: packed by gzip where it ends in .gz, else as it is."""
-    return gzip.compress(content, mtime=0) if ending(path, "") == ".gz" else content
 
 
 def refuse_unwritable(path: str | Path) -> None:

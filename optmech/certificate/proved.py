@@ -11,13 +11,20 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 from optmech.base.shown import Shown, card
-from optmech.base.storage import compressed, write_atomically
+from optmech.base.storage import write_atomically
 from optmech.certificate.check import Check, CheckReport
 from optmech.certificate.objective import Figures, relative_gap, status_of
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.codec import Codec, amount, one_of, record
 from optmech.exact.number import rounded_down, rounded_up
-from optmech.reading.sealed import FORMATS, decoding, parse_sealed, read_sealed, written
+from optmech.reading.sealed import (
+    FORMATS,
+    compressed,
+    decoding,
+    parse_sealed,
+    read_sealed,
+    written,
+)
 from optmech.spaces.arguments import checked_arguments
 
 Body = dict[str, Any]

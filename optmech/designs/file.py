@@ -46,9 +46,9 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.tables import distance_words
 
-_KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
+_FORM = FORMATS[DESIGN]
 _WITNESS = {"plans", "costs"}
-_OUTER = "outer"
+_OUTER = _FORM.rare
 """Files have it where cells of the secrets prove the bound."""
 _STATED = "said by the file, not checked: "
 
@@ -85,12 +85,12 @@ def rows_of_design(path: str | Path) -> GivenRows:
 def _sampled(path: str | Path) -> tuple[Mechanism, str]:
     """The mechanism, and the digest of the file."""
     body = read_sealed(path, (DESIGN,), unread=("multipliers", _OUTER))
-    remedy = FORMATS[DESIGN].remedy
+    remedy = _FORM.remedy
     digest = str(body.get("digest"))
     if body.get("mechanism") is None:
         return Design.load(path).mechanism, digest
     with decoding(str(path), remedy):
-        require_keys(body, _KEYS, "file", optional=_OUTER)
+        require_keys(body, _FORM.keys, "file", optional=_OUTER)
         problem = decode_problem(body["problem"])
         statement = problem.statement
         exact = decode_numerators(body["mechanism"], statement)
@@ -164,7 +164,7 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
 
 def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
     """A design with everything computed that can be, and the verdict on every claim of the file."""
-    require_keys(body, _KEYS, "file", optional=_OUTER)
+    require_keys(body, _FORM.keys, "file", optional=_OUTER)
     problem = decode_problem(body["problem"])
     statement = problem.statement
     written = body["mechanism"]

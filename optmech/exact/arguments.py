@@ -7,7 +7,7 @@ On anything but what its docstring says, each raises ProblemError. A rate ε is 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, parse_exact, shortened
 
 SUM_TOLERANCE = 1e-9
 """How far from 1 the sum of a distribution may be that is not normalised."""
@@ -30,7 +30,7 @@ def whole(value: object, where: str, least: int | None = 0, most: int | None = N
     allowed = "" if least is None else f" >= {least}"
     if most is not None:
         allowed = f" from {least:,} to {most:,}"
-    raise ProblemError(f"{_shortened(value)} is not a whole number{allowed}", where=where)
+    raise ProblemError(f"{shortened(value)} is not a whole number{allowed}", where=where)
 
 
 def truth(value: object, where: str) -> bool:
@@ -38,7 +38,7 @@ def truth(value: object, where: str) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise ProblemError(
-        f"{_shortened(value)} is not a truth value", where=where, remedy="Give True or False"
+        f"{shortened(value)} is not a truth value", where=where, remedy="Give True or False"
     )
 
 
@@ -46,7 +46,7 @@ def text(value: object, where: str) -> str:
     """A text. Raises ProblemError on anything else."""
     if isinstance(value, str):
         return str(value)
-    raise ProblemError(f"{_shortened(value)} is not text", where=where, remedy="Give text")
+    raise ProblemError(f"{shortened(value)} is not text", where=where, remedy="Give text")
 
 
 def one_of(value: object, known: Collection[str], where: str) -> None:
@@ -54,7 +54,7 @@ def one_of(value: object, known: Collection[str], where: str) -> None:
     if not isinstance(value, str) or value not in known:
         *others, last = (f'"{name}"' for name in known)
         remedy = f"Use {', '.join(others)} or {last}"
-        raise ProblemError(f"{_shortened(value)} is unknown", where=where, remedy=remedy)
+        raise ProblemError(f"{shortened(value)} is unknown", where=where, remedy=remedy)
 
 
 def float_or_nan(value: Any) -> float:
@@ -63,13 +63,6 @@ def float_or_nan(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
-
-
-def _shortened(value: object) -> str:
-    if isinstance(value, int) and value.bit_length() > 200:
-        return f"a number of {value.bit_length()} bits"
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 def probability(value: object, where: str = "delta", *, positive: bool = False) -> Exact:
@@ -136,7 +129,7 @@ def distribution(value: ArrayLike, where: str) -> Floats:
     return array
 
 
-def require_keys(plain: Any, keys: set[str], where: str, optional: str | None = None) -> None:
+def require_keys(plain: Any, keys: Set[str], where: str, optional: str | None = None) -> None:
     """Raise ProblemError unless ``plain`` is an object with exactly these keys."""
     found = set(plain) if type(plain) is dict else set()
     if found - {optional} != keys:

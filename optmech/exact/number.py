@@ -18,6 +18,9 @@ Number = float | str | Fraction
 _RATIONAL = r"[0-9]+(?:\.[0-9]+)?(?:\s*/\s*[0-9]+)?"
 _LONGEST = 2000
 """Characters of a number: room for the ``text`` of any number written in 200 characters."""
+_SHOWN, _SHOWN_BITS = 60, 200
+_MOST_BITS = 6600
+"""Of a numerator and a denominator together, which are written in so many characters."""
 _PATTERN = re.compile(
     rf"^\s*(?:(?P<factor>{_RATIONAL})\s*\*?\s*)?ln\s*\(?\s*(?P<log>{_RATIONAL})\s*\)?\s*$"
     rf"|^\s*(?P<plain>{_RATIONAL}(?:[eE][+-]?[0-9]{{1,3}})?)\s*$"
@@ -69,6 +72,16 @@ class Exact(float):
         return plain if Fraction(plain) == self.factor else str(self.factor)
 
 
+def shortened(value: object) -> str:
+    """A value as it stands in messages."""
+    if isinstance(value, int | Fraction):
+        bits = value.numerator.bit_length() + (value.denominator - 1).bit_length()
+        if bits > _SHOWN_BITS:
+            return f"a number of {bits} bits"
+    shown = repr(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
+
+
 def log_of_fraction(ratio: Fraction) -> float:
     """ln of a positive fraction, to about a unit in the last place however large its terms are."""
     if ratio < 2:
@@ -88,22 +101,24 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
     elif isinstance(value, str):
         number = _parse_string(value, where, remedy)
     elif not _is_number(value):
-        raise refused(f"{value!r} is not a number")
+        raise refused(f"{shortened(value)} is not a number")
     else:
         own: Any = value
         try:
             own = own if isinstance(own, Fraction | Decimal | int) else float(own)
             if isinstance(own, float) and not math.isfinite(own):
                 raise refused(f"{own!r} is not finite")
+            if _is_long(own):
+                raise refused(f"has more digits than fit into {_LONGEST:,} characters")
             number = Exact(Fraction(own))
         except OverflowError as error:
             raise refused("is too large for a float") from error
         except (TypeError, ValueError) as error:
-            raise refused(f"{value!r} is not a finite number") from error
-    if number < 0 or not math.isfinite(number):
-        raise refused(f"{value!r} is negative or not finite")
+            raise refused(f"{shortened(value)} is not a finite number") from error
+    if number.factor < 0 or not math.isfinite(number):
+        raise refused(f"{shortened(value)} is negative or not finite")
     if positive and not number > 0:
-        raise refused(f"{value!r} must be above 0")
+        raise refused(f"{shortened(value)} must be above 0")
     return number
 
 
@@ -127,9 +142,13 @@ def parse_signed(value: object, *, where: str) -> Exact:
     if isinstance(value, str):
         below = value.strip()[1:] if value.strip().startswith("-") else None
     elif _is_number(value):
-        # one that is no number is left to ``parse_exact``: to compare it may be an error
-        comparable = not (isinstance(value, Decimal) and value.is_nan())
-        below = -cast(Any, value) if comparable and cast(Any, value) < 0 else None
+        if isinstance(value, Decimal):
+            # the context of decimals rounds what it negates, and cannot compare what is no number
+            below = value.copy_negate() if value.is_signed() and not value.is_nan() else None
+        elif isinstance(value, Exact):
+            below = Exact(-value.factor, value.log_of) if value.factor < 0 else None
+        else:
+            below = -cast(Any, value) if cast(Any, value) < 0 else None
     if below is None:
         return parse_exact(value, where=where)
     found = parse_exact(below, where=where)
@@ -138,6 +157,15 @@ def parse_signed(value: object, *, where: str) -> Exact:
             f"{value!r} is a logarithm below 0", where=where, remedy="Give it as a decimal number"
         )
     return Exact(-found.factor)
+
+
+def _is_long(value: Fraction | Decimal | float) -> bool:
+    """Whether a number takes more digits than are read, told without writing them."""
+    if isinstance(value, Decimal):
+        _, digits, exponent = value.as_tuple()
+        return isinstance(exponent, int) and len(digits) + abs(exponent) > _LONGEST - 2
+    top, bottom = value.as_integer_ratio()
+    return top.bit_length() + bottom.bit_length() > _MOST_BITS
 
 
 def _is_number(value: object) -> bool:

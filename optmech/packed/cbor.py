@@ -20,6 +20,9 @@ from optmech.errors import ProblemError
 Plain = Any
 Tag = cbor2.CBORTag
 _DEPTH = 16
+MOST_ITEMS = 2**20
+"""Of one encoding: 2^16 places have at most as many labels, twice, and all else is few. Each takes
+a byte of a file, and some hundred in memory."""
 _ARRAYS = {70: "<u4", 71: "<u8", 86: "<f8"}
 """Tags of RFC 8746 and the numbers they stand for."""
 
@@ -52,7 +55,8 @@ class _Readers(dict[int, Callable[[Plain, bool], Tag]]):
 
 def encode(value: Plain) -> bytes:
     """The one encoding of a value. Raises ProblemError on what has none."""
-    _require_known(value, 0)
+    if _known(value, 0) > MOST_ITEMS:
+        raise ProblemError(f"has more than {MOST_ITEMS:,} items")
     try:
         return cbor2.dumps(value, canonical=True)
     except UnicodeEncodeError as error:
@@ -62,6 +66,7 @@ def encode(value: Plain) -> bytes:
 def decode(content: bytes) -> Plain:
     """What some bytes encode, arrays as lists. Raises ProblemError on what ``encode`` never
     gives."""
+    _require_few(content)
     try:
         found = cbor2.loads(content, semantic_decoders=_Readers(), allow_indefinite=False)
     except cbor2.CBORError as error:
@@ -71,8 +76,20 @@ def decode(content: bytes) -> Plain:
     return found
 
 
-def _require_known(value: Plain, depth: int) -> None:
-    """Raise ProblemError on what is in no packed file."""
+def _require_few(content: bytes) -> None:
+    """Raise ProblemError on too many items, before one of them is made."""
+    at = count = 0
+    while at < len(content) and (short := content[at] & 31) < 28:
+        major, wide = content[at] >> 5, 1 << short - 24 if short > 23 else 0
+        size = int.from_bytes(content[at + 1 : at + 1 + wide], "big") if wide else short
+        at += 1 + wide + (size if major in (2, 3) else 0)
+        count += 1
+        if count > MOST_ITEMS:
+            raise ProblemError(f"has more than {MOST_ITEMS:,} items")
+
+
+def _known(value: Plain, depth: int) -> int:
+    """How many items there are. Raises ProblemError on what is in no packed file."""
     inner: Iterable[Plain] = ()
     match value:
         case None | bool() | bytes() | str():
@@ -88,12 +105,11 @@ def _require_known(value: Plain, depth: int) -> None:
         case dict():
             if not all(isinstance(key, str) for key in value):
                 raise ProblemError("has a map whose keys are no texts")
-            inner = value.values()
+            inner = [part for pair in value.items() for part in pair]
         case Tag():
             inner = [value.value]
         case _:
             raise ProblemError(f"a {type(value).__name__} has no encoding")
     if depth > _DEPTH:
         raise ProblemError(f"nests deeper than {_DEPTH} levels")
-    for part in inner:
-        _require_known(part, depth + 1)
+    return 1 + sum(_known(part, depth + 1) for part in inner)

@@ -6,6 +6,7 @@ reader of somebody else's makes of the content ends as a ProblemError, inside ``
 """
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -44,7 +45,7 @@ def require_readable(path: str | Path, limit: int = MAX_BYTES) -> None:
 def read_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
     """The content of a regular file of at most ``limit`` bytes, as it is. Raises ProblemError on
     anything else, and on what cannot be read."""
-    with _opened(path, limit) as stream:
+    with opened(path, limit) as stream:
         content = stream.read(limit + 1)
     if len(content) > limit:
         raise _too_large(path, limit)
@@ -53,7 +54,7 @@ def read_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
 
 def read_start(path: str | Path, count: int) -> bytes:
     """The first ``count`` bytes of a regular file of any size; see ``read_bytes``."""
-    with _opened(path, sys.maxsize) as stream:
+    with opened(path, sys.maxsize) as stream:
         return stream.read(count)
 
 
@@ -77,7 +78,7 @@ def expanded(path: str | Path, limit: int = MAX_BYTES) -> Iterator[BinaryIO]:
     What goes wrong inside, in the decompression or in whoever reads the stream, is a ProblemError.
     """
     unpack = _PACKED.get(path_of(path).suffix.lower())
-    with _opened(path, limit) as stream, translated(path, "is damaged"):
+    with opened(path, limit) as stream, translated(path, "is damaged"):
         content = stream if unpack is None else unpack(stream)
         yield cast(BinaryIO, io.BufferedReader(_Counted(content, path, limit), 2**16))
 
@@ -114,8 +115,24 @@ class _Counted(io.RawIOBase):
         return len(found)
 
 
+class _Ready(io.FileIO):
+    """A file that is never waited for: one that has nothing to read yet cannot be read."""
+
+    def readinto(self, buffer: Any) -> int:
+        return cast(int, self._found(super().readinto(buffer)))
+
+    def readall(self) -> bytes:
+        return cast(bytes, self._found(super().readall()))
+
+    @staticmethod
+    def _found(read: object) -> object:
+        if read is None:
+            raise BlockingIOError(errno.EAGAIN, "it has nothing to read yet")
+        return read
+
+
 @contextmanager
-def _opened(path: str | Path, limit: int) -> Iterator[BinaryIO]:
+def opened(path: str | Path, limit: int) -> Iterator[BinaryIO]:
     """A regular file opened without ever waiting for it."""
     # what was a file when it was looked at may be a pipe when it is opened
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -124,7 +141,7 @@ def _opened(path: str | Path, limit: int) -> Iterator[BinaryIO]:
         descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
-    with os.fdopen(descriptor, "rb", buffering=0) as raw:
+    with _Ready(descriptor) as raw:
         _require_regular(path, os.fstat(descriptor), limit)
         try:
             yield io.BufferedReader(raw, 2**16)

@@ -1,28 +1,29 @@
-"""JSON documents that begin with a digest of all other bytes; long lists in them, as bytes."""
+"""JSON documents that begin with a digest of all other bytes."""
 
-import base64
-import binascii
+import gzip
 import hashlib
 import json
-import math
-import re
-import zlib
+import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any, BinaryIO, NamedTuple
 
 from optmech.base.storage import path_of
 from optmech.errors import OptmechError, ProblemError, VerificationError
-from optmech.reading.bounded import expanded, read_bytes, read_start
+from optmech.exact.arguments import require_keys
+from optmech.reading import bounded
+from optmech.reading.bounded import expanded, read_start
 from optmech.reading.errors import WORDS, Kind, by_ending, kind_of, kind_of_format
+from optmech.reading.lists import contracted, require_room, unpacked
 
 MAX_BYTES = 2 * 2**30
-_HEAD = 200
+_FREE, _FACTOR = 2**25, 8
+"""Bytes that a file whose name ends in .gz may hold, however small it is, and that it may hold for
+each of its own. Documents compress 1.4 to 4 times, zeros a thousand times."""
+_HEAD, _PART = 200, 2**20
+_SEALED = b'{"digest": "sha256:'
 _SHOWN = 80
 _MOST_LISTS = 5_000_000
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
@@ -47,6 +48,10 @@ class Format(NamedTuple):
     object, with the verdict on every claim of it."""
     listed: str = ""
     """The name of its form with long lists as bytes."""
+    keys: frozenset[str] = frozenset()
+    """What has to stand in a file of that form, beside what may."""
+    rare: str = ""
+    """What may stand there."""
 
 
 FORMATS = {
@@ -59,6 +64,8 @@ FORMATS = {
             "Solve the problem again and save the design",
             "optmech.designs.file",
             "optmech-design/3",
+            frozenset({"digest", "format", "problem", "result", "mechanism", "multipliers"}),
+            "outer",
         ),
         Format(
             "optmech-targets/2",
@@ -88,8 +95,21 @@ def written(body: dict[str, Any]) -> bytes:
     listed = FORMATS[body["format"]].listed
     if listed and len(content) > _LONG:
         with suppress(ProblemError):
-            content = json.dumps({**contracted(body), "format": listed}, allow_nan=False)
+            short = {**contracted(body), "format": listed}
+            shorter = json.dumps(short, allow_nan=False)
+            require_room(short, len(shorter))
+            content = shorter
     return seal(content.encode())
+
+
+def compressed(path: str | Path, content: bytes) -> bytes:
+    """A document for a file of that name: packed by gzip where it ends in .gz, and only so far as
+    its reader takes for honest; else as it is."""
+    if not _is_packed(path):
+        return content
+    found = gzip.compress(content, mtime=0)
+    honest = len(content) <= max(_LONG, _FACTOR * len(found))
+    return found if honest else gzip.compress(content, 0, mtime=0)
 
 
 def seal(document: bytes) -> bytes:
@@ -98,8 +118,11 @@ def seal(document: bytes) -> bytes:
     The digest is taken over bytes, not values, so that any flipped byte shows.
     """
     rest = document.removeprefix(b"{")
-    digest = hashlib.sha256(rest).hexdigest()
-    return b'{"digest": "sha256:' + digest.encode() + b'",\n' + rest
+    return _head(hashlib.sha256(rest)) + rest
+
+
+def _head(digest: Any) -> bytes:
+    return _SEALED + digest.hexdigest().encode() + b'",\n'
 
 
 def read_sealed(
@@ -108,27 +131,57 @@ def read_sealed(
     """The object in a file whose ``format`` is one of ``formats``, unpacked where the name ends in
     .gz. Lists are expanded but in the entries ``unread``. Raises ProblemError if the file cannot
     be read or is of another format; VerificationError if it was altered."""
-    if path_of(path).suffix.lower() == ".gz":
-        with expanded(path, MAX_BYTES) as stream:
-            content = stream.read()
-    else:
-        content = read_bytes(path, MAX_BYTES)
-    return parse_sealed(content, str(path), formats, unread)
+    where = str(path)
+    bounded.require_readable(path, MAX_BYTES)
+    size = _FACTOR * os.stat(path).st_size if _is_packed(path) else MAX_BYTES
+    most = min(MAX_BYTES, _FREE + size)
+    with _opened(path, most) as stream:
+        head = stream.readline(_HEAD)
+        is_sealed = head.startswith(_SEALED)
+        if is_sealed:
+            digest, count = hashlib.sha256(), len(head)
+            while part := stream.read(_PART):
+                digest.update(part)
+                count += len(part)
+            _require_same(head, digest, where, formats)
+    # what is no such file is only looked at
+    with _opened(path, most) as stream:
+        content = stream.read(count if is_sealed else bounded.MAX_BYTES)
+    return parse_sealed(content, where, formats, unread, size)
 
 
-def parse_sealed(
-    content: bytes, where: str, formats: tuple[str, ...], unread: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """The object of a sealed file, from its content; ``where`` names it in messages."""
-    expected = FORMATS[formats[0]]
-    head, _, rest = content.partition(b"\n")
-    sealed = head.startswith(b'{"digest": "sha256:')
-    if sealed and seal(b"{" + rest) != content:
+def _is_packed(path: str | Path) -> bool:
+    return path_of(path).suffix.lower() == ".gz"
+
+
+def _opened(path: str | Path, most: int) -> AbstractContextManager[BinaryIO]:
+    """The document of a file as a stream of at most so many bytes."""
+    return expanded(path, most) if _is_packed(path) else bounded.opened(path, most)
+
+
+def _require_same(head: bytes, digest: Any, where: str, formats: tuple[str, ...]) -> None:
+    if head != _head(digest):
         raise VerificationError(
             "the content does not match its digest: the file was altered",
             where=where,
-            remedy=expected.remedy,
+            remedy=FORMATS[formats[0]].remedy,
         )
+
+
+def parse_sealed(
+    content: bytes,
+    where: str,
+    formats: tuple[str, ...],
+    unread: tuple[str, ...] = (),
+    size: int = MAX_BYTES,
+) -> dict[str, Any]:
+    """The object of a sealed file, from its content; ``where`` names it in messages. Its lists may
+    take what a document of at most ``size`` bytes may."""
+    expected = FORMATS[formats[0]]
+    sealed = content.startswith(_SEALED)
+    if sealed:
+        head = content[:_HEAD].partition(b"\n")[0] + b"\n"
+        _require_same(head, hashlib.sha256(memoryview(content)[len(head) :]), where, formats)
     packed = next((name for magic, name in _PACKED.items() if content.startswith(magic)), None)
     if packed is not None:
         raise ProblemError(
@@ -168,7 +221,9 @@ def parse_sealed(
         table["format"] = form = plain
     if plain in formats:
         with decoding(where, expected.remedy):
+            require_keys(table, expected.keys, "file", expected.rare)
             kept = {key: table.pop(key) for key in unread if key in table}
+            require_room(table, min(len(content), size))
             table = {**unpacked(table), **kept}
     if sealed and form in formats:
         return table
@@ -250,121 +305,6 @@ def decoding(where: str, remedy: str) -> Iterator[None]:
         raise VerificationError(
             "is nested too deeply or too large", where=where, remedy=remedy
         ) from error
-
-
-Plain = Any
-_MARK = "list"
-_SHORTEST = 32
-"""Shorter lists stay text."""
-_LEVEL = 9
-_DEEPEST = 32
-_MOST_BYTES = 2**31
-"""Of all lists of a document together, expanded."""
-_KINDS = {"float64": "<f8", "uint8": "u1", "uint16": "<u2", "uint32": "<u4"}
-_HEX = re.compile(r"[1-9a-f][0-9a-f]{0,1023}", re.ASCII)
-_WHERE = "list"
-
-
-def contracted(plain: Plain) -> Plain:
-    """The document with its long lists as bytes. Raises ProblemError where it has entries that
-    look like such lists already."""
-    if isinstance(plain, dict):
-        if _MARK in plain:
-            raise ProblemError(f"has an entry {_MARK!r}", where=_WHERE)
-        return {key: contracted(value) for key, value in plain.items()}
-    if not isinstance(plain, list):
-        return plain
-    found = _contracted(plain)
-    return [contracted(value) for value in plain] if found is None else found
-
-
-def unpacked(plain: Plain) -> Plain:
-    """The document with lists again. Raises ProblemError on anything that ``contracted`` does not
-    write, before more is expanded than is allowed."""
-    return _Expansion(_MOST_BYTES).of(plain, 0)
-
-
-def _contracted(values: list[Plain]) -> Plain:
-    kinds = {type(value) for value in values}
-    if kinds == {list} and (width := len(values[0])):
-        whole = all(len(row) == width for row in values)
-        numbers = whole and all(type(part) is float for row in values for part in row)
-        long = len(values) * width >= _SHORTEST
-        return _written("float64", np.array(values, "<f8")) if long and numbers else None
-    if len(values) < _SHORTEST:
-        return None
-    if kinds == {float}:
-        return _written("float64", np.array(values, "<f8"))
-    if kinds == {int} and min(values) >= 0:
-        kind = np.min_scalar_type(max(values)).name
-        return _written(kind, np.array(values, _KINDS[kind])) if kind in _KINDS else None
-    if kinds == {str} and all(map(_HEX.fullmatch, values)):
-        width = (max(map(len, values)) + 1) // 2
-        content = b"".join(int(value, 16).to_bytes(width, "little") for value in values)
-        return _written("hex", np.frombuffer(content, "u1").reshape(-1, width))
-    return None
-
-
-def _written(kind: str, values: np.ndarray) -> Plain:
-    packed = base64.b64encode(zlib.compress(values.tobytes(), _LEVEL)).decode("ascii")
-    return {_MARK: kind, "shape": list(values.shape), "zlib": packed}
-
-
-@dataclass
-class _Expansion:
-    """How many bytes may still come."""
-
-    left: int
-
-    def of(self, plain: Plain, depth: int) -> Plain:
-        if depth > _DEEPEST:
-            raise ProblemError("nests too deep", where=_WHERE)
-        if isinstance(plain, list):
-            return [self.of(value, depth + 1) for value in plain]
-        if not isinstance(plain, dict):
-            return plain
-        if _MARK not in plain:
-            return {key: self.of(value, depth + 1) for key, value in plain.items()}
-        return self._list(plain)
-
-    def _list(self, plain: dict[str, Plain]) -> Plain:
-        if set(plain) != {_MARK, "shape", "zlib"}:
-            raise ProblemError("has missing or unknown entries", where=_WHERE)
-        kind, shape, text = plain[_MARK], plain["shape"], plain["zlib"]
-        good = isinstance(shape, list) and all(type(n) is int and n > 0 for n in shape)
-        ranks = {"float64": (1, 2), "hex": (2,)}.get(kind, (1,)) if isinstance(kind, str) else ()
-        if not good or len(shape) not in ranks or not (kind == "hex" or kind in _KINDS):
-            raise ProblemError("is of no known kind or shape", where=_WHERE)
-        size = math.prod(shape) * (1 if kind == "hex" else np.dtype(_KINDS[kind]).itemsize)
-        if size > self.left:
-            raise ProblemError("is larger than allowed", where=_WHERE)
-        self.left -= size
-        content = _unpacked(text, size)
-        if kind == "hex":
-            width = shape[1]
-            parts = (content[k : k + width] for k in range(0, size, width))
-            found = [f"{int.from_bytes(part, 'little'):x}" for part in parts]
-            if "0" in found:
-                raise ProblemError("has a zero where a positive number belongs", where=_WHERE)
-            return found
-        values = np.frombuffer(content, _KINDS[kind])
-        if not np.isfinite(values).all():
-            raise ProblemError("has a number that is not finite", where=_WHERE)
-        return values.reshape(shape).tolist()
-
-
-def _unpacked(text: Plain, size: int) -> bytes:
-    """Exactly ``size`` bytes, and never more than that in memory."""
-    if not isinstance(text, str):
-        raise ProblemError("has no text to unpack", where=_WHERE)
-    try:
-        reader = zlib.decompressobj()
-        content = reader.decompress(base64.b64decode(text, validate=True), size + 1)
-    except (binascii.Error, ValueError, zlib.error) as error:
-        raise ProblemError(f"cannot be unpacked: {error}", where=_WHERE) from error
-    if len(content) != size or not reader.eof or reader.unused_data:
-        raise ProblemError(f"does not hold {size:,} bytes", where=_WHERE)
-    return content
 
 
 PLAIN_START = b"\xd9\xd9\xf7\x84\x70optmech-packed/"

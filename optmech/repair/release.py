@@ -116,14 +116,15 @@ def _echelon(rows: list[list[int]]) -> _Solver:
 
 
 def differences(given: Inequalities) -> list[list[int]]:
-    """λ/Σλ - λ'/Σλ' in whole numbers, for pairs whose ratios are all but equal."""
+    """λ/Σλ - λ'/Σλ' in whole numbers, for pairs of different distributions whose ratios are all
+    but equal."""
     found: list[list[int]] = []
     for part in given.parts:
         for left, right in part.equal_pushes():
             whole = wholes(integers(np.vstack([left, right]))[0])
             a, b = whole[: len(left)], whole[len(left) :]
             apart = a * b.sum(axis=1, keepdims=True) - b * a.sum(axis=1, keepdims=True)
-            found += apart.tolist()
+            found += apart[(apart != 0).any(axis=1)].tolist()
     return found
 
 

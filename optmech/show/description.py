@@ -24,7 +24,7 @@ from optmech.packed.mechanism import PackedMechanism
 from optmech.packed.sentences import repeated
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.errors import WORDS, by_ending, kind_of
-from optmech.reading.sealed import FORMATS, MAX_BYTES, begins, distinct, is_packed_file, read_sealed
+from optmech.reading.sealed import FORMATS, begins, distinct, is_packed_file, read_sealed
 from optmech.reading.source import read_document
 from optmech.show.words import increase_words
 
@@ -74,7 +74,7 @@ def described(path: str | Path) -> Described:
     start = read_start(path, _START)
     if any(begins(start, name) for name in FORMATS) or str(path).lower().endswith(".gz"):
         return _of_proved(path)
-    content = read_bytes(path, MAX_BYTES)
+    content = read_bytes(path)
     digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
     try:
         body = json.loads(content, object_pairs_hook=distinct)

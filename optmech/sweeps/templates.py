@@ -22,8 +22,10 @@ from optmech.exact.number import Exact
 from optmech.files import build_problem, find_problem
 from optmech.files.sweep import PLACE
 from optmech.problem import Problem
+from optmech.reading.bounded import MAX_BYTES, opened
 from optmech.reading.data import DataFile
 from optmech.reading.errors import path_text
+from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
 from optmech.reading.source import read_document
 from optmech.spaces.distances import Named
 from optmech.spaces.prior import Prior
@@ -345,10 +347,16 @@ def digest(value: object) -> str:
 
 
 def _digest(directory: Path, name: str) -> str | None:
-    """SHA-256 of the regular file of that name, None where there is none."""
-    path = directory / name
-    with suppress(OSError, ValueError):
-        if 0 < len(name) < _LONGEST_NAME and path.is_file():
-            with path.open("rb") as stream:
-                return hashlib.file_digest(stream, "sha256").hexdigest()
+    """SHA-256 of the file of that name, None where there is none that could be read as one: a pipe,
+    a file without an end, or one longer than any that is read."""
+    design = name.lower().endswith((".json", ".gz"))
+    left = DESIGN_BYTES if design else MAX_BYTES
+    with suppress(ProblemError):
+        if 0 < len(name) < _LONGEST_NAME:
+            found = hashlib.sha256()
+            with opened(directory / name, left) as stream:
+                while part := stream.read(min(left, 2**20)):
+                    found.update(part)
+                    left -= len(part)
+            return found.hexdigest()
     return None

@@ -20,7 +20,8 @@ from optmech import audit
 from optmech.audit import cells
 from optmech.designs import outer
 from optmech.designs.file import load_mechanism
-from optmech.reading.sealed import FORMATS, contracted, expanded, seal
+from optmech.reading.lists import contracted
+from optmech.reading.sealed import FORMATS, expanded, seal
 from optmech.reductions.aggregation import Members
 from optmech.reductions.witness import Witness, rounded, witness_of, witnessed
 from optmech.transport.gains import Arcs

@@ -237,6 +237,18 @@ def test_other_formats_need_meshio_or_read_back(tmp_path):
         om.Mesh.read(damaged)
 
 
+@pytest.mark.parametrize("line", [
+    "*INCLUDE,INPUT=/etc/other", "*include, input=other.inp", "* Include,INPUT=x", "***INCLUDE",
+    "*\u0131nclude,INPUT=x", "*INCLUDE",
+])  # fmt: skip
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_mesh_that_includes_another_file_is_refused(tmp_path, line, end):
+    path = tmp_path / "mesh.INP"
+    path.write_text(end.join(["*HEADING", "a mesh", line, "*NODE", "1, 0, 0"]), encoding="utf-8")
+    with pytest.raises(om.ProblemError, match="includes another file"):
+        om.Mesh.read(path)
+
+
 @pytest.mark.parametrize("name", ["mesh.xdmf", "mesh", "mesh.xyz"])
 def test_formats_of_several_files_are_refused(tmp_path, name):
     for use in (om.Mesh.grid((0, 0, 2, 1), 0.5).write, om.Mesh.read):

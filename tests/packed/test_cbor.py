@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given, strategies as st
 
-from optmech.audit.cbor import cbor, parsed
+from optmech.audit.cbor import Content, cbor, item, parsed
+from optmech.audit.numbers import Fault
 from optmech.errors import ProblemError
+from optmech.packed import cbor as packed_cbor
 from optmech.packed.cbor import Tag, decode, encode
 
 # RFC 8949, appendix A
@@ -82,3 +86,50 @@ def test_what_is_read_is_written_the_same(content: bytes) -> None:
     except ProblemError:
         return
     assert encode(value) == content
+
+
+UNITS = {
+    "lists": b"\x80", "maps": b"\xa0", "integers": b"\x00", "texts": b"\x60", "bytes": b"\x41x",
+    "tags": b"\xc6\x00", "floats": b"\xf9\x00\x00", "long floats": b"\xfb" + bytes(8),
+    "lists in lists": b"\x81\x80", "pairs": b"\xa1\x60\x00", "true": b"\xf5",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
+def test_millions_of_items_are_refused_before_they_are_made(unit: bytes) -> None:
+    """In both readers, with no more than a few megabytes beside the content's own."""
+    count = 2**20
+    content = b"\x9a" + count.to_bytes(4, "big") + unit * count
+    tracemalloc.start()
+    with pytest.raises(ProblemError, match="1,048,576 items"):
+        decode(content)
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert used < 2 * len(content) + 2**20
+    with pytest.raises(Fault, match=r"too many items|unknown tag"):
+        parsed(content)
+
+
+def test_so_many_items_are_written_and_read() -> None:
+    """One list of 2^20 - 1 items is 2^20 of them; one more is refused in both directions."""
+    values = [0] * (2**20 - 1)
+    content = encode(values)
+    assert decode(content) == values == parsed(content)[0]
+    with pytest.raises(ProblemError, match="items"):
+        encode([*values, 0])
+
+
+@given(values)
+def test_items_are_counted_alike(value: object) -> None:
+    """By what is written, by what is read and by the second reader."""
+    content = encode(value)
+    stream = Content(content)
+    item(stream, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed_cbor, "MOST_ITEMS", stream.items)
+        assert encode(value) == content
+        assert encode(decode(content)) == content
+        patch.setattr(packed_cbor, "MOST_ITEMS", stream.items - 1)
+        for refused in (lambda: encode(value), lambda: decode(content)):
+            with pytest.raises(ProblemError, match="items"):
+                refused()

@@ -17,11 +17,13 @@ import numpy as np
 import pytest
 
 import optmech as om
+from optmech import audit
 from optmech.cli.main import main
 from optmech.errors import ProblemError
 from optmech.exchange import read_matrix, read_netcdf, read_osm, read_parquet
 from optmech.exchange.geo import read_geojson
 from optmech.pipeline.profiles import load_profile
+from optmech.reading import bounded
 from optmech.reading.bounded import MAX_BYTES, expanded, read_bytes, read_text, translated
 from optmech.reading.columns import read_columns, read_rows, read_text_columns
 from optmech.reading.errors import printable
@@ -552,3 +554,21 @@ def test_words_with_marks_are_no_numbers(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("x;y\nn.a.;1\n1,5;2\nunknown, lost;3\n;4\n")
     found = read_columns(tmp_path / "t.csv", ["x"])["x"]
     assert np.isnan(found).tolist() == [True, False, True, True]
+
+
+def test_a_file_with_nothing_to_read_yet_is_refused() -> None:
+    """Such as /proc/kmsg, which is a regular file and has no end."""
+    for read in (lambda s: s.read(), lambda s: s.read(10), lambda s: s.readline(), list):
+        ours, theirs = os.pipe()
+        os.set_blocking(ours, False)
+        with bounded._Ready(ours) as raw, pytest.raises(OSError, match="nothing to read"):
+            read(io.BufferedReader(raw))
+        os.close(theirs)
+
+
+def test_the_audit_waits_for_no_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.omm")
+    pipe, other = str(tmp_path / "pipe.omm"), tmp_path / "other.omm"
+    other.write_bytes(b"")
+    for given in ([pipe], [pipe, str(other)], [str(other), pipe]):
+        assert audit.main(given) in (1, 2)

@@ -158,3 +158,43 @@ def test_figures_are_rounded_to_the_safe_side() -> None:
     )
     assert Fraction(np.nextafter(design.loss, 0)) < exact <= Fraction(design.loss)
     assert design.lower_bound < design.loss
+
+
+SAME: dict[str, om.Constraint] = {
+    f"{name}, ε = {epsilon}": make(epsilon)
+    for epsilon in ("0", "1e-25", "1e-12", "1e-9", "1/2")
+    for name, make in {
+        "a population": lambda e: om.DistributionPrivacy(e, [([0.5, 0.5], [0.5, 0.5])]),
+        "a place": lambda e: om.DistributionPrivacy(e, [([1, 0], [1, 0])]),
+        "two of them": lambda e: om.DistributionPrivacy(
+            e, [([0.25, 0.75], [0.25, 0.75]), ([0, 1], [0, 1])]
+        ),
+        "scaled": lambda e: om.DistributionPrivacy(e, [([0.1, 0.9], [1 / 10, 9 / 10])]),
+        **{
+            name: lambda e, name=name: om.DistributionPrivacy(
+                e, [([0.5, 0.5], [0.5, 0.5])], divergence=name
+            )
+            for name in ("kl", "tv", "chi2", "hellinger", "renyi:2")
+        },
+        "with δ": lambda e: om.DistributionPrivacy(e, [([0.5, 0.5], [0.5, 0.5])], delta=1e-6),
+    }.items()
+}
+
+
+@pytest.mark.parametrize("constraint", SAME.values(), ids=SAME)
+@pytest.mark.parametrize("worst", [True, False])
+@pytest.mark.parametrize("q", ["0.5", "0"])
+def test_equal_distributions_ask_for_nothing(
+    constraint: om.Constraint, worst: bool, q: str, tmp_path: Path
+) -> None:
+    """The optimum is that without the constraint, or there is none in both."""
+    two = om.Prior.uniform(om.Domain("ab"))
+    loss, limited = np.array([[0.0, 1, 2], [1, 0, 2]]), np.array([[1.0, 0, 2], [0, 1, 2]])
+    bound = om.LossBound(q, limited, worst_case=worst)
+    designs = [
+        verify(om.Problem(two, loss, om.Domain("xyz"), constraints=both), tmp_path / "d.json")
+        for both in ([bound], [constraint, bound])
+    ]
+    assert designs[0].status == designs[1].status
+    if designs[0].exact is not None:
+        assert designs[1].loss == pytest.approx(designs[0].loss, abs=1e-9)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from optmech.reading.bounded import MAX_BYTES
 from optmech.sweeps.templates import DocumentTemplate, digest
 
 LINE = {"kind": "line", "values": [0, 1]}
@@ -83,3 +85,32 @@ def test_titles_name_no_files(tmp_path: Path) -> None:
     before = identity(tmp_path, {"title": "DATA"})
     (tmp_path / "DATA").write_text("after!")
     assert identity(tmp_path, {"title": "DATA"}) == before
+
+
+def test_texts_that_name_what_is_no_file_of_data(tmp_path: Path) -> None:
+    """A pipe, a device, and files that are longer than any that is read, however they are named."""
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("sparse", "sparse.json"):
+        with (tmp_path / name).open("wb") as stream:
+            stream.truncate(40 * 2**30)
+    with (tmp_path / "long").open("wb") as stream:
+        stream.truncate(MAX_BYTES + 1)
+    (tmp_path / "folder").mkdir()
+    others = ["/dev/zero", "/proc/kmsg", "\0", "."]
+    for name in ["pipe", "sparse", "sparse.json", "long", "folder", *others]:
+        secrets = {"kind": "labels", "labels": [name, "b"]}
+        document = {**PLAIN, "secrets": secrets}
+        found = DocumentTemplate(document, tmp_path / "s.toml").identity()
+        assert found == document
+
+
+def test_long_designs_are_told_apart_by_their_content(tmp_path: Path) -> None:
+    found = set()
+    for last in (b"a", b"b"):
+        with (tmp_path / "kept.json").open("wb") as stream:
+            stream.truncate(MAX_BYTES + 1)
+            stream.seek(MAX_BYTES + 1)
+            stream.write(last)
+        document = {**PLAIN, "kept": {"design": "kept.json"}}
+        found.add(digest(DocumentTemplate(document, tmp_path / "s.toml").identity()))
+    assert len(found) == 2

@@ -32,7 +32,7 @@ import flint
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket, exp_bounds, floor_of
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, shortened
 from optmech.noise.additive.law import Law
 from optmech.noise.additive.loss import NoiseLoss
 
@@ -218,7 +218,7 @@ def order_of(value: object) -> Fraction:
         near = Fraction(value).limit_denominator(MOST_ORDER)
         exact = near if float(near) == value else None
     if exact is None or exact < 1 or max(exact.numerator, exact.denominator) > MOST_ORDER:
-        raise ProblemError(f"{str(value)[:40]} is no order", where="order", remedy=remedy)
+        raise ProblemError(f"{shortened(value)} is no order", where="order", remedy=remedy)
     return exact
 
 

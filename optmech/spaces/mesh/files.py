@@ -13,7 +13,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.machine import needed
 from optmech.base.storage import ending, path_of, write_atomically
 from optmech.errors import ProblemError
-from optmech.reading.bounded import read_text, translated
+from optmech.reading.bounded import read_bytes, read_text, translated
 from optmech.reading.columns import read_features
 from optmech.reading.sandbox import read_isolated
 from optmech.spaces.domain import Coordinates
@@ -102,6 +102,7 @@ def _from_features(path: str | Path) -> tuple[Floats, Ints]:
 
 def _from_meshio(path: str | Path) -> tuple[Floats, Ints]:
     _require_single(path)
+    _refuse_others(path)
     needed("meshio", "mesh", where=str(path))
     places, triangles = read_isolated("mesh", path_of(path)).arrays
     used, renumbered = np.unique(triangles, return_inverse=True)
@@ -113,6 +114,15 @@ def _from_meshio(path: str | Path) -> tuple[Floats, Ints]:
         )
     # geometry formats have lines and points of their own beside the triangles
     return places[used], renumbered.reshape(-1, 3)
+
+
+def _refuse_others(path: str | Path) -> None:
+    """Refuse a mesh that goes on in another file, which may be any."""
+    if path_of(path).suffix.lower() == ".inp":
+        lines = read_bytes(path).decode("utf-8", "replace").upper().splitlines()
+        if any(line.startswith("*") and line.lstrip("* ").startswith("INCLUDE") for line in lines):
+            said, remedy = "includes another file", "Write everything into one file"
+            raise ProblemError(said, where=path, remedy=remedy)
 
 
 def _to_meshio(path: str | Path, content: dict[str, Any]) -> None:

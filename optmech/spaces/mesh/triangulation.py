@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Bools, Floats, Ints, ends_of, finite_array, normalised_rows
 from optmech.errors import ProblemError
-from optmech.exact.number import Number, float_of
+from optmech.exact.number import Number, float_of, parse_signed
 from optmech.spaces.domain import EARTH_RADIUS_KM, Coordinates
 from optmech.spaces.domain_arguments import Box, require_lonlat
 from optmech.spaces.mesh.covering import Corners, Place, doubled_area
@@ -69,12 +69,10 @@ def both_rational(point: Sequence[float | Fraction]) -> tuple[Fraction, Fraction
 
 def rational(value: float | Fraction) -> Fraction:
     """A coordinate, exactly."""
-    try:
-        return Fraction(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ProblemError(
-            f"{value!r} is no finite number", where="point", remedy="Give a number or a fraction"
-        ) from error
+    found = parse_signed(value, where="point")
+    if found.log_of is not None:
+        raise ProblemError("is no fraction", where="point", remedy="Give a number or a fraction")
+    return found.factor
 
 
 MOST = 1_000_000
