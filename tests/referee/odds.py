@@ -237,16 +237,6 @@ PLACES = ("euclidean", "manhattan", "haversine", "hamming", "graph", "matrix", "
           "own roads", "own haversine")  # fmt: skip
 LENGTHS = {"euclidean", "manhattan", "haversine", "cells", "flat", "line", "roads", "region",
            "globe"}  # fmt: skip
-    "euclidean",
-    "manhattan",
-    "haversine",
-    "cells",
-    "flat",
-    "line",
-    "roads",
-    "region",
-    "globe",
-}
 CASES: dict[str, Callable[[np.random.Generator, str, str], Case]] = (
     dict.fromkeys(PLACES, of_places)
     | dict.fromkeys(("cells", "flat"), of_cells)
