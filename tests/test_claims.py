@@ -80,7 +80,8 @@ def test_a_design_for_every_point_says_what_it_is_compared_with() -> None:
     promise = om.MetricPrivacy(1, E, everywhere=mesh)
     design = om.solve(om.Problem(om.Prior(places, [2, 1]), E, constraints=[promise]))
     found = re.fullmatch(
-        r"(the least possible|within [0-9.]+ % of the least) on this mesh; "
+        r"(the least possible|within [0-9.]+ % of the least) of all mechanisms that are linear in "
+        r"every triangle of this mesh; "
         r"within ([0-9.]+) % of the least of all mechanisms",
         nearness(design),
     )

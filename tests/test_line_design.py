@@ -283,7 +283,7 @@ def test_what_no_mechanism_can_is_proved(tmp_path: Path) -> None:
     assert design.status == "infeasible"
     design.save(tmp_path / "d.json")
     assert om.load(tmp_path / "d.json").status == "infeasible"
-    assert "nothing is feasible" in " ".join(audit.audit(str(tmp_path / "d.json")))
+    assert "nothing on this mesh is feasible" in " ".join(audit.audit(str(tmp_path / "d.json")))
 
 
 def test_limits_beside_it_are_kept() -> None:

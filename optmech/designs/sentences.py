@@ -214,3 +214,9 @@ def figure_words(figure: Figure) -> str:
         return f"unknown ({figure.why})"
     unit = f" {figure.unit}" if figure.unit else ""
     return f"{figure.value:.6g}{unit}{f' ({figure.why})' if figure.why else ''}"
+
+
+def figures_words(design: Design) -> str:
+    """All figures that are known, in a line."""
+    known = (f"{own.name} {own.value:.6g}" for own in figures(design) if own.known)
+    return ", ".join(known)

@@ -99,7 +99,7 @@ def lead(design: Design, loss: str) -> str:
     problem = design.problem
     reports = f"a random one of {domain(problem.observables)}"
     if problem.mesh is not None:
-        start = _lead_everywhere(problem, reports)
+        start = _lead_everywhere(design, reports)
     else:
         if problem.observables == problem.secrets:
             reports = "one of them, chosen at random"
@@ -107,9 +107,9 @@ def lead(design: Design, loss: str) -> str:
     return f"{start} {reached_words(design, loss)}"
 
 
-def _lead_everywhere(problem: Problem, reports: str) -> str:
+def _lead_everywhere(design: Design, reports: str) -> str:
     """What a mechanism for every point of a mesh does, and what it promises."""
-    mesh = problem.mesh
+    problem, mesh = design.problem, design.mesh
     assert mesh is not None
     stated = promises_of(problem)
     own = [part for part in stated if part.promised.scope == "every point"]
@@ -117,4 +117,5 @@ def _lead_everywhere(problem: Problem, reports: str) -> str:
     start = f"What is reported is {reports}, from any point: {promise}."
     beside = "; ".join(f"{part.title}: {part.words}" for part in stated if part not in own)
     places = "the places of the prior" if mesh.is_region else "the vertices"
-    return f"{start} Of {places} is also asked: {beside}." if beside else start
+    kept = "keeps" if design.exact is not None else "is to keep"
+    return f"{start} At {places} it also {kept} {beside}." if beside else start

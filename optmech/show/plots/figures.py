@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optmech.analysis.measures import distortion, posterior
-from optmech.designs.sentences import figures, nearness
+from optmech.designs.sentences import figures_words, nearness
 from optmech.errors import ProblemError
 from optmech.problem.attack import choose_distance
 from optmech.show import words
@@ -274,9 +274,8 @@ def _caption(design: Design) -> str:
     name, distance = choose_distance(problem)
     unit = words.unit_of(problem, name)
     error = distortion(mechanism, problem.prior, distance)
-    known = ", ".join(f"{own.name} {own.value:.6g}" for own in figures(design) if own.known)
     parts = [
-        f"{known}: {nearness(design)}",
+        f"{figures_words(design)}: {nearness(design)}",
         f"best attack errs by {error:.4g}{unit} ({name})",
     ]
     parts += [

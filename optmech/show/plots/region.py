@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmech.designs.sentences import nearness
+from optmech.designs.sentences import figures_words, nearness
 from optmech.show import words
 from optmech.show.backdrop import Source
 from optmech.show.lattice import Lattice, border, lattice_of, plane_of_mesh
@@ -98,7 +98,7 @@ def region_picture(design: Design, path: str | Path, *, backdrop: Source | None 
     require_matplotlib(path)
     figure = field(design, backdrop=backdrop)
     near = nearness(design).replace("; ", "\n")
-    caption = f"{design.problem.title}\nloss {design.loss:.6g}: {near}"
+    caption = f"{design.problem.title}\n{figures_words(design)}\n{near}"
     figure.suptitle(plain_text(caption.strip()), fontsize=10)
     save(figure, path)
 
