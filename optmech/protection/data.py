@@ -52,8 +52,8 @@ def protect(
         * a pandas table, with the columns ``x`` and ``y`` or ``label``;
         * a GeoPandas table of points, in any coordinate reference system that it names;
         * an xarray Dataset with the variables ``x`` and ``y`` or ``label``, of one dimension;
-        * an array of coordinates, shape (n, 2), masked where they are missing, in the unit of the secrets, or longitude and
-          latitude in degrees where these were made over degrees;
+        * an array of coordinates, shape (n, 2), masked where they are missing, in the unit of the
+          secrets, or longitude and latitude in degrees where these were made over degrees;
         * a list of pairs of numbers that are no labels, as such an array;
         * anything else is a list of labels.
     x, y, label:
