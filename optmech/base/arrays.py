@@ -151,7 +151,7 @@ def unmasked(value: Any) -> Any:
     if value is np.ma.masked:
         return np.nan
     if isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "fiu":
-        return value.astype(np.float64).filled(np.nan)
+        return np.ma.filled(value.astype(np.float64), np.nan)
     return value
 
 

@@ -57,11 +57,9 @@ def read_points(data: Path, pairs: Sequence[Pair], degrees: bool) -> tuple[Float
         nowhere = points[~usable]
         exchanged = 2 * int(inside_box(nowhere[:, ::-1], _GLOBE).sum()) > len(nowhere)
         if 2 * len(nowhere) > len(points):
-            first = nowhere[0]
             raise ProblemError(
                 f"{x!r} and {y!r} are called longitude and latitude, and {len(nowhere):,} of "
-                f"{len(points):,} rows have none in degrees (the first has {first[0]:.10g}, "
-                f"{first[1]:.10g})",
+                f"{len(points):,} rows have none in degrees",
                 where=data,
                 remedy="They seem to be the other way around: exchange their names, or --x and --y"
                 if exchanged
@@ -140,7 +138,7 @@ def box_around(data: Path, points: Floats, degrees: bool) -> Floats:
         raise ProblemError(
             f"the coordinates reach up to {largest:.3g} and over {by(extent, '')}: too far apart "
             "to compute with" if largest >= _LARGEST else
-            f"the coordinates reach over {by(extent, '')} only, at {largest:.3g}",
+            f"the coordinates reach over {by(extent, '')} only, which is little for their size",
             where=data,
             remedy="Use another unit, or subtract what they have in common",
         )  # fmt: skip

@@ -65,7 +65,7 @@ MISTAKES = [
     ("init comma.csv", "comma.csv", "no row has numbers", "5.05, with a point"),
     ("init thousands.csv", "thousands.csv", "'E' has numbers with points and with commas",
      "nothing between thousands"),
-    ("init metres.csv", "metres.csv", "1 of 1 rows have none in degrees (the first has 651234, 4",
+    ("init metres.csv", "metres.csv", "1 of 1 rows have none in degrees",
      "Call the columns of a projection x and y"),
     ("init latin.csv", "latin.csv", "not a UTF-8 CSV file", "Save it as UTF-8"),
     ("init cut.csv.gz", "cut.csv.gz", "packed as its name says", "Pack it again"),
