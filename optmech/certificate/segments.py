@@ -52,8 +52,8 @@ def charged(segments: Segments, loss: Floats, weights: Floats) -> Charge:
         np.add.at(terms, rows, straight - bent)
         np.add.at(magnitude, rows, straight + bent)
     roundings = 3.0 * np.bincount(segments.ends.ravel()).max() + 8.0
-    weight = sum(map(Fraction, total.tolist()), Fraction())
-    return Charge(terms, magnitude, roundings, weight)
+    mass = sum(map(Fraction, total.tolist()), Fraction())
+    return Charge(terms, magnitude, roundings, mass)
 
 
 def coefficients(segments: Segments, loss: Floats, matrix: Floats) -> tuple[Floats, Floats, Floats]:

@@ -46,7 +46,8 @@ class Points(ReadOnly):
     def level(self, statement: Statement, matrix: Floats) -> float:
         """What a matrix loses at most at the secrets and at these points."""
         parts = coefficients(self.segments, statement.loss, matrix)
-        at = values_at(*(part[self.of] for part in parts), self.share)
+        low, middle, high = (part[self.of] for part in parts)
+        at = values_at(low, middle, high, self.share)
         return float(max((statement.loss * matrix).sum(axis=1).max(), at.max()))
 
     def beyond(

@@ -120,8 +120,9 @@ def distance_words(distance: object) -> str:
     """What may be said of a distance: its name where optmech computed it, or computed it again
     from the coordinates of a file; else that it is given as a matrix."""
     name = distance_name(distance)
-    read = isinstance(distance, _Tabulated)
-    own = distance.computed if read else name not in (*NAMED, "matrix", "given")
+    read, own = False, name not in (*NAMED, "matrix", "given")
+    if isinstance(distance, _Tabulated):
+        read, own = True, distance.computed
     if is_metric(distance) or own:
         return name
     called = "" if name in ("matrix", "given") else f", called {name!r}"
