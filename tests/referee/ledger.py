@@ -32,8 +32,8 @@ def made(
 ) -> om.PackedMechanism:
     """A packed mechanism of these whole numbers, through a file."""
     header = om.load_packed(VECTORS / "line.omm").header
-    stated = {**header.constraints[0], "epsilon": rate}
-    header = replace(header, constraints=(stated,), accuracy=None, reach=reach)
+    stated = replace(header.promises[0], epsilon=rate)
+    header = replace(header, promises=(stated,), accuracy=None, reach=reach)
     # equal rows are stored once, and columns of nothing not at all
     distinct = sorted(set(map(tuple, rows)))
     used = [k for k in range(len(rows[0])) if any(row[k] for row in rows)]

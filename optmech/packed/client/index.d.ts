@@ -14,25 +14,52 @@ export interface Places {
   readonly unit: string;
 }
 
-export interface Constraint {
+/** A distance; `course` says how it goes, and is empty where it is no length between positions. */
+export interface Measure {
+  readonly name: string;
+  readonly unit: string;
+  readonly course: "straight" | "great circle" | "flat" | "roads" | "manhattan" | "";
+}
+
+/** What one constraint of the design promises (docs/packed.md). */
+export interface Promised {
   readonly kind: string;
-  readonly promise: string;
+  readonly scope: "every point" | "cells" | "places" | "secrets" | "distributions" | "answers" | "guesses"
+    | "average" | "use" | "unknown";
+  readonly pairs: "all" | "near" | "reached" | "joined" | "listed";
+  readonly limit: number | null;
+  readonly measure: Measure | null;
+  /** Of ratios, rounded up. */
   readonly epsilon: number | null;
-  readonly per: string;
+  readonly delta: number | null;
+  readonly bound: number | null;
+  /** What several reports about one place promise together. */
+  readonly repeats: "adds" | "complement" | "unknown" | "none";
+  readonly details: Readonly<Record<string, string | number | boolean>>;
 }
 
 /** What the header of every file says. Nothing in a mechanism can be replaced. */
 export interface Header {
   readonly title: string;
+  readonly promises: readonly Promised[];
+  /** Sentences: what is promised, and in odds. */
   readonly protects: readonly string[];
   readonly doesNotPromise: readonly string[];
   /** The sentence of these about the best guess from a report; empty where there is none. */
   readonly guess: string;
-  readonly constraints: readonly Constraint[];
+  /** Where it reports from, in words. */
   readonly region: string;
-  readonly prior: { readonly words: string; readonly date: string | null };
+  /** Null of a file for the whole earth. */
+  readonly prior: {
+    readonly places: number;
+    readonly entropy: number;
+    /** How often the best guess is right, from a report and from none. */
+    readonly seen: number;
+    readonly blind: number;
+    readonly date: string | null;
+  } | null;
   readonly loss: {
-    readonly objective: string;
+    readonly objective: "expected_loss" | "worst_loss" | "maximize_distortion" | "minimize_leakage" | "mean_distance";
     readonly design: number;
     readonly packed: number;
     readonly increase: number;
@@ -101,6 +128,8 @@ export class MeshMechanism {
   sample(position: number[]): number;
   /** The triangle or segment of a position and the weights of its corners over 2^24; null outside. */
   locate(position: number[]): { triangle: number; weights: number[] } | null;
+  /** The whole numbers of the rows of a cell's control points; for the ledger, not for drawing. */
+  numbers(cell: number): number[][];
 }
 
 export interface EarthMechanism extends Omit<Header, "columns" | "bits"> {}
@@ -118,6 +147,8 @@ export class EarthMechanism {
   sample(place: number): number;
   /** The number of the cell of a position. */
   locate(position: number[]): number;
+  /** How far, in km, positions may be told apart beyond their distance by a rate; for the ledger. */
+  kept(rate: number): number;
 }
 
 /**
