@@ -240,17 +240,22 @@ def tables(store: Store) -> dict[str, str]:
 
 def _table(groups: dict[tuple[str, Any], list[Record]]) -> str:
     head = (
-        "method", "parameter", "rows", "s (processor)", "loss / optimum", "largest true ε",
+        "method", "parameter", "users", "rows", "s (processor)", "loss / optimum", "largest true ε",
         "repaired loss / optimum", "largest gap", "still promised",
     )  # fmt: skip
-    rows = [_line(*key, of) for key, of in groups.items()]
+    order = list(PROMISES)
+
+    def place(key: tuple[str, Any]) -> tuple[int, float]:
+        return order.index(key[0]), key[1] if isinstance(key[1], int | float) else 0
+
+    rows = [_line(*key, groups[key]) for key in sorted(groups, key=place)]
     return table(head, rows)
 
 
 def _line(method: str, parameter: Any, of: list[Record]) -> tuple[str, ...]:
     done = [r for r in of if "failed" not in r]
     if not done:
-        return method, f"{parameter}", "", "", f"none for {len(of)}", "", "", "", "nothing"
+        return method, f"{parameter}", "0", *[""] * 6, "no mechanism was found"
     finite = [r["epsilon"] for r in done if r["epsilon"] is not None]
     gaps = [
         max(0.0, 1 - r["lower_bound"] / r["loss"])
@@ -263,6 +268,7 @@ def _line(method: str, parameter: Any, of: list[Record]) -> tuple[str, ...]:
     return (
         method,
         "" if parameter is None else f"{parameter:g}" if parameter != "remapped" else parameter,
+        f"{len(done)}",
         f"{np.median(sizes):,.0f}" if sizes else "",
         f"{np.median([r['cpu'] for r in done]):.2f}",
         _spread([r["loss"] / r["exact_loss"] for r in done]),

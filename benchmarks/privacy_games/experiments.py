@@ -85,11 +85,7 @@ def scenario3(grid: str) -> list[Experiment]:
 
 @cache
 def approximations(grid: str) -> list[Record]:
-    """Those of the study of thresholds beside d_m, and what was measured later of the same."""
-    found = Store(RESULTS / f"approximations-{grid}.jsonl").records
-    later = Store(RESULTS.parent / "approximations.jsonl").records
-    found |= {key: r for key, r in later.items() if r["task"]["grid"] == grid}
-    return list(found.values())
+    return list(Store(RESULTS / f"approximations-{grid}.jsonl").records.values())
 
 
 def reference(record: Record) -> str:
