@@ -7,9 +7,9 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from optmech.base.native import has_kernels, words
 from optmech.cli.inputs import SOLVING, option, require_limits
 from optmech.cli.output import (
     Answer,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "solve a problem and verify the mechanism found"
 EXAMPLE = "optmech solve montreal-small -o design.json --report report.html"
-_LONG = 20.0
+_LONG = 2.0
 """Seconds after which it is worth saying what would make it faster."""
 
 
@@ -218,8 +218,8 @@ def _notes(design: Design) -> list[str]:
     from optmech.show.words import threshold_notes
 
     lines = [*design.notes, *about_bounds(design), *threshold_notes(design)]
-    if design.seconds > _LONG and design.engine == "structured" and find_spec("numba") is None:
-        lines.append("NumPy did the work; compiled, with numba, it takes half the time")
+    if design.seconds > _LONG and design.engine == "structured" and not has_kernels():
+        lines.append(words())
     return lines
 
 
