@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "engines.jsonl"
 SOLVERS = (*OURS, *PEERS)
 PACKAGES = (
-    "numpy", "scipy", "highspy", "highspy-extras", "cvxpy", "clarabel", "numba", "qif"
+    "numpy", "scipy", "highspy", "highspy-extras", "cvxpy", "clarabel", "qif"
 )  # fmt: skip
 
 

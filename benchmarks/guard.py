@@ -172,7 +172,10 @@ def checkout(commit: str) -> Iterator[Path]:
         place = Path(scratch) / "other"
         git = ["git", "-C", str(ROOT), "worktree"]
         subprocess.run([*git, "add", "-q", "--detach", str(place), commit], check=True)
+        build = place / "native" / "build.py"
         try:
+            if build.exists():
+                subprocess.run([sys.executable, str(build)], check=True)
             yield place
         finally:
             subprocess.run([*git, "remove", "--force", str(place)], check=True)

@@ -234,7 +234,7 @@ def main() -> None:
         "figures": figures,
         "load before": load,
         "machine": [platform.machine(), os.cpu_count(), platform.python_version()],
-        "versions": {name: version(name) for name in ("numpy", "scipy", "highspy", "numba")},
+        "versions": {name: version(name) for name in ("numpy", "scipy", "highspy")},
         "date": time.strftime("%Y-%m-%d"),
     }
     print(json.dumps(line, indent=1))

@@ -67,7 +67,7 @@ def _address(array: Array) -> int:
 def _loaded() -> tuple[ctypes.CDLL | None, str]:
     """The library, and the best variant that runs here; or none, and why."""
     if not _LIBRARY.exists():
-        return None, "they were not compiled: no C compiler was there when optmech was installed"
+        return None, "no C compiler was there when optmech was installed"
     try:
         library = ctypes.CDLL(str(_LIBRARY))
     except OSError as error:
@@ -120,7 +120,15 @@ def missing() -> str:
     if has_kernels():
         return ""
     library, why = _loaded()
-    return f"{CHOICE} forbids them" if library else why
+    return f"{CHOICE}={NUMPY} forbids them" if library else why
+
+
+def words() -> str:
+    """Which kernels run, and where none do why, and what that costs."""
+    why = missing()
+    if not why:
+        return f"compiled kernels run: {variant()}"
+    return f"no compiled kernels run, as {why}; NumPy takes two to five times as long"
 
 
 @cache

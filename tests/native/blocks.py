@@ -17,8 +17,8 @@ class Blocks:
     """Some blocks of m variables with rows of random pairs and of the constant zero (i = m).
 
     A share ``bounded`` of the variables has rows v_j >= 0: all, so that matrices are definite, or
-    some, so that others may have no rows at all. Slacks and multipliers range over ``decades`` powers of ten
-    either way.
+    some, so that others may have no rows at all. Slacks and multipliers range over ``decades``
+    powers of ten either way.
     """
 
     rng: np.random.Generator
@@ -73,7 +73,7 @@ class Blocks:
     def own(self, o: int) -> slice:
         return slice(*self.rows.offset[o : o + 2].tolist())
 
-    def G(self, o: int) -> Floats:
+    def rows_matrix(self, o: int) -> Floats:
         """The rows of block o as a matrix."""
         rows, own = self.rows, self.own(o)
         count = own.stop - own.start
@@ -83,14 +83,14 @@ class Blocks:
         out[:, -1] = 0.0
         return out
 
-    def H(self, o: int) -> Floats:
+    def matrix(self, o: int) -> Floats:
         """Gᵀ diag(z/s) G over the variables."""
-        G, own = self.G(o)[:, :-1], self.own(o)
+        G, own = self.rows_matrix(o)[:, :-1], self.own(o)
         return G.T @ ((self.rows.z[own] / self.rows.s[own])[:, None] * G)
 
     def inverse(self, o: int) -> Floats:
         """Of H over the variables that have rows, zero elsewhere."""
-        H = self.H(o)
+        H = self.matrix(o)
         scale = np.where(H.diagonal() > 0, 1 / np.sqrt(np.maximum(H.diagonal(), 1e-300)), 0.0)
         unit = H * scale[:, None] * scale
         unit[scale == 0, scale == 0] = 1.0

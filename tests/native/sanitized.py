@@ -1,5 +1,5 @@
-"""Tests of kernels on a library that was built with sanitizers: ``python sanitized.py LIBRARY``, in a
-process that has their runtime loaded."""
+"""Tests of kernels on a library that was built with sanitizers, ``python sanitized.py LIBRARY``, in
+a process that has their runtime loaded."""
 
 from __future__ import annotations
 

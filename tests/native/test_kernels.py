@@ -3,8 +3,6 @@ degenerate ones too, in every variant that runs here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from native.blocks import Blocks, drained, worst
@@ -21,9 +19,9 @@ pytestmark = pytest.mark.skipif(not native.has_kernels(), reason="no kernels are
 
 
 @pytest.fixture(params=native.variants(), autouse=True)
-def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv(native.CHOICE, request.param)
-    yield request.param
+    return str(request.param)
 
 
 def done(kernel: native.Work, parts: int = 3) -> None:
@@ -38,11 +36,11 @@ def close(found: Floats, expected: Floats, rtol: float = 1e-12) -> None:
 
 def pulled(blocks: Blocks, q: Floats) -> Floats:
     """Gᵀq of every block."""
-    return np.array([blocks.G(o).T @ q[blocks.own(o)] for o in blocks.every])
+    return np.array([blocks.rows_matrix(o).T @ q[blocks.own(o)] for o in blocks.every])
 
 
 def slack(blocks: Blocks, P: Floats) -> Floats:
-    return np.concatenate([blocks.G(o) @ P[o] for o in blocks.every])
+    return np.concatenate([blocks.rows_matrix(o) @ P[o] for o in blocks.every])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -166,7 +164,7 @@ def condition(blocks: Blocks) -> float:
     """The worst one of the matrices with unit diagonals."""
     worst = 1.0
     for o in blocks.every:
-        H = blocks.H(o)
+        H = blocks.matrix(o)
         scale = 1 / np.sqrt(np.where(H.diagonal() > 0, H.diagonal(), 1.0))
         worst = max(
             worst, float(np.linalg.cond(H * scale[:, None] * scale + np.diag(H.diagonal() == 0)))
@@ -222,8 +220,8 @@ def test_what_is_not_definite_is_said() -> None:
     blocks = Blocks(np.random.default_rng(3), 5, 21, 0.3, 0.0, 1.0)
     rows, k = blocks.rows, int(blocks.rows.offset[2])
     # a pair takes nearly all from the diagonal, and more from beside it
-    rows.z[k] -= rows.s[k] * (blocks.H(2)[rows.j[k], rows.j[k]] - 1e-3) / rows.e[k] ** 2
-    assert np.linalg.eigvalsh(blocks.H(2))[0] < 0 < blocks.H(2).diagonal().min()
+    rows.z[k] -= rows.s[k] * (blocks.matrix(2)[rows.j[k], rows.j[k]] - 1e-3) / rows.e[k] ** 2
+    assert np.linalg.eigvalsh(blocks.matrix(2))[0] < 0 < blocks.matrix(2).diagonal().min()
     panels, factors = panels_of(blocks)
     nothing = np.empty((3, 0, 0))
     totals = Totals(
@@ -354,7 +352,9 @@ def test_prices_are_proved(seed: int) -> None:
         assert value[o] >= left[o].min() - 1e-9
         if left[o].min() < -1e-9:  # of use: the price is known, by a column that has it
             np.testing.assert_allclose(v[o].sum(), 1, rtol=1e-8)
-            np.testing.assert_allclose(blocks.G(o) @ v[o], rows.s[own], rtol=1e-7, atol=1e-8)
+            np.testing.assert_allclose(
+                blocks.rows_matrix(o) @ v[o], rows.s[own], rtol=1e-7, atol=1e-8
+            )
             np.testing.assert_allclose(v[o] @ cost[o], value[o], rtol=1e-9, atol=1e-12)
             assert value[o] - left[o].min() <= 0.1 * abs(value[o]) + 1e-9
     assert (np.delete(value, chosen) == 7.0).all()

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from optmech.base.native import has_kernels, words
 from optmech.cli.inputs import SOLVING, option, require_limits
 from optmech.cli.output import (
     Answer,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "solve a problem and verify the mechanism found"
 EXAMPLE = "optmech solve montreal-small -o design.json --report report.html"
-_LONG = 20.0
+_LONG = 2.0
 """Seconds after which it is worth saying what would make it faster."""
 
 
@@ -213,13 +214,12 @@ def _check_outputs(args: Namespace, file: ProblemFile) -> None:
 
 
 def _notes(design: Design) -> list[str]:
-    from optmech.base.native import missing
     from optmech.designs.notes import about_bounds
     from optmech.designs.thresholds import threshold_notes
 
     lines = [*design.notes, *about_bounds(design), *threshold_notes(design)]
-    if design.seconds > _LONG and design.engine == "structured" and (why := missing()):
-        lines.append(f"NumPy did the work of compiled kernels, which takes longer: {why}")
+    if design.seconds > _LONG and design.engine == "structured" and not has_kernels():
+        lines.append(words())
     return lines
 
 

@@ -1,9 +1,10 @@
 """The blocks' work through the array API: the same passes in NumPy, on a GPU, or wherever a library
 computes.
 
-In NumPy it serves machines without compiled kernels. Rows stay on the device between calls; what
-the host reads of them, slacks and multipliers, is copied back after every step. What differs
-between rows changes in ``structure`` and ``move`` only, so nothing else has to be looked at.
+In NumPy it serves small programs, and installations without compiled kernels. Rows stay on the
+device between calls; what the host reads of them, slacks and multipliers, is copied back after
+every step. What differs between rows changes in ``structure`` and ``move`` only, so nothing else
+has to be looked at.
 """
 
 from collections.abc import Iterator

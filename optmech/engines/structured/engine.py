@@ -23,8 +23,7 @@ from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP
 
 SMALL = 6_000
-"""Variables times blocks up to which kernels gain nothing: 64 places and metric privacy take as long
-with NumPy."""
+"""Variables times blocks up to which kernels gain nothing: 64 places take as long with NumPy."""
 
 
 def compiles(model: Model) -> bool:
