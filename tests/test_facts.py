@@ -201,7 +201,8 @@ def _roads(pieces: int, beside: float | None = None) -> om.Problem:
             vertices.append(end * k / pieces)
             edges.append((last, len(vertices) - 1))
             last = len(vertices) - 1
-    roads = om.Network(np.array(vertices), edges, unit="km")
+    lengths = np.full(len(edges), 1 / pieces)
+    roads = om.Network(np.array(vertices), edges, lengths=lengths, unit="km")
     tips = [pieces, 2 * pieces, 3 * pieces]
     weights = np.zeros(len(vertices))
     weights[tips] = 1 / 3
@@ -237,12 +238,12 @@ MESHES: dict[str, tuple[str, Made]] = {
         "linear on every segment", lambda fine, q: _line(4 if fine else 1, "differential", q)
     ),
     "roads": ("linear on every segment", lambda fine, q: _roads(8 if fine else 1, q)),
-    "region": ("linear in every triangle", lambda fine, q: _region(0.25 if fine else 1, 1, q)),
+    "region": ("linear in every triangle", lambda fine, q: _region(0.5 if fine else 1, 1, q)),
     "region of degree 2": (
         "polynomials of degree 2 in every triangle",
         lambda fine, q: _region(0.5 if fine else 1, 2, q),
     ),
-    "globe": ("linear in every triangle", lambda fine, q: _globe(0.025 if fine else 0.1, q)),
+    "globe": ("linear in every triangle", lambda fine, q: _globe(0.05 if fine else 0.1, q)),
 }  # fmt: skip
 
 
