@@ -243,7 +243,7 @@ MESHES: dict[str, tuple[str, Made]] = {
         "polynomials of degree 2 in every triangle",
         lambda fine, q: _region(0.5 if fine else 1, 2, q),
     ),
-    "globe": ("linear in every triangle", lambda fine, q: _globe(0.05 if fine else 0.1, q)),
+    "globe": ("linear in every triangle", lambda fine, q: _globe(4 if fine else 12, q)),
 }  # fmt: skip
 
 
