@@ -171,7 +171,7 @@ def test_what_is_said_of_an_optimum_is_one(objective: str, name: str) -> None:
 
 # meshes: lines, roads, regions of degree 1 and 2, in the plane and on the globe
 
-_LIMITED = re.compile(r"that (?:are|is) (?:linear|a polynomial|polynomials)")
+_LIMITED = re.compile(r"\b(?:are|is) (?:linear|a polynomial|polynomials)")
 
 
 def _line(cells: int, kind: str, beside: float | None = None) -> om.Problem:
@@ -323,6 +323,9 @@ def test_what_no_mechanism_of_a_mesh_keeps_one_of_a_finer_mesh_does(
     assert f"No mechanism that is {singular} of this mesh" in lead(none, "absolute")
     assert "on a finer mesh there may be one" in lead(none, "absolute")
     assert shown.promise.scope == "use"
+    om.report(none, tmp_path / "none.html")
+    page = (tmp_path / "none.html").read_text(encoding="utf-8")
+    assert f"No mechanism that is {singular} of this mesh" in page
 
 
 def test_what_no_mechanism_of_any_form_keeps_is_said_to_be_that() -> None:
