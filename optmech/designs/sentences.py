@@ -74,7 +74,7 @@ def none_words(among: Among, private: bool = False) -> str:
     where it need not keep others."""
     form, count = form_words(among).replace("polynomials", "a polynomial"), len(among.keeps)
     kept = "keeps the constraint" if count == 1 else f"keeps all {count} constraints"
-    parts = [f"is {form}"] * bool(form) + [kept] * bool(count)
+    parts = [kept] * bool(count) + [f"is {form}"] * bool(form)
     if private:
         parts = ["is private at every point"]
     return f"no mechanism that {' and '.join(parts)}" if parts else "no mechanism"
@@ -85,7 +85,7 @@ def infeasible_words(problem: Problem, reason: str) -> str:
     among = infeasible_among(problem)
     if among.form == "all":
         return reason
-    return f"among {all_words(among, all_kept=False)} {reason}; {_FINER}"
+    return f"among {all_words(among, all_kept=False)}: {reason}; {_FINER}"
 
 
 def _nothing(design: Design, among: Among) -> str:

@@ -16,9 +16,9 @@ from optmech.spaces.tables import distance_words
 def describe(problem: Problem, loss: str = "") -> list[tuple[str, str]]:
     """Names and values that say what is wanted; ``loss`` is its name, where it is known better
     than the problem knows it."""
-    rows = [("secrets", domain(problem.secrets))]
+    rows = [("secrets", subject(problem))]
     if problem.mesh is not None:
-        rows = [("secrets", f"every point of {problem.mesh.words}"), ("prior over", *rows[0][1:])]
+        rows.append(("prior over", domain(problem.secrets)))
     if problem.observables is not problem.secrets and problem.observables != problem.secrets:
         rows.append(("observables", domain(problem.observables)))
     rows += [
@@ -29,6 +29,12 @@ def describe(problem: Problem, loss: str = "") -> list[tuple[str, str]]:
         promise = constraint.promise(problem.space)
         rows.append((f"constraint {k}", f"{constraint.title}: {promise}"))
     return rows
+
+
+def subject(problem: Problem) -> str:
+    """What reports are about, in a few words."""
+    mesh = problem.mesh
+    return domain(problem.secrets) if mesh is None else f"every point of {mesh.words}"
 
 
 def domain(value: Domain) -> str:
@@ -117,5 +123,5 @@ def _lead_everywhere(design: Design, reports: str) -> str:
     start = f"What is reported is {reports}, from any point: {promise}."
     beside = "; ".join(f"{part.title}: {part.words}" for part in stated if part not in own)
     places = "the places of the prior" if mesh.is_region else "the vertices"
-    kept = "keeps" if design.exact is not None else "is to keep"
-    return f"{start} At {places} it also {kept} {beside}." if beside else start
+    kept = "also keeps" if design.exact is not None else "is also to keep"
+    return f"{start} At {places} it {kept} {beside}." if beside else start

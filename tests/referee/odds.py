@@ -195,7 +195,7 @@ def of_mesh(rng: np.random.Generator, name: str, unit: str) -> Case:
 
 @cache
 def _globe(south: float) -> om.Mesh:
-    return om.Mesh.grid((10, south, 11, south + 1), 1, coordinates="lonlat")
+    return om.Mesh.grid((10, south, 11, south + 1), 200, coordinates="lonlat")
 
 
 def _of_roads(rng: np.random.Generator, unit: str) -> Case:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -34,7 +34,7 @@ from optmech.show.reports.payload import (
     sampler,
     script_json,
 )
-from optmech.show.words import domain
+from optmech.show.words import subject
 from optmech.spaces.arguments import checked_arguments
 
 _SCRIPTS = (
@@ -137,16 +137,14 @@ def report(
                 remedy=f"Give one of the {where} for each design, or none",
             )
     titles = names or [
-        design.problem.title
-        or (f"design {k}" if len(chosen) > 1 else domain(design.problem.secrets))
+        design.problem.title or (f"design {k}" if len(chosen) > 1 else subject(design.problem))
         for k, design in enumerate(chosen, start=1)
     ]
     finite = [design for design in chosen if design.gradient is None]
     store = Store(sum(design.problem.loss_matrix.size for design in finite) <= _DOUBLE)
     store.light = len(chosen) > _MOST
     listed = [
-        (region_payload if design.gradient else design_payload)(design, name, store)
-        for design, name in zip(chosen, titles, strict=True)
+        payload_of(design)(design, name, store) for design, name in zip(chosen, titles, strict=True)
     ]
     if groups is not None:
         listed = [{**one, "group": group} for one, group in zip(listed, groups, strict=True)]
@@ -239,6 +237,11 @@ def _box(place: Plain) -> list[float]:
 
 _PLACES = 2000
 _TRIANGLES = 20_000
+
+
+def payload_of(design: Design) -> Callable[[Design, str, Store], Plain]:
+    """What makes the page of a design: one for every point of a region has a page of its own."""
+    return region_payload if design.gradient and design.exact else design_payload
 
 
 def region_payload(design: Design, name: str, store: Store) -> Plain:
