@@ -82,6 +82,7 @@ def test_missing_coordinates_of_every_type_are_dropped_or_refused(kind: str) -> 
 
 
 def test_labels_that_are_missing_or_no_labels_are_no_secrets() -> None:
+    label: Any
     for label in (np.ma.masked, pd.NA, None, float("nan"), ["b"], (np.ma.masked, 1), {}, b"a"):
         listed = ["a", label, "c"]
         wanted = 3 if label == ["b"] else 2
