@@ -159,7 +159,8 @@ def numbers_by(separator: str, name: str, path: str | Path) -> Callable[[str], f
             return found
         if found != found or seen not in ([], [mark]):
             raise ProblemError(
-                f"{name!r} has numbers with points and with commas, or marks between thousands",
+                f"the column {name!r} has numbers with points and with commas, or marks between "
+                "thousands",
                 where=path,
                 remedy="Write all of them with one decimal mark, and nothing between thousands",
             )

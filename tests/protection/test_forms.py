@@ -47,12 +47,12 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> tuple[om.Design, Path]:
 
 
 def whole(rng: np.random.Generator) -> Values:
-    return rng.integers(-(10**6), 10**6, ROWS).tolist()
+    return list(rng.integers(-(10**6), 10**6, ROWS).tolist())
 
 
 def parts(rng: np.random.Generator) -> Values:
     """Numbers that a double, and a decimal of few digits, hold exactly."""
-    return (rng.integers(-(2**20), 2**20, ROWS) / 2 ** rng.integers(0, 9, ROWS)).tolist()
+    return list((rng.integers(-(2**20), 2**20, ROWS) / 2 ** rng.integers(0, 9, ROWS)).tolist())
 
 
 def moments(rng: np.random.Generator) -> Values:
@@ -96,7 +96,7 @@ WHOLE = NUMBERS | {
     "float32": lambda v: np.array(v, dtype=np.float32),
     "Int64": lambda v: pd.array(v, dtype="Int64"),
     "fractions": lambda v: objects([Fraction(x) for x in v]),
-    "big-endian": lambda v: objects(np.array(v, dtype=">i8")),
+    "big-endian": lambda v: objects(list(np.array(v, dtype=">i8"))),
 }
 HAD = {name: WHOLE[name] for name in ("objects", "Int64", "Float64", "category")} | {
     "float64": lambda v: np.array([np.nan if x is None else x for x in v]),
@@ -147,7 +147,7 @@ NAMES: dict[str, Callable[[Values], Column]] = {
     "objects": objects,
     "string": lambda v: pd.array(v, dtype="string"),
     "category": pd.Categorical,
-    "numpy": lambda v: objects(np.array(v)),
+    "numpy": lambda v: objects(list(np.array(v))),
     "bytes": lambda v: objects([x.encode() for x in v]),
     "blanks": lambda v: objects([f"{x}  " for x in v]),
     "decomposed": lambda v: objects([x.replace("é", "e\u0301") for x in v]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
 from datetime import timedelta
 from itertools import product
 from pathlib import Path
@@ -81,6 +82,7 @@ def test_missing_coordinates_of_every_type_are_dropped_or_refused(kind: str) -> 
 
 
 def test_labels_that_are_missing_or_no_labels_are_no_secrets() -> None:
+    label: Any
     for label in (np.ma.masked, pd.NA, None, float("nan"), ["b"], (np.ma.masked, 1), {}, b"a"):
         listed = ["a", label, "c"]
         wanted = 3 if label == ["b"] else 2
@@ -93,13 +95,14 @@ def test_labels_that_are_missing_or_no_labels_are_no_secrets() -> None:
 
 # -- masks ----------------------------------------------------------------------------------------
 
-MASKED = np.ma.masked_array(XY, mask=[[1, 1], [0, 0], [1, 0], [0, 0]])
+_HIDDEN = np.array([[1, 1], [0, 0], [1, 0], [0, 0]], dtype=bool)
+MASKED: Any = np.ma.masked_array(XY, mask=_HIDDEN)
 """Rows 1 and 3 have a coordinate that is masked."""
 GIVEN: dict[str, Any] = {
     "array": MASKED,
     "rows": list(MASKED),
     "lists": [[np.ma.masked, 0.5], [1.5, 2.5], [2.5, np.ma.masked], [3.5, 0.5]],
-    "whole numbers": np.ma.masked_array(XY.astype(int), mask=MASKED.mask),
+    "whole numbers": np.ma.masked_array(XY.astype(int), mask=_HIDDEN),
 }
 
 
@@ -120,21 +123,29 @@ def test_masked_points_are_nowhere_or_refused(kind: str, everywhere: tuple[Any, 
     counted = om.Prior.from_points(CELLS, masked)
     assert np.count_nonzero(counted.weights) == 2
     mechanism, packed = everywhere
-    mesh = mechanism.mesh
-    takers = [
-        lambda: om.Domain("abcd", masked),
-        lambda: om.Mesh.around(masked, width=1),
-        lambda: om.Mesh(masked, [[0, 1, 2], [1, 2, 3]]),
-        lambda: mechanism.draws_at(masked),
-        lambda: packed.draws_at(masked),
-        lambda: om.Earth.of("ln 2").cells_of(masked),
-        lambda: mesh.listed(masked),
-        lambda: om.Mechanism(np.ma.masked_array(np.eye(2), mask=np.eye(2))),
-        lambda: om.Prior("abcd", masked[0] if kind == "array" else [np.ma.masked, 1, 1, 1]),
+    takers: list[Callable[[Any], Any]] = [
+        lambda points: om.Domain("abcd", points),
+        lambda points: om.Mesh.around(points, width=1),
+        lambda points: om.Mesh(points, [[0, 1, 2], [2, 3, 0]]),
+        mechanism.draws_at,
+        packed.draws_at,
+        om.Earth.of("ln 2").cells_of,
+        mechanism.mesh.listed,
+        lambda points: om.Prior(om.Domain("abcd"), _first(points)),
+        lambda points: om.Mechanism(["a"], om.Domain("abcd"), [_first(points)]),
     ]
+    sound = np.array([[0.25, 0.25], [0.75, 0.25], [0.75, 0.75], [0.25, 0.75]])
     for taker in takers:
+        taker(sound / sound[:, 0].sum() if taker in takers[-2:] else sound)
         with pytest.raises(ProblemError):
-            taker()
+            taker(masked)
+
+
+def _first(points: Any) -> Any:
+    """The first column, masked where it is."""
+    if isinstance(points, np.ndarray):
+        return points[:, 0] if np.ma.isMaskedArray(points) else points[:, 0].tolist()
+    return [row[0] for row in points]
 
 
 def test_masked_points_have_no_report(everywhere: tuple[Any, Any]) -> None:
@@ -163,22 +174,24 @@ ODD: dict[str, Any] = {
 @pytest.mark.parametrize("kind", ODD)
 def test_what_is_no_number_is_no_coordinate_no_weight_and_no_entry(kind: str) -> None:
     odd = ODD[kind]
-    rows = odd.tolist() if kind == "structures" else odd
-    column = np.asarray(odd if kind == "structures" else [row[0] for row in odd])
-    for taker in (
-        lambda: CELLS.locate(odd),
-        lambda: om.Domain("abcd", odd),
-        lambda: om.Prior.from_points(CELLS, odd),
-        lambda: om.Mesh.around(odd, width=1),
-        lambda: om.Mechanism(odd),
-        lambda: om.Prior("abcd", column),
-        lambda: om.Mechanism(CELLS, CELLS, odd),
-        lambda: om.distances.matrix(odd)(CELLS, CELLS),
-        lambda: om.Domain("ab", [[0, 0], [1, 1]]).locate((0, 0), max_distance=rows[0][0])
-        if kind != "structures" else CELLS.locate(odd),
-    ):  # fmt: skip
+    column = odd if kind == "structures" else [row[0] for row in odd]
+    ends, spots = om.Domain("ab", [[0, 0], [1, 1]]), om.Domain("abcd")
+    points, rows = XY, np.full((4, 2), 0.5)
+    takers: list[tuple[Callable[[Any], Any], Any, Any]] = [
+        (CELLS.locate, points, odd),
+        (lambda given: om.Domain("abcd", given), points, odd),
+        (lambda given: om.Prior.from_points(CELLS, given), points, odd),
+        (lambda given: om.Mesh.around(given, width=1), points, odd),
+        (om.Mechanism, rows, odd),
+        (lambda given: om.Mechanism(spots, ["x", "y"], given), rows, odd),
+        (lambda given: om.Prior(spots, given), rows[:, 0], column),
+        (lambda given: om.distances.matrix(given)(spots, ends), rows, odd),
+        (lambda given: ends.locate((0, 0), max_distance=given), 1.0, column[0]),
+    ]
+    for taker, sound, other in takers:
+        taker(sound)
         with pytest.raises(ProblemError):
-            taker()
+            taker(other)
     if isinstance(odd, np.ndarray) and odd.dtype.kind != "O":
         with pytest.raises(ProblemError):
             om.protect(PLANE, odd)

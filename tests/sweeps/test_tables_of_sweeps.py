@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,7 +103,7 @@ def test_a_sweep_over_thresholds_says_what_they_leave_out(
     tmp_path: Path, pool: Executor, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In the tables, and in what the command prints and answers."""
-    axes = {"constraints[0].threshold": THRESHOLDS}
+    axes: Any = {"constraints[0].threshold": THRESHOLDS}
     done = om.sweep(problem(), axes, tmp_path / "run", executor=pool)
     full, _ = least_loss(APART > 0)
     for k, (row, threshold) in enumerate(zip(done.rows, THRESHOLDS, strict=True)):
@@ -114,8 +115,9 @@ def test_a_sweep_over_thresholds_says_what_they_leave_out(
         # no mechanism that keeps the promise for all pairs has less, and the threshold cheats
         assert repaired >= full * (1 - 1e-9)
         assert epsilon == pytest.approx(true_epsilon(done.design(k).mechanism.matrix), rel=1e-9)
-    assert done.rows[0]["true_epsilon"] > 1.4
-    assert done.rows[0]["loss"] < full * (1 - 1e-3) < done.rows[0]["repaired_loss"]
+    first: Any = done.rows[0]
+    assert first["true_epsilon"] > 1.4
+    assert first["loss"] < full * (1 - 1e-3) < first["repaired_loss"]
     assert done.rows[2]["true_epsilon"] == pytest.approx(1, abs=1e-6)
     assert om.SweepResult.load(tmp_path / "run").rows == done.rows
     import pyarrow.parquet as pq
