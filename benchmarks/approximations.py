@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -227,13 +227,16 @@ def _finite(value: float) -> float | None:
 
 
 def tables(store: Store) -> dict[str, str]:
-    """One table a grid: medians over users, and the worst of them."""
+    """One table a grid: medians over users of whom everything is there, and the worst of them."""
+    tasks = [r["task"] for r in store.records.values() if r["task"]["method"] in PROMISES]
+    known = Counter((task["grid"], task["user"]) for task in tasks)
+    most = {grid: max(known[key] for key in known if key[0] == grid) for grid, _ in known}
     groups: dict[str, dict[tuple[str, Any], list[Record]]] = {
         grid: defaultdict(list) for grid in GRIDS
     }
     for r in store.records.values():
         task = r["task"]
-        if task["method"] in PROMISES:
+        if known[task["grid"], task["user"]] == most.get(task["grid"]):
             groups[task["grid"]][task["method"], task["parameter"]].append(r)
     return {f"approximations-{grid}": _table(found) for grid, found in groups.items() if found}
 

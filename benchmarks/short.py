@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-LIMIT = 600.0
+LIMIT = 1_800.0
 """Seconds of any one script."""
 NUMBER = r"(-?[\d,]*\.?\d+(?:e[-+]?\d+)?)"
 FOLDER = "--results {folder}/results"
