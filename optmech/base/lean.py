@@ -7,22 +7,22 @@ wants them imports them as ever.
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 _UNUSED = {"f2py", "testing"}
 
 
-def _load(numpy: ModuleType) -> None:
+def _load(numpy: Any) -> None:
     names, listed = numpy.__all__, numpy.__dir__
     numpy.__all__ = [name for name in names if name not in _UNUSED]
-    numpy.__dir__ = lambda: [name for name in listed() if name not in _UNUSED]  # type: ignore[method-assign]
+    numpy.__dir__ = lambda: [name for name in listed() if name not in _UNUSED]
     try:
         import scipy.sparse  # noqa: F401
     finally:
         numpy.__all__ = names
-        numpy.__dir__ = listed  # type: ignore[method-assign]
+        numpy.__dir__ = listed
 
 
 _load(np)

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, NoReturn, TextIO, cast
 
 from optmech.cli.inputs import add_arguments
-from optmech.cli.output import note, present
+from optmech.cli.output import note, present, working
 from optmech.cli.parser import Parser, of_gallery
 from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
@@ -121,7 +121,9 @@ def _main(argv: Sequence[str] | None) -> int:
             sys.stdout.flush()
             return 0
         as_json = args.json
-        status = present(_module(args.command).run(args), args)
+        with working(args):
+            answer = _module(args.command).run(args)
+        status = present(answer, args)
         sys.stdout.flush()
         return status
     except OptmechError as error:

@@ -12,7 +12,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from optmech.base.storage import (
     plain_values,
     refuse_unwritable,
 )
+from optmech.base.watch import Ticker, is_terminal
 from optmech.errors import OptmechError, ProblemError
 from optmech.exact.number import Interval
 from optmech.reading.errors import printable
@@ -41,6 +42,10 @@ _ASIDE: ContextVar[bool] = ContextVar("aside", default=False)
 """Whether standard output belongs to a file's content, and tables go to standard error."""
 
 
+_LINE: ContextVar[Ticker | None] = ContextVar("line", default=None)
+"""What says on a terminal that a command works."""
+_SOON = 0.5
+"""Seconds until it does."""
 _OPTION = {"page": "report"}
 """Names of outputs that are not those of their options."""
 
@@ -115,8 +120,27 @@ def present(answer: Answer, args: Namespace) -> int:
     raise answer.error
 
 
+@contextmanager
+def working(args: Namespace) -> Iterator[None]:
+    """Says on a terminal, until something else is said, that the command works and for how long;
+    within a second, as what it computes with takes that to load."""
+    texts = (value for value in vars(args).values() if isinstance(value, str))
+    aside = any(map(is_standard_output, texts))
+    if getattr(args, "quiet", False) or args.json or aside or not is_terminal(sys.stderr):
+        yield
+        return
+    with Ticker(f"optmech {args.command}", _SOON, sys.stderr) as line:
+        before = _LINE.set(line)
+        try:
+            yield
+        finally:
+            _LINE.reset(before)
+
+
 def note(text: str) -> None:
     """A line on standard error."""
+    if (line := _LINE.get()) is not None:
+        line.clear()
     print(printable(text), file=sys.stderr, flush=True)
 
 
@@ -305,7 +329,7 @@ _WIDTH = 24
 
 
 @contextmanager
-def showing(target: float, quiet: bool) -> Iterator[Callable[[str], None] | None]:
+def showing(target: float, quiet: bool) -> Iterator[Callable[[str], None]]:
     """What ``solve`` is to tell about its progress; ``target`` is the gap asked for.
 
     On a terminal one block is redrawn: the gap against time on a logarithmic scale, and the last
@@ -313,16 +337,17 @@ def showing(target: float, quiet: bool) -> Iterator[Callable[[str], None] | None
     ``NO_COLOR`` is respected.
     """
     if quiet:
-        yield None
-    elif not sys.stderr.isatty() or os.environ.get("TERM", "") in ("", "dumb"):
+        yield lambda text: None
+    elif not is_terminal(sys.stderr):
         yield note
     else:
         from rich.console import Console
         from rich.live import Live
 
         console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
-        shown = GapAgainstTime(target)
-        with Live(shown, console=console, transient=True, refresh_per_second=4):
+        shown, line = GapAgainstTime(target), _LINE.get()
+        away = nullcontext() if line is None else line.held("finishing: saving and checking")
+        with away, Live(shown, console=console, transient=True, refresh_per_second=4):
             yield shown
 
 

@@ -101,10 +101,11 @@ def _narrow_section(types: Any, stated: Any) -> Any:
         item = Annotated[reduce(or_, tables), Discriminator(kind_of)]
     limits = ProblemSection.model_fields["constraints"].metadata
     own = {**dict(types), "constraints": Annotated[list[item], *limits]}
-    fields: dict[str, Any] = {
-        name: (own[name], Field(default=field.default, default_factory=field.default_factory))
-        for name, field in ProblemSection.model_fields.items()
-    }
+    fields: dict[str, Any] = {}
+    for name, field in ProblemSection.model_fields.items():
+        made: Any = field.default_factory
+        default: Any = Field(default_factory=made) if made else Field(default=field.default)
+        fields[name] = own[name], default
     return create_model(ProblemSection.__name__, __base__=ProblemSection, **fields)
 
 

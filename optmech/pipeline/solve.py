@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from optmech.base.watch import watched
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.pipeline import search
@@ -39,7 +40,10 @@ def solve(
     time_limit:
         Seconds after which the best verified result so far is returned; default the profile's.
     progress:
-        Called with short lines of text while solving.
+        Called with short lines of text while solving, such as ``print``. Without one, what takes
+        longer than two seconds says on one line how far it is, on a terminal and in notebooks: it
+        is gone at the end, and nothing is said in pipes, tests, threads and workers.
+        ``lambda line: None`` says nothing anywhere.
     start:
         The design of a neighbouring problem (another ε, d_m, prior or loss over as many secrets
         and observables): a hint. Its matrix is repaired and checked and its multipliers are
@@ -93,6 +97,18 @@ def solve(
     0.6931
     """
     chosen = load_profile(profile).with_limits(gap, time_limit)
+    with watched(progress, "solving") as told:
+        return _solved(problem, chosen, told, start, device, resolution)
+
+
+def _solved(
+    problem: Problem,
+    chosen: Profile,
+    progress: Progress | None,
+    start: Design | None,
+    device: str | None,
+    resolution: int | None,
+) -> Design:
     if problem.mesh is None:
         chosen = chosen.at_resolution(resolution)
         if start is None and not device:

@@ -92,7 +92,7 @@ def narrowed(annotation: Any, value: object) -> Any:
     if by is None:
         return annotation
     tag = by.tag_of(value)
-    picked = [own for own in get_args(union) if tag in (TAG + kind for kind in _kinds(own))]
+    picked = [own for own in get_args(union) if tag in [TAG + kind for kind in _kinds(own)]]
     return picked[0] if len(picked) == 1 and len(others) == 1 else annotation
 
 
