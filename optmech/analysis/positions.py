@@ -7,6 +7,7 @@ close, are reported with the rows of two cells. Values are in floating point, as
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import field
 
@@ -133,7 +134,7 @@ def everywhere(
     between = np.hypot(*(centres[:, None] - centres).transpose(2, 0, 1))
     logs = np.array([most_revealing(row[None, :], m.matrix)[1] for row in m.matrix])
     np.fill_diagonal(logs, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         own = float(np.where(logs > 0, logs / between, 0.0).max())
     rate = own if epsilon is None else float_of(epsilon, "epsilon")
     gap, reach = _distances(boxes)
@@ -186,7 +187,10 @@ def _fixes(
 ) -> tuple[Ints, Ints, Floats]:
     """The cells of ``count`` random pairs of fixes, and the distances of the pairs."""
     sides = boxes[:, 2:] - boxes[:, :2]
-    area = sides.prod(axis=1) / sides.prod(axis=1).sum()
+    # squares of lengths of any size are no floats: areas count in those of the widest sides
+    widest = sides.max(axis=0)
+    areas = (sides / widest).prod(axis=1)
+    area = areas / areas.sum()
 
     def uniform(many: int) -> tuple[Ints, Floats]:
         cell = rng.choice(len(boxes), size=many, p=area)
@@ -194,7 +198,7 @@ def _fixes(
 
     first, x = uniform(count)
     limit = np.inf if within is None else float_of(within, "within", positive=True)
-    wide = np.pi * limit**2 > float(sides.prod(axis=1).sum())
+    wide = math.prod(float(limit / side) for side in widest) * math.pi > float(areas.sum())
     second, y = np.zeros(count, dtype=np.int64), np.array(x)
     left = np.arange(count)
     while len(left):

@@ -58,6 +58,8 @@ def read_grid(plain: object, count: int) -> Places:
     need(0 < rows * columns == count, "the size of the grid is another one")
     (width, height), (x, y) = reals(body["cell"], 2), reals(body["origin"], 2)
     need(width > 0 and height > 0, "a cell has no size")
+    ends = ((x, columns * width), (y, rows * height))
+    need(all(a < a + size < math.inf for a, size in ends), "cells are too small, or too far away")
     bounds = None if body["bounds"] is None else reals(body["bounds"], 4)
     if bounds is not None:
         west, south, east, north = bounds

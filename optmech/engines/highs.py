@@ -39,6 +39,8 @@ METHODS = {"": tuple(_SINGLE.values())[:3], **{name: (own,) for name, own in _SI
 INFEASIBLE = ("Infeasible", "Primal infeasible or unbounded")
 _SOLVED = ("Optimal", "Unknown", "Time limit reached", "Interrupted", "Iteration limit reached")
 
+_PIVOTS = 2_000
+"""Of the simplex method on these, which sometimes never ends: then the interior-point method."""
 _LARGEST = 100_000
 """Nonzeros of programs for which a point inside is worth the while."""
 _HAIR = 1e-5
@@ -244,7 +246,12 @@ def _deepened(flat: FlatLP, bounded: Ints, places: Ints, together: bool) -> Flat
 
 
 def _solved(flat: FlatLP, options: Options, monitor: Monitor) -> Floats | None:
-    session = HighsSession(flat, options)
-    status = session.solve({"solver": "simplex"}, monitor)
-    found = session.solution() if status == "Optimal" else None
+    found = None
+    for method in ("simplex", "ipm-crossover"):
+        session = HighsSession(flat, options)
+        limited = {**_SINGLE[method], "simplex_iteration_limit": _PIVOTS}
+        status = session.solve(limited, monitor)
+        found = session.solution() if status == "Optimal" else None
+        if status != "Iteration limit reached" or monitor.should_stop():
+            break
     return found and found[0]

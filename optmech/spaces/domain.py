@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import field
 from functools import cached_property
@@ -416,6 +417,14 @@ class Grid(Tiles):
                 f"cell {width} x {height} must have a positive width and height", where="cell"
             )
         x0, y0 = (0.0, 0.0) if origin is None else pair_of(origin, "origin")
+        for start, count, side in ((x0, columns, width), (y0, rows, height)):
+            if not start < start + count * side < math.inf:
+                raise ProblemError(
+                    f"cells of {width:g} x {height:g} are too small beside their origin, or too "
+                    "large",
+                    where="cell",
+                    remedy="Use another unit of distance, or an origin near the cells",
+                )
         named = km if unit is None else unit_text(unit, "plane")
         close = box is None or _has_cells(box, rows, columns, (width, height))
         if box is not None and not (close and named == km and (x0, y0) == (0, 0)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -691,3 +692,34 @@ def test_columns_that_one_may_name_are_all_said(
     assert main(["init", str(table), "-o", str(tmp_path / "p.toml")]) == 2
     said = capsys.readouterr().err
     assert all(repr(name) in said for name in names)
+
+
+@pytest.mark.parametrize("beside", [
+    ["lat"], ["lon"], ["lat", "lon"], ["x"], ["x", "y"], ["Longitude"], ["start_lat", "end_lat"],
+    ["easting", "northing"], [],
+])  # fmt: skip
+def test_the_geometry_says_where_a_point_is(
+    beside: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the properties beside it are called, and whatever they hold."""
+    rng = np.random.default_rng(3)
+    points = (rng.random((40, 2)) + [12, 41]).tolist()
+    features = [
+        {
+            "type": "Feature",
+            "properties": dict.fromkeys(beside, 7.5) | {"id": k},
+            "geometry": {"type": "Point", "coordinates": point},
+        }
+        for k, point in enumerate(points)
+    ]
+    monkeypatch.chdir(tmp_path)
+    content = json.dumps({"type": "FeatureCollection", "features": features})
+    Path("a.geojson").write_text(content)
+    assert main(["init", "a.geojson", "-o", "p.toml"]) == 0
+    written = tomllib.loads(Path("p.toml").read_text())
+    assert (written["secrets"]["x"], written["secrets"]["y"]) == ("longitude", "latitude")
+    west, south, east, north = written["secrets"]["bounds"]
+    assert 11 < west < 12.1
+    assert 40 < south < 41.1
+    assert 12.9 < east < 14
+    assert 41.9 < north < 43

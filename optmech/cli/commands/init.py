@@ -100,12 +100,13 @@ def _wanted(args: Namespace) -> Wanted:
         if words := separator_words(table):
             note(words)
         middles = table.middles() if isinstance(table, PointTable) else ""
+        # a geometry says where a point is, whatever the properties beside it are called
+        guesses = [DEGREES] if isinstance(table, PointTable) else coordinate_pairs(known)
     x, y, label = args.x, args.y, args.label
     more: list[tuple[str, str]] = []
     if pairs := pairs_of(args):
         (x, y), *more = pairs
     elif x is None and y is None and label is None:
-        guesses = coordinate_pairs(known)
         if guesses:
             (x, y), *more = guesses
             said = "; ".join(f"{a!r} and {b!r}" for a, b in guesses)
