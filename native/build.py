@@ -1,9 +1,7 @@
-"""Compile the kernels (``python native/build.py``), and put them into wheels and editable
-installations: the build hook that pyproject.toml names.
+"""Compile the kernels: ``python native/build.py``, in a checkout.
 
 One library has every file once for each kind of processor; the best one is chosen when it is
-loaded. It knows nothing of Python's versions, so one wheel for a platform will do. Where there is
-no compiler that takes GCC's options the wheel is pure, and NumPy does the same work.
+loaded. It takes a compiler that knows GCC's options.
 """
 
 from __future__ import annotations
@@ -15,14 +13,10 @@ import shutil
 import struct
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
-
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCES = Path(__file__).resolve().parent
 LIBRARY = Path("optmech", "base", "kernels.dll" if sys.platform == "win32" else "kernels.so")
@@ -90,27 +84,6 @@ def build(library: Path, *more: str, variants: Sequence[str] = tuple(VARIANTS)) 
 def _run(command: list[str], folder: Path) -> str:
     done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     return done.stdout
-
-
-class Kernels(BuildHookInterface[Any]):
-    """The library as a part of the wheel; an editable installation finds it in the checkout."""
-
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """See hatchling: called before files are chosen."""
-        if self.target_name != "wheel":
-            return
-        try:
-            build(Path(self.root) / LIBRARY)
-        except (OSError, subprocess.CalledProcessError) as error:
-            said = getattr(error, "stderr", None) or error
-            self.app.display_warning(f"{said}\nno kernels are compiled: NumPy will do the work")
-            return
-        if version == "editable":
-            return
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data["artifacts"].append(LIBRARY.as_posix())
-        build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform}"
 
 
 if __name__ == "__main__":

@@ -67,7 +67,9 @@ def _address(array: Array) -> int:
 def _loaded() -> tuple[ctypes.CDLL | None, str]:
     """The library, and the best variant that runs here; or none, and why."""
     if not _LIBRARY.exists():
-        return None, "no C compiler was there when optmech was installed"
+        checkout = "they are not compiled: run python native/build.py"
+        installed = "no C compiler was there when optmech was installed"
+        return None, checkout if _SOURCES.is_dir() else installed
     try:
         library = ctypes.CDLL(str(_LIBRARY))
     except OSError as error:

@@ -122,7 +122,10 @@ def test_the_source_has_the_kernels(tmp_path: Path) -> None:
 
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
-    expected = {f"native/{path.name}" for path in SOURCES.glob("*.[ch]")} | {"native/build.py"}
+    expected = {f"native/{path.name}" for path in SOURCES.glob("*.[ch]")} | {
+        "native/build.py",
+        "native/hook.py",
+    }
     assert expected <= names
     assert not [name for name in names if name.endswith((".so", ".dll"))]
 
@@ -144,7 +147,8 @@ print(native.words())
     ("setting", "environment", "said"),
     [
         ("", {"OPTMECH_KERNELS": "numpy"}, "as OPTMECH_KERNELS=numpy forbids them"),
-        ("native._LIBRARY = Path('none')", {}, "as no C compiler was there"),
+        ("native._LIBRARY = Path('none')", {}, "not compiled: run python native/build.py"),
+        ("native._LIBRARY = native._SOURCES = Path('none')", {}, "as no C compiler was there"),
         ("native._LIBRARY = Path(__file__)", {}, "as they cannot be loaded"),
         ("native._digest = lambda: 'other'", {}, "run python native/build.py"),
     ],
