@@ -20,7 +20,6 @@ from pages import table
 from store import RESULTS, Record, Store
 from users import GRIDS
 
-
 CUT = ("threshold", "joint threshold")
 
 
