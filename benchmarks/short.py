@@ -67,16 +67,20 @@ SCRIPTS = {
     ),
     "devices.py": _of_data("--users 1", "of the last odds: mean distance", rf"\| {NUMBER} \|$"),
     "discrete_traces.py": _of_data("--part overview --traces 2", "seconds", rf"overview: {NUMBER}"),
-    "distribution_figures.py": _of_data("--part losses", "loss, km", rf"'loss': {NUMBER}"),
+    "distribution_figures.py": _of_data(
+        "--part losses", "loss, km", rf"'loss_nearest_km': {NUMBER}"
+    ),
     "distribution_privacy.py": _of_data("--part table3", "dummies", rf"'k': {NUMBER}"),
     "distribution_tables.py": Short("--check", "the page", "()$"),
     "districts.py": _of_data(
         "sweep --places 4", "designs that pass", rf'"checked": {NUMBER}', "distributed"
     ),
     "engines.py": Short(
-        f"--suite smoke --solvers auto highs-simplex {FOLDER}", "tasks", rf"{NUMBER}"
+        f"--suite smoke --solvers auto highs-simplex {FOLDER}", "loss", rf"'loss': {NUMBER}"
     ),
-    "everywhere.py": Short(f"square --first 2 {FOLDER}", "bound", rf"'bound': {NUMBER}"),
+    "everywhere.py": Short(
+        f"square --first 2 {FOLDER}", "lower bound", rf"'lower_bound': {NUMBER}"
+    ),
     "gallery.py": Short("metric joint coupling --only-print", "loss", rf'"loss": {NUMBER}'),
     "gap_figure.py": Short(
         "{folder}/gap.svg", "s to a gap of 1e-6 (on record)", rf"1e-06: median {NUMBER}",
@@ -90,7 +94,7 @@ SCRIPTS = {
         f"mind-the-gap --every 40 {FOLDER}", "s of the last", rf" {NUMBER} s$"
     ),
     "noise.py": Short(f"run --every 12 {FOLDER}", "gap of the last", rf"gap {NUMBER}$"),
-    "packed.py": Short("mutations --count 100", "files", rf'"[a-z ]*": {NUMBER}'),
+    "packed.py": Short("mutations --count 100", "altered files passed", rf'"passed": {NUMBER}'),
     "people.py": Short("--figure {folder}/people.svg", "bytes", rf"{NUMBER} bytes"),
     "privacy_games": _of_data(
         "scenario1 --grid small --users 1", "parts done", r"part \d+: (\d+) of"
@@ -103,11 +107,13 @@ SCRIPTS = {
         rf'"accuracy, first against last": {NUMBER}',
     ),
     "scaling.py": Short("--check", "the tables", "()$"),
-    "sticky.py": _of_data("--users 1", "of the table", rf"\| {NUMBER} \|"),
+    "sticky.py": _of_data(
+        "--users 1", "loss for the month, km", rf"sticky for the month \|[^|]*\| {NUMBER} \|"
+    ),
     "sweeps.py": Short(f"kills --kills 2 {FOLDER}", "designs that pass", rf'"checked": {NUMBER}'),
     "tiny_losses.py": Short("--every 20", "within 1e-6", r"(\d+ of \d+) within"),
-    "traces.py": _of_data("--part figure2", "s", rf"figure2: {NUMBER} s"),
-    "transport.py": Short("--smoke", "difference of W_1", rf'"relative": {NUMBER}', "ot"),
+    "traces.py": _of_data("--part monotone", "s", rf"monotone: {NUMBER} s"),
+    "transport.py": Short("--smoke", "W_1", rf'"w1": {NUMBER}', "ot"),
     "weighed.py": _of_data("new-york 12 --limit 20", "loss", rf'"loss": {NUMBER}'),
 }  # fmt: skip
 
