@@ -9,14 +9,14 @@ from importlib import import_module
 from typing import Any
 
 
-def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def lazily(package: str, **earlier: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package for what it imports under ``if TYPE_CHECKING:``,
-    which so is the one list of its names, for type checkers as for ``__all__``. A name that is
-    assigned there is an earlier one of another: it is found, and not listed. Both are read from
-    the source of the package when a name is first asked for."""
+    which so is the one list of its names, for type checkers as for ``__all__``. What ``earlier``
+    names are called now is given: they are found, and not listed. The list is read from the source
+    of the package when a name is first asked for."""
 
     def found(name: str) -> object:
-        homes, earlier = _stated(package)
+        homes = _stated(package)
         if name == "__all__":
             return sorted(homes)
         name = earlier.get(name, name)
@@ -26,18 +26,16 @@ def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str
             return import_module(f"{package}.{name}")
         return getattr(__import__(homes[name], fromlist=[name]), name)
 
-    return found, lambda: sorted(_stated(package)[0])
+    return found, lambda: sorted(_stated(package))
 
 
 @cache
-def _stated(package: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The modules of names, and what earlier names are called now."""
+def _stated(package: str) -> dict[str, str]:
+    """The modules of names."""
     import ast
 
     spec: Any = sys.modules[package].__spec__
     tree = ast.parse(spec.loader.get_source(package))
     lines = [line for part in tree.body if isinstance(part, ast.If) for line in part.body]
     imports = [line for line in lines if isinstance(line, ast.ImportFrom)]
-    homes = {alias.name: str(line.module) for line in imports for alias in line.names}
-    renamed = [line for line in lines if isinstance(line, ast.Assign)]
-    return homes, {ast.unparse(line.targets[0]): ast.unparse(line.value) for line in renamed}
+    return {alias.name: str(line.module) for line in imports for alias in line.names}

@@ -122,8 +122,8 @@ def present(answer: Answer, args: Namespace) -> int:
 
 @contextmanager
 def working(args: Namespace) -> Iterator[None]:
-    """Says on a terminal, until something else is said, that the command works and for how long;
-    within a second, as what it computes with takes that to load."""
+    """Says on a terminal, until something else is said, that the command works and for how long,
+    as what it computes with takes a while to load."""
     texts = (value for value in vars(args).values() if isinstance(value, str))
     aside = any(map(is_standard_output, texts))
     if getattr(args, "quiet", False) or args.json or aside or not is_terminal(sys.stderr):

@@ -122,7 +122,8 @@ def seal(document: bytes) -> bytes:
 
 
 def _head(digest: Any) -> bytes:
-    return _SEALED + digest.hexdigest().encode() + b'",\n'
+    written: str = digest.hexdigest()
+    return _SEALED + written.encode() + b'",\n'
 
 
 def read_sealed(

@@ -68,9 +68,5 @@ if TYPE_CHECKING:
         WorstSubset as WorstSubset,
         worst_subset as worst_subset,
     )
-
-    # earlier names
-    NoiseDesign = GaussianNoise
-    protect = release
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(__name__, NoiseDesign="GaussianNoise", protect="release")

@@ -33,15 +33,17 @@ class Terminal(io.StringIO):
         return found
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal in the place of standard error, outside of tests."""
     found = Terminal()
     monkeypatch.setattr(sys, "stderr", found)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("PYTEST_CURRENT_TEST", raising=False)
     return found
 
 
-def test_the_line_is_gone_at_the_end(terminal: Terminal) -> None:
+def test_the_line_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = looked_at(monkeypatch)
     with watch.Ticker("at work", 0.0, terminal) as line:
         assert terminal.drawn.wait(60)
         line("further on")
@@ -52,7 +54,8 @@ def test_the_line_is_gone_at_the_end(terminal: Terminal) -> None:
     assert "\n" not in shown
 
 
-def test_nothing_is_drawn_while_something_else_is_shown(terminal: Terminal) -> None:
+def test_nothing_is_drawn_while_something_else_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = looked_at(monkeypatch)
     with watch.Ticker("at work", 0.0, terminal) as line, line.held("after"):
         terminal.truncate(0)
         terminal.drawn.clear()
@@ -60,8 +63,8 @@ def test_nothing_is_drawn_while_something_else_is_shown(terminal: Terminal) -> N
     assert "at work" not in terminal.getvalue()
 
 
-def test_who_looks(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTEST_CURRENT_TEST", raising=False)
+def test_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at(monkeypatch)
     assert watch.is_watched()
     seen: list[bool] = []
     thread = threading.Thread(target=lambda: seen.append(watch.is_watched()))
@@ -77,18 +80,16 @@ def test_who_looks(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not watch.is_watched()
 
 
-def test_a_notebook_looks(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTEST_CURRENT_TEST", raising=False)
+def test_a_notebook_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at(monkeypatch)
     stream = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
     monkeypatch.setattr(sys, "stderr", stream)
     assert watch.is_watched()
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_a_solve_in_python(
-    given: bool, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PYTEST_CURRENT_TEST", raising=False)
+def test_a_solve_in_python(given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = looked_at(monkeypatch)
     monkeypatch.setattr(watch, "_PATIENCE", 0.0)
     places = om.Domain.range(6)
     d = om.distances.euclidean()

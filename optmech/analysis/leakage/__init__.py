@@ -56,8 +56,5 @@ if TYPE_CHECKING:
         prior_vulnerability as prior_vulnerability,
         reduced as reduced,
     )
-
-    # an earlier name
-    mutual_information = shannon_leakage
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(__name__, mutual_information="shannon_leakage")

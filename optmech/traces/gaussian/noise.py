@@ -122,7 +122,8 @@ def optimal_noise(
     floor:
         Least variance in every direction; default: 10⁻⁶ of the isotropic variance.
     solver:
-        A conic solver of cvxpy, for several sets of up to 24 coordinates and for diagonal noise.
+        Clarabel, or another conic solver of cvxpy (extra ``cvxpy``), for several sets of up to 24
+        coordinates and for diagonal noise.
 
     Raises
     ------
