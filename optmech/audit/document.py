@@ -67,8 +67,8 @@ def read(path: str) -> Body:
 
 def stream_of(path: str, most: int = MOST_BYTES) -> BinaryIO:
     """A regular file of at most so many bytes, opened without waiting for anybody."""
-    wait = getattr(os, "O_NONBLOCK", 0)
-    stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | wait))
+    ready = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    stream = os.fdopen(os.open(path, os.O_RDONLY | ready), "rb")
     about = os.fstat(stream.fileno())
     need(stat.S_ISREG(about.st_mode), "is not a regular file")
     need(about.st_size <= most, "is too large")
