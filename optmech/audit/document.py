@@ -45,8 +45,8 @@ def read(path: str) -> Body:
         stream.seek(0)
         content = stream.read(count)
     require_digest(iter([content]), most)
-    opened = content.count(b"[") + content.count(b"{")
-    need(opened <= MOST_LISTS, "has too many lists and tables")
+    lists = content.count(b"[") + content.count(b"{")
+    need(lists <= MOST_LISTS, "has too many lists and tables")
 
     def refuse(constant: str) -> None:
         raise Fault(f"{constant} is not a number")
@@ -67,8 +67,8 @@ def read(path: str) -> Body:
 
 def stream_of(path: str, most: int = MOST_BYTES) -> BinaryIO:
     """A regular file of at most so many bytes, opened without waiting for anybody."""
-    wait = getattr(os, "O_NONBLOCK", 0)
-    stream = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | wait), "rb")
+    ready = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    stream = os.fdopen(os.open(path, os.O_RDONLY | ready), "rb")
     about = os.fstat(stream.fileno())
     need(stat.S_ISREG(about.st_mode), "is not a regular file")
     need(about.st_size <= most, "is too large")

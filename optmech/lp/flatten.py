@@ -12,6 +12,7 @@ from optmech.lp.blocks import BlockLP, HeldColumns, Point, entries
 
 _ROUNDING = 1e-12
 """Share of its terms by which a row of known values may miss its limit: rounding."""
+_LEAST_COST = 2.0**-1000
 _COUNTS = 1e-20
 """Share of a row's largest entry from which on an entry has a say in the row's scale."""
 
@@ -39,7 +40,9 @@ class FlatLP:
     @property
     def cost_scale(self) -> float:
         """What makes costs of order one, so that a solver's absolute tolerances fit."""
-        return 1.0 / (float(np.abs(self.cost).max(initial=0.0)) or 1.0)
+        largest = float(np.abs(self.cost).max(initial=0.0))
+        # of a subnormal number the inverse is none
+        return 1.0 / max(largest, _LEAST_COST) if largest else 1.0
 
     def point(self, x: Floats, row_dual: Floats) -> Point:
         """Primal values and row duals (HiGHS sign: <= 0 for active <= rows) as a Point."""

@@ -703,7 +703,7 @@ def test_the_geometry_says_where_a_point_is(
 ) -> None:
     """Whatever the properties beside it are called, and whatever they hold."""
     rng = np.random.default_rng(3)
-    points = rng.uniform([12, 41], [13, 42], (40, 2)).tolist()
+    points = rng.uniform((12, 41), (13, 42), (40, 2)).tolist()
     features = [
         {
             "type": "Feature",
