@@ -41,7 +41,7 @@ def test_the_caption_has_the_numbers(tmp_path: Path) -> None:
     path = tmp_path / "x.svg"
     plots.mechanism_picture(om.solve(om.load_problem("differential")), path)
     text = path.read_text(encoding="utf-8")
-    for words in ("loss 0.75", "proved bound 0.75", "ε = 1.09861"):
+    for words in ("loss 0.75", "lower bound 0.75", "ε = 1.09861"):
         assert f"<!-- {words}" in text or words in text
 
 
