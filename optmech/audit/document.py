@@ -45,8 +45,8 @@ def read(path: str) -> Body:
         stream.seek(0)
         content = stream.read(count)
     require_digest(iter([content]), most)
-    lists = content.count(b"[") + content.count(b"{")
-    need(lists <= MOST_LISTS, "has too many lists and tables")
+    opened = content.count(b"[") + content.count(b"{")
+    need(opened <= MOST_LISTS, "has too many lists and tables")
 
     def refuse(constant: str) -> None:
         raise Fault(f"{constant} is not a number")
