@@ -12,14 +12,13 @@ import shlex
 import shutil
 import struct
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parent
-LIBRARY = Path("optmech", "base", "kernels.dll" if sys.platform == "win32" else "kernels.so")
+LIBRARY = Path("optmech", "base", "kernels.library")
 FLAGS = (
     "-O3", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-psabi",
     # sums keep their order and zeros their signs; what is left out nobody looks at

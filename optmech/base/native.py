@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,7 +30,7 @@ CHOICE = "OPTMECH_KERNELS"
 """The environment variable that says which kernels run: the name of a variant, or ``NUMPY``."""
 NUMPY = "numpy"
 _VARIANTS = ("baseline", "avx2", "avx512")
-_LIBRARY = Path(__file__).with_name("kernels.dll" if sys.platform == "win32" else "kernels.so")
+_LIBRARY = Path(__file__).with_name("kernels.library")
 _SOURCES = Path(__file__).resolve().parents[2] / "native"
 
 

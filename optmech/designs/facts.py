@@ -16,9 +16,9 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.certificate.bound import support_reason
 from optmech.certificate.families import Fixed, known
+from optmech.designs.stated import Stated, promises_of
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.gains import gain_words
-from optmech.problem.promised import Promised
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.tables import distance_words
 
@@ -30,32 +30,6 @@ Form = Literal["all", "linear", "coefficients"]
 polynomials of a degree on its triangles whose Bernstein coefficients meet the condition that is
 checked (Theorem 6, and on the globe Theorem 5), which are fewer than the private ones."""
 Bounded = Literal["objective", "loss at this distortion", "loss at this leakage"]
-
-
-@record
-class Stated(Shown):
-    """One constraint: its place in the problem, its name and words, and what it promises.
-
-    Examples
-    --------
-    >>> line = om.Domain.range(3, unit="km")
-    >>> km = om.distances.euclidean()
-    >>> problem = om.Problem(om.Prior.uniform(line), km, constraints=[om.MetricPrivacy("ln 2", km)])
-    >>> stated = facts_of(problem).promises[0]
-    >>> stated.title, stated.promised.scope, stated.promised.measure.course
-    ('metric privacy', 'places', 'straight')
-    """
-
-    index: int
-    kind: str
-    title: str
-    words: str
-    promised: Promised
-
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        own = {"index": self.index, "kind": self.kind, "words": self.words}
-        return own | self.promised.plain()
 
 
 @record
@@ -148,15 +122,6 @@ def facts_of(problem: Problem, design: Design | None = None) -> Facts:
     if design is not None and design.exact is None:
         among = infeasible_among(problem)
     return Facts(promises_of(problem), _aim(problem), among, every, cells)
-
-
-def promises_of(problem: Problem) -> tuple[Stated, ...]:
-    """What each constraint of a problem promises."""
-    space = problem.space
-    return tuple(
-        Stated(k, c.kind, c.title, c.promise(space), c.promised(space))
-        for k, c in enumerate(problem.constraints)
-    )
 
 
 def infeasible_among(problem: Problem) -> Among:

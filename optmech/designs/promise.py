@@ -22,7 +22,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.certificate.objective import objective_value
 from optmech.certificate.proved import Claim
-from optmech.designs.facts import Stated, promises_of
+from optmech.designs.stated import Stated, promises_of
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.promised import EPSILON, Course, Measure, Promised, Scope
 from optmech.spaces.distances import evaluate

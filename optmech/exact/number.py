@@ -172,7 +172,7 @@ def _is_number(value: object) -> bool:
     """Whether a value can be read as one number: truth values and arrays are none."""
     kind = getattr(getattr(value, "dtype", None), "kind", "f")
     alone = hasattr(value, "__float__") and not getattr(value, "ndim", 0)
-    return alone and not isinstance(value, bool) and kind in "iuf"
+    return alone and not isinstance(value, bool | type) and kind in "iuf"
 
 
 def rounded_up(value: Fraction) -> float:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Literal
 
 from optmech.base.arrays import Floats
-from optmech.designs.facts import Stated
 from optmech.designs.promise import (
     METRES,
     MOST,
@@ -22,6 +21,7 @@ from optmech.designs.promise import (
     sticky_words,
     times,
 )
+from optmech.designs.stated import Stated
 from optmech.exact.number import parse_exact
 from optmech.packed.header import Beliefs, Clause, Header
 from optmech.problem.promised import Measure, Promised

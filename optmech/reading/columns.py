@@ -65,7 +65,10 @@ def _columns(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
     with _csv(file) as (separator, rows):
         _, header = next(rows, (0, list[str]()))
         require_columns(file, names, header)
-        readers = [numbers_by(separator, name, file) if numbers else str for name in names]
+        readers = [
+            numbers_by(separator, f"the column {name!r}", file) if numbers else str
+            for name in names
+        ]
         wanted = [(columns[name].append, header.index(name)) for name in names]
         for _, row in rows:
             for (keep, k), read in zip(wanted, readers, strict=True):
@@ -159,8 +162,7 @@ def numbers_by(separator: str, name: str, path: str | Path) -> Callable[[str], f
             return found
         if found != found or seen not in ([], [mark]):
             raise ProblemError(
-                f"the column {name!r} has numbers with points and with commas, or marks between "
-                "thousands",
+                f"{name} has numbers with points and with commas, or marks between thousands",
                 where=path,
                 remedy="Write all of them with one decimal mark, and nothing between thousands",
             )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from optmech.designs.design import Design, unit_after
-from optmech.designs.facts import facts_of, promises_of
+from optmech.designs.facts import facts_of
 from optmech.designs.sentences import aim_words, reached_words
+from optmech.designs.stated import promises_of
 from optmech.problem import Problem
 from optmech.reading.errors import printable
 from optmech.spaces.domain import Domain, Grid

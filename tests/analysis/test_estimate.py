@@ -160,7 +160,7 @@ def test_mistakes_are_answered_with_places(tmp_path: Path) -> None:
         estimate.frequencies(om.Mechanism(line, line, [[0.5, 0.5], [0.5, 0.5]]), [1, 1])
     table = tmp_path / "counts.csv"
     table.write_text("observable,count\na,many\n")
-    with pytest.raises(om.ProblemError, match="data row 1 has no usable count: 'many'"):
+    with pytest.raises(om.ProblemError, match=r"data row 1 has no usable count(?!.*many)"):
         read_counts(table, line)
     table.write_text("observable,count\nc,1\n")
     with pytest.raises(om.ProblemError, match=r"counts\.csv: 'c' is no observable"):

@@ -470,15 +470,16 @@ def test_times_that_cannot_be_read_are_said(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = ["measure", str(made / "d.json"), "--json", "--crossings"]
-    for time, first in (
-        (lambda k: f"01.01.2024 00:{k // 3:02d}", "01.01.2024 00:00"),
-        (lambda k: "" if k == 7 else 20 * k, ""),
-        (lambda k: "noon" if k == 5 else f"2020-01-01T00:{k // 3:02d}:00", "noon"),
+    for time, row in (
+        (lambda k: f"01.01.2024 00:{k // 3:02d}", 1),
+        (lambda k: "" if k == 7 else 20 * k, 8),
+        (lambda k: "noon" if k == 5 else f"2020-01-01T00:{k // 3:02d}:00", 6),
     ):
         assert main([*argv, drive(tmp_path / "t.csv", time)]) == 0
         said = capsys.readouterr()
         assert json.loads(said.out)["crossings"]["per"] == "1,000 fixes"
-        assert f"'time' has '{first}', which is no time" in said.err
+        assert f"'time' has in row {row} no time as" in said.err
+        assert "noon" not in said.err
 
 
 def test_columns_of_traces_are_named(

@@ -54,7 +54,7 @@ def test_labels_under_a_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert f"released trace written to {out}" in capsys.readouterr().err
     source.write_text("where\na\nhome\n")
     assert main(command) == 2
-    assert "mine.csv: row 2 (line 3): there is no 'home'" in capsys.readouterr().err
+    assert "mine.csv: row 2 (line 3): the label is none of the 2 labels" in capsys.readouterr().err
     source.write_text("where\n")
     assert main(command) == 2
     assert "has no rows" in capsys.readouterr().err

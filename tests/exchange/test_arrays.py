@@ -113,7 +113,7 @@ def test_tables_with_doubtful_rows_are_refused(tmp_path: Path) -> None:
     columns = ["secret", "observable", "probability"]
     for rows, message in (
         ([("a", "x", 0.5), ("a", "x", 0.5)], "occurs twice"),
-        ([("a", "x", 1.0), ("c", "x", 1.0)], "no 'c'"),
+        ([("a", "x", 1.0), ("c", "x", 1.0)], "row 2 has none of the 2 labels"),
     ):
         path = tmp_path / "m.parquet"
         pandas.DataFrame(rows, columns=columns).to_parquet(path)

@@ -276,7 +276,9 @@ def test_losses(tmp_path: Path) -> None:
     )
     np.testing.assert_array_equal(squared.loss_matrix, [[0, 9], [9, 0]])
     (tmp_path / "l.csv").write_text("a,b\n2,0\n")
-    with pytest.raises(om.ProblemError, match=r"loss.file: l.csv: line 1: 'a' is not a number"):
+    with pytest.raises(
+        om.ProblemError, match=r"loss.file: l.csv: line 1 has a cell that is not a number"
+    ):
         build(tmp_path, secrets=secrets, loss={"file": "l.csv"})
 
 

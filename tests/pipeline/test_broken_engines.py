@@ -207,6 +207,9 @@ try:
     design = om.solve(given, gap=0.2)
 except om.OptmechError as error:
     print(json.dumps({"error": str(error), "status": error.exit_status}))
+except MemoryError as error:
+    # of which the command says that the memory at hand does not suffice
+    print(json.dumps({"error": str(error), "status": 2}))
 else:
     print(json.dumps({"gap": design.gap, "asked": 0.2, "notes": design.notes}))
 """

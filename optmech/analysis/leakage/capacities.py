@@ -187,6 +187,8 @@ def predicate_capacity(m: Mechanism, members: ArrayLike, *, risk: bool = False) 
     >>> print(om.leakage.predicate_capacity(m, [True, False, False]).value)  # 1 + (2 - 1) / 4
     1.25
     """
+    if isinstance(members, list | tuple | np.ndarray):
+        members = [float(v) if isinstance(v, bool | np.bool_) else v for v in members]
     mask = finite_array(members, where="members")
     mask = mask[0] if mask.ndim == 2 and len(mask) == 2 and (mask[0] == 1 - mask[1]).all() else mask
     if mask.shape != (len(m.secrets),) or not set(mask.tolist()) <= {0.0, 1.0}:

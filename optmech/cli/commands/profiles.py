@@ -3,7 +3,6 @@
 from argparse import Namespace
 from dataclasses import asdict
 
-from optmech.base.native import variant, words
 from optmech.cli.output import Answer, Grid, Lines
 
 SUMMARY = "list the solver profiles"
@@ -12,6 +11,7 @@ EXAMPLE = "optmech profiles"
 
 def run(args: Namespace) -> Answer:
     """Name, engine, gap and description of every profile, and which kernels run."""
+    from optmech.base.native import variant, words
     from optmech.pipeline.profiles import list_profiles
 
     profiles = list_profiles()

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from optmech.base.native import has_kernels, words
 from optmech.cli.inputs import SOLVING, option, require_limits
 from optmech.cli.output import (
     Answer,
@@ -214,6 +213,7 @@ def _check_outputs(args: Namespace, file: ProblemFile) -> None:
 
 
 def _notes(design: Design) -> list[str]:
+    from optmech.base.native import has_kernels, words
     from optmech.designs.notes import about_bounds
     from optmech.designs.thresholds import threshold_notes
 

@@ -44,7 +44,7 @@ def test_kernels_are_compiled_where_there_is_a_compiler() -> None:
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_sanitizers_find_nothing(width: int, tmp_path: Path) -> None:
     """Kernels by vectors of every width that processors have, AVX-512's too."""
-    library, flags = tmp_path / "kernels.so", ["-O1", "-g", f"-DWIDTH={width}"]
+    library, flags = tmp_path / "kernels.library", ["-O1", "-g", f"-DWIDTH={width}"]
     flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
     program = (
         f"import sys; sys.path.insert(0, {str(SOURCES)!r}); import build, pathlib\n"
@@ -66,7 +66,7 @@ def test_there_is_no_warning(tmp_path: Path) -> None:
         pytest.skip("there is no C compiler")
     program = (
         f"import sys; sys.path.insert(0, {str(SOURCES)!r}); import build, pathlib\n"
-        "build.build(pathlib.Path('kernels.so'), '-Werror', '-Wshadow', '-O1', variants=['avx2'])"
+        "build.build(pathlib.Path('kernels.library'), '-Werror', '-Wshadow', '-O1', variants=['avx2'])"
     )
     ran([sys.executable, "-c", program], tmp_path)
 
