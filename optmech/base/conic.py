@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -29,8 +28,7 @@ class Cone(NamedTuple):
     order: float = 0.0
 
 
-@dataclass(frozen=True)
-class ConeProgram:
+class ConeProgram(NamedTuple):
     """minimise cost·x over the x with limits − rows x in ``cones``, which share the rows out in
     their order. ``cost`` has shape (n,), ``rows`` (m, n), ``limits`` (m,)."""
 

@@ -163,7 +163,7 @@ def test_mistakes_are_answered_with_places(tmp_path: Path) -> None:
     with pytest.raises(om.ProblemError, match=r"data row 1 has no usable count(?!.*many)"):
         read_counts(table, line)
     table.write_text("observable,count\nc,1\n")
-    with pytest.raises(om.ProblemError, match=r"counts\.csv: 'c' is no observable"):
+    with pytest.raises(om.ProblemError, match=r"counts\.csv: data row 1 is of no observable"):
         read_counts(table, line)
     table.write_text("report,count\nc,1\n")
     with pytest.raises(om.ProblemError, match="observable"):

@@ -66,7 +66,8 @@ def test_there_is_no_warning(tmp_path: Path) -> None:
         pytest.skip("there is no C compiler")
     program = (
         f"import sys; sys.path.insert(0, {str(SOURCES)!r}); import build, pathlib\n"
-        "build.build(pathlib.Path('kernels.library'), '-Werror', '-Wshadow', '-O1', variants=['avx2'])"
+        "flags = ['-Werror', '-Wshadow', '-O1']\n"
+        "build.build(pathlib.Path('kernels.library'), *flags, variants=['avx2'])"
     )
     ran([sys.executable, "-c", program], tmp_path)
 
