@@ -9,7 +9,7 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.lp.highs import highs_model
+from optmech.base.highs import highs_model
 from optmech.spaces.mesh import Mesh
 
 

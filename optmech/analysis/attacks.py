@@ -361,7 +361,7 @@ def _solve_minimax(
     Variables are q(t|o) in the order (t, o), then the maximum y. A row says that the error of a
     secret, or of a secret and an estimate, is at most y.
     """
-    from optmech.lp.highs import highs_run
+    from optmech.base.highs import highs_run
 
     count, observables = len(m.secrets), len(m.observables)
     blocks = [sp.csr_array(m.matrix * distances[t][:, None]) for t in range(count)]

@@ -17,11 +17,11 @@ import scipy.sparse as sp
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
+from optmech.base.highs import highs_model, quiet_highs, run_highs
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP, LocalRows, entries
 from optmech.lp.flatten import FlatLP, Interior, flatten
-from optmech.lp.highs import highs_model, quiet_highs, run_highs
 
 _BYTES_PER_NONZERO = 120
 _ITERATIONS = 1_000

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base import memory
+from optmech.base.highs import highs_model, quiet_highs
 from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP, HeldColumns
 from optmech.lp.flatten import FlatLP, flatten
-from optmech.lp.highs import highs_model, quiet_highs
 from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.problem import Problem
 from optmech.reductions import ImpliedPairs

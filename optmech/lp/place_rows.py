@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from scipy.linalg import block_diag
 
 from optmech.base.arrays import Bools, Floats, Ints
+from optmech.base.highs import highs_run
 from optmech.base.read_only import record
 from optmech.certificate import Multipliers
 from optmech.certificate.families import (
@@ -34,7 +35,6 @@ from optmech.certificate.families import (
 )
 from optmech.certificate.statement import Family, Statement
 from optmech.lp.families.base import LARGEST_LOG
-from optmech.lp.highs import highs_run
 
 _MOST = 3
 """Rows that are added at a time, for a report or a family of single losses."""

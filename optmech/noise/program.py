@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.highs import highs_run
 from optmech.errors import SolverError
-from optmech.lp.highs import highs_run
 from optmech.noise.additive.loss import NoiseLoss, mean_beyond
 
 S = TypeVar("S", int, tuple[int, int])

@@ -22,11 +22,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Bools, Floats, Ints
+from optmech.base.highs import quiet_highs
 from optmech.base.memory import require
 from optmech.base.read_only import record
 from optmech.errors import SolverError
 from optmech.exact.numerators import dot, integers
-from optmech.lp.highs import quiet_highs
 from optmech.spaces.rationals import Shares
 
 _PRECISION = 96

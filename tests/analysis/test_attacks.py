@@ -21,7 +21,7 @@ from strategies import (
 
 import optmech as om
 from optmech import attacks, measures
-from optmech.lp.highs import run_highs
+from optmech.base.highs import run_highs
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 

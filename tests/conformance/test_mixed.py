@@ -36,7 +36,7 @@ def test_mixed_problems_are_certified_at_the_optimum(seed: int) -> None:
 def test_a_slow_solver_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is looked for once the gap is reached is not broken off by its being reached, which a
     machine shows that is slow enough for somebody to ask on the way."""
-    monkeypatch.setattr("optmech.lp.highs._TICK", 1e-5)
+    monkeypatch.setattr("optmech.base.highs._TICK", 1e-5)
     test_mixed_problems_are_certified_at_the_optimum(173)
 
 

@@ -113,7 +113,7 @@ def _programmed(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     Every unknown is R(y,z) over its own limit, every row over its right side: no entry is above 1,
     and what the solver is off by is a share of each, however small they are.
     """
-    from optmech.lp.highs import TIGHT, highs_run
+    from optmech.base.highs import TIGHT, highs_run
 
     (count, mine), theirs = first.shape, second.shape[1]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -160,7 +160,7 @@ def _proposed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
 
 def _programmed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
     """The least Σ_s TV(b, aR) in floats: R, and the gain from its dual."""
-    from optmech.lp.highs import TIGHT, highs_run
+    from optmech.base.highs import TIGHT, highs_run
 
     count, mine, theirs = len(a.secrets), len(a.observables), len(b.observables)
     cells = count * theirs
