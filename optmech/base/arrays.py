@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import optmech.base.lean  # noqa: F401
 from optmech.base.labels import refuse_unordered
 from optmech.base.read_only import locked
 from optmech.errors import ProblemError
