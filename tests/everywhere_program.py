@@ -9,7 +9,7 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.base.highs import highs_model
+from optmech.base.highs import highs_model, run_highs
 from optmech.spaces.mesh import Mesh
 
 
@@ -42,13 +42,13 @@ def solve(
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
         highs.setOptionValue("solver", "ipm")
-        highs.setOptionValue("threads", 1)
         highs.setOptionValue("run_crossover", crossover)
         highs.setOptionValue("ipm_optimality_tolerance", 1e-10)
         highs.passModel(
             highs_model(costs.T.ravel(), table, lower, upper, np.full(costs.size, np.inf))
         )
-        highs.run()
+        run_highs(highs)
+        assert highs.getModelStatus() != highspy.HighsModelStatus.kNotset
         values = np.array(highs.getSolution().col_value)
         matrix = values.reshape(reports, count).T
         added = tangent_rows(mesh, epsilon, matrix, tolerance)

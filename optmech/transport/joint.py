@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Bools, Floats, Ints
-from optmech.base.highs import quiet_highs
+from optmech.base.highs import quiet_highs, run_highs
 from optmech.base.memory import require
 from optmech.base.read_only import record
 from optmech.errors import SolverError
@@ -186,7 +186,7 @@ class Program:
         """Solve from the last basis, and where that fails from none; raises SolverError where HiGHS
         ends without an optimum."""
         for _ in range(2):
-            self.highs.run()
+            run_highs(self.highs)
             status = self.highs.modelStatusToString(self.highs.getModelStatus())
             if status == "Optimal":
                 return self.highs.getSolution()
