@@ -1,6 +1,7 @@
 # The same steps as in the README, for daily work.
 PYTHON ?= python3
 BIN := .venv/bin
+SIBLINGS := $(wildcard packages/*)
 
 .PHONY: setup demo test benchmarks lint wheel docs axe proofs check clean
 
@@ -43,9 +44,9 @@ proofs: .venv/installed
 
 check: lint wheel docs test
 
-.venv/installed: pyproject.toml
+.venv/installed: pyproject.toml $(SIBLINGS:%=%/pyproject.toml)
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q -e '.[dev]'
+	$(BIN)/python -m pip install -q -e '.[dev]' $(SIBLINGS:%=-e %)
 	touch $@
 
 clean:

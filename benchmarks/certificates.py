@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from optmech_audit import Fault, audit
 from scipy.optimize import linprog
 
 import optmech as om
-from optmech.audit import Fault, audit
 from optmech.base.arrays import Floats
 from optmech.certificate import check_exact
 from optmech.certificate.families import Divergence, Information

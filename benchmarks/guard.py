@@ -59,7 +59,7 @@ TASKS: dict[str, Task] = {
     "import": Task(("-c", "import optmech"), 5),
     "start-up": _command("--version"),
     "check": _command("check", "design.json"),
-    "audit": Task(("-m", "optmech.audit", "design.json")),
+    "audit": Task(("-m", "optmech_audit", "design.json")),
     "pack": _command("pack", "design.json", "-o", "packed.cbor"),
     "protect 100,000": _command(
         "protect", "design.json", "points.csv", "--outside", "nearest", "-o", "out.csv"

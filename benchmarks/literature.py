@@ -27,8 +27,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from optmech_noise.baselines import gaussian_scale
+
 import optmech as om
-from optmech.noise.baselines import gaussian_scale
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "literature.jsonl"

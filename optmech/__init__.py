@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from optmech import (
         exchange as exchange,
         mechanisms as mechanisms,
-        noise as noise,
         traces as traces,
         transport as transport,
     )
@@ -122,4 +121,4 @@ if TYPE_CHECKING:
     from optmech.spaces.prior import Prior as Prior
     from optmech.sweeps import SweepResult as SweepResult, frontier as frontier, sweep as sweep
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(__name__, "")

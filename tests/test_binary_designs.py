@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from hypothesis import given, strategies as st
+from optmech_audit import document
+from optmech_audit.document import Lists
 
 import optmech as om
-from optmech import audit
-from optmech.audit import document
-from optmech.audit.document import Lists
 from optmech.designs import file
 from optmech.reading import lists, sealed
 from optmech.reading.lists import contracted, unpacked

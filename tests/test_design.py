@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from conformance.problems import KINDS, Make, everything, most_distortion_private, thresholds
 from forgery import reseal
+from optmech_audit import Fault, audit
 
 import optmech as om
-from optmech.audit import Fault, audit
 from optmech.errors import ProblemError, VerificationError
 from optmech.reading.sealed import seal
 

@@ -29,9 +29,9 @@ SHELL = [
 ]
 INSTALLING = [line for line in SHELL if line.startswith("python3 -m venv")]
 COMMANDS = [
-    line.replace("python -m optmech.audit", "audit").removeprefix("optmech ")
+    line.replace("python -m optmech_audit", "audit").removeprefix("optmech ")
     for line in SHELL
-    if line.startswith(("optmech ", "python -m optmech.audit "))
+    if line.startswith(("optmech ", "python -m optmech_audit "))
 ]
 
 
@@ -109,7 +109,7 @@ def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
     for line in COMMANDS:
         module, arguments = "optmech", shlex.split(line)
         if arguments[0] == "audit":
-            module, arguments = "optmech.audit", arguments[1:]
+            module, arguments = "optmech_audit", arguments[1:]
         done = run_module(module, arguments, tmp_path)
         assert done.returncode == 0, (line, done.stderr)
     protected = (tmp_path / "protected.csv").read_text().split()

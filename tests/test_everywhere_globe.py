@@ -9,11 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
+from optmech_audit import globe, numbers
 
 import optmech as om
-from optmech import audit
-from optmech.audit import globe, numbers
 from optmech.reading.sealed import seal
 
 AWAY = om.distances.haversine()

@@ -41,7 +41,7 @@ PAGES = sorted(
 def run_command(line: str) -> None:
     words = shlex.split(line)
     if words[:2] == ["python", "-m"]:
-        assert words[2].startswith("optmech.audit"), line
+        assert words[2].startswith("optmech_audit"), line
         subprocess.run([sys.executable, *words[1:]], check=True)
         return
     assert words[0] == "optmech", line

@@ -58,7 +58,12 @@ def installed(folder: Path, source: str) -> None:
 
 def test_a_kind_in_one_file_with_its_twins(tmp_path: Path) -> None:
     files, python, lines = example()
-    assert list(files) == [KIND, "optmech/audit/constraints.py", "tests/oracle.py", PROBLEM]
+    assert list(files) == [
+        KIND,
+        "packages/audit/optmech_audit/constraints.py",
+        "tests/oracle.py",
+        PROBLEM,
+    ]
     shutil.copytree(ROOT / "optmech", tmp_path / "optmech", ignore=shutil.ignore_patterns("__py*"))
     for folder in ("problems", "solvers"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
@@ -102,7 +107,7 @@ def test_a_kind_of_another_package(tmp_path: Path) -> None:
     done = run(tmp_path, *solve)
     assert done.returncode == 0, done.stderr
     assert run(tmp_path, *check).returncode == 0
-    refused = run(tmp_path, "-m", "optmech.audit", "wards.json")
+    refused = run(tmp_path, "-m", "optmech_audit", "wards.json")
     assert refused.returncode == 1
     assert "partition_privacy" in refused.stdout
 

@@ -50,7 +50,7 @@ ARRAYS = re.compile(r"\b(Floats|Ints|Bools|Lags|NDArray|ndarray|csr_array|Words)
 
 def frozen_classes() -> Iterator[type]:
     for found in pkgutil.walk_packages(om.__path__, "optmech."):
-        if found.name.startswith(("optmech.audit", "optmech.__main__")):
+        if found.name.startswith(("optmech_audit", "optmech.__main__")):
             continue
         module = importlib.import_module(found.name)
         for cls in [*vars(module).values()]:

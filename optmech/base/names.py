@@ -4,29 +4,62 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any
 
+from optmech.errors import ProblemError
 
-def lazily(package: str, **earlier: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+
+def lazily(
+    package: str, within: str | None = None, **earlier: str
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package for what it imports under ``if TYPE_CHECKING:``,
     which so is the one list of its names, for type checkers as for ``__all__``. What ``earlier``
     names are called now is given: they are found, and not listed. The list is read from the source
-    of the package when a name is first asked for."""
+    of the package when a name is first asked for. Other distributions add the names that they state
+    under ``within``: "" for those of ``om``, else a namespace with a dot."""
+
+    def listed() -> list[str]:
+        return sorted({*_stated(package), *_others(within)})
 
     def found(name: str) -> object:
-        homes = _stated(package)
         if name == "__all__":
-            return sorted(homes)
+            return listed()
+        homes = _stated(package)
         name = earlier.get(name, name)
         if name not in homes:
+            if within is not None and not name.startswith("_"):
+                with suppress(LookupError):
+                    return _other(within + name)
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if homes[name] == package:
             return import_module(f"{package}.{name}")
         return getattr(__import__(homes[name], fromlist=[name]), name)
 
-    return found, lambda: sorted(_stated(package))
+    return found, listed
+
+
+def _other(name: str) -> object:
+    """What another distribution has under a name. Raises LookupError where none is known to have
+    it, AttributeError where that one is not installed."""
+    from optmech.base.extensions import NAMES, extension
+
+    try:
+        return extension(NAMES, name)
+    except ProblemError as error:
+        raise AttributeError(str(error)) from error
+
+
+def _others(within: str | None) -> list[str]:
+    """The names that other distributions add to a namespace."""
+    if within is None:
+        return []
+    from optmech.base.extensions import NAMES, added
+
+    own = [name.removeprefix(within) for name in added(NAMES) if name.startswith(within)]
+    return [name for name in own if "." not in name]
 
 
 @cache

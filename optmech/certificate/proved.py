@@ -2,14 +2,14 @@
 it takes to prove them again; what files of every kind claim, held against what is proved."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
+from optmech.base.extensions import CODECS, extension
 from optmech.base.shown import Shown, card
 from optmech.base.storage import write_atomically
 from optmech.certificate.check import Check, CheckReport
@@ -68,7 +68,7 @@ class Proved(Shown):
 
     def document(self) -> bytes:
         """The content of a file; raises ProblemError where something of it cannot be written."""
-        module = import_module(FORMATS[self.formats[0]].module)
+        module = extension(CODECS, self.formats[0])
         try:
             return written(module.encode(self))
         except (TypeError, ValueError) as error:
@@ -118,9 +118,9 @@ class Proved(Shown):
 def examined(body: Body, where: str) -> tuple[Proved, CheckReport]:
     """What a file's object holds, and the verdict on every claim of it. Raises VerificationError
     where it is malformed."""
-    stated = FORMATS[body["format"]]
-    with decoding(where, stated.remedy):
-        found: tuple[Proved, CheckReport] = import_module(stated.module).decode(body, where)
+    codec = extension(CODECS, body["format"])
+    with decoding(where, FORMATS[body["format"]].remedy):
+        found: tuple[Proved, CheckReport] = codec.decode(body, where)
         return found
 
 
@@ -179,6 +179,11 @@ class ProvedLoss(Proved, ABC):
         """The figures where no more than this bound is claimed."""
         loss = rounded_up(self.exact_loss)
         return Figures(loss, bound, loss, bound, self.gap_to(loss, bound))
+
+    def sampled(self, text: str, count: int, seed: int | None) -> Sequence[Hashable]:
+        """Releases for the number, or the numbers, that a text states: of noise. Raises
+        ProblemError for any other, or where the text states none."""
+        raise ProblemError("is no noise for numbers", remedy="Choose one of its mechanisms")
 
     def gap_to(self, loss: float, bound: float) -> float:
         """The relative difference of a loss and a bound."""

@@ -13,6 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn, TextIO, cast
 
+from optmech.base.extensions import COMMANDS as EXTENSIONS, added, extension
 from optmech.cli.inputs import add_arguments
 from optmech.cli.output import note, present, working
 from optmech.cli.parser import Parser, of_gallery
@@ -39,7 +40,6 @@ COMMANDS = (
     "sweep",
     "transport",
     "trace",
-    "noise",
     "problems",
     "profiles",
     "schema",
@@ -83,7 +83,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    for name in COMMANDS:
+    for name in (*COMMANDS, *added(EXTENSIONS)):
         module = _module(name)
         summary = module.SUMMARY
         command = commands.add_parser(
@@ -174,6 +174,8 @@ def entry() -> NoReturn:
 
 
 def _module(name: str) -> ModuleType:
+    if name not in COMMANDS:
+        return cast(ModuleType, extension(EXTENSIONS, name))
     return import_module(f"optmech.cli.commands.{name.replace('-', '_')}")
 
 

@@ -4,9 +4,11 @@ import argparse
 import difflib
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
+from optmech.base.extensions import COMMANDS, extension
 from optmech.errors import OptmechError, ProblemError
 
 _NUMBER = re.compile(r"-[0-9.]")
@@ -31,6 +33,10 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         text, known = str(value)[:80], list(action.choices or ())
+        if isinstance(action, argparse._SubParsersAction) and value not in known:
+            with suppress(LookupError):
+                # refused with who has it
+                extension(COMMANDS, str(value))
         close = difflib.get_close_matches(text, map(str, known), n=1)
         if close and value not in known:
             raise ProblemError(

@@ -35,12 +35,8 @@ if TYPE_CHECKING:
         write_parquet as write_parquet,
     )
     from optmech.exchange.measurement import (
-        noise_to_dp_accounting as noise_to_dp_accounting,
-        noise_to_opendp as noise_to_opendp,
-        noise_to_scipy as noise_to_scipy,
         to_dp_accounting as to_dp_accounting,
         to_opendp as to_opendp,
-        write_noise_table as write_noise_table,
     )
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(__name__, "exchange.")

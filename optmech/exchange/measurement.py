@@ -1,31 +1,22 @@
-"""Designs and noise for other libraries: OpenDP measurements, dp-accounting, SciPy, tables."""
+"""Designs for other libraries of privacy: OpenDP measurements, dp-accounting."""
 
 import json
-import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import chain, permutations
-from pathlib import Path
-from typing import Any, cast
+from itertools import permutations
+from typing import Any
 
 import numpy as np
 
 from optmech.analysis.leakage.vulnerability import probabilities
 from optmech.base.machine import needed
-from optmech.base.storage import csv_bytes, write_atomically
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, TooLargeError, VerificationError
-from optmech.exact.arguments import positive, whole
+from optmech.exact.arguments import positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_up
-from optmech.noise.additive.bound import largest_delta
-from optmech.noise.additive.cells import CellNoise
-from optmech.noise.additive.design import NoiseDesign, RealNoise
-from optmech.noise.additive.file import MOST_SENSITIVITY
-from optmech.noise.additive.law import Law
-from optmech.noise.additive.pairs import Pair, above_all, dominating
-from optmech.noise.additive.result import CertifiedNoise
+from optmech.exact.ratios.pairs import Pair, above_all
 from optmech.problem import DifferentialPrivacy, MetricPrivacy
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.labels import label_text
@@ -120,85 +111,8 @@ def _product(epsilon: Exact, distance: float) -> float:
     return rounded_up(bracket(epsilon)[1] * Fraction(distance))
 
 
-_TAIL = 1e-17
-_MOST_ROWS = 1_000_000
 _MOST_HEIGHTS = 4_000_000
 _BETWEEN = 2000
-
-
-@checked_arguments
-def noise_to_opendp(design: NoiseDesign | RealNoise) -> Any:
-    """A user-defined OpenDP measurement that adds the noise to an integer, sampled exactly, or to a
-    float, of which the sum is rounded to a multiple of 2^-30.
-
-    The input metric is the absolute distance. Without δ the output measure is the maximum
-    divergence, and the privacy map d ↦ ⌈d/Δ⌉ε, rounded up; otherwise approximate maximum divergence
-    with d ↦ (ε, δ(d)), where δ(d) is computed exactly for shifts up to d. Raises ProblemError
-    without opendp and for Rényi promises, VerificationError where the noise is not as private as it
-    says.
-
-    Examples
-    --------
-    >>> design = om.noise.optimal(epsilon=1, gap=1e-3)
-    >>> measurement = om.exchange.noise_to_opendp(design)
-    >>> print(round(measurement.map(2), 6))  # two steps of sensitivity 1
-    2.0
-    >>> type(measurement(41)).__name__
-    'int'
-    """
-    dp = needed("opendp.prelude", "opendp", where="noise_to_opendp")
-    design.require_private()
-    # of one release: of several without δ an equal part
-    law, epsilon = design.law, design.each
-    above = bracket(epsilon)[1]
-    real = isinstance(design, RealNoise)
-    scale = Fraction(design.sensitivity) / design.steps
-
-    def draw(value: Any) -> Any:
-        if isinstance(design, RealNoise):
-            return float(cast("Fraction", design.release(value)))
-        return value + int(law.sample(1)[0])
-
-    def pure(distance: Any) -> float:
-        return rounded_up(above * math.ceil(Fraction(distance) / design.sensitivity))
-
-    def approximate(distance: Any) -> tuple[float, float]:
-        steps = math.ceil(Fraction(distance) / scale)
-        if steps == 0:
-            return 0.0, 0.0
-        if steps > max(MOST_SENSITIVITY, design.steps):
-            return rounded_up(above), 1.0
-        # between two steps of the lattice it is at most that of the farther
-        worst = largest_delta(law, epsilon, steps)[0]
-        return rounded_up(above), min(1.0, rounded_up(worst))
-
-    # what a library cannot verify of foreign code, its user has to ask for
-    dp.enable_features("contrib", "honest-but-curious")
-    measure = dp.max_divergence() if not design.delta > 0 else dp.approximate(dp.max_divergence())
-    return dp.m.make_user_measurement(
-        dp.atom_domain(T=float, nan=False) if real else dp.atom_domain(T=int),
-        dp.absolute_distance(T=float if real else int),
-        measure,
-        draw,
-        approximate if design.delta > 0 else pure,
-    )
-
-
-@checked_arguments
-def noise_to_dp_accounting(design: CertifiedNoise | CellNoise, *, interval: float = 1e-4) -> Any:
-    """A ``PrivacyLossDistribution`` of dp-accounting for one release: pessimistic, with losses
-    rounded up to multiples of ``interval``, of a pair that dominates every shift up to the
-    sensitivity. Raises ProblemError without dp-accounting, or for noise of pairs.
-
-    Examples
-    --------
-    >>> design = om.noise.optimal(epsilon=1, gap=1e-3)
-    >>> pld = om.exchange.noise_to_dp_accounting(design)
-    >>> ten = pld.self_compose(10)
-    >>> print(round(ten.get_epsilon_for_delta(1e-6), 2) <= 10)
-    True
-    """
-    return _accounted(dominating(design.law, design.steps), interval, "noise_to_dp_accounting")
 
 
 @checked_arguments
@@ -250,10 +164,10 @@ def to_dp_accounting(
     weights = [(list(zip(found.rows[a], found.rows[b], strict=True)), found.total) for a, b in ends]
     if not weights:
         weights = [([(1, 1)], 1)]
-    return _accounted(above_all(weights, _BETWEEN), interval, "to_dp_accounting")
+    return accounted(above_all(weights, _BETWEEN), interval, "to_dp_accounting")
 
 
-def _accounted(pair: Pair, interval: float, where: str) -> Any:
+def accounted(pair: Pair, interval: float, where: str) -> Any:
     """The distribution of the losses of a pair, rounded up."""
     module, pmfs = (
         needed(f"dp_accounting.pld.{name}", "accounting", where=where)
@@ -267,71 +181,3 @@ def _accounted(pair: Pair, interval: float, where: str) -> Any:
     lost = min(1.0, pair.lost + pair.error)
     made = pmfs.create_pmf(chances, step, lost, pessimistic_estimate=True)
     return module.PrivacyLossDistribution(made)
-
-
-@checked_arguments
-def noise_to_scipy(design: CertifiedNoise | CellNoise) -> Any:
-    """A frozen ``scipy.stats.rv_discrete`` with the probabilities in floats, for plots and tests,
-    of real noise an ``rv_histogram`` that ends where next to nothing is left; its ``rvs`` are no
-    draws to release.
-
-    Examples
-    --------
-    >>> design = om.noise.optimal(epsilon=1, gap=1e-3)
-    >>> law = om.exchange.noise_to_scipy(design)
-    >>> print(round(law.pmf(0), 3), round(float(law.pmf(1) / law.pmf(0)), 3))
-    0.462 0.368
-    """
-    from scipy.stats import rv_discrete, rv_histogram
-
-    law = design.law
-    if isinstance(design, CellNoise):
-        last, width = _last(law), float(design.step)
-        heights = [float(law.at(k)) for k in range(-last, last + 1)]
-        return rv_histogram((heights, (np.arange(-last, last + 2) - 0.5) * width), density=False)
-
-    class _Noise(rv_discrete):  # type: ignore[misc, unused-ignore]
-        def _pmf(self, k: Any) -> Any:
-            return np.array([float(law.at(int(v))) for v in np.ravel(k)]).reshape(np.shape(k))
-
-        def _cdf(self, k: Any) -> Any:
-            return np.array([_below(law, math.floor(v)) for v in np.ravel(k)]).reshape(np.shape(k))
-
-    end = np.inf if law.tails else law.n
-    return _Noise(a=-end, b=end, name="noise")()
-
-
-def _last(law: Law) -> int:
-    """A place beyond which next to nothing is left."""
-    last = law.n
-    while law.tails and law.upper_tail(last + 1) > Fraction(_TAIL) and last < _MOST_ROWS:
-        last += len(law.tails)
-    return last
-
-
-def _below(law: Law, k: int) -> float:
-    """P(Z <= k)."""
-    if k >= 0:
-        return float(1 - law.upper_tail(k + 1))
-    return float(law.upper_tail(-k))
-
-
-@checked_arguments
-def write_noise_table(design: CertifiedNoise, path: str | Path, *, last: int | None = None) -> None:
-    """A CSV file with the columns noise, probability (nearest float), numerator and denominator
-    (exact), for |k| <= ``last``: by default to where next to nothing is left.
-
-    Raises ProblemError for a last place that is none or where the file cannot be written.
-
-    Examples
-    --------
-    >>> om.exchange.write_noise_table(om.noise.optimal(epsilon=1, gap=1e-3), "noise.csv", last=1)
-    >>> print(open("noise.csv").readline().strip())
-    noise,probability,numerator,denominator
-    """
-    law = design.law
-    last = whole(_last(law) if last is None else last, "last", 0, _MOST_ROWS)
-    exact = ((k, law.at(k)) for k in range(-last, last + 1))
-    rows = ((k, repr(float(p)), p.numerator, p.denominator) for k, p in exact)
-    header = ("noise", "probability", "numerator", "denominator")
-    write_atomically(path, csv_bytes(chain([header], rows)))

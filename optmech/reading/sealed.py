@@ -43,9 +43,6 @@ class Format(NamedTuple):
     """What writes one."""
     remedy: str
     """What to do about one that was altered."""
-    module: str
-    """Whose ``encode`` makes its object of a result, and whose ``decode`` makes a result of the
-    object, with the verdict on every claim of it."""
     listed: str = ""
     """The name of its form with long lists as bytes."""
     keys: frozenset[str] = frozenset()
@@ -62,7 +59,6 @@ FORMATS = {
             "design",
             "optmech solve -o",
             "Solve the problem again and save the design",
-            "optmech.designs.file",
             "optmech-design/3",
             frozenset({"digest", "format", "problem", "result", "mechanism", "multipliers"}),
             "outer",
@@ -72,18 +68,18 @@ FORMATS = {
             "family of coupling mechanisms",
             "optmech transport -o",
             "Make the design again and save it",
-            "optmech.mechanisms.targets.file",
         ),
         Format(
             "optmech-noise/1",
             "noise for numbers",
             "optmech noise -o",
             "Make the noise again with optmech noise -o",
-            "optmech.noise.additive.file",
         ),
     )
 }
-"""The formats that are written and read."""
+"""The formats that are written and read, each by the module that is stated for it under
+``optmech.formats`` (``optmech.base.extensions``): its ``encode`` makes an object of a result, and
+its ``decode`` a result of the object, with the verdict on every claim of it."""
 DESIGN, FAMILY, NOISE = FORMATS
 _LISTED = {each.listed: each.name for each in FORMATS.values() if each.listed}
 

@@ -38,12 +38,11 @@ _ADOPT = (
     "A mechanism alone has no problem and no proof: om.exchange.adopt(mechanism, problem) makes a "
     "design of it"
 )
-_LOAD = "Read it with om.load(path)"
-_NOISE = "Give what om.noise.optimal returns"
+LOAD = "Read it with om.load(path)"
 _PACK = "Pack it first, with om.pack(design, path)"
-_ADDITIVE, _CHAINS = "optmech.noise.additive", "optmech.traces.chains"
+_CHAINS = "optmech.traces.chains"
 
-KINDS: Mapping[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "Domain": Kind(
         "optmech.spaces.domain",
         "Make one with om.Domain(labels)",
@@ -54,7 +53,7 @@ KINDS: Mapping[str, Kind] = {
     "Mechanism": Kind(
         "optmech.spaces.mechanism",
         "Give a design, or make one with om.Mechanism(secrets, observables, matrix)",
-        {"TargetDesign": "Give one of design.mechanisms", "str": _LOAD},
+        {"TargetDesign": "Give one of design.mechanisms", "str": LOAD},
     ),
     "Mesh": Kind("optmech.spaces.mesh.mesh", "Make one with om.Mesh.grid or om.Mesh.around"),
     "Problem": Kind(
@@ -69,22 +68,7 @@ KINDS: Mapping[str, Kind] = {
     "Design": Kind(
         "optmech.designs.design",
         "Give what om.solve returns, or read one with om.load(path)",
-        {"Mechanism": _ADOPT, "str": _LOAD},
-    ),
-    "NoiseDesign": Kind(
-        f"{_ADDITIVE}.design",
-        "Give noise for ε, or ε and δ, as om.noise.optimal(epsilon=…, sensitivity=…) returns",
-        {"str": _LOAD},
-    ),
-    "CertifiedNoise": Kind(f"{_ADDITIVE}.result", _NOISE, {"str": _LOAD}, "noise for a number"),
-    "CellNoise": Kind(
-        f"{_ADDITIVE}.cells",
-        "Give what om.noise.real returns",
-        {"str": _LOAD},
-        "noise for a real number",
-    ),
-    "RealNoise": Kind(
-        f"{_ADDITIVE}.design", "Give what om.noise.real returns", {"str": _LOAD}, "real noise"
+        {"Mechanism": _ADOPT, "str": LOAD},
     ),
     "PackedMechanism": Kind(
         "optmech.packed.mechanism",
@@ -122,7 +106,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "function": Kind("", "Give a function"),
 }
-"""Every name in an annotation that is checked."""
+"""Every name in an annotation that is checked; other distributions add theirs."""
 
 
 _FOREIGN = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)

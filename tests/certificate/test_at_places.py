@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optmech_audit import inequalities, mechanisms, numbers, regions
 
-from optmech.audit import inequalities, mechanisms, numbers, regions
 from optmech.certificate.families import Bias, Distortion, Leakage, LiftedRatio, LossLimit, Ratio
 from optmech.certificate.values import at_places
 from optmech.exact.number import parse_exact as number

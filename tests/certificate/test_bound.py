@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from conformance.problems import KINDS, Make
 from hypothesis import given, strategies as st
+from optmech_audit.statements import Statement
 from oracle import optimum
 
 import optmech as om
-from optmech.audit.statements import Statement
 from optmech.certificate import Multipliers, infeasibility_margin, lower_bound
 from optmech.certificate.families import (
     ApproximateMultipliers,

@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from optmech_audit.numbers import Real
 
-from optmech.audit.numbers import Real
 from optmech.exact import exponentials
 from optmech.exact.exponentials import at_most, bracket, exact_exp, exp_lower, exp_range
 from optmech.exact.number import Exact, parse_exact

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conformance.problems import KINDS, Make, blind, points, prior
+from optmech_audit.mechanisms import Mechanism
+from optmech_audit.numbers import Fault
+from optmech_audit.statements import Statement
 
 import optmech as om
-from optmech.audit.mechanisms import Mechanism
-from optmech.audit.numbers import Fault
-from optmech.audit.statements import Statement
 from optmech.certificate import check_exact
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators

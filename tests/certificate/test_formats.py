@@ -8,11 +8,11 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
+import optmech_audit as audit
 import pytest
+from optmech_audit import document
 
 import optmech as om
-from optmech import audit
-from optmech.audit import document
 from optmech.certificate.proved import Proved
 from optmech.reading.sealed import FORMATS
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conformance.mixed import mixed
+from optmech_audit import audit
 
 import optmech as om
-from optmech.audit import audit
 from optmech.errors import SolverError
 
 E, H = om.distances.euclidean(), om.distances.hamming()

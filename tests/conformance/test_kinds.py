@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import oracle
 import pytest
+from optmech_audit import statements
 
 import optmech as om
 import problems
-from optmech.audit import statements
 from optmech.certificate.families import known
 from optmech.files import find_problem, problem_schema
 from optmech.files.gallery import gallery_names

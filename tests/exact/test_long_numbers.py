@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import example, given, strategies as st
+from optmech_noise.additive.bound import order_of
 
 import optmech as om
 from optmech.exact.number import parse_exact, parse_signed
-from optmech.noise.additive.bound import order_of
 from optmech.spaces.mesh.triangulation import both_rational
 
 KM = om.distances.euclidean()

@@ -4,7 +4,7 @@ Files of every kind (places of all kinds, regions, the whole earth, signed ones)
 their bytes or in what they say, half of them with a digest (and a signature) that fits.
 ``om.load_packed``, the client in Node and the reader in C (under sanitizers, where there is a
 compiler) have to read the same ones and give the same places, draws and words;
-``om.check_packed`` and ``optmech.audit`` have to pass the same ones of those that are read, and no
+``om.check_packed`` and ``optmech_audit`` have to pass the same ones of those that are read, and no
 others. Of the whole earth ``om.Earth.load`` passes what it reads, as it proves its promise too. A
 ledger of what is read charges the same in Python and JavaScript, or is refused by both, and charges
 no less than the largest log ratio of drawn positions within its radius.
@@ -31,9 +31,9 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import optmech_audit as audit
 
 import optmech as om
-from optmech import audit
 from optmech.errors import OptmechError
 from optmech.packed.cbor import Tag, decode, encode
 from optmech.packed.file import envelope, signed_bytes

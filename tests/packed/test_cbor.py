@@ -6,9 +6,9 @@ import tracemalloc
 
 import pytest
 from hypothesis import given, strategies as st
+from optmech_audit.cbor import Content, cbor, item, parsed
+from optmech_audit.numbers import Fault
 
-from optmech.audit.cbor import Content, cbor, item, parsed
-from optmech.audit.numbers import Fault
 from optmech.errors import ProblemError
 from optmech.packed import cbor as packed_cbor
 from optmech.packed.cbor import Tag, decode, encode

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from packed import native
 from scipy.integrate import quad
@@ -24,7 +25,6 @@ from scipy.sparse import csr_matrix
 from scipy.stats import chi2
 
 import optmech as om
-from optmech import audit
 from optmech.cli.main import main
 from optmech.packed.cbor import Tag, decode, encode, typed
 from optmech.packed.earth import Cells
@@ -483,7 +483,7 @@ def test_the_audit_proves_what_is_written(epsilon: Any, tmp_path: Path) -> None:
 def test_the_audit_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
     """In a process of its own: whoever opens a pipe without a writer waits for ever."""
     os.mkfifo(tmp_path / "m.omm")
-    command = [sys.executable, "-m", "optmech.audit", str(tmp_path / "m.omm")]
+    command = [sys.executable, "-m", "optmech_audit", str(tmp_path / "m.omm")]
     done = subprocess.run(command, check=False, capture_output=True, timeout=60)
     assert done.returncode in (1, 2)
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optmech_audit import places as audited
 from packed import native
 from packed.readers import CLIENT, sealed
 from packed.test_client import VECTORS
 
 import optmech as om
-from optmech.audit import places as audited
 from optmech.packed.cbor import decode, encode, typed
 from optmech.packed.places import encode_places
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import cbor2
 import flint
 import numpy as np
+import optmech_audit as audit
 import pytest
+from optmech_audit.cbor import parsed
 from packed.readers import in_bytes
 
 import optmech as om
-from optmech import audit
-from optmech.audit.cbor import parsed
 from optmech.cli.main import main
 from optmech.errors import OptmechError
 from optmech.packed.cbor import Tag, decode, encode

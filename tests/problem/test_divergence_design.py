@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from conformance import problems
+from optmech_audit import inequalities
 from scipy.optimize import brentq
 
 import optmech as om
 from optmech import audit, divergences
-from optmech.audit import inequalities
 from optmech.certificate import check_exact, lower_bound
 from optmech.certificate.families import LiftedRatio
 from optmech.exact.ratios.generators import GENERATORS

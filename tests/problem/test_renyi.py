@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from optmech_audit import inequalities
 from scipy.optimize import brentq
 
 import optmech as om
 from optmech import audit, prices
-from optmech.audit import inequalities
 from optmech.exact.ratios.generators import (
     GENERATORS,
     generator,

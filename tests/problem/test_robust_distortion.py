@@ -8,11 +8,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
+from optmech_audit import constraints
 
 import optmech as om
-from optmech import audit
-from optmech.audit import constraints
 from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conformance.problems import KINDS, Make, blind, points, prior
+from optmech_audit import audit
 
 import optmech as om
-from optmech.audit import audit
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 

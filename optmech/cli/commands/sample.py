@@ -1,7 +1,7 @@
 """``optmech sample``: draw reports for a secret."""
 
 from argparse import Namespace
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from optmech.cli.inputs import (
@@ -41,6 +41,7 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """One label a line."""
+    from optmech.certificate.proved import ProvedLoss
     from optmech.packed.earth import is_earth_file
     from optmech.packed.mechanism import PackedMechanism
     from optmech.reading.errors import printable
@@ -65,7 +66,8 @@ def run(args: Namespace) -> Answer:
     if args.input is None and is_earth_file(args.design):
         drawn, written = _on_earth(args), "{0[0]:.7f},{0[1]:.7f}".format
     elif args.input is None and is_of_format(args.design, NOISE):
-        drawn = _noisy(args.design, shown, args.n, args.seed)
+        with inside("SECRET"):
+            drawn = ProvedLoss.load(args.design).sampled(shown, args.n, args.seed)
     elif isinstance(
         mechanism := released_mechanism(args.design, args.input, args.signer), MeshMechanism
     ):
@@ -116,29 +118,3 @@ def _floats(text: str) -> tuple[float, float]:
     except OverflowError as error:
         raise ProblemError(f"{text[:40]} is too large for a position", where="--at") from error
     return x, y
-
-
-def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashable]:
-    """A whole number, or a pair of them, with noise, ``count`` times."""
-    from optmech.noise.additive.cells import CellNoise
-    from optmech.noise.additive.result import CertifiedNoise, ProvedNoise
-
-    design = ProvedNoise.load(path)
-    if isinstance(design, CellNoise):
-        with inside("SECRET"):
-            released: Any = design.release(secret, count, seed=seed)
-        return list(map(float, released))
-    planar = not isinstance(design, CertifiedNoise)
-    try:
-        values = [int(part) for part in secret.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != 1 + planar:
-        raise ProblemError(
-            f"{secret[:60]!r} is no {'pair of whole numbers' if planar else 'whole number'}",
-            where="SECRET",
-            remedy="Give what the noise is added to" + (": X,Y" if planar else ""),
-        )
-    noise = design.drawn(count, seed).reshape(count, len(values)).tolist()
-    drawn = [tuple(v + n for v, n in zip(values, row, strict=True)) for row in noise]
-    return [pair if planar else pair[0] for pair in drawn]

@@ -1,0 +1,169 @@
+"""Fixtures shared by all tests, and the hypothesis profile that they run under."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+import optmech as om
+from optmech.base.machine import cores
+
+# the same examples in every run; ``pytest --hypothesis-profile explore`` draws others
+settings.register_profile(
+    "optmech",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("explore", settings.get_profile("optmech"), derandomize=False)
+settings.load_profile("optmech")
+
+SKIPS = (
+    r"could not import '(torch|cupy|qif)(\.\w+)*'",
+    r"no Chromium with its driver",
+    r"no Node",
+    r"no Coq or OCaml",
+    r"no axe-core",
+    r"no package index can be reached",
+    r"the real location data \(\.\./shared/data\) is not at hand",
+    r"docs/ is not beside the tests",
+    r"not a checkout",
+    r"every linear engine gives way to the same tangents",
+)
+"""Why a test may be skipped, by the beginning of the reason: what ``optmech[test]`` does not
+install, and what a machine or an installation lacks. Any other skip fails the run."""
+
+_skipped: Counter[str] = Counter()
+
+# hundreds of tests start processes, each of which would compile the package again
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# a shell in the background, or nohup, leaves these ignored, here and in every child
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+_HERE = Path(__file__).resolve().parent
+_SHARED_DATA = _HERE.parent / "shared" / "data"
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than processors: tests wait for browsers, timers and other processes."""
+    return cores() + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what took long when it was last measured (``tests/tiers.py``)."""
+    listed = _HERE / "tests" / "slow.txt"
+    names = set(listed.read_text(encoding="utf-8").split() if listed.is_file() else ())
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if names & {test, test.partition("::")[0]}:
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def audit_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The audit as one file, as it is handed on."""
+    path = tmp_path_factory.mktemp("audit") / "audit.py"
+    subprocess.run([sys.executable, "-m", "optmech_audit.alone", str(path)], check=True)
+    return path
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _note_skip(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    _note_skip(report)
+
+
+def _note_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        _skipped[reason.removeprefix("Skipped: ")] += 1
+
+
+def _unexplained() -> Iterator[str]:
+    return (reason for reason in _skipped if not any(re.match(known, reason) for known in SKIPS))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if any(_unexplained()) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not _skipped:
+        return
+    terminalreporter.section("skipped tests and why")
+    for reason, count in sorted(_skipped.items()):
+        terminalreporter.line(f"{count:4d}  {reason}")
+    for reason in _unexplained():
+        terminalreporter.line(f"not among the reasons in conftest.py: {reason}", red=True)
+
+
+@pytest.fixture
+def benchmark_modules() -> Iterator[None]:
+    """The modules of ``benchmarks``, as they import one another; some are named as folders of tests
+    are (``engines``, ``noise``), which Python may have taken for packages before."""
+    folder = _HERE / "benchmarks"
+    names = {file.stem for file in folder.glob("*.py")}
+    before = {name: sys.modules.pop(name) for name in names & set(sys.modules)}
+    sys.path.insert(0, str(folder))
+    yield
+    sys.path.remove(str(folder))
+    for name in names:
+        sys.modules.pop(name, None)
+    sys.modules.update(before)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20240611)
+
+
+@pytest.fixture
+def line() -> om.Domain:
+    """0, 1, ..., 5."""
+    return om.Domain.range(6)
+
+
+@pytest.fixture
+def grid() -> om.Grid:
+    """Three rows, four columns, cells that are not square."""
+    return om.Grid(3, 4, cell=(0.75, 0.5), unit="km")
+
+
+@pytest.fixture
+def prior(grid: om.Grid, rng: np.random.Generator) -> om.Prior:
+    """Uneven, with one secret that never occurs."""
+    weights = rng.dirichlet(np.full(len(grid), 0.6))
+    weights[5] = 0.0
+    return om.Prior(grid, weights)
+
+
+@pytest.fixture
+def mechanism(grid: om.Grid) -> om.Mechanism:
+    """The planar exponential mechanism on ``grid``: full support, not optimal."""
+    kernel = np.exp(-0.8 * om.distances.euclidean()(grid, grid))
+    return om.Mechanism(grid, grid, kernel / kernel.sum(axis=1, keepdims=True))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real location data beside the repository."""
+    if not _SHARED_DATA.is_dir():
+        pytest.skip("the real location data (../shared/data) is not at hand")
+    return _SHARED_DATA

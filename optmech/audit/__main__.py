@@ -1,7 +1,0 @@
-"""``python -m optmech.audit``."""
-
-import sys
-
-from optmech.audit.verdict import main
-
-raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""What other distributions add to this one, found by entry points. A distribution states in its
+``pyproject.toml`` under
+
+* ``optmech.names`` names of ``om`` and of its namespaces, such as ``noise`` or ``plots.noise``;
+* ``optmech.commands`` commands, and the module of each, as those of ``optmech.cli.commands``;
+* ``optmech.formats`` formats of sealed documents, and the module that reads and writes each;
+* ``optmech.files`` other kinds of files, and what reads them;
+* ``optmech.tasks`` keys that make a problem file another task, and what reads that.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from optmech.errors import ProblemError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+NAMES, COMMANDS, CODECS = "optmech.names", "optmech.commands", "optmech.formats"
+FILES, TASKS = "optmech.files", "optmech.tasks"
+
+_OWNERS = {
+    "optmech-noise": {
+        NAMES: (
+            "noise",
+            "exchange.noise_to_dp_accounting",
+            "exchange.noise_to_opendp",
+            "exchange.noise_to_scipy",
+            "exchange.write_noise_table",
+        ),
+        COMMANDS: ("noise",),
+        CODECS: ("optmech-noise/1",),
+    },
+}
+"""Who has what, to be named where it is not installed."""
+
+
+@cache
+def added(group: str) -> dict[str, EntryPoint]:
+    """What is installed of a group, by name."""
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in entry_points(group=group)}
+
+
+def extension(group: str, name: str) -> Any:
+    """The object of a name. Raises ProblemError, with the command that installs it, where it is
+    known and not installed; LookupError where nobody has it."""
+    if name in added(group):
+        return added(group)[name].load()
+    if owner := owner_of(group, name):
+        raise ProblemError(
+            f"needs {owner}, which is not installed",
+            where=name,
+            remedy=f"Run: pip install {owner}",
+        )
+    raise LookupError(name)
+
+
+def owner_of(group: str, name: str) -> str:
+    """The distribution that has a name, or nothing."""
+    return next((o for o, has in _OWNERS.items() if name in has.get(group, ())), "")

@@ -1,0 +1,7 @@
+"""``python -m optmech_audit``."""
+
+import sys
+
+from optmech_audit.verdict import main
+
+raise SystemExit(main(sys.argv[1:]))

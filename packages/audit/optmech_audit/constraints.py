@@ -1,0 +1,387 @@
+"""Kinds of constraints, and the inequalities that they state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations, count
+
+from optmech_audit.document import (
+    Body,
+    Matrix,
+    Vector,
+    distribution,
+    fractions,
+    indices,
+    keys,
+    listing,
+    matrix,
+    one_of,
+    text,
+    weighed,
+    whole,
+)
+from optmech_audit.inequalities import (
+    DIVERGENCES,
+    NEAR,
+    Approximate,
+    Bias,
+    Distortion,
+    Divergences,
+    Fixed,
+    Information,
+    Lifted,
+    LossLimit,
+    Ratios,
+    Support,
+    blind,
+    leakage,
+    order_of,
+)
+from optmech_audit.mechanisms import Mask, Pair, Shares, read_mechanism
+from optmech_audit.networks import along_segments, roads_of
+from optmech_audit.numbers import (
+    ONE,
+    ZERO,
+    Interval,
+    Real,
+    need,
+    paired,
+    real,
+    rounded_up,
+    transposed,
+)
+from optmech_audit.places import Places
+from optmech_audit.statements import (
+    KINDS,
+    Inequalities,
+    Statement,
+    first_less,
+    gain_rows,
+    signed_rows,
+    unit_matrix,
+)
+
+
+def metric_privacy(stated: Statement, c: Body) -> Inequalities:
+    """ε d for pairs of secrets within the threshold, at the observables near the first of them."""
+    if "everywhere" in c:
+        yield along_segments(stated, c)
+        return
+    keys(c, "kind epsilon distance threshold observable_threshold delta")
+    near = window = None
+    if c["observable_threshold"] is None:
+        d = stated.among(c["distance"])
+    else:
+        d, reach = stated.across(c["distance"])
+        window = within(reach, c["observable_threshold"])
+    if c["threshold"] is not None:
+        near = within(d, c["threshold"])
+    some = None if near is None and window is None else d
+    yield from between_secrets(stated, c, d, near, window, some)
+
+
+def differential_privacy(stated: Statement, c: Body) -> Inequalities:
+    """ε for neighbours, or for all points of a line or network, whose rows are mixtures."""
+    if "everywhere" in c:
+        roads_of(c["everywhere"], stated)
+        need(c["adjacency"] == "all", "some points are not adjacent")
+    keys(c, "kind epsilon adjacency delta", "everywhere")
+    n, adjacency, near = stated.n, c["adjacency"], None
+    if isinstance(adjacency, dict):
+        keys(adjacency, "distance radius")
+        near = within(stated.among(adjacency["distance"]), adjacency["radius"])
+    elif adjacency != "all":
+        near = [[False] * n for _ in range(n)]
+        need(len(listing(adjacency)) > 0, "there is no pair")
+        for pair in listing(adjacency):
+            i, j = indices(pair, n, 2)
+            need(i != j, f"secret {i} is paired with itself")
+            near[i][j] = near[j][i] = True
+    yield from between_secrets(stated, c, [[ONE] * n for _ in range(n)], near)
+
+
+def within(d: Matrix, most: object) -> Mask:
+    limit = Fraction(real(most, 0))
+    return [[v <= limit for v in row] for row in d]
+
+
+def between_secrets(
+    stated: Statement, c: Body, d: Matrix, near: Mask | None, window: Mask | None = None,
+    unthresholded: Matrix | None = None,
+) -> Inequalities:  # fmt: skip
+    """Ratios, or with δ > 0 sums over point masses."""
+    kept = [
+        {t: v for t, v in enumerate(row) if s != t and (near is None or near[s][t])}
+        for s, row in enumerate(d)
+    ]
+    epsilon, delta = Real.read(c["epsilon"]), small(c["delta"])
+    pairs = [(i, j, v) for i, row in enumerate(kept) for j, v in row.items()]
+    if not pairs or (window is not None and not any(map(any, window))):
+        stated.say("constrains nothing")
+    if not delta.nearest > 0:
+        yield Ratios(epsilon, kept, window, unthresholded)
+        return
+    need(window is None, "a delta with an observable threshold")
+    if pairs:
+        yield Approximate(epsilon, delta, [Pair({i: ONE}, {j: ONE}, v) for i, j, v in pairs])
+
+
+def small(value: object) -> Real:
+    delta = Real.read(value)
+    need(delta.nearest <= 1, "a delta is above 1")
+    return delta
+
+
+def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
+    """Of pushed distributions, both ways."""
+    keys(c, "kind epsilon pairs delta divergence scale")
+    given = listing(c["pairs"])
+    need(len(given) > 0, "there is no pair")
+    scale = [ONE] * len(given) if c["scale"] is None else fractions(c["scale"], len(given))
+    pairs = []
+    for pair, factor in paired(given, scale):
+        a, b = (normalised(distribution(side, stated.n)) for side in listing(pair, 2))
+        pairs.append(Pair(a, b, factor))
+    if all(a == b for a, b, _ in pairs):
+        stated.say("constrains nothing")
+    epsilon, delta = Real.read(c["epsilon"]), small(c["delta"])
+    yield from between_distributions(pairs, epsilon, delta, text(c["divergence"], "the divergence"))
+
+
+def between_distributions(pairs: list[Pair], epsilon: Real, delta: Real, kind: str) -> Inequalities:
+    """Ratios or sums of pushed distributions, or divergences of them."""
+    if order_of(kind) is None:
+        one_of(kind, ("max", "tv", *DIVERGENCES), "the divergence")
+    if kind == "max":
+        pairs = both_ways(pairs)
+        loose = delta.nearest > 0
+        yield Approximate(epsilon, delta, pairs) if loose else Lifted(epsilon, pairs)
+        return
+    need(not delta.nearest > 0, "a divergence with a delta")
+    equal, apart, limits = [], [], []
+    for a, b, factor in pairs:
+        limit = epsilon.scaled(factor)
+        if limit.zero:  # at divergence 0 distributions are equal
+            equal.append(Pair(a, b))
+            continue
+        rate = epsilon.nearest * float(factor)
+        need(rate >= 1e-30, "a limit cannot be told from 0")
+        need(order_of(kind) is None or rate <= 10, "a limit is too large")
+        apart.append(Pair(a, b))
+        limits.append(limit)
+    if equal:
+        yield Lifted(Real(ZERO), both_ways(equal))
+    if kind == "tv":  # the same in both directions
+        yield from (Approximate(Real(ZERO), v, [p]) for p, v in paired(apart, limits))
+    elif apart:
+        yield Divergences(kind, both_ways(apart), limits * 2)
+
+
+def pufferfish(stated: Statement, c: Body) -> Inequalities:
+    """Of the laws of the answer given one secret and another."""
+    keys(c, "kind epsilon pairs delta")
+    yield from distribution_privacy(stated, {**c, "divergence": "max", "scale": None})
+
+
+def renyi_privacy(stated: Statement, c: Body) -> Inequalities:
+    """Rényi divergence of the reports of all pairs of secrets, both ways; of order 1 that of
+    Kullback and Leibler."""
+    keys(c, "kind order epsilon distance")
+    order, n = Real.read(c["order"]), stated.n
+    need(order.log_of is None, "an order is no fraction")
+    name = "kl" if order.factor == 1 else f"renyi:{order.factor}"
+    apart = None if c["distance"] is None else stated.among(c["distance"])
+    pairs = [
+        Pair({i: ONE}, {j: ONE}, ONE if apart is None else min(apart[i][j], apart[j][i]))
+        for i, j in combinations(range(n), 2)
+    ]
+    if not pairs:
+        stated.say("constrains nothing")
+        return
+    yield from between_distributions(pairs, Real.read(c["epsilon"]), Real(ZERO), name)
+
+
+def policy_graph(stated: Statement, c: Body) -> Inequalities:
+    """ε times the length of every edge; what follows along paths needs no statement."""
+    keys(c, "kind epsilon graph")
+    lengths: list[dict[int, Fraction]] = [{} for _ in range(stated.n)]
+    need(len(listing(c["graph"])) > 0, "there is no edge")
+    for edge in listing(c["graph"]):
+        first, second, length = listing(edge, 3)
+        i, j, d = whole(first, stated.n), whole(second, stated.n), Fraction(real(length, 0))
+        need(i != j, "an edge joins a secret with itself")
+        lengths[i][j] = lengths[j][i] = min(d, lengths[i].get(j, d))
+    yield Ratios(Real.read(c["epsilon"]), lengths)
+
+
+def normalised(weights: Vector) -> Shares:
+    total = sum(weights, ZERO)
+    return {s: v / total for s, v in enumerate(weights) if v}
+
+
+def both_ways(pairs: list[Pair]) -> list[Pair]:
+    return pairs + [Pair(b, a, d) for a, b, d in pairs]
+
+
+def distortion_privacy(stated: Statement, c: Body) -> Inequalities:
+    """An error is concave in the prior: in a ball it is least at a corner, and no larger where
+    weights are rounded down."""
+    keys(c, "kind minimum distance prior", "radius within")
+    least, d = Real.read(c["minimum"]).bounds(), stated.among(c["distance"])
+    priors = [stated.prior_of(c["prior"])]
+    if "radius" in c or "within" in c:
+        keys(c, "kind minimum distance prior radius within")
+        priors = [[-rounded_up(-v) for v in near] for near in ball(stated, priors[0], c)]
+    for near in priors:
+        w = weighed(d, near)
+        most = blind(w)
+        meant = most < least.high <= most * (1 + NEAR)
+        yield Distortion(Interval(most, most) if meant else least, w)
+
+
+def gain_leakage(stated: Statement, c: Body) -> Inequalities:
+    keys(c, "kind maximum gain prior radius within")
+    most, rows = Real.signed(c["maximum"]), gain_rows(c["gain"], stated.n)
+    weights = stated.prior_of(c["prior"])
+    if c["radius"] is None:
+        need(c["within"] is None, "a distance without a radius")
+        yield leakage(most, weighed(rows, weights))
+        return
+    need(all(v >= 0 for row in rows for v in row), "a gain below 0")
+    for near in ball(stated, weights, c):
+        yield leakage(most, weighed(rows, list(map(rounded_up, near))))
+
+
+def ball(stated: Statement, weights: Vector, c: Body) -> list[tuple[Fraction, ...]]:
+    """Corners of the priors within the radius of c, in total variation or W_1 of a distance."""
+    n = stated.n
+    apart = [[Fraction(s != t) for t in range(n)] for s in range(n)]
+    if c["within"] is not None:
+        apart = stated.among(c["within"])
+        need(not any(apart[s][s] for s in range(n)), "a place is away from itself")
+    return corners(weights, Real.read(c["radius"]).bounds().high, apart)
+
+
+def corners(weights: Vector, radius: Fraction, apart: Matrix) -> list[tuple[Fraction, ...]]:
+    """Priors whose hull has all that mass can be moved to at a cost of at most the radius: the
+    mass of every place goes to one, that of one place perhaps to two (theory, "Leakage")."""
+    n, tried = len(weights), count(1)
+    used = [s for s in range(n) if weights[s]]
+    found: dict[tuple[Fraction, ...], None] = {}
+
+    def with_mass(masses: Vector, t: int, mass: Fraction) -> Vector:
+        return [v + mass if s == t else v for s, v in enumerate(masses)]
+
+    def go(k: int, left: Fraction, masses: Vector, split: int | None) -> None:
+        need(next(tried) < 10**6 and len(found) <= 1000, "too many priors")
+        if k < len(used):
+            s = used[k]
+            for t in range(n):
+                cost = weights[s] * apart[s][t]
+                if cost <= left:
+                    go(k + 1, left - cost, with_mass(masses, t, weights[s]), split)
+            if split is None:
+                go(k + 1, left, masses, s)
+        elif split is None:
+            found[tuple(masses)] = None
+        else:
+            each, mass = apart[split], weights[split]
+            for a in (t for t in range(n) if each[t] * mass < left):
+                for b in (t for t in range(n) if each[t] * mass > left):
+                    share = (left - mass * each[a]) / (each[b] - each[a])
+                    ends = with_mass(with_mass(masses, a, mass - share), b, share)
+                    found[tuple(ends)] = None
+
+    go(0, radius, [ZERO] * n, None)
+    return list(found)
+
+
+def mutual_information(stated: Statement, c: Body) -> Inequalities:
+    """Where nothing may be told, all rows that count are equal."""
+    keys(c, "kind maximum prior")
+    prior, most = normalised(stated.prior_of(c["prior"])), Real.read(c["maximum"])
+    if most.zero:
+        first, *others = prior
+        pairs = [Pair({first: ONE}, {s: ONE}) for s in others]
+        if pairs:
+            yield Lifted(Real(ZERO), both_ways(pairs))
+        return
+    need(most.nearest >= 1e-30, "a limit cannot be told from 0")
+    yield Information(most, prior)
+
+
+def maximal_leakage(stated: Statement, c: Body) -> Inequalities:
+    keys(c, "kind maximum")
+    yield leakage(Real.read(c["maximum"]), unit_matrix(stated.n), natural=True)
+
+
+def pointwise_maximal_leakage(stated: Statement, c: Body) -> Inequalities:
+    """Of every secret that the prior knows, against the mean of all."""
+    keys(c, "kind epsilon prior")
+    prior = normalised(stated.prior_of(c["prior"]))
+    yield Lifted(Real.read(c["epsilon"]), [Pair({s: ONE}, prior) for s in prior])
+
+
+def additive_capacity(stated: Statement, c: Body) -> Inequalities:
+    """1 - Σ_o min_w P[w,o] = Σ_o max_w (P[0,o] - P[w,o])."""
+    keys(c, "kind maximum")
+    yield leakage(small(c["maximum"]), first_less(stated.n))
+
+
+def loss_bound(stated: Statement, c: Body) -> Inequalities:
+    keys(c, "kind maximum worst_case loss")
+    worst, most = c["worst_case"], Real.read(c["maximum"]).bounds()
+    need(isinstance(worst, bool), "worst_case is neither true nor false")
+    loss = stated.loss if c["loss"] is None else matrix(c["loss"], stated.n, stated.m)
+    yield LossLimit(most, None if worst else stated.prior, loss)
+
+
+def bias(stated: Statement, c: Body) -> Inequalities:
+    """Of every coordinate of the values, or of the places."""
+    keys(c, "kind maximum values reported")
+    meant = columns_of(c["values"], stated.secrets, stated.n)
+    given = c["values"] if c["reported"] is None else c["reported"]
+    reported = columns_of(given, stated.observables, stated.m)
+    most = Real.read(c["maximum"])
+    need(not most.zero, "a bias of at most 0")
+    for of_secrets, of_reports in paired(meant, reported):
+        yield Bias(most.bounds(), of_reports, of_secrets)
+
+
+def columns_of(value: object, places: Places, count: int) -> list[Vector]:
+    """Numbers of any sign, one or some for every element, by coordinate; or the coordinates."""
+    rows = listing(places.points if value is None else value, count)
+    if not isinstance(rows[0], list):
+        rows = [[row] for row in rows]
+    width = len(listing(rows[0]))
+    return [list(column) for column in transposed(signed_rows(rows, width))]
+
+
+def fixed_rows(stated: Statement, c: Body) -> Inequalities:
+    """Rows of whole numbers over a power of two, of secrets in increasing order."""
+    keys(c, "kind source bits secrets rows")
+    bits, source = whole(c["bits"], 1075), text(c["source"], "the source")
+    need(not source or re.fullmatch("sha256:[0-9a-f]{64}", source) is not None, "no digest")
+    secrets = indices(c["secrets"], stated.n)
+    need(bool(secrets) and sorted(set(secrets)) == secrets, "secrets are out of order")
+    rows = read_mechanism({"bits": bits, "rows": c["rows"]}, len(secrets), stated.m).rows
+    stated.say(f"rows of the file {source or '(not named)'}, which is not looked at")
+    yield Fixed(bits, dict(paired(secrets, rows)))
+
+
+def support(stated: Statement, c: Body) -> Inequalities:
+    keys(c, "kind mask")
+    mask = [[v > 0 for v in indices(row, 2, stated.m)] for row in listing(c["mask"], stated.n)]
+    need(all(map(any, mask)), "a secret may report nothing")
+    yield Support(mask)
+
+
+# a kind without a reader here is refused, as is an entry that its reader does not know
+READERS: tuple[Callable[[Statement, Body], Inequalities], ...] = (
+    metric_privacy, differential_privacy, distortion_privacy, distribution_privacy, loss_bound,
+    support, gain_leakage, maximal_leakage, additive_capacity, pufferfish, policy_graph,
+    bias, mutual_information, renyi_privacy, fixed_rows, pointwise_maximal_leakage,
+)  # fmt: skip
+KINDS.update((reader.__name__, reader) for reader in READERS)

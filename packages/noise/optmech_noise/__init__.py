@@ -1,0 +1,32 @@
+"""The best noise for a number that is released: certified against all other noise."""
+
+from typing import TYPE_CHECKING
+
+from optmech.base.names import lazily
+
+if TYPE_CHECKING:
+    from optmech_noise.additive.composition import ComposedPrivacy as ComposedPrivacy
+    from optmech_noise.additive.design import NoiseDesign as NoiseDesign, RealNoise as RealNoise
+    from optmech_noise.additive.law import Law as Law
+    from optmech_noise.additive.loss import NoiseLoss as NoiseLoss
+    from optmech_noise.additive.planar import PlanarNoise as PlanarNoise
+    from optmech_noise.additive.real_loss import RealLoss as RealLoss
+    from optmech_noise.additive.renyi import (
+        RealRenyiNoise as RealRenyiNoise,
+        RenyiNoise as RenyiNoise,
+    )
+    from optmech_noise.baselines import NoisePeer as NoisePeer, peers as peers
+    from optmech_noise.divergences import (
+        least_divergence as least_divergence,
+        rdp as rdp,
+        zcdp as zcdp,
+    )
+    from optmech_noise.line import real as real
+    from optmech_noise.optimum import (
+        for_pairs as for_pairs,
+        in_range as in_range,
+        optimal as optimal,
+    )
+    from optmech_noise.releases import ReleaseNoise as ReleaseNoise, for_releases as for_releases
+else:
+    __getattr__, __dir__ = lazily(__name__)

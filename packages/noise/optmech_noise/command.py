@@ -1,0 +1,159 @@
+"""``optmech noise``: the best noise for a number that is released, with its proof."""
+
+from argparse import Namespace
+from typing import Any
+
+from optmech.cli.output import Answer, Facts, claim_outputs, note, number
+from optmech.errors import ProblemError
+
+SUMMARY = "find the best noise for a count or a sum"
+EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
+
+
+ARGUMENTS = {
+    "--epsilon E": 'ε, such as 0.5 or "ln 3"',
+    "--order A": "ε bounds Rényi divergences of this order, such as 2 or 3/2 (1: Kullback-Leibler)",
+    "--zcdp RHO": "divergences of every order α are at most RHO α, without ε",
+    "--budget B": "the least divergence of --order where the loss is at most B",
+    "--delta D=0": "δ (default: 0)",
+    "--sensitivity S=1": "by how much one person changes the number (default: 1)",
+    "--real": "for a real number, and not a whole one",
+    "--cells N": "cells of a sensitivity (with --real; default: auto)",
+    "--loss LOSS=absolute": (
+        "absolute, square, threshold, or a table such as 0,1,1.5, with --real corners such as "
+        "0:0,1:1,2:4, or 'convex 0:0,1:1,2:4,3:9' of a convex loss (default: absolute)"
+    ),
+    "--width W": "noise up to W costs nothing (loss threshold)",
+    "--dimensions D:int=1": "2 for pairs of numbers (default: 1)",
+    "--norm NORM": "the norm of changes of a pair: l1, l2 or linf (default: l1)",
+    "--loss-norm NORM": "the norm of noise that costs (default: the same)",
+    "--for-releases K:int=1": (
+        "K numbers, each with noise of its own and the same law, keep ε and δ together (default: 1)"
+    ),
+    "-o --output OUT": "write the noise to this JSON file",
+    "--picture PNG": "draw the noise",
+}
+
+
+def run(args: Namespace) -> Answer:
+    """0 with noise whose promise is verified."""
+    claim_outputs(args, [])
+    design = _best(args)
+    if args.output:
+        design.save(args.output)
+    if args.picture:
+        from optmech_noise.picture import noise_picture
+
+        noise_picture(design, args.picture)
+    least = None
+    if args.budget is not None:
+        divergence = design.least_divergence(args.budget)
+        least = f"{number(divergence)}, of all noise that costs no more"
+    facts = {
+        "promise": design.promise,
+        "verified": f"yes: {design.decided[1]}",
+        "least divergence": least,
+        design.measured: number(design.loss),
+        "lower bound": f"{number(design.lower_bound)}, of {design.compared}",
+        "status": f"{design.status}: a gap of {design.gap:.2g}",
+        "noise": design.shown,
+        "seconds": f"{design.seconds:.2f}",
+    }
+    files = {"output": "noise", "picture": "picture"}
+    return Answer(design.summary(), [Facts(facts)], files)
+
+
+def _best(args: Namespace) -> Any:
+    """The noise that is asked for."""
+    import optmech_noise as noise
+
+    asked = _asked(args)
+    spent = None if args.delta == "0" else args.delta
+    several = None if args.for_releases == 1 else args.for_releases
+    # what is for ε and δ of a single whole number
+    pair = {
+        "--dimensions": None if args.dimensions == 1 else args.dimensions,
+        "--norm": args.norm,
+        "--loss-norm": args.loss_norm,
+    }
+    apart = {"--delta": spent, "--for-releases": several, **pair}
+    if args.zcdp is not None:
+        powers = {"--epsilon": args.epsilon, "--order": args.order, "--budget": args.budget}
+        _require_none("does not go with --zcdp", powers | apart)
+        return noise.zcdp(args.zcdp, **asked)
+    if args.order is not None:
+        _require_none("does not go with --order", apart)
+        if (args.budget is None) == (args.epsilon is None):
+            raise ProblemError(
+                "goes with one of --epsilon and --budget",
+                where="--order",
+                remedy="Give one of them",
+            )
+        if args.budget is not None:
+            return noise.least_divergence(args.order, args.budget, **asked)
+        return noise.rdp((args.order, args.epsilon), **asked)
+    _require_none("goes with --order", {"--budget": args.budget})
+    if args.epsilon is None:
+        raise ProblemError("is missing", where="--epsilon", remedy="Give ε, such as 0.5")
+    promise = (args.epsilon, args.delta)
+    if args.dimensions not in (1, 2):
+        raise ProblemError("is neither 1 nor 2", where="--dimensions", remedy="Give 1 or 2")
+    if args.dimensions == 2:
+        single = {"--real": args.real or None, "--for-releases": several}
+        _require_none("is for a single number", single)
+        norm = args.norm or "l1"
+        return noise.for_pairs(*promise, norm=norm, loss_norm=args.loss_norm, **asked)
+    _require_none("goes with --dimensions 2", pair)
+    if args.real:
+        return noise.real(*promise, for_releases=args.for_releases, **asked)
+    return noise.optimal(*promise, for_releases=args.for_releases, **asked)
+
+
+def _asked(args: Namespace) -> dict[str, Any]:
+    """What goes with every promise."""
+    from optmech_noise.additive.real_loss import RealLoss
+
+    asked: dict[str, Any] = {"note": note}
+    if args.real:
+        name, _, rest = args.loss.rpartition(" ")
+        corners = [tuple(part.split(":")) for part in rest.split(",")]
+        asked["loss"] = corners if ":" in rest else args.loss
+        if name == "convex":
+            asked["loss"] = RealLoss.convex(corners)
+        asked["cells"] = "auto" if args.cells in (None, "auto") else _whole(args.cells, "--cells")
+        asked |= {"sensitivity": args.sensitivity, "width": args.width}
+    else:
+        _require_none("goes with --real", {"--cells": args.cells})
+        asked["sensitivity"] = _whole(args.sensitivity, "--sensitivity")
+        asked["width"] = None if args.width is None else _whole(args.width, "--width")
+        asked["loss"] = _loss(args.loss)
+    return asked
+
+
+def _require_none(message: str, options: dict[str, object]) -> None:
+    """Refuse the first option that is given."""
+    for name, value in options.items():
+        if value is not None:
+            raise ProblemError(message, where=name, remedy="Leave it out")
+
+
+def _whole(text: str, where: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ProblemError(
+            f"{text[:60]!r} is not a whole number", where=where, remedy="Give one such as 1"
+        ) from error
+
+
+def _loss(text: str) -> str | list[float]:
+    if "," not in text:
+        return text
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ProblemError(
+            f"{text[:60]!r} is no table",
+            where="--loss",
+            remedy="Give numbers with commas between them: c(0),c(1),…",
+        ) from error

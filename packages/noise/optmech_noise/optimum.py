@@ -1,0 +1,229 @@
+"""``om.noise.optimal``, ``for_pairs`` and ``in_range``: the best noise for whole numbers, for pairs
+of them, and in a range, with a proof that there is no better."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.certificate.objective import OPTIMAL_GAP
+from optmech.designs.design import Design
+from optmech.errors import ProblemError, TooLargeError
+from optmech.exact.arguments import whole
+from optmech.exact.number import Number
+from optmech.pipeline.solve import solve
+from optmech.problem import DifferentialPrivacy, Problem
+from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Prior
+from optmech_noise.additive.design import NoiseDesign
+from optmech_noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
+from optmech_noise.additive.loss import LossLike, NoiseLoss, tabulated
+from optmech_noise.additive.planar import PlanarNoise
+from optmech_noise.planar import best_planar
+from optmech_noise.releases import best_single, for_releases as families, reach_of, stated_promise
+from optmech_noise.session import Note, require_gap, silent
+
+_MOST_PLANAR = 48
+_MOST_IN_RANGE = 400
+
+
+@checked_arguments
+def optimal(
+    epsilon: Number,
+    delta: Number = 0,
+    *,
+    sensitivity: int = 1,
+    loss: LossLike = "absolute",
+    width: int | None = None,
+    gap: float = OPTIMAL_GAP,
+    note: Note | None = None,
+    for_releases: int = 1,
+) -> NoiseDesign:
+    """The noise of least expected loss among all that is (ε, δ)-differentially private when it is
+    added to a whole number that one person changes by at most ``sensitivity``.
+
+    The lower bound is of all noise on the integers, of any shape and support. With δ > 0 and a
+    sensitivity above 1 the optimum need not fall from the centre outwards (Selvi, Liu and
+    Wiesemann, Differential privacy via distributionally robust optimization, Operations Research
+    2025); with δ = 0 it is the staircase (Geng and Viswanath, The optimal noise-adding mechanism
+    in differential privacy, IEEE Transactions on Information Theory 2016).
+
+    Parameters
+    ----------
+    loss:
+        "absolute", "square", "threshold" (probability of noise beyond ``width``), a table
+        c(0), c(1), … that goes on with its last step, or a function of |noise|. A function is
+        evaluated as far out as noise is likely and, for whether it goes on as it seems, at some
+        places up to a million. What it is taken to be beyond its values is part of the result, in
+        ``measured`` and in files: a parabola or, where it is none, anything between two; loss and
+        lower bound are proved for that.
+    gap:
+        The search ends at this certified relative gap, or where wider windows no longer help.
+    note:
+        Called with a line of progress now and then.
+    for_releases:
+        So many numbers, each with noise of its own and all with the same law, keep (ε, δ) together.
+        Without δ each takes an equal part of ε, and the lower bound is of all noise with the same
+        law in every release: laws that differ from release to release may lose less on average.
+        With δ > 0 the noise is the best of some calibrated families (``for_releases``), and the
+        lower bound that of a single release.
+
+    Raises
+    ------
+    ProblemError
+        For arguments that are not as said.
+    InfeasibleError
+        For ε = δ = 0: no such noise exists.
+    TooLargeError
+        Where the noise spreads over more places than are searched.
+
+    Examples
+    --------
+    >>> design = om.noise.optimal(epsilon="ln 2")
+    >>> print(round(float(design.law.at(1) / design.law.at(0)), 6))  # e^-ε
+    0.5
+    >>> print(round(design.loss, 6))  # two-sided geometric noise: 2 r / (1 - r²) at r = 1/2
+    1.333333
+    >>> design.sample(3, seed=1).tolist()
+    [8, 0, -1]
+    """
+    steps, count = _stated(sensitivity, gap), whole(for_releases, "for_releases", 1, MOST_RELEASES)
+    promise = rate, part = stated_promise(epsilon, delta)
+    reach = reach_of(float(rate) / count, float(part), steps)
+    measure = NoiseLoss.of(loss, width, reach)
+    say = note or silent
+    if count == 1:
+        return best_single(measure, promise, steps, gap, say)
+    if 0 < part < 1:
+        return families(rate, part, count, sensitivity=steps, loss=measure, note=say).together
+    each = promise if part > 0 else stated_promise(rate.times(Fraction(1, count)), part)
+    one = best_single(measure, each, steps, gap, say)
+    return replace(one, epsilon=rate, releases=count).require_private()
+
+
+@checked_arguments
+def for_pairs(
+    epsilon: Number,
+    delta: Number = 0,
+    *,
+    norm: str = "l1",
+    loss_norm: str | None = None,
+    sensitivity: int = 1,
+    loss: LossLike = "absolute",
+    width: int | None = None,
+    gap: float = OPTIMAL_GAP,
+    note: Note | None = None,
+) -> PlanarNoise:
+    """The noise of least expected loss for a pair of whole numbers that one person changes by at
+    most ``sensitivity`` in the norm ``norm``, (ε, δ)-differentially private, with a bound of all
+    noise on pairs.
+
+    Parameters
+    ----------
+    norm:
+        "l1", "l2" or "linf".
+    loss_norm:
+        The norm of the noise that ``loss`` is of; by default ``norm``.
+    sensitivity, loss, width, gap, note:
+        As ``om.noise.optimal`` takes them.
+
+    Raises
+    ------
+    ProblemError
+        For arguments that are not as said.
+    InfeasibleError
+        For ε = δ = 0: no such noise exists.
+    TooLargeError
+        Where the noise spreads over more pairs than are searched.
+
+    Examples
+    --------
+    >>> pair = om.noise.for_pairs(1, norm="linf", gap=0.1)
+    >>> pair.lower_bound <= pair.loss
+    True
+    """
+    steps = _stated(sensitivity, gap)
+    promise = rate, part = stated_promise(epsilon, delta)
+    reach = min(reach_of(float(rate), float(part), steps), _MOST_PLANAR)
+    measure = NoiseLoss.of(loss, width, reach)
+    norms = (norm, norm if loss_norm is None else loss_norm)
+    return best_planar(measure, promise, steps, norms, gap, note or silent)
+
+
+def _stated(sensitivity: int, gap: float) -> int:
+    require_gap(gap)
+    return whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
+
+
+@checked_arguments
+def in_range(
+    epsilon: Number,
+    delta: Number = 0,
+    *,
+    bounds: tuple[int, int],
+    prior: ArrayLike | None = None,
+    sensitivity: int = 1,
+    loss: LossLike = "absolute",
+    width: int | None = None,
+    gap: float = OPTIMAL_GAP,
+) -> Design:
+    """The best (ε, δ)-differentially private mechanism from a range of whole numbers to itself, of
+    which one person changes a number by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    bounds:
+        (low, high), the first and the last number; at most 400 numbers.
+    prior:
+        How likely the numbers are: the expected loss is the least. Without it the loss at the worst
+        number is.
+    sensitivity, loss, width, gap:
+        As ``om.noise.optimal`` takes them.
+
+    Raises
+    ------
+    ProblemError
+        For arguments that are not as said.
+    TooLargeError
+        For more than 400 numbers.
+
+    Examples
+    --------
+    >>> design = om.noise.in_range("ln 2", bounds=(0, 4))
+    >>> design.matrix.shape
+    (5, 5)
+    """
+    steps, promise = _stated(sensitivity, gap), stated_promise(epsilon, delta)
+    if not isinstance(bounds, tuple) or len(bounds) != 2:
+        raise ProblemError("is no pair", where="bounds", remedy="Give (low, high)")
+    low, high = (whole(end, f"bounds[{k}]", None) for k, end in enumerate(bounds))
+    if low >= high:
+        raise ProblemError("is empty", where="bounds", remedy="Give (low, high) with low < high")
+    if high - low >= _MOST_IN_RANGE:
+        raise TooLargeError(
+            f"is a range of {high - low + 1:,} numbers",
+            where="bounds",
+            remedy=f"Give at most {_MOST_IN_RANGE}, or call optimal: noise for all whole numbers",
+        )
+    labels = list(range(low, high + 1))
+    numbers = Domain(labels, [float(k) for k in labels])
+    apart = np.abs(np.subtract.outer(labels, labels))
+    pairs = np.argwhere((apart > 0) & (apart <= steps)).tolist()
+    stated = DifferentialPrivacy(promise[0], list(map(tuple, pairs)), delta=promise[1])
+    if callable(loss) and not isinstance(loss, NoiseLoss):
+        # differences in the range are all that it is asked for
+        costs = np.array([float(value) for value in tabulated(loss, high - low)])[apart]
+    else:
+        costs = NoiseLoss.of(loss, width).floats(apart.astype(np.float64))
+    weights = np.ones(len(labels)) if prior is None else prior
+    problem = Problem(
+        Prior(numbers, weights),
+        costs,
+        objective="worst_loss" if prior is None else "expected_loss",
+        constraints=[stated],
+    )
+    return solve(problem, gap=gap)
