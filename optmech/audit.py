@@ -13,7 +13,9 @@ def main() -> int:
     """The status of ``optmech-audit``; 2 where it is not installed."""
     for command in entry_points(group="console_scripts", name="optmech-audit"):
         return int(command.load()())
-    print("optmech.audit needs optmech-audit: pip install optmech-audit", file=sys.stderr)
+    said = "is in optmech-audit, which is not installed"
+    remedy = "In a clone of optmech run pip install ./packages/audit"
+    print(f"optmech.audit: {said}. {remedy}", file=sys.stderr)
     return 2
 
 

@@ -13,7 +13,22 @@ import pytest
 import optmech
 
 HOUSE = Path(optmech.__file__).parent
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "architecture.md"
+SIBLINGS = {path.name: path for path in sorted(ROOT.glob("packages/*/optmech_*"))}
+"""Distributions beside the core, by the names of their packages."""
+TAKEN = {
+    "optmech_audit": "",
+    "optmech_noise": """
+        base.arrays base.bisection base.highs base.machine base.names base.read_only base.shown
+        base.storage certificate.check certificate.objective certificate.proved cli.output
+        designs.design errors exact.arguments exact.codec exact.exponentials exact.number
+        exact.numerators exact.ratios.pairs exact.rounding exact.sampler exchange.measurement
+        mechanisms.hockey_sum pipeline.solve problem reading.sealed show.plots.drawing
+        spaces.arguments spaces.domain spaces.prior
+    """,
+}
+"""The modules of the core that each of them stands on, beside the names of ``om``."""
 ALONE = {"__init__", "__main__", "audit", "errors"}
 """The only modules that lie loose in the package."""
 
@@ -26,10 +41,12 @@ def floors() -> list[str]:
     return rows[::-1]
 
 
-def modules() -> dict[str, Path]:
+def modules(*houses: Path) -> dict[str, Path]:
+    """Those of the core, or of other packages."""
     named = {
-        ".".join(("optmech", *path.relative_to(HOUSE).with_suffix("").parts)): path
-        for path in HOUSE.rglob("*.py")
+        ".".join(path.relative_to(house.parent).with_suffix("").parts): path
+        for house in houses or (HOUSE,)
+        for path in house.rglob("*.py")
     }
     return {name.removesuffix(".__init__"): path for name, path in named.items()}
 
@@ -99,21 +116,38 @@ def test_imports_point_down(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_decides_stands_on_little() -> None:
-    """Nothing that searches is below the certificate, and the audit stands alone."""
+    """Nothing that searches is below the certificate."""
     found = graph()
     below = {room(module) for module in nx.descendants(found, "optmech.certificate.exact")}
     assert below <= {
         "errors", "base", "exact", "reading", "spaces", "certificate"
     }  # fmt: skip
-    chapters = {name for name in found if room(name) == "audit"}
-    assert nx.descendants(found, "optmech_audit") <= chapters
-    assert not nx.ancestors(found, "optmech_audit") - chapters
+
+
+def test_the_core_knows_no_sibling() -> None:
+    """Neither by an import nor in a string; what it says of them are names of distributions."""
+    for name, path in modules().items():
+        text = path.read_text(encoding="utf-8")
+        assert not [sibling for sibling in SIBLINGS if re.search(rf"\b{sibling}\b", text)], name
+
+
+def test_siblings_stand_on_few_modules() -> None:
+    """And on one another not at all: their tests compare them."""
+    assert set(TAKEN) == set(SIBLINGS)
+    for sibling, house in SIBLINGS.items():
+        own = modules(house)
+        known = modules() | own
+        found = {other for path in own.values() for other in imports(path, known)}
+        core = {name.partition(".")[2] for name in found if name.split(".")[0] == "optmech"}
+        others = {name.split(".")[0] for name in found} - {"optmech", sibling}
+        assert not others, sibling
+        assert core == set(TAKEN[sibling].split()), sibling
 
 
 def test_one_library_declares_records() -> None:
     """That is the standard one; pydantic has the tables of files, and nothing more."""
     found: dict[str, set[str]] = {"attr": set(), "attrs": set(), "pydantic": set()}
-    for name, path in modules().items():
+    for name, path in modules(HOUSE, *SIBLINGS.values()).items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom | ast.Import):
                 origin = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
@@ -123,7 +157,7 @@ def test_one_library_declares_records() -> None:
 
 def test_every_private_name_is_used_and_no_branch_is_empty() -> None:
     """A constant, function or class whose name begins with _ is used where it is made."""
-    for name, path in modules().items():
+    for name, path in modules(HOUSE, *SIBLINGS.values()).items():
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)
         targets = [n.targets[0] for n in tree.body if isinstance(n, ast.Assign)]
@@ -144,7 +178,7 @@ def test_no_error_is_without_words() -> None:
     """Errors of optmech and faults of the audit say something, wherever they are raised."""
     own = {"Fault", "ProblemError", "VerificationError", "SolverError", "OptmechError"}
     found = 0
-    for name, path in modules().items():
+    for name, path in modules(HOUSE, *SIBLINGS.values()).items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call):
                 continue

@@ -87,6 +87,7 @@ def test_the_paper_has_its_parts_and_cites_what_it_lists() -> None:
 def test_nothing_tells_to_install_from_an_index() -> None:
     """Whoever registered the name there could run code on readers' machines."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "optmech").rglob("*.py")]
+    pages += [p for end in ("md", "py") for p in (ROOT / "packages").rglob(f"*.{end}")]
     told = re.compile(r"(pip|uv|conda|mamba|pipx) +(add|install)( +-\S+)* +['\"]?optmech\b(?![/.])")
     assert len(pages) > 400
     assert [p.name for p in pages if told.search(p.read_text(encoding="utf-8"))] == []

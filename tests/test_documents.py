@@ -282,7 +282,8 @@ def test_no_reference_dangles() -> None:
                 links += 1
                 if not (path.parent / link).exists():
                     dangling.append((path.name, link))
-    for path in [*pages, *(ROOT / "optmech").rglob("*.py")]:
+    sources = [*(ROOT / "optmech").rglob("*.py"), *(ROOT / "packages").rglob("*.py")]
+    for path in [*pages, *sources]:
         text = re.sub(r"\s*\n\s*(# )?", " ", path.read_text(encoding="utf-8"))
         named = set(re.findall(r"\bdocs/[\w/-]+\.md\b", text))
         dangling += [(path.name, page) for page in named if page not in known]

@@ -35,7 +35,10 @@ def example() -> tuple[dict[str, str], str, list[str]]:
 
 def run(folder: Path, *words: str, path: Path = ROOT) -> subprocess.CompletedProcess[str]:
     # both: the package that is tested, and whatever was put into the folder
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(path)])}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([*map(str, (folder, folder / "packages" / "audit", path))]),
+    }
     return subprocess.run(
         [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True,
         check=False,
@@ -65,7 +68,7 @@ def test_a_kind_in_one_file_with_its_twins(tmp_path: Path) -> None:
         PROBLEM,
     ]
     shutil.copytree(ROOT / "optmech", tmp_path / "optmech", ignore=shutil.ignore_patterns("__py*"))
-    for folder in ("problems", "solvers"):
+    for folder in ("packages/audit/optmech_audit", "problems", "solvers"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "tests").mkdir()
     shutil.copy(ROOT / "tests" / "oracle.py", tmp_path / "tests")

@@ -23,7 +23,7 @@ _CODE = re.compile(r"^ *```.*?^ *``` *$", re.S | re.M)
 def kept(*endings: str) -> list[Path]:
     """The files of the repository with these endings, but for what is built or installed."""
     roots = [ROOT / "docs", ROOT / "optmech", ROOT / "solvers", ROOT / "benchmarks", ROOT / "tests"]
-    roots.append(ROOT / "problems")
+    roots += [ROOT / "problems", ROOT / "packages"]
     found = [path for folder in roots for path in folder.rglob("*") if path.suffix in endings]
     return sorted({*found, *(path for path in ROOT.iterdir() if path.suffix in endings)})
 

@@ -12,10 +12,12 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_noise
 import pytest
 from conformance.problems import KINDS
 
@@ -49,8 +51,9 @@ ARRAYS = re.compile(r"\b(Floats|Ints|Bools|Lags|NDArray|ndarray|csr_array|Words)
 
 
 def frozen_classes() -> Iterator[type]:
-    for found in pkgutil.walk_packages(om.__path__, "optmech."):
-        if found.name.startswith(("optmech_audit", "optmech.__main__")):
+    houses = [(om.__path__, "optmech."), (optmech_noise.__path__, "optmech_noise.")]
+    for found in chain.from_iterable(starmap(pkgutil.walk_packages, houses)):
+        if found.name == "optmech.__main__":
             continue
         module = importlib.import_module(found.name)
         for cls in [*vars(module).values()]:

@@ -52,9 +52,9 @@ def extension(group: str, name: str) -> Any:
         return added(group)[name].load()
     if owner := owner_of(group, name):
         raise ProblemError(
-            f"needs {owner}, which is not installed",
+            f"is in {owner}, which is not installed",
             where=name,
-            remedy=f"Run: pip install {owner}",
+            remedy=f"In a clone of optmech run pip install ./packages/{owner.partition('-')[2]}",
         )
     raise LookupError(name)
 

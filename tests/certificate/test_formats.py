@@ -104,6 +104,7 @@ def test_the_page_of_promises_lists_every_format_and_python() -> None:
     text = page.read_text(encoding="utf-8")
     form = re.compile(r"optmech-[a-z-]+/\d+")
     sources = [path.read_text(encoding="utf-8") for path in (root / "optmech").rglob("*.py")]
+    sources += [p.read_text("utf-8") for p in root.glob("packages/*/optmech_*/**/*.py")]
     written = {found for source in sources for found in re.findall(rf'"({form.pattern})"', source)}
     assert len(written) > 8
     assert set(form.findall(text)) == written

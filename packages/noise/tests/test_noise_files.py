@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from judged import verdicts
 from mutations import Way, altered, anywhere, change
-from noise.judged import verdicts
 
 import optmech as om
 from optmech.cli.main import main

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from noise.judged import refused_alike, verdicts
+from judged import refused_alike, verdicts
 from optmech_noise.additive.planar_law import PlanarLaw, around, on_shell
 from scipy.optimize import linprog
 

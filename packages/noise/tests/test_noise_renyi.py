@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import optmech_audit as audit
 import pytest
-from noise.judged import refused_alike, verdicts
+from judged import refused_alike, verdicts
 from optmech_audit import noise
 from optmech_audit.numbers import signed_log
 from optmech_noise.additive.bound import log_bounds, power_sum

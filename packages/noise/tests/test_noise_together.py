@@ -11,9 +11,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import judged
 import numpy as np
 import pytest
-from noise import judged
 from optmech_audit import document, noise
 from optmech_noise.additive.law import Law
 from optmech_noise.additive.pairs import composed_delta

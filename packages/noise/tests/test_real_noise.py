@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from noise.judged import refused_alike, verdicts
+from judged import refused_alike, verdicts
 from optmech_noise import RealLoss, RealNoise
 from optmech_noise.additive.design import centre_bound
 from scipy.optimize import linprog

@@ -21,11 +21,12 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.arguments import probability
 from optmech.exact.number import Interval, Number, parse_exact, rounded_down, rounded_up
+from optmech.exact.ratios.pairs import Pair
 from optmech.exact.rounding import UNIT, depth
 from optmech.mechanisms.hockey_sum import CyclicSums, spread_reach
 from optmech_noise.additive.bound import largest_delta
 from optmech_noise.additive.law import Law
-from optmech_noise.additive.pairs import Pair, dominating, single
+from optmech_noise.additive.pairs import dominating, single
 
 MOST_RELEASES = 100_000
 LARGEST_RATE = 10**6
