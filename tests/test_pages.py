@@ -139,12 +139,16 @@ def test_every_relative_link_leads_somewhere(name: str) -> None:
             assert place in places(target.read_text("utf-8")), link
 
 
-THEORY = PAGES.get("docs/theory.md", "")
+THEORY = {name: text for name, text in PAGES.items() if re.match(r"docs/theory[./]", name)}
 TITLES = {
-    *re.findall(r"^#+ (.*)$", THEORY, re.M),
-    *(title.rstrip(".") for title in re.findall(r"^(?:\* )?\*{1,2}([^*]+?)\*", THEORY, re.M)),
+    name: {
+        *re.findall(r"^#+ (.*)$", text, re.M),
+        *(title.rstrip(".") for title in re.findall(r"^(?:\* )?\*{1,2}([^*]+?)\*", text, re.M)),
+    }
+    for name, text in THEORY.items()
 }
-# what theory.md has in quotation marks that is no section
+ALL_TITLES = set().union(*TITLES.values())
+# what the theory has in quotation marks that is no section
 WORDS = {
     "Optimal",
     "Floats as they are",
@@ -163,32 +167,47 @@ def joined(text: str) -> str:
 def test_every_section_of_the_theory_that_is_referred_to_is_there() -> None:
     count = 0
     named = re.compile(
-        r"[Tt]heory(?:\.md)?(?:`|\)|\]|\(theory\.md\)|\]\([^)]*\))*[,:]? \(?"
+        r"[Tt]heory(/[\w-]+)?(?:\.md)?(?:`|\)|\]|\]\(\S*theory(/[\w-]+)\.md[^)]*\))*[,:]? \(?"
         r'(?:(?:end of )?sections? (\d+)|§ ?(\d+)|(?:section )?"([^"]+)"|Theorem (\d+))'
     )
     for path in kept(".md", ".py", ".js", ".toml", ".html"):
         if path == Path(__file__):
             continue
-        for section, sign, title, theorem in named.findall(joined(path.read_text("utf-8"))):
+        for *chapters, section, sign, title, theorem in named.findall(
+            joined(path.read_text("utf-8"))
+        ):
             count += 1
+            chapter = "".join(chapters)
+            titles = TITLES[f"docs/theory{chapter}.md"] if chapter else ALL_TITLES
             if theorem:
-                assert f"**Theorem {theorem}" in THEORY, path
+                assert any(f"**Theorem {theorem}" in text for text in THEORY.values()), path
             else:
-                assert title.replace("'", '"') in TITLES, (path, section or sign or title)
+                assert title.replace("'", '"') in titles, (path, section or sign or title)
     assert count > 60
 
 
 def test_the_theory_refers_to_its_own_sections() -> None:
-    text = joined(_CODE.sub("", THEORY))
-    quoted = set(re.findall(r'"([A-Z][^"]{2,80})"', text))
-    assert len(quoted & TITLES) > 20
-    assert sorted(quoted - TITLES - WORDS) == []
-    # of other works; its own have names
-    assert re.findall(r"(?<!TP19 )(?<!edition, )[Ss]ections? \d+", text) == []
+    """Those of its own chapter by their names, those of others with a link."""
+    linked = 0
+    for name, page in THEORY.items():
+        text = joined(_CODE.sub("", page))
+        away = re.findall(r'\["([^"]+)"\]\(([^)#]+)#', text)
+        linked += len(away)
+        assert {
+            title for title, other in away if title not in TITLES[f"docs/theory/{other}"]
+        } == set()
+        text = re.sub(r'\["[^"]+"\]\([^)#]+#', "", text)
+        quoted = set(re.findall(r'"([A-Z][^"]{2,80})"', text))
+        assert sorted(quoted - TITLES[name] - WORDS) == [], name
+        # of other works; its own have names
+        assert re.findall(r"(?<!TP19 )(?<!edition, )[Ss]ections? \d+", text) == []
+    assert linked > 20
 
 
 def test_theorems_have_numbers_of_their_own() -> None:
-    numbers = re.findall(r"\*\*Theorem (\d+)", THEORY)
+    numbers = [
+        number for text in THEORY.values() for number in re.findall(r"\*\*Theorem (\d+)", text)
+    ]
     assert sorted(map(int, numbers)) == list(range(1, len(numbers) + 1))
 
 

@@ -14,7 +14,7 @@ another way than optmech writes them are refused, and what is not checked is nam
 shares no code with the rest of optmech.
 
 It is meant to be read chapter by chapter, in the order of ``alone.CHAPTERS``. "Theory" is
-``docs/theory.md``, which has the proofs.
+``docs/theory.md`` and its chapters, which have the proofs.
 
 Floats in the file stand for the binary fractions that they are; distributions over secrets in
 distribution privacy are divided by their exact sum.
