@@ -32,7 +32,7 @@ PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in 
 
 
 # by benchmarks/gallery.py, from one template for every problem
-BY_TEMPLATE = "docs/gallery.md"
+BY_TEMPLATE = {"docs/gallery.md", "docs/gallery-more.md"}
 
 
 def prose(text: str) -> str:
@@ -65,7 +65,7 @@ def test_no_three_lines_stand_twice() -> None:
     assert twice(seen) == []
 
 
-@pytest.mark.parametrize("name", sorted(PAGES.keys() - {BY_TEMPLATE}))
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - BY_TEMPLATE))
 def test_no_sentence_stands_twice_on_a_page(name: str) -> None:
     seen = defaultdict(list)
     text = "\n".join("" if x.startswith("|") else x for x in prose(PAGES[name]).splitlines())
@@ -113,6 +113,37 @@ def test_no_heading_stands_twice_on_a_page(name: str) -> None:
     headings = re.findall(r"^##? .*$", prose(PAGES[name]), re.M)
     if name != "CHANGELOG.md":
         assert sorted(headings) == sorted(set(headings))
+
+
+# ---------------------------------------------------------------- how pages are told apart
+ON_THE_SITE = sorted(name for name in PAGES if name.startswith("docs/"))
+
+
+@pytest.mark.parametrize("name", ON_THE_SITE)
+def test_no_page_is_longer_than_an_hour_of_reading(name: str) -> None:
+    assert len(PAGES[name].split()) <= 8000
+
+
+def test_no_two_pages_have_one_name() -> None:
+    """Neither the name of a file, nor a title, nor a line of the navigation."""
+    files, titles = defaultdict(list), defaultdict(list)
+    for name in ON_THE_SITE:
+        files[Path(name).name].append(name)
+        title = re.search(r"^# (.*)$", _CODE.sub("", PAGES[name]), re.M)
+        assert title is not None, name
+        titles[title[1].lower()].append(name)
+    assert twice(files) == twice(titles) == []
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    lines = re.findall(r"^ *- (.*?): (\S+\.md)$", navigation, re.M)
+    assert sorted(f"docs/{page}" for _, page in lines) == ON_THE_SITE
+    assert len({words.lower() for words, _ in lines}) == len(lines)
+
+
+def test_diaries_stand_behind_the_notes_for_developers() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    notes = navigation.partition("- Notes for developers:\n")[2].partition("\n  - ")[0]
+    for page in ("architecture", "engines", "city", "defects"):
+        assert f": {page}.md" in notes
 
 
 # ---------------------------------------------------------------- what refers to something
