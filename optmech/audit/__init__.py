@@ -1,10 +1,10 @@
 """Audit of a design file with nothing but the Python standard library.
 
-    python -m optmech.audit design.json
-    python -m optmech.audit family.json              (mechanisms with an auxiliary input)
-    python -m optmech.audit city.omm design.json     (a packed mechanism and its design)
-    python -m optmech.audit earth.omm                (a packed mechanism for the whole earth)
-    python -m optmech.audit.alone audit.py           (writes all of this as one file, to hand on)
+    python -P -m optmech.audit design.json
+    python -P -m optmech.audit family.json              (mechanisms with an auxiliary input)
+    python -P -m optmech.audit city.omm design.json     (a packed mechanism and its design)
+    python -P -m optmech.audit earth.omm                (a packed mechanism for the whole earth)
+    python -P -m optmech.audit.alone audit.py           (writes all of this as one file, to hand on)
 
 Reads the file and proves again, in whole numbers and fractions: that every row of the mechanism
 is a distribution, that every stated inequality holds exactly, what the objective is, and that no

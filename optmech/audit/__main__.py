@@ -1,4 +1,4 @@
-"""``python -m optmech.audit``."""
+"""``python -P -m optmech.audit``."""
 
 import sys
 
