@@ -2,7 +2,7 @@
 
     python benchmarks/blocks_apart.py profile 1000  # one core's seconds of a solve of Rome, by part
     python benchmarks/blocks_apart.py send          # messages and arrays between two Dask workers
-    python benchmarks/blocks_apart.py table         # the tables of docs/scaling.md
+    python benchmarks/blocks_apart.py table         # the tables of docs/machines.md
 
 A design of N crossings and 100 reports spends its iterations in the blocks of the reports, which
 are independent between two moments at which all are waited for: a sum over blocks of vectors of N

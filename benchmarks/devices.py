@@ -182,7 +182,7 @@ def designs(fixes: Fixes) -> dict[str, Any]:
 def step_mean(odds: float) -> tuple[float, float]:
     """The least mean distance, beside the radius, of laws with these odds within it: densities of
     steps of the radius, the first one narrower, each below the one before by the odds
-    (docs/theory.md); and that share."""
+    (docs/theory/files.md); and that share."""
     from scipy.optimize import minimize_scalar
 
     def mean(first: float) -> float:

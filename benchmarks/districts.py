@@ -1,7 +1,7 @@
 """One sweep over the districts of ten areas: one process, two, Dask, and Dask that loses a worker.
 
     python benchmarks/districts.py sweep            # the four runs, and what they have in common
-    python benchmarks/districts.py table            # the table of docs/scaling.md
+    python benchmarks/districts.py table            # the table of docs/machines.md
 
 The areas are of the five cities that there is data of: three of Rome (road crossings), four of New
 York and one of Jersey City (check-ins), Beijing (GPS fixes in cells of 250 m) and Montréal (car

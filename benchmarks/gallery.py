@@ -1,9 +1,9 @@
-"""The gallery page: every problem file with its text, its picture, the code, and how long it takes.
+"""The pages of the gallery: every problem file with its picture and how long it takes.
 
     python benchmarks/gallery.py [NAME ...]
 
-writes ``docs/gallery.md`` and ``docs/gallery/*.svg``; with names only these are solved again. Times
-are processor seconds of this run.
+writes ``docs/gallery.md``, ``docs/gallery-more.md`` and ``docs/gallery/*.svg``; with names only
+these are solved again. Times are processor seconds of this run.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ RECORDS = FIGURES / "records.json"
 _HEAD = """\
 # Gallery
 Every problem that comes with optmech: the command, the picture, the loss of what was designed
-for it, and the file. The first twelve show one idea each. Seconds are processor seconds on one
-core, measured by `python benchmarks/gallery.py`, which writes this page.
+for it, and the file. Twelve that show one idea each are here, [the others](gallery-more.md) on a
+page of their own. Seconds are processor seconds on one core, measured by
+`python benchmarks/gallery.py`, which writes both pages.
 
 A picture shows the prior, or the secrets, on the left. On the right are the reports of the
 likeliest secret, darker for more. Where there is no map, it is the matrix, with a row for every
@@ -60,6 +61,10 @@ print(design)
 report = design.mechanism.sample("home")
 om.report(design, "metric.html")
 ```
+"""
+_MORE = """\
+# More of the gallery
+Further problems, like those of the [gallery](gallery.md), with their commands, pictures and files.
 """
 
 
@@ -93,7 +98,7 @@ FIRST = {
     "pufferfish": "How many of four people have the flu, where they catch it together.",
     "policy-graph": "Places of one kind must not be told apart, while the kinds may be.",
 }
-"""The entries that come first, and what each shows."""
+"""The entries of the first page, and what each shows."""
 
 
 def main() -> None:
@@ -117,13 +122,18 @@ def main() -> None:
     guides()
     known = {name: known[name] for name in gallery_names() if name in known}
     write_atomically(RECORDS, (json.dumps(known, indent=1, ensure_ascii=False) + "\n").encode())
-    write_atomically(DOCS / "gallery.md", page(known).encode())
+    for name, text in pages(known).items():
+        write_atomically(DOCS / name, text.encode())
 
 
-def page(known: dict[str, dict[str, Any]]) -> str:
-    """The page, from what was measured of every problem."""
-    order = [*FIRST, *(name for name in known if name not in FIRST)]
-    return "\n".join([_HEAD, *(section(name, known[name]) for name in order)])
+def pages(known: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """The text of both pages, from what was measured of every problem."""
+    further = [name for name in known if name not in FIRST]
+    parts = {"gallery.md": (_HEAD, FIRST), "gallery-more.md": (_MORE, further)}
+    return {
+        page: "\n".join([head, *(section(name, known[name]) for name in names)])
+        for page, (head, names) in parts.items()
+    }
 
 
 def solved(name: str) -> tuple[dict[str, Any], str]:

@@ -21,7 +21,8 @@ def pages() -> list[Path]:
 
 def prose(text: str) -> str:
     """A page's sentences, a paragraph or item of a list a line: without code, tables, headings and
-    pictures. What is set as code or as a formula counts as one word."""
+    pictures. What is set as code or as a formula counts as one word, the end of a proof as
+    none."""
     for left_out in (
         r"\A---\n.*?\n---\n", r"```.*?```", r"<!--.*?-->", r"</?[a-zA-Z][^>\n]*>", r"\$\$.*?\$\$",
         r"\\\[.*?\\\]", r"!\[[^\]]*\]\([^)]*\)",
@@ -44,7 +45,7 @@ def prose(text: str) -> str:
         open_one = True
     closed = [one if re.search(r"[.!?:]$", one) else f"{one}." for one in found]
     plain = "\n".join(closed)
-    for pattern, word in ((r"`[^`]*`", "code"), (r"\$[^$]*\$", "it"), (r"[*_]", "")):
+    for pattern, word in ((r"`[^`]*`", "code"), (r"\$[^$]*\$", "it"), (r"[*_]|\s∎", "")):
         plain = re.sub(pattern, word, plain)
     return re.sub(r"(\d)[.,](\d)", r"\1\2", plain)
 

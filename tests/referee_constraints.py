@@ -77,8 +77,8 @@ def _differential(rng: np.random.Generator, n: int, _: int) -> Drawn:
 
 
 def _meant(limit: Fraction, *extremes: Fraction) -> Fraction:
-    """The limit, or what it falls short of by rounding only (docs/theory.md, What the numbers
-    mean)."""
+    """The limit, or what it falls short of by rounding only (docs/theory/lagrangian.md, What the
+    numbers mean)."""
     near = abs(limit) / 10**12
     return next((value for value in extremes if limit < value <= limit + near), limit)
 

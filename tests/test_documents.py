@@ -29,9 +29,9 @@ SHELL = [
 ]
 INSTALLING = [line for line in SHELL if line.startswith("python3 -m venv")]
 COMMANDS = [
-    line.replace("python -m optmech_audit", "audit").removeprefix("optmech ")
+    line.replace("python -P -m optmech_audit", "audit").removeprefix("optmech ")
     for line in SHELL
-    if line.startswith(("optmech ", "python -m optmech_audit "))
+    if line.startswith(("optmech ", "python -P -m optmech_audit "))
 ]
 
 

@@ -32,7 +32,7 @@ PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in 
 
 
 # by benchmarks/gallery.py, from one template for every problem
-BY_TEMPLATE = "docs/gallery.md"
+BY_TEMPLATE = {"docs/gallery.md", "docs/gallery-more.md"}
 
 
 def prose(text: str) -> str:
@@ -65,7 +65,7 @@ def test_no_three_lines_stand_twice() -> None:
     assert twice(seen) == []
 
 
-@pytest.mark.parametrize("name", sorted(PAGES.keys() - {BY_TEMPLATE}))
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - BY_TEMPLATE))
 def test_no_sentence_stands_twice_on_a_page(name: str) -> None:
     seen = defaultdict(list)
     text = "\n".join("" if x.startswith("|") else x for x in prose(PAGES[name]).splitlines())
@@ -115,6 +115,37 @@ def test_no_heading_stands_twice_on_a_page(name: str) -> None:
         assert sorted(headings) == sorted(set(headings))
 
 
+# ---------------------------------------------------------------- how pages are told apart
+ON_THE_SITE = sorted(name for name in PAGES if name.startswith("docs/"))
+
+
+@pytest.mark.parametrize("name", ON_THE_SITE)
+def test_no_page_is_longer_than_an_hour_of_reading(name: str) -> None:
+    assert len(PAGES[name].split()) <= 8000
+
+
+def test_no_two_pages_have_one_name() -> None:
+    """Neither the name of a file, nor a title, nor a line of the navigation."""
+    files, titles = defaultdict(list), defaultdict(list)
+    for name in ON_THE_SITE:
+        files[Path(name).name].append(name)
+        title = re.search(r"^# (.*)$", _CODE.sub("", PAGES[name]), re.M)
+        assert title is not None, name
+        titles[title[1].lower()].append(name)
+    assert twice(files) == twice(titles) == []
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    lines = re.findall(r"^ *- (.*?): (\S+\.md)$", navigation, re.M)
+    assert sorted(f"docs/{page}" for _, page in lines) == ON_THE_SITE
+    assert len({words.lower() for words, _ in lines}) == len(lines)
+
+
+def test_diaries_stand_behind_the_notes_for_developers() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    notes = navigation.partition("- Notes for developers:\n")[2].partition("\n  - ")[0]
+    for page in ("architecture", "engines", "city", "defects"):
+        assert f": {page}.md" in notes
+
+
 # ---------------------------------------------------------------- what refers to something
 def places(text: str) -> set[str]:
     """The anchors of a page's headings, as the site writes them: without accents."""
@@ -139,12 +170,16 @@ def test_every_relative_link_leads_somewhere(name: str) -> None:
             assert place in places(target.read_text("utf-8")), link
 
 
-THEORY = PAGES.get("docs/theory.md", "")
+THEORY = {name: text for name, text in PAGES.items() if re.match(r"docs/theory[./]", name)}
 TITLES = {
-    *re.findall(r"^#+ (.*)$", THEORY, re.M),
-    *(title.rstrip(".") for title in re.findall(r"^(?:\* )?\*{1,2}([^*]+?)\*", THEORY, re.M)),
+    name: {
+        *re.findall(r"^#+ (.*)$", text, re.M),
+        *(title.rstrip(".") for title in re.findall(r"^(?:\* )?\*{1,2}([^*]+?)\*", text, re.M)),
+    }
+    for name, text in THEORY.items()
 }
-# what theory.md has in quotation marks that is no section
+ALL_TITLES = set().union(*TITLES.values())
+# what the theory has in quotation marks that is no section
 WORDS = {
     "Optimal",
     "Floats as they are",
@@ -163,32 +198,47 @@ def joined(text: str) -> str:
 def test_every_section_of_the_theory_that_is_referred_to_is_there() -> None:
     count = 0
     named = re.compile(
-        r"[Tt]heory(?:\.md)?(?:`|\)|\]|\(theory\.md\)|\]\([^)]*\))*[,:]? \(?"
+        r"[Tt]heory(/[\w-]+)?(?:\.md)?(?:`|\)|\]|\]\(\S*theory(/[\w-]+)\.md[^)]*\))*[,:]? \(?"
         r'(?:(?:end of )?sections? (\d+)|§ ?(\d+)|(?:section )?"([^"]+)"|Theorem (\d+))'
     )
     for path in kept(".md", ".py", ".js", ".toml", ".html"):
         if path == Path(__file__):
             continue
-        for section, sign, title, theorem in named.findall(joined(path.read_text("utf-8"))):
+        for *chapters, section, sign, title, theorem in named.findall(
+            joined(path.read_text("utf-8"))
+        ):
             count += 1
+            chapter = "".join(chapters)
+            titles = TITLES[f"docs/theory{chapter}.md"] if chapter else ALL_TITLES
             if theorem:
-                assert f"**Theorem {theorem}" in THEORY, path
+                assert any(f"**Theorem {theorem}" in text for text in THEORY.values()), path
             else:
-                assert title.replace("'", '"') in TITLES, (path, section or sign or title)
+                assert title.replace("'", '"') in titles, (path, section or sign or title)
     assert count > 60
 
 
 def test_the_theory_refers_to_its_own_sections() -> None:
-    text = joined(_CODE.sub("", THEORY))
-    quoted = set(re.findall(r'"([A-Z][^"]{2,80})"', text))
-    assert len(quoted & TITLES) > 20
-    assert sorted(quoted - TITLES - WORDS) == []
-    # of other works; its own have names
-    assert re.findall(r"(?<!TP19 )(?<!edition, )[Ss]ections? \d+", text) == []
+    """Those of its own chapter by their names, those of others with a link."""
+    linked = 0
+    for name, page in THEORY.items():
+        text = joined(_CODE.sub("", page))
+        away = re.findall(r'\["([^"]+)"\]\(([^)#]+)#', text)
+        linked += len(away)
+        assert {
+            title for title, other in away if title not in TITLES[f"docs/theory/{other}"]
+        } == set()
+        text = re.sub(r'\["[^"]+"\]\([^)#]+#', "", text)
+        quoted = set(re.findall(r'"([A-Z][^"]{2,80})"', text))
+        assert sorted(quoted - TITLES[name] - WORDS) == [], name
+        # of other works; its own have names
+        assert re.findall(r"(?<!TP19 )(?<!edition, )[Ss]ections? \d+", text) == []
+    assert linked > 20
 
 
 def test_theorems_have_numbers_of_their_own() -> None:
-    numbers = re.findall(r"\*\*Theorem (\d+)", THEORY)
+    numbers = [
+        number for text in THEORY.values() for number in re.findall(r"\*\*Theorem (\d+)", text)
+    ]
     assert sorted(map(int, numbers)) == list(range(1, len(numbers) + 1))
 
 

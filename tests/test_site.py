@@ -130,11 +130,18 @@ def test_the_notebooks_are_shown(site: Path) -> None:
 
 
 def test_the_gallery_has_every_problem(site: Path, pages: dict[Path, Page]) -> None:
-    text = (site / "gallery" / "index.html").read_text(encoding="utf-8")
-    shown = {Path(source).stem for source, _ in pages[site / "gallery" / "index.html"].images}
+    found = [site / name / "index.html" for name in ("gallery", "gallery-more")]
+    text = "".join(path.read_text(encoding="utf-8") for path in found)
+    shown = {Path(source).stem for path in found for source, _ in pages[path].images}
     assert shown == {path.stem for path in (ROOT / "problems").glob("*.toml")}
     for name in shown:
         assert f"{name}.toml" in text
+
+
+def test_a_browser_gets_no_page_of_a_book(site: Path) -> None:
+    """Half a megabyte, the source beside every name included."""
+    sizes = {path.parent.name: path.stat().st_size for path in site.rglob("index.html")}
+    assert {name: size for name, size in sizes.items() if size > 525_000} == {}
 
 
 def test_every_public_name_is_found(site: Path) -> None:
@@ -203,13 +210,13 @@ def test_what_newcomers_look_for_is_found(words: str, chromium: Any, address: st
 
 def test_in_a_browser(chromium: Any, address: str) -> None:
     """Formulas are set, pictures are drawn, the search answers, and nothing complains."""
-    chromium.get(f"{address}/theory/")
+    chromium.get(f"{address}/theory/lagrangian/")
     js = chromium.execute_script
     marked = js("return document.querySelectorAll('.arithmatex').length")
     assert marked > 40
     assert js("return document.querySelectorAll('.arithmatex .katex').length") == marked
     assert js("return document.querySelectorAll('.katex-error').length") == 0
-    chromium.get(f"{address}/gallery/")
+    chromium.get(f"{address}/gallery-more/")
     widths = js("return [...document.images].map((i) => { i.loading = 'eager'; return i.src; })")
     assert len(widths) > 25
     assert any("least_epsilon" in text for text in searched(chromium, "least_epsilon"))

@@ -1,5 +1,5 @@
-"""docs/theory.md against the code: every family and objective in its tables, and a row in "What
-each 'at most' assumes" for every public bound."""
+"""docs/theory.md and its chapters against the code: every section in its table, every family and
+objective in theirs, and a row in "What each 'at most' assumes" for every public bound."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ NOTHING_CLAIMED = {
 }
 
 
-def section(title: str, page: str = "theory.md") -> str:
+def section(title: str, page: str) -> str:
     text = (DOCS / page).read_text(encoding="utf-8")
     return text.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
 
@@ -87,17 +87,27 @@ def families(text: str) -> list[str]:
 
 def test_sections_stand_by_room_and_once() -> None:
     text = (DOCS / "theory.md").read_text(encoding="utf-8")
-    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
-    rooms = {cell.strip("`") for cell in first_cells(page, "room")}
-    listed = table(text, "room")
-    assert {cell.strip("`") for cell, _ in listed} - rooms == {"every room"}
-    titles = [title for _, cell in listed for title in re.findall(r"\[([^]]+)\]\(#", cell)]
-    assert titles == re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
+    architecture = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    rooms = {cell.strip("`") for cell in first_cells(architecture, "room")}
+    listed = table(text, "chapter")
+    named = {room.strip("`") for _, cell, _ in listed for room in cell.split(", ")}
+    assert named - rooms == {"every room"}
+    titles: list[str] = []
+    for chapter, _, cell in listed:
+        (heading, page), *_ = re.findall(r"\[([^]]+)\]\(([^)]+)\)", chapter)
+        told = (DOCS / page).read_text(encoding="utf-8")
+        assert told.startswith(f"# {heading}\n")
+        own = re.findall(r"^## (.*)$", told, flags=re.MULTILINE)
+        assert own == re.findall(rf"\[([^]]+)\]\({page}#", cell)
+        titles += own
     assert len(set(titles)) == len(titles)
+    chapters = {path.relative_to(DOCS).as_posix() for path in (DOCS / "theory").glob("*.md")}
+    assert chapters == set(re.findall(r"theory/[\w-]+\.md(?=\) \|)", text))
 
 
 @pytest.mark.parametrize(
-    ("page", "title"), [("theory.md", "The statement"), ("architecture.md", "The statement")]
+    ("page", "title"),
+    [("theory/lagrangian.md", "The statement"), ("architecture.md", "The statement")],
 )
 def test_every_family_is_listed_once(page: str, title: str) -> None:
     assert sorted(families(section(title, page).replace("lifted ratio", "lifted"))) == sorted(
@@ -106,13 +116,12 @@ def test_every_family_is_listed_once(page: str, title: str) -> None:
 
 
 def test_every_family_and_objective_has_its_multipliers() -> None:
-    cells = first_cells(section("The Lagrangian bound"), "family")
+    bound = section("The Lagrangian bound", "theory/lagrangian.md")
+    cells = first_cells(bound, "family")
     stated = [cell for cell in cells if cell.startswith("objective")]
     assert sorted(stated) == sorted(OBJECTIVES.values())
     assert sorted(OBJECTIVES) == sorted(_OBJECTIVES)
-    assert sorted(set(families(section("The Lagrangian bound"))) - {"objective:"}) == sorted(
-        FAMILIES
-    )
+    assert sorted(set(families(bound)) - {"objective:"}) == sorted(FAMILIES)
     assert len(cells) == len(FAMILIES) + len(OBJECTIVES)
 
 
@@ -130,7 +139,8 @@ def test_the_number_of_families_in_words() -> None:
 def rows() -> list[tuple[list[str], str]]:
     """The names of every row, as users write them after ``om.``, and what it says is proved."""
     out = []
-    for claim, proved, *_ in table(section('What each "at most" assumes'), "claim"):
+    assumed = section('What each "at most" assumes', "theory/assumptions.md")
+    for claim, proved, *_ in table(assumed, "claim"):
         names: list[str] = []
         for token in re.findall(r"`([^`]+)`", claim):
             name = re.sub(r"\(.*?\)", "", token)
@@ -223,6 +233,6 @@ def test_every_public_bound_says_what_it_assumes() -> None:
         told = [proved for proved in covering if re.search(f"{end}|both|neither", proved)]
         if name not in excused and not told:
             bare.append(name)
-    assert not bare, "give each a row in docs/theory.md, \"What each 'at most' assumes\""
+    assert not bare, "give each a row in docs/theory/assumptions.md"
     # nothing is excused that does not ask for it
     assert sorted(excused - set(asked)) == []

@@ -5,8 +5,8 @@ Conversion of a ball (python-flint) to a float rounds to the nearest, and may so
 half a unit in the last place: one step outwards is always enough. e^x is computed with additions,
 multiplications and scalings by powers of two only, which IEEE arithmetic rounds correctly, so that
 its error is known; logarithms are proposed by the library and decided by that exponential
-(docs/theory.md, "Carrying a guarantee over to distributions"). Errors of sums are in units of
-2^-53, relatively to the sum of absolute values.
+(docs/theory/populations.md, "Carrying a guarantee over to distributions"). Errors of sums are in
+units of 2^-53, relatively to the sum of absolute values.
 """
 
 from __future__ import annotations

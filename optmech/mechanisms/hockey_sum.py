@@ -7,9 +7,9 @@ Two ways to the first, of which the first is taken where it is small enough:
   sorted suffix sums of one half serve every entry of the other. Only rounding is uncertain.
 * **Lattice.** Every atom is spread over its two neighbours on a lattice of step h, keeping its
   mean. The sum S' of spread copies is S + Ξ with E[Ξ|S] = 0, so that E max(0, S') >= E max(0, S)
-  by Jensen's inequality; the excess is bounded through P(|S'| small) (docs/theory.md). The law of
-  S' is a power of a discrete Fourier transform, on a window outside which Chernoff's bound leaves
-  nothing to speak of; the error of the transform is bounded by its norm.
+  by Jensen's inequality; the excess is bounded through P(|S'| small) (docs/theory/targets.md). The
+  law of S' is a power of a discrete Fourier transform, on a window outside which Chernoff's bound
+  leaves nothing to speak of; the error of the transform is bounded by its norm.
 """
 
 import math
@@ -256,8 +256,8 @@ def expected_log(
     Terms are spread over a lattice of step h with their means kept: S' = S + Ξ, E[Ξ|S] = 0. Let
     g be ln, continued below the least positive S by its tangent: g is concave, so that
     E g(S') <= E ln S, and by Taylor's formula the difference is at most
-    E[Ξ²/2 max(S' - |Ξ|, least)²] (docs/theory.md). The law of S' comes from Fourier transforms
-    over its whole range, with their error bounded by its norm.
+    E[Ξ²/2 max(S' - |Ξ|, least)²] (docs/theory/targets.md). The law of S' comes from Fourier
+    transforms over its whole range, with their error bounded by its norm.
     """
     from scipy.fft import irfft, rfft
 

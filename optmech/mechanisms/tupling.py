@@ -142,8 +142,8 @@ class Tupling(Shown):
 
         δ = E[max(0, (Y₁ + … + Y_{k+1})/(k+1))] + Σ over y outside supp ν of
         max(0, (λ₀A)(y) - e^ε (λ₁A)(y)), with Y = (λ₀A(y) - e^ε λ₁A(y))/ν(y) and y ~ ν
-        (docs/theory.md). Where the sums of k + 1 atoms are few they are listed, and the bounds
-        differ by rounding only; else ``nodes`` points of a lattice are used.
+        (docs/theory/targets.md). Where the sums of k + 1 atoms are few they are listed, and the
+        bounds differ by rounding only; else ``nodes`` points of a lattice are used.
         """
         rate = float_of(epsilon, "epsilon")
         p, q = self._outputs(lam0, lam1)
@@ -181,8 +181,8 @@ class Tupling(Shown):
 
         The curve δ(ε) of one tuple is bounded at about ``knots`` values of ε; joined above and
         extended below, it stands for two pairs of laws that are less and more private than the
-        tuple's, whose losses add up on a lattice (docs/theory.md, "Reports about a population").
-        More knots bring the bounds closer together.
+        tuple's, whose losses add up on a lattice (docs/theory/populations.md, "Reports about a
+        population"). More knots bring the bounds closer together.
         """
         rate = parse_exact(epsilon, where="epsilon")
         count = whole(tuples, "tuples", least=1, most=1000)

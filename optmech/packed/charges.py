@@ -1,8 +1,8 @@
 """What draws are charged, in whole numbers: logarithms and Rényi divergences, rounded up.
 
 Every step is one of whole numbers and rounds up, so that a charge is never below what it stands
-for, and every reader of a packed file computes the same one (docs/theory.md, "What many reports
-cost").
+for, and every reader of a packed file computes the same one (docs/theory/budgets.md, "What many
+reports cost").
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class Earth(ReadOnly):
     along great circles, log ratios of reports are at most ε · (d + 2 ``header.snap``).
 
     No prior is used: of all laws of a report that depend on the distance alone, the density
-    e^(-ε d) has the least mean of every rising loss (docs/theory.md, "The whole earth in one
+    e^(-ε d) has the least mean of every rising loss (docs/theory/files.md, "The whole earth in one
     file"), and this is that one in rings of a fiftieth of 1/ε. Make one with ``Earth.of``.
 
     Examples

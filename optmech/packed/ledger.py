@@ -10,8 +10,8 @@ them, at most ``radius`` away. After draws at s_1, ..., s_n the log-likelihood r
   (a Rényi filter: Feldman and Zrnic, NeurIPS 2021; the conversion is proposition 12 of Canonne,
   Kamath and Steinke 2020), or the figure before where that is less.
 
-All three hold where later places depend on earlier reports; docs/theory.md, "What many reports
-cost", has the proofs.
+All three hold where later places depend on earlier reports; docs/theory/budgets.md, "What many
+reports cost", has the proofs.
 """
 
 from __future__ import annotations

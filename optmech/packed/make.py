@@ -41,7 +41,7 @@ def pack(
     """Release a design again as whole numbers over 2^bits, and write it as a packed file.
 
     Every inequality of the design's problem holds for the packed numbers exactly, at the same ε
-    (docs/theory.md, "Packing"); the file is specified in docs/packed.md.
+    (docs/theory/files.md, "Packing"); the file is specified in docs/packed.md.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 """What the numbers of a packed file keep between positions, whatever its header says: decided from
-the file alone (docs/theory.md, "What many reports cost")."""
+the file alone (docs/theory/budgets.md, "What many reports cost")."""
 
 from __future__ import annotations
 

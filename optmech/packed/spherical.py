@@ -2,7 +2,7 @@
 
 The density of a report is a step function of its great-circle distance from the position, in rings
 of whole probabilities over 2^64, and one whole probability for the whole earth alike.
-docs/theory.md, "The whole earth in one file", has the proofs of what is enclosed here.
+docs/theory/files.md, "The whole earth in one file", has the proofs of what is enclosed here.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def made(rate: float) -> Rings:
 
 def least_mean(rate: float) -> float:
     """The mean distance in km of the density e^(-rate · distance) on the earth: the least of all
-    laws of the distance alone that keep the rate (docs/theory.md)."""
+    laws of the distance alone that keep the rate (docs/theory/files.md)."""
     k = rate * RADIUS
     tail = math.exp(-k * math.pi)
     return RADIUS * (2 * k / (1 + k * k) + math.pi * tail / (1 + tail))

@@ -5,7 +5,8 @@ Among mechanisms with the released rows of all other secrets, their rows are mov
 least loss, one after the other, within the ratios to all other rows: first as if they were added
 one by one, nearest to the seen ones first, then, in turn, from what there is. With the others
 fixed, each row is a continuous knapsack. Nothing that the certificate says of the objective
-changes: its value is that of the same rows. Proof: docs/theory.md, "Secrets without prior weight".
+changes: its value is that of the same rows. Proof: docs/theory/repair.md, "Secrets without prior
+weight".
 """
 
 import numpy as np

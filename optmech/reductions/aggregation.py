@@ -8,7 +8,8 @@ observables has an optimum that no fine mechanism undercuts. Every number is rou
 that keeps this true; far pairs of cells may have larger ratios than they need, or none (``inf``).
 Thousands of observables need costs in closed form: the columns inside a cell lie in a box around a
 level of their own, and the least mean cost over a box is found by sorting.
-Proofs: docs/theory.md, "Carrying a guarantee over to distributions", "Cells and landmarks".
+Proofs: docs/theory/populations.md, "Carrying a guarantee over to distributions", and
+docs/theory/reductions.md, "Cells and landmarks".
 """
 
 from __future__ import annotations

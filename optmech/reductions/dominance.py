@@ -99,8 +99,8 @@ class DominatedObservables:
     held to. Equivalent: reporting b wherever a mechanism reports o is post-processing. What every
     block obeys is homogeneous and convex, so the sum of the two columns obeys it with the sum of
     the auxiliary variables, and neither the cost nor a shared row grows. Duals: o gets the
-    multipliers of b, which leave its reduced costs nowhere below those of b. Proof: docs/theory.md,
-    "Observables that others can stand in for".
+    multipliers of b, which leave its reduced costs nowhere below those of b. Proof:
+    docs/theory/reductions.md, "Observables that others can stand in for".
 
     Rows that are held fixed report what they report: then all blocks stay. With Hamming loss,
     places that the prior never visits go; with Euclidean loss those that are farther than another

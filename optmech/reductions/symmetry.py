@@ -34,7 +34,7 @@ class Symmetry:
     mechanism's images under all symmetries is a mechanism of the same cost, and so is what comes
     of v_o in the same way. Duals: an image of o gets the image of its multipliers, and a secret its
     orbit's price over the orbit's size, which leaves no reduced cost lower than the target's.
-    Proof: docs/theory.md, "Programs with symmetries".
+    Proof: docs/theory/reductions.md, "Programs with symmetries".
 
     A square grid with a uniform prior has eight symmetries, and about an eighth of the blocks
     stays. Numbers are compared to 1e-12: the source evaluates the bound and repairs the mechanism.

@@ -8,8 +8,8 @@ end in the middle of the optimal multipliers and spread over ten times as many.
 A cycle of pairs is emptied by moving weight around it so that L changes at one secret only. That
 change has one sign in each of the two directions; in the one that does not lower L some weight
 shrinks (all of them growing is possible only around a directed cycle, where e^{Σr} >= 1 makes L
-fall), and it is moved until the first is zero. Proof: docs/theory.md, "Thin multipliers". The
-certificate evaluates what comes out: nothing here is trusted.
+fall), and it is moved until the first is zero. Proof: docs/theory/reductions.md, "Thin
+multipliers". The certificate evaluates what comes out: nothing here is trusted.
 """
 
 import numpy as np

@@ -1,11 +1,11 @@
 """What proves the numbers of a coarse problem, small enough to be written into a file.
 
 The bound of a coarse problem uses the ratios of those pairs of cells that have multipliers, and the
-least mean costs of cells. A plan of transport with gains proves each of them (docs/theory.md,
-"Carrying a guarantee over to distributions"), and any plan will do: here are those that the
-aggregation finds, with shares in whole numbers, which loses about a part in 10^5 of a ratio. Where
-costs come from boxes, their radii are the proof. Who reads a witness evaluates it and searches for
-nothing (docs/theory.md, "Cells and what proves them").
+least mean costs of cells. A plan of transport with gains proves each of them
+(docs/theory/populations.md, "Carrying a guarantee over to distributions"), and any plan will do:
+here are those that the aggregation finds, with shares in whole numbers, which loses about a part in
+10^5 of a ratio. Where costs come from boxes, their radii are the proof. Who reads a witness
+evaluates it and searches for nothing (docs/theory/reductions.md, "Cells and what proves them").
 """
 
 from __future__ import annotations

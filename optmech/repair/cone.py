@@ -2,7 +2,7 @@
 
 The cone K = {v >= 0: v_i <= e^{r_ij} v_j} is closed under maxima, so every column has a least
 majorant in K; lifted rows a·v <= f b·v are met by adding constants, and neither is lost when the
-rows are completed. ``docs/theory.md`` ("Repair") proves what is used here.
+rows are completed. ``docs/theory/repair.md`` ("Repair") proves what is used here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Equalities that a statement implies, stated: so that searches and repairs see them.
 
 If r_ij = 0 then P[i,o] <= P[j,o] in every column, and both rows sum to one: they are equal. Ratios
-that leave no more than rounding are taken for zero, which is stricter. Proofs: docs/theory.md,
-"Equal rows".
+that leave no more than rounding are taken for zero, which is stricter. Proofs:
+docs/theory/repair.md, "Equal rows".
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Rounding entries one by one breaks the ratios of small ones. Here every column is raised to its
 least majorant among *whole* vectors of the cone, v_j = ceil(max_i e^{-r_ij} v_i), rows are
 completed by a whole vector that lies in the cone as well, and reports whose least entries would
-cost more than they are worth are merged into others first. Proofs: docs/theory.md, "Packing". The
-result is still to be decided by the certificate: nothing is promised here.
+cost more than they are worth are merged into others first. Proofs: docs/theory/files.md, "Packing".
+The result is still to be decided by the certificate: nothing is promised here.
 """
 
 from collections.abc import Callable, Iterator

@@ -4,7 +4,7 @@ One free row after the other goes to where the ratios to the rows that are held,
 it, leave room: between the largest lower and the least upper limit of every entry, in whole
 numbers, with the right sum. What else is stated is met by mixing with a matrix far inside. Held
 rows are copied digit by digit. Nothing is promised: the certificate decides the result. Proof:
-docs/theory.md, "Rows held fixed".
+docs/theory/families.md, "Rows held fixed".
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ equations: entries that are zero, entries of a column that are equal, pushes of 
 that agree. A proposal is projected onto them in floating point and solved for in whole numbers,
 column by column; what rounding leaves of the rows goes to one column, where it keeps the equations
 that hold in all columns. As little of a matrix far inside is then mixed in as makes every
-inequality hold. Proof: docs/theory.md, "Equations".
+inequality hold. Proof: docs/theory/repair.md, "Equations".
 """
 
 from __future__ import annotations

@@ -177,8 +177,8 @@ def least_epsilon(
 ) -> LeastEpsilon:
     """Bisect for the least ε whose optimal loss is at most ``maximum_loss``.
 
-    The optimal loss does not grow with ε or δ (docs/theory.md, "Frontiers"), so two designs
-    prove a bracket. A step at which the gap does not tell is solved again more sharply.
+    The optimal loss does not grow with ε or δ (docs/theory/lagrangian.md, "Frontiers"), so two
+    designs prove a bracket. A step at which the gap does not tell is solved again more sharply.
 
     Parameters
     ----------

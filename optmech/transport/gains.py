@@ -6,7 +6,7 @@ that keeps r attains it. Kawamoto and Murakami, ESORICS 2019, Theorem 2 has e^{�
 place, which is never smaller.
 
 Mass a_i is sent to places j, where it counts e^{r_ij} times; the least λ with no more than λ b_j
-arriving anywhere is that largest ratio (docs/theory.md, "Carrying a guarantee over to
+arriving anywhere is that largest ratio (docs/theory/populations.md, "Carrying a guarantee over to
 distributions"). Any plan proves an upper bound and any v a lower one. Both are evaluated here with
 every rounding charged, so that whoever proposes them need not be trusted. Logarithms are kept
 throughout: a, b and e^r may range as far as they like.

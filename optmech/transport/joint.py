@@ -6,7 +6,7 @@
 Solved by column generation: few of the T·n·m variables matter, and a plan between two points is
 brought in when its reduced cost asks for it. HiGHS finds the point and the multipliers; neither is
 believed (``joint_bound`` turns any multipliers, as whole numbers, into a valid bound,
-docs/theory.md, "Coupling mechanisms and optimal targets").
+docs/theory/targets.md, "Coupling mechanisms and optimal targets").
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Plans of several inputs whose outputs are one distribution, or pairwise (ε, δ)-close, of least
 mean cost (Kawamoto and Murakami, Allerton 2019, Def. 15; mathematics of the joint program in
-docs/theory.md).
+docs/theory/targets.md).
 
 A solver proposes outputs. Here they are made close and decided to be so exactly, get plans with
 exact marginals, and multipliers that prove how much better any others could be.

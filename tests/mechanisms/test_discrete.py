@@ -61,6 +61,20 @@ def test_geometric_needs_a_line(points: list[float]) -> None:
         mechanisms.geometric(om.Domain("abc", points), 1.0)
 
 
+def test_exponential_keeps_epsilon_per_utility_distance() -> None:
+    """For any utility: max over y of |u(x, y) − u(x', y)| (Kawamoto and Murakami, ESORICS 2019,
+    Def. 2), of which a metric is its own."""
+    rng = np.random.default_rng(3)
+    for size in (2, 5, 9):
+        places = om.Domain.range(size)
+        loss = rng.uniform(0, 4, (size, size))
+        apart = np.abs(loss[:, None] - loss).max(axis=2)
+        m = mechanisms.exponential(places, 1, om.distances.matrix(loss))
+        assert om.measures.tightest(m, om.distances.matrix(apart)).value <= 1 + 1e-12
+        metric = om.distances.euclidean()(places, places)
+        np.testing.assert_allclose(np.abs(metric[:, None] - metric).max(axis=2), metric)
+
+
 def test_exponential_halves_epsilon() -> None:
     grid = om.Grid(3, 4)
     m = mechanisms.exponential(grid, 1.2)

@@ -170,8 +170,9 @@ DEEPEST = {"verified": 17, "label_is": 9, "label_order": 9}
 """How often these may be on the stack at once: items nest 16 deep, labels 8."""
 
 
-def stack_of(graph: str) -> int:
-    """Bytes of stack of the deepest path through what ``-fcallgraph-info=su`` wrote."""
+def stacks_of(graph: str) -> dict[str, int]:
+    """Bytes of stack of the deepest path from every function, through what
+    ``-fcallgraph-info=su`` wrote."""
     node = re.compile(r'node: \{ title: "([^"]+)" label: "[^"]*?(\d+) bytes \((\w+)\)')
     edge = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
     size = {}
@@ -190,4 +191,4 @@ def stack_of(graph: str) -> int:
         below = [deepest(n, (*above, name)) for n in calls.get(name, set()) - {name}]
         return own + max(below, default=0)
 
-    return max(deepest(name, ()) for name in size)
+    return {name.split(":")[-1]: deepest(name, ()) for name in size}

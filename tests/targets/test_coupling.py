@@ -107,7 +107,7 @@ def test_priors_bring_their_domains() -> None:
 
 
 def test_tight_bound_is_attained() -> None:
-    """The three points of docs/theory.md, in rational numbers: E = 3, so ε = ln 3."""
+    """The three points of docs/theory/targets.md, in rational numbers: E = 3, so ε = ln 3."""
     e = 3
     mu = [Fraction(1, e + 1), Fraction(1, e + 1), Fraction(e - 1, e + 1)]
     first = [mu[0] * e, mu[1] / e, mu[2] / e]

@@ -113,7 +113,7 @@ def test_two_points_that_exclude_each_other(epsilon: float) -> None:
 
 
 def two_points(epsilon: float) -> float:
-    """The closed form of docs/theory.md for a, b = 1/2, 1/20 and weights 1/4, 3/4."""
+    """The closed form of docs/theory/targets.md for a, b = 1/2, 1/20 and weights 1/4, 3/4."""
     e = math.exp(epsilon)
     return max(0.0, min(0.25 * (0.5 - 0.05 * e), 0.75 * (0.5 / e - 0.05)))
 

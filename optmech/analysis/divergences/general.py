@@ -193,7 +193,7 @@ def misestimated(divergence: str, closeness: Number, promised: Number = 0.0) -> 
     "max": 2ε + promised. The others: the chord bound (see ``chord``) at that log ratio, which for
     "kl" and equal outputs is 2ε tanh ε (Kawamoto and Murakami, Allerton 2019, have 2ε e^ε). Where
     the assumed outputs are equal, less still: times (1 + e^{-2ε}) / (1 + e^{-ε}), and that is
-    attained (docs/theory.md).
+    attained (docs/theory/targets.md).
 
     Examples
     --------
@@ -255,7 +255,7 @@ def chord(f: Function, log_ratio: Number) -> float:
 
     With r = 2ε it bounds the outputs of a coupling mechanism. Kawamoto and Murakami, Allerton 2019,
     Theorem 3.3 has e^ε f(e^{2ε}) in its place, which looks at f above 1 only and is false
-    (docs/theory.md).
+    (docs/theory/targets.md).
 
     Examples
     --------

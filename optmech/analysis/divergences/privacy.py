@@ -1,6 +1,6 @@
 """The privacy of a mechanism under any divergence: of points, and of distributions (Kawamoto and
 Murakami, Allerton 2019, §III); and what its points tell of distributions without any metric
-(docs/theory.md, "Transport between rows, and populations known roughly")."""
+(docs/theory/populations.md, "Transport between rows, and populations known roughly")."""
 
 from __future__ import annotations
 

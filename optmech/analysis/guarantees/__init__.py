@@ -2,9 +2,9 @@
 2019, §3.4, §4, §5, App. B; Kawamoto and Murakami, Allerton 2019, §IV, §V).
 
 Every function returns a ``Guarantee``: what holds, under which divergence, for which pairs, and by
-which theorem. The constants are the tight ones of docs/theory.md, where the proofs are, and the
-counterexamples to what the papers state too widely; Kawamoto and Murakami, ESORICS 2019, lose a
-factor |Φ| on δ without need."""
+which theorem. The constants are the tight ones of docs/theory/families.md, where the proofs are,
+and the counterexamples to what the papers state too widely; Kawamoto and Murakami, ESORICS 2019,
+lose a factor |Φ| on δ without need."""
 
 from optmech.analysis.guarantees.derivation import (
     close_beliefs,

@@ -1,7 +1,7 @@
 """What follows for several outputs, for what is made of inputs and outputs, for other beliefs
 (Kawamoto and Murakami, ESORICS 2019, §3.4, §4, §5, App. B; Kawamoto and Murakami, Allerton 2019,
-§V), for populations that are known roughly, and for their mixtures (docs/theory.md, "Transport
-between rows, and populations known roughly")."""
+§V), for populations that are known roughly, and for their mixtures (docs/theory/populations.md,
+"Transport between rows, and populations known roughly")."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def compose_shared(first: Guarantee, second: Guarantee) -> Guarantee:
     and "hellinger", (1 + ε₀)(1 + ε₁) - 1 for "chi2"; all attained by independent noise. ``lift``
     afterwards gives Kawamoto and Murakami, ESORICS 2019, Prop. 3, 4 (without |Φ|) and Kawamoto and
     Murakami, Allerton 2019, Prop. 3, 4, which are about Φ#. For given pairs of distributions alone
-    nothing composes (docs/theory.md has two bits and their exclusive or): hence points.
+    nothing composes (docs/theory/families.md has two bits and their exclusive or): hence points.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def pre_process(premise: Guarantee, stability: int) -> Guarantee:
     … + e^{(c-1)ε}) δ (Kawamoto and Murakami, ESORICS 2019, write δ, which its proof does not give
     for δ > 0). Refused for the others: Kawamoto and Murakami, Allerton 2019, Prop. 8 (1) states cε
     for every divergence, but two steps of "kl" or "chi2" can be as far apart as one likes
-    (docs/theory.md).
+    (docs/theory/families.md).
 
     Examples
     --------
@@ -224,7 +224,7 @@ def from_probabilistic(premise: Guarantee) -> Guarantee:
 def to_probabilistic(premise: Guarantee, epsilon: Number | None = None) -> Guarantee:
     """Distribution privacy as the probabilistic one: the same ε for δ = 0 (Kawamoto and Murakami,
     ESORICS 2019, Prop. 8), else at a larger ε' = ``epsilon`` with δ (1 + e^{-ε'}) / (1 - e^{ε-ε'})
-    (docs/theory.md). The premise has to hold both ways.
+    (docs/theory/families.md). The premise has to hold both ways.
 
     Raises
     ------

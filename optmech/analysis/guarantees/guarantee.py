@@ -1,6 +1,6 @@
 """What is guaranteed, under which divergence, how guarantees of that divergence behave, and what a
 bound of one divergence says of another (Kawamoto and Murakami, Allerton 2019, Prop. 10, Fig. 4;
-proofs are in docs/theory.md)."""
+proofs are in docs/theory/families.md)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Rules:
 
     metric: str = "W_1"
     """The Wasserstein distance to which a rate per unit of d is lifted. W_1 needs joint convexity,
-    which the max divergence has not (docs/theory.md)."""
+    which the max divergence has not (docs/theory/families.md)."""
     joint: int = 0
     """Two outputs spend ε₀ + ε₁ + joint · ε₀ε₁, attained by independent noise."""
     steps: int | None = None
@@ -252,8 +252,8 @@ def weaken(premise: Guarantee, divergence: str) -> Guarantee:
     2019, Prop. 10, Fig. 4).
 
     Beyond D <= D', of which the paper has kl <= max: the largest D that D' <= ε leaves, attained
-    for all but "tv" from "kl" and "reverse_kl" (docs/theory.md). Rounded up. Bounds of "max" both
-    ways give less still: ``named_chord``.
+    for all but "tv" from "kl" and "reverse_kl" (docs/theory/families.md). Rounded up. Bounds of
+    "max" both ways give less still: ``named_chord``.
 
     Raises
     ------

@@ -70,9 +70,9 @@ def refinement_distance(a: Mechanism, b: Mechanism, prior: Prior) -> RefinementD
     guess does: 0 exactly where b is a post-processing of a on the prior's support, at most 1.
 
     It is one less the largest mass Σ π(s) a(y|s) R(y,z) of a post-processing R of a, whose rows sum
-    to at most 1, that stays below b everywhere (docs/theory.md, "The additive refinement metric").
-    A linear program proposes R and a gain; both are evaluated in rational numbers.
-    ``refines(a, b).deficiency`` is the same for gains from 0 to 1 and the uniform prior.
+    to at most 1, that stays below b everywhere (docs/theory/adversaries.md, "The additive
+    refinement metric"). A linear program proposes R and a gain; both are evaluated in rational
+    numbers. ``refines(a, b).deficiency`` is the same for gains from 0 to 1 and the uniform prior.
 
     Raises
     ------

@@ -2,15 +2,16 @@
 that is known between bounds at finitely many ε.
 
 An atom is a report with its two probabilities (p, q) and the loss ln p/q. Merging atoms is a
-post-processing and lowers no privacy; splitting them undoes one (docs/theory.md, "Independent
-reports"). Atoms are split onto a grid of losses for the upper bound and merged between its points
-for the lower one; sums of losses are convolutions of numbers >= 0, whose rounding is bounded.
+post-processing and lowers no privacy; splitting them undoes one (docs/theory/adversaries.md,
+"Independent reports"). Atoms are split onto a grid of losses for the upper bound and merged between
+its points for the lower one; sums of losses are convolutions of numbers >= 0, whose rounding is
+bounded.
 
 H(t) = Σ max(0, p - t q) of a pair of laws is convex in t = e^ε, and every convex function with
 H(0) = 1, H >= max(0, 1 - t) is that of a pair of laws; the larger curve is the less private pair,
-for any number of reports (Blackwell 1953; docs/theory.md, "Reports about a population"). The curve
-above joins the dots (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022), the one below extends
-the chords beside every gap into it.
+for any number of reports (Blackwell 1953; docs/theory/populations.md, "Reports about a
+population"). The curve above joins the dots (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022),
+the one below extends the chords beside every gap into it.
 
 What is earned is summed over the multisets of k reports: what counts is how often each was seen.
 """

@@ -1,11 +1,11 @@
 """Making coupling mechanisms and optimal targets (Kawamoto and Murakami, Allerton 2019, §VI;
-mathematics of the joint program in docs/theory.md), and optimal targets under any divergence (Def.
-15): one mechanism on pairs of an auxiliary input and a secret.
+mathematics of the joint program in docs/theory/targets.md), and optimal targets under any
+divergence (Def. 15): one mechanism on pairs of an auxiliary input and a secret.
 
 A family C(t, ·) of mechanisms is one mechanism P[(t,x), y] = C(t,x)[y] on the pairs, and its output
 under t is the push of λ_t written on the pairs of t: closeness of outputs is distribution privacy
 of that mechanism. So problems, certificates, files and the audit of ``om.solve`` serve as they are
-(docs/theory.md, "Optimal targets under any divergence").
+(docs/theory/targets.md, "Optimal targets under any divergence").
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def target_frontier(
 
     The loss falls with ε from the barycentre's at 0 to 0 at ``no_obfuscation_epsilon``, which is
     inf where supports differ (then it falls like 1 / (e^ε + T − 1)). It need not be convex in ε,
-    nor in e^ε (docs/theory.md).
+    nor in e^ε (docs/theory/targets.md).
 
     Examples
     --------

@@ -44,7 +44,8 @@ class ConditionalPrivacy(Shown):
 
     This is distribution privacy (Kawamoto and Murakami, ESORICS 2019, Def. 8) with the rows of
     P(X_t | X_t' = ·, earlier releases) as the distributions. Over the releases of a trace the ε add
-    up to a bound for everything that is learnt of X_t' (docs/theory.md, "Discrete traces").
+    up to a bound for everything that is learnt of X_t' (docs/theory/trace-privacy.md, "Discrete
+    traces").
 
     Parameters
     ----------

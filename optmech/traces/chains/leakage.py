@@ -74,8 +74,8 @@ def leakage_about(
     Given X_time, the releases before, at and after it are independent, so that the worst cases of
     the three add up pair by pair. Those before and after are found by going through all sequences
     from the far end, while there are at most ``limit`` of them; from there on the upper bound goes
-    on by transport with gains (docs/theory.md, "Discrete traces") and the lower one with
-    the worst sequence of every pair.
+    on by transport with gains (docs/theory/trace-privacy.md, "Discrete traces") and the lower one
+    with the worst sequence of every pair.
 
     Raises
     ------

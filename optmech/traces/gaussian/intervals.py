@@ -2,8 +2,8 @@
 its promise for every length scale.
 
 Meehan and Chaudhuri 2019 says that privacy at the largest length scale implies privacy at every
-smaller one. That is not proved there, and not true in general (docs/theory.md), so nothing here
-relies on it.
+smaller one. That is not proved there, and not true in general (docs/theory/trace-privacy.md), so
+nothing here relies on it.
 
 Matrices that depend on the length scale are enclosed by polynomials with a rigorous remainder. A
 model of degree p on |δ| ≤ w is a list of p + 1 matrices of balls, and stands for every matrix

@@ -140,7 +140,7 @@ class TraceLoss(Shown):
 
         That is KL = loss/λ for Gaussians of one covariance, whatever the prior odds. Meehan and
         Chaudhuri 2019, Corollary 1 takes the expectation when the other one is true, where it is
-        -KL (docs/theory.md)."""
+        -KL (docs/theory/trace-privacy.md)."""
         lower, upper = self.lower / self.order, self.upper / self.order
         return max(0.0, math.nextafter(lower, -math.inf)), math.nextafter(upper, math.inf)
 
@@ -266,9 +266,10 @@ def calibrate(
 ) -> float:
     """The least standard deviation σ_z of independent noise on every coordinate with loss ≤ ε.
 
-    More noise never loses more (docs/theory.md), so the search is a bisection. The proved upper
-    bound of the loss at the returned σ_z is at most ε; at σ_z (1 − 10⁻⁹) it exceeds ε. Arguments
-    and errors as in ``privacy_loss``; ``epsilon`` may be an exact string such as ``"ln 3"``.
+    More noise never loses more (docs/theory/trace-privacy.md), so the search is a bisection. The
+    proved upper bound of the loss at the returned σ_z is at most ε; at σ_z (1 − 10⁻⁹) it exceeds ε.
+    Arguments and errors as in ``privacy_loss``; ``epsilon`` may be an exact string such as
+    ``"ln 3"``.
 
     Examples
     --------

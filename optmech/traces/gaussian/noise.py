@@ -101,7 +101,7 @@ def optimal_noise(
 
     By default the loss is the ball bound of Meehan and Chaudhuri 2019, (4). M ≼ κI with κ = 2ε/(λ
     r² m) holds exactly when [[κI, Bᵀ], [B, N + C]] ≽ 0, and that when N ≽ BBᵀ/κ − C: for one set a
-    closed form, for several a semidefinite program (docs/theory.md).
+    closed form, for several a semidefinite program (docs/theory/trace-privacy.md).
 
     Parameters
     ----------

@@ -6,8 +6,9 @@ elsewhere, and the bound is evaluated from multipliers that are made feasible fi
 
 For the box of Meehan and Chaudhuri 2019, Definition 2.2 the A_j are cuts at its vertices: the loss
 over |Δ_i| <= r is at most ε exactly when ΔᵀMΔ <= κ = 2ε/(λ r²) for all Δ of ±1, and that exactly
-when N ≽ (BΔ)(BΔ)ᵀ/κ − C (docs/theory.md, "The least noise for the box"). Of the 2^{m-1} vertices of
-m secret coordinates few matter: the worst one of the noise at hand is added until none is left."""
+when N ≽ (BΔ)(BΔ)ᵀ/κ − C (docs/theory/trace-privacy.md, "The least noise for the box"). Of the
+2^{m-1} vertices of m secret coordinates few matter: the worst one of the noise at hand is added
+until none is left."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def worst_subset(
 
     True privacy of a position asks for every set that it is in (Meehan and Chaudhuri 2019, section
     2). Every set is enclosed rigorously: with V the covariance of the positions given the release,
-    M = V_ss⁻¹ − Σ_ss⁻¹ needs matrices of the size of the set only (docs/theory.md).
+    M = V_ss⁻¹ − Σ_ss⁻¹ needs matrices of the size of the set only (docs/theory/trace-privacy.md).
 
     Parameters
     ----------

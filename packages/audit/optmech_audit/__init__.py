@@ -1,10 +1,10 @@
 """Audit of a design file with nothing but the Python standard library.
 
-    python -m optmech_audit design.json
-    python -m optmech_audit family.json              (mechanisms with an auxiliary input)
-    python -m optmech_audit city.omm design.json     (a packed mechanism and its design)
-    python -m optmech_audit earth.omm                (a packed mechanism for the whole earth)
-    python -m optmech_audit.alone audit.py           (writes all of this as one file, to hand on)
+    python -P -m optmech_audit design.json
+    python -P -m optmech_audit family.json              (mechanisms with an auxiliary input)
+    python -P -m optmech_audit city.omm design.json     (a packed mechanism and its design)
+    python -P -m optmech_audit earth.omm                (a packed mechanism for the whole earth)
+    python -P -m optmech_audit.alone audit.py           (writes all of this as one file, to hand on)
 
 Reads the file and proves again, in whole numbers and fractions: that every row of the mechanism
 is a distribution, that every stated inequality holds exactly, what the objective is, and that no
@@ -14,7 +14,7 @@ another way than optmech writes them are refused, and what is not checked is nam
 shares no code with the rest of optmech.
 
 It is meant to be read chapter by chapter, in the order of ``alone.CHAPTERS``. "Theory" is
-``docs/theory.md``, which has the proofs.
+``docs/theory.md`` and its chapters, which have the proofs.
 
 Floats in the file stand for the binary fractions that they are; distributions over secrets in
 distribution privacy are divided by their exact sum.

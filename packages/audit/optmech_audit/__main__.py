@@ -1,4 +1,4 @@
-"""``python -m optmech_audit``."""
+"""``python -P -m optmech_audit``."""
 
 import sys
 

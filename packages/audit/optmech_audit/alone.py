@@ -1,4 +1,4 @@
-"""The audit as one file, to hand on: ``python -m optmech_audit.alone audit.py``."""
+"""The audit as one file, to hand on: ``python -P -m optmech_audit.alone audit.py``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def chapter(name: str) -> str:
 def alone() -> str:
     """All chapters as the text of one file, which needs Python and nothing beside it."""
     about = (
-        chapter("__init__").split('"""')[1].replace("python -m optmech_audit", "python audit.py")
+        chapter("__init__")
+        .split('"""')[1]
+        .replace("python -P -m optmech_audit", "python -P audit.py")
     )
     future = "from __future__ import annotations\n"
     end = 'if __name__ == "__main__":\n    raise SystemExit(main(sys.argv[1:]))\n'
@@ -32,5 +34,5 @@ def alone() -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m optmech_audit.alone FILE")
+        raise SystemExit("usage: python -P -m optmech_audit.alone FILE")
     Path(sys.argv[1]).write_text(alone(), encoding="utf-8")

@@ -1,14 +1,14 @@
 """What privacy noise gives, decided exactly: Σ_i max(0, z(i) - e^ε z(i + s)) <= δ for every shift.
 
 Beyond the window every term is a geometric sequence from one period of the tails to the next, so
-that the infinite sum is a finite one (docs/theory.md).
+that the infinite sum is a finite one (docs/theory/integer-noise.md).
 
 A lower bound of the loss of all noise on the integers, from any multipliers: for y_s(i) >= 0,
 bounded by λ_s where δ > 0, every law z with z(i) = z(-i) that is (ε, δ)-private has E c(Z) >=
 min_k C(k) - 2 δ Σ λ_s with C(k) = c(k) + Σ_s y_s(k) + y_s(-k) - e^ε (y_s(k - s) + y_s(-k - s)),
 and laws that are not symmetric do no better than their mean with their mirror image
-(docs/theory.md). Beyond n the multipliers are polynomials of degree two at most, so that C is one
-too, whose least value is found in closed form: the bound is of the infinite problem.
+(docs/theory/integer-noise.md). Beyond n the multipliers are polynomials of degree two at most, so
+that C is one too, whose least value is found in closed form: the bound is of the infinite problem.
 
 Rényi divergences between noise and its shifts, decided exactly, and a bound of all noise:
 R_s = Σ_i z(i)^α z(i + s)^{1-α} is e^{(α-1) D_α} of the noise and its shift by s. Every term is at
@@ -17,7 +17,7 @@ give the lower bound inf_k C(k) with, for symmetric laws,
 C(k) = c(k) + Σ_s λ_s [(g_s(k) + g_s(-k))/2 - T], T = e^{(α-1)ε},
 g_s(k) = α x_s(k)^{α-1} - (α - 1) x_s(k - s)^α. Of order one R_s is the Kullback-Leibler divergence
 Σ_i z(i) ln(z(i)/z(i + s)), T = ε and g_s(k) = 1 + ln x_s(k) - x_s(k - s). Several orders add up
-(docs/theory.md).
+(docs/theory/integer-noise.md).
 """
 
 import math

@@ -3,7 +3,7 @@
 Rounding a real number to a neighbour on the lattice, up with the probability of its fraction,
 commutes with shifts by whole steps: what is proved of all noise on the lattice is proved of all
 real noise. Noise that is even within cells has at a shift between two steps the mean of what it has
-at these: it is private at every real shift (docs/theory.md).
+at these: it is private at every real shift (docs/theory/real-noise.md).
 """
 
 import math

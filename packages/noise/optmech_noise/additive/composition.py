@@ -4,8 +4,8 @@ Every release has noise of its own, and a person may change every one of the num
 sensitivity, in any direction and depending on what was released before. The privacy losses of k
 releases add up; each loss is spread over its two neighbours on a lattice so that the masses of both
 laws stay, which can only make the laws easier to tell apart (Jensen's inequality in e^-loss), and
-by how much is bounded through the probability of sums near ε (docs/theory.md). The law of the sum
-is a power of a discrete Fourier transform, with its error bounded by norms.
+by how much is bounded through the probability of sums near ε (docs/theory/integer-noise.md). The
+law of the sum is a power of a discrete Fourier transform, with its error bounded by norms.
 """
 
 import math

@@ -224,7 +224,8 @@ def centre_bound(power: Fraction, degree: int, part: Fraction) -> Fraction:
     sensitivity 1, ``part`` being at least δ; close to the least where ε is large.
 
     Multipliers carry what the centre [-a, a] lacks of a^degree to places within 1 of it, in
-    proportion to what these can spare; and the more so where shifts hardly reach (docs/theory.md).
+    proportion to what these can spare; and the more so where shifts hardly reach
+    (docs/theory/integer-noise.md).
     """
     a = _centre(power, degree, ends=False)
     least = a**degree
@@ -278,7 +279,7 @@ def staircase_bound(power: Fraction, degree: int) -> tuple[Fraction, Fraction]:
     Geng and Viswanath, The optimal noise-adding mechanism in differential privacy (IEEE
     Transactions on Information Theory 2016). The polynomial Q with Q(t) - e^ε Q(t - 1) =
     νt - t^(degree + 1)/(degree + 1) is to be >= 0 on [-1, 0] and not to fall on t >= 0
-    (docs/theory.md); it is convex on [-1, 0], and linear in ν.
+    (docs/theory/integer-noise.md); it is convex on [-1, 0], and linear in ν.
     """
     unit = 1 << _POLISH + 2 * power.__ceil__().bit_length()
     t = Fraction(-1, 2)

@@ -8,9 +8,9 @@ A proved δ of k releases in whole numbers: privacy losses on a lattice, rounded
 The losses of one release are spread over the multiples of h = 2^-m so that the masses of both laws
 stay, where several shifts compete under the largest of their curves; sums of losses are products
 of polynomials with whole coefficients. Whatever is rounded, merged or left out is counted as a
-larger loss, so that the result is an upper bound (docs/theory.md; Doroshenko, Ghazi, Kamath, Kumar
-and Manurangsi, Connect the dots: tighter discrete approximations of privacy loss distributions,
-PETS 2022).
+larger loss, so that the result is an upper bound (docs/theory/real-noise.md; Doroshenko, Ghazi,
+Kamath, Kumar and Manurangsi, Connect the dots: tighter discrete approximations of privacy loss
+distributions, PETS 2022).
 """
 
 from __future__ import annotations

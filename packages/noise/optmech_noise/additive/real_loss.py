@@ -2,7 +2,7 @@
 
 A loss is known exactly, or it is convex and known at some points: between two of these it is below
 the chord, and above the neighbouring chords, drawn on. Noise is charged the former, and bounds the
-latter (docs/theory.md).
+latter (docs/theory/real-noise.md).
 """
 
 from __future__ import annotations
