@@ -323,7 +323,7 @@ def test_a_reader_of_the_earth_alone_is_small(tmp_path: Path) -> None:
     lines = subprocess.run(
         ["arm-none-eabi-size", made], check=True, capture_output=True, text=True
     ).stdout.splitlines()
-    assert 5_000 < int(lines[1].split()[0]) < 12_000
+    assert 5_000 < int(lines[1].split()[0]) < 13_000
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m0plus", "cortex-m4", "cortex-m33"])
@@ -349,7 +349,7 @@ def test_it_fits_a_small_processor(cpu: str, tmp_path: Path) -> None:
         command, check=True, capture_output=True, text=True
     ).stdout.splitlines()[1].split()[:3]  # fmt: skip
     assert (data, bss) == ("0", "0")
-    assert 10_000 < int(text) < 29_500
+    assert 10_000 < int(text) < 30_500
     (graph,) = tmp_path.glob("optmech.c*.ci")
     assert 500 < native.stack_of(graph.read_text()) < 2048
 

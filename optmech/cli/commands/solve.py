@@ -131,8 +131,8 @@ def _time_left(args: Namespace) -> float | None:
     """Seconds of the time of the command that are left; None without a limit."""
     if args.time_limit is None:
         return None
-    spent: float = time.monotonic() - args.begun
-    return max(0.0, args.time_limit - spent)
+    limit: float = args.time_limit
+    return max(0.0, limit - (time.monotonic() - args.begun))
 
 
 class Delivery:

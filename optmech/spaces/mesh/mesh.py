@@ -44,6 +44,8 @@ from optmech.spaces.sphere import Border
 _REFINED = 0.3
 """Share of the indicator's sum that the triangles refined at a time hold."""
 _PASSES = 60
+_FARTHEST = 1e150
+"""Squares of coordinates are to be floats."""
 MADE: dict[str, Callable[..., Any]] = {}
 """What makes a ``Network``: a "line", "roads", and "ways" of plain values."""
 
@@ -130,6 +132,12 @@ class Mesh(SameFields, ReadOnly):
                 where="vertices",
             )
         triangulation.refuse_more(len(places))
+        if np.abs(places).max() > _FARTHEST:
+            raise ProblemError(
+                "floating point has no areas of triangles between coordinates of this size",
+                where="vertices",
+                remedy="Use a larger unit",
+            )
         if coordinates == "lonlat":
             require_lonlat(places)
         vars(self).update(
