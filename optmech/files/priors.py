@@ -198,8 +198,7 @@ class Column(ListedWeights):
         negative = np.flatnonzero(weights < 0)
         if len(negative):
             raise ProblemError(
-                f"{listed.table.name}: data row {negative[0] + 1} has the negative weight "
-                f"{weights[negative[0]]:g}",
+                f"{listed.table.name}: data row {negative[0] + 1} has a negative weight",
                 where="column",
                 remedy="Weights must be >= 0",
             )

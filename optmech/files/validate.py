@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
 from optmech.problem.constraint import find_kind
 from optmech.reading.errors import MAX_KEPT, WORDS, Collector, Kind, kind_of, path_text, show
 
@@ -132,7 +132,7 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
     """An error of pydantic as one of ours; ``root`` is the model of the whole document."""
     location: Location = detail["loc"]
     kind, context = detail["type"], detail.get("ctx", {})
-    value = show(detail["input"])
+    value = _said(detail["input"], location)
     if kind == "optmech":
         place = (*location, *context["at"])
         return _error(place, context["message"], context["remedy"])
@@ -164,6 +164,13 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
     return _error(location, f"{value} is not usable: {detail['msg']}", "Correct it")
 
 
+def _said(value: object, location: Location) -> str:
+    """A value in words: entries of lists and tables are data, and what is in them is not said."""
+    if isinstance(location[-1], int) or not isinstance(value, str | int | float):
+        return described(value)
+    return show(value)
+
+
 def _error(location: Location, message: str, remedy: str) -> ProblemError:
     from optmech.reading.sections import TAG
 
@@ -173,8 +180,9 @@ def _error(location: Location, message: str, remedy: str) -> ProblemError:
 
 def _no_kind(location: Location, value: object) -> ProblemError:
     if not isinstance(value, dict):
-        return _error(location, f"{show(value)} is not a table", 'Write a table with kind = "..."')
-    message = f"{show(value['kind'])} is not text" if "kind" in value else "is missing"
+        said = _said(value, location)
+        return _error(location, f"{said} is not a table", 'Write a table with kind = "..."')
+    message = f"{_said(value['kind'], ('kind',))} is not text" if "kind" in value else "is missing"
     return _error((*location, "kind"), message, 'Write kind = "..."')
 
 

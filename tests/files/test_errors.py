@@ -86,7 +86,11 @@ BAD = [
     ),
     ({"secrets": {"kind": "graph"}}, "secrets", "one of edges, file, roads and osm"),
     ({"secrets": {"kind": "graph", "edges": [["a"]]}}, "secrets.edges[0]", "is not an edge"),
-    ({"secrets": {"kind": "graph", "edges": [["a", "b", -1]]}}, "secrets.edges[0]", "-1 is not"),
+    (
+        {"secrets": {"kind": "graph", "edges": [["a", "b", -1]]}},
+        "secrets.edges[0]",
+        "a number below 0 is not a length",
+    ),
     (
         {"secrets": {"kind": "tree", "parents": {"a": "b", "b": "a"}}},
         "secrets.parents",
@@ -115,7 +119,7 @@ BAD = [
     ({"loss": "haversine"}, "loss", "needs longitude and latitude"),
     ({"loss": {"distance": "euclidean", "matrix": [[1]]}}, "loss", "needs one of"),
     ({"loss": {"matrix": [[0, 1], [1, 0]]}}, "loss", "does not fit 4 secrets x 4 observables"),
-    ({"loss": {"matrix": [[0, -1]]}}, "loss.matrix", "[0][1] is -1"),
+    ({"loss": {"matrix": [[0, -1]]}}, "loss.matrix", "[0][1] is no finite number >= 0"),
     ({"loss": {"distance": "euclidean", "suppression": 1}}, "loss.suppression", "do not agree"),
     (
         {

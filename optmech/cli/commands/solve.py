@@ -131,8 +131,8 @@ def _time_left(args: Namespace) -> float | None:
     """Seconds of the time of the command that are left; None without a limit."""
     if args.time_limit is None:
         return None
-    limit: float = args.time_limit
-    return max(0.0, limit - (time.monotonic() - args.begun))
+    until: float = args.begun + args.time_limit
+    return max(0.0, until - time.monotonic())
 
 
 class Delivery:
