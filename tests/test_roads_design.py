@@ -315,7 +315,7 @@ REFUSED = {
     "a hundred times": lambda: small(length=[3000.0, 4000.0]),
     "in 2 parts": lambda: small(source=["a", "b"], target=["b", "a"], length=[3.0, 3.0]),
     "without coordinates": lambda: small(source=["a", "z"]),
-    "has the length 0.0": lambda: small(source=["a", "a"], target=["b", "a"], length=[3.0, 0.0]),
+    "has no length above 0": lambda: small(source=["a", "a"], target=["b", "a"], length=[3.0, 0.0]),
     "is no finite number": lambda: small(length=[math.nan, 5.0]),
     "columns of different lengths": lambda: small(length=[3.0]),
     "divide": lambda: small(divide=0),

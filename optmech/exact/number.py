@@ -218,7 +218,7 @@ _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
 def _parse_string(text: str, where: str, remedy: str) -> Exact:
     match = _PATTERN.match(text) if len(text) <= _LONGEST else None
     if match is None:
-        shown = said_of(text if len(text) <= 40 else text[:37] + "...", where)
+        shown = said_of(text, where)
         if found := _LOGARITHM.fullmatch(text.strip()[:_LONGEST]):
             remedy = f'Write "ln {found[1].strip()}"'
         elif found := _PERCENT.fullmatch(text.strip()[:_LONGEST]):

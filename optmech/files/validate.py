@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from optmech.errors import ProblemError, described
+from optmech.exact.number import shortened
 from optmech.problem.constraint import find_kind
 from optmech.reading.errors import MAX_KEPT, WORDS, Collector, Kind, kind_of, path_text, show
 
@@ -132,10 +133,13 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
     """An error of pydantic as one of ours; ``root`` is the model of the whole document."""
     location: Location = detail["loc"]
     kind, context = detail["type"], detail.get("ctx", {})
-    value = _said(detail["input"], location)
+    given = detail["input"]
+    value = described(given) if kind == "list_type" else _said(given, location)
     if kind == "optmech":
-        place = (*location, *context["at"])
-        return _error(place, context["message"], context["remedy"])
+        place, message = (*location, *context["at"]), context["message"]
+        if not context["at"] and _is_entry(location):
+            message = message.replace(shortened(given), described(given))
+        return _error(place, message, context["remedy"])
     if kind == "missing":
         return _error(location, "is missing", f"Add {location[-1]}")
     if kind == "extra_forbidden":
@@ -166,9 +170,15 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
 
 def _said(value: object, location: Location) -> str:
     """A value in words: entries of lists and tables are data, and what is in them is not said."""
-    if isinstance(location[-1], int) or not isinstance(value, str | int | float):
-        return described(value)
-    return show(value)
+    plain = isinstance(value, str | int | float) and not _is_entry(location)
+    return show(value) if plain else described(value)
+
+
+def _is_entry(location: Location) -> bool:
+    from optmech.reading.sections import TAG
+
+    keys = [part for part in location if not str(part).startswith(TAG)]
+    return bool(keys) and isinstance(keys[-1], int)
 
 
 def _error(location: Location, message: str, remedy: str) -> ProblemError:

@@ -43,7 +43,7 @@ BAD = [
     # (changed sections, path, words of the message)
     ({"format": "gone"}, "format", "is missing"),
     ({"format": 2}, "format", "2 is unknown"),
-    ({"format": True}, "format", "True is not a format number"),
+    ({"format": True}, "format", "true is not a format number"),
     ({"format": 1.0}, "format", "is not a format number"),
     ({"secrets": "gone"}, "secrets", "is missing"),
     ({"secrets": None}, "secrets", "is missing"),
@@ -104,7 +104,11 @@ BAD = [
     ),
     ({"prior": "unifrm"}, "prior", "Did you mean 'uniform'"),
     ({"prior": 3}, "prior", "is not a table"),
-    ({"prior": {**WEIGHTS, "weights": [1, -2, 3, 4]}}, "prior.weights[1]", "-2 is not a weight"),
+    (
+        {"prior": {**WEIGHTS, "weights": [1, -2, 3, 4]}},
+        "prior.weights[1]",
+        "a number below 0 is not a weight",
+    ),
     (
         {"prior": {**WEIGHTS, "weights": [1, float("nan"), -1, 4]}},
         "prior.weights[1]",
@@ -167,7 +171,11 @@ BAD = [
         "constraints[0].mask",
         "leaves 1 secret(s) without observables",
     ),
-    ({"constraints": [{"kind": "support", "mask": [[2]]}]}, "constraints[0].mask[0][0]", "2 is"),
+    (
+        {"constraints": [{"kind": "support", "mask": [[2]]}]},
+        "constraints[0].mask[0][0]",
+        "a number is not 0, 1",
+    ),
     (
         {"constraints": [{"kind": "support", "distance": "euclidean"}]},
         "constraints[0]",
