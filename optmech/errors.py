@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Real
 from pathlib import Path
 from typing import ClassVar, Self
 
 SOLVER_THREAD = "optmech-solver"
 """Name of threads in which a solver runs and may have been left to itself."""
+
+
+def described(value: object) -> str:
+    """What a value is, without what it says, as data may be a person's: no more of a number than
+    whether it is below 0, or infinite, or none.
+
+    Examples
+    --------
+    >>> for value in (1.5, "Café", [0.5, 0.5], {"a": 1}, None):
+    ...     print(described(value))
+    ...
+    a number
+    a text of 4 characters
+    a list of 2
+    a table of 1
+    nothing
+    """
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case float() if not math.isfinite(value):
+            return str(value)
+        case Real():
+            return "a number below 0" if value < 0 else "a number"
+        case str():
+            return f"a text of {len(value)} character{'s' * (len(value) != 1)}"
+        case list() | tuple():
+            return f"a list of {len(value)}"
+        case dict():
+            return f"a table of {len(value)}"
+        case _:
+            return f"a {type(value).__name__}"
 
 
 class OptmechError(Exception):
@@ -17,7 +53,8 @@ class OptmechError(Exception):
     Parameters
     ----------
     message:
-        What is wrong, with the offending value.
+        What is wrong. Of data, such as coordinates and cells of tables, the place and the type are
+        said, and no value (``described``); the value of a parameter may be.
     where:
         The place: a file, a path into a file (``constraints[1].epsilon``) or an argument.
     remedy:
@@ -30,7 +67,7 @@ class OptmechError(Exception):
     ... except om.OptmechError as error:
     ...     print(error)
     ...
-    prior[1]: weight -1 of 'b' is negative. Weights must be >= 0
+    prior[1]: the weight is negative. Weights must be >= 0
     >>> error = om.ProblemError("is negative", where="epsilon", remedy="Give a number above 0")
     >>> print(error.at("constraints[0]"))
     constraints[0].epsilon: is negative. Give a number above 0

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 
 import optmech as om
-from optmech import audit
 from optmech.errors import OptmechError
 from optmech.reading.sealed import seal
 

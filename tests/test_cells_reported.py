@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import optmech as om
-from optmech import audit
 from optmech.cli.main import main
 from optmech.designs.cells import features, write_geojson
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from forgery import resealed
 
 import optmech as om
-from optmech import audit
 from optmech.certificate.objective import OPTIMAL_GAP
 from optmech.cli.main import main
 from optmech.designs.sentences import nearness, percent

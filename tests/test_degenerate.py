@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from scipy.optimize import linprog
 
 import optmech as om
-from optmech import audit
 from optmech.designs import outer
 from optmech.engines import NAMES
 from optmech.pipeline.profiles import load_profile

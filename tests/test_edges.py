@@ -10,6 +10,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import optmech_audit as audit
 import pytest
 import scipy.sparse as sp
 from altered_regions import altered, last_digit, raise_figure
@@ -17,7 +18,6 @@ from test_line_design import own_program
 from test_roads_design import city
 
 import optmech as om
-from optmech import audit
 from optmech.base.edges import Edges
 from optmech.base.native import has_kernels
 from optmech.certificate import Multipliers, check_exact, lower_bound

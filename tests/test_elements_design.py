@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from altered_regions import (
     altered,
@@ -24,7 +25,6 @@ from altered_regions import (
 )
 
 import optmech as om
-from optmech import audit
 from optmech.certificate.families.gradient import check_gradients
 from optmech.cli.main import main
 from optmech.exact.number import parse_exact

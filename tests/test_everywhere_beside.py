@@ -12,11 +12,11 @@ from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
+import optmech_audit as audit
 import pytest
 from altered_regions import altered, last_digit, moved_mass, raise_figure
 
 import optmech as om
-from optmech import audit
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.families import AttackMultipliers, MeshMultipliers
 from optmech.cli.main import main

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from altered_regions import (
     altered,
@@ -23,7 +24,6 @@ from altered_regions import (
 )
 
 import optmech as om
-from optmech import audit
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.families import MeshMultipliers
 from optmech.cli.main import main

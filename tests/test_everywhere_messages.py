@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 
 import optmech as om
-from optmech import audit
 from optmech.cli.main import main
 
 E = om.distances.euclidean()
@@ -73,6 +73,30 @@ def test_the_least_epsilon_of_mechanisms_on_a_mesh() -> None:
     assert found.design.loss <= 0.6 < found.bound
     assert found.design.mesh == MESH
     assert om.solve(problem(epsilon=found.lower), gap=1e-6).bound > 0.6
+
+
+@pytest.mark.parametrize("limit", [1e-6, 0.3])
+def test_too_small_an_epsilon_is_said_of_the_mechanisms_of_the_mesh(limit: float) -> None:
+    """A finer mesh may do: of mechanisms that are in no relation to a mesh nothing is said."""
+    with pytest.raises(om.InfeasibleError) as caught:
+        om.frontier.least_epsilon(problem(), limit, 0.1, 1)
+    assert "all mechanisms that are linear in every triangle" in str(caught.value)
+    assert "no mechanism" not in str(caught.value)
+    assert "finer mesh" in caught.value.remedy
+    with pytest.raises(om.InfeasibleError) as caught:
+        om.frontier.least_epsilon(FINITE, 1e-6, 0.1, 1)
+    assert "of all mechanisms is proved to exceed" in str(caught.value)
+    assert "mesh" not in str(caught.value)
+
+
+def test_what_is_said_of_the_least_epsilon_holds_on_finer_meshes() -> None:
+    """Where it is said that the mesh does not reach a loss, a finer one at the same ε may."""
+    coarse = om.solve(problem(epsilon=2), gap=1e-6)
+    fine = om.solve(problem(epsilon=2, mesh=om.Mesh.grid((0, 0, 2, 2), 0.25)), gap=1e-3)
+    limit = (fine.loss + coarse.bound) / 2
+    assert fine.loss < limit < coarse.bound
+    with pytest.raises(om.InfeasibleError, match="linear in every triangle"):
+        om.frontier.least_epsilon(problem(), limit, 0.1, 2)
 
 
 def test_a_design_for_every_point_starts_nothing() -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 import scipy.sparse as sp
 from altered_regions import altered, last_digit, raise_figure
 from scipy.optimize import linprog
 
 import optmech as om
-from optmech import audit
 from optmech.cli.main import main
 
 E = om.distances.euclidean()

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import optmech_audit as audit
 import pytest
 
 import optmech as om
-from optmech import audit
 from optmech.reading.sealed import seal
 
 THREE = om.Domain(["a", "b", "c"], [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 import scipy.sparse as sp
 from altered_regions import altered
 from scipy.optimize import linprog
 
 import optmech as om
-from optmech import audit
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.segments import charged, largest
 from optmech.lp.points import Points

@@ -144,7 +144,8 @@ def everywhere(
     i, j = largest_entry(steps)
     first, second, apart = _fixes(boxes, count, within, np.random.default_rng(whole(seed, "seed")))
     either = np.maximum(logs, logs.T)
-    broken = int((either[first, second] > rate * apart).sum())
+    with np.errstate(over="ignore"):
+        broken = int((either[first, second] > rate * apart).sum())
     labels = cells.labels
     return Everywhere(
         own,

@@ -34,12 +34,13 @@ def shortest_detour(length: Floats) -> Floats:
         own = length[part]
         out = np.full_like(own, np.inf)
         total, longer = np.empty_like(own), np.empty_like(own)
-        for k, second in enumerate(length):
-            first = own[:, k, None]
-            np.maximum(first, second, out=longer)
-            np.add(first, second, out=total)
-            np.copyto(total, np.inf, where=longer >= own)
-            np.minimum(out, total, out=out)
+        with np.errstate(over="ignore"):
+            for k, second in enumerate(length):
+                first = own[:, k, None]
+                np.maximum(first, second, out=longer)
+                np.add(first, second, out=total)
+                np.copyto(total, np.inf, where=longer >= own)
+                np.minimum(out, total, out=out)
         best[part] = out
     return best
 

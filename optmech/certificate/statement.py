@@ -42,7 +42,7 @@ class Spread(ReadOnly):
             found = self.mesh.locate_exactly(place)
             if found is None:
                 raise ProblemError(
-                    f"({place[0]}, {place[1]}) lies outside of the region",
+                    "lies outside of the region",
                     where=f"places[{x}]",
                     remedy="Use a mesh around all places of the prior",
                 )

@@ -41,7 +41,8 @@ SOLVING = {
     "--profile NAME|FILE": "solver profile (default: the one that the file recommends, else auto)",
     "--gap G:float": "relative gap to certify",
     "--time-limit S:float": (
-        "seconds after which the best verified result so far is returned, of every task"
+        "seconds for the whole command, or for every task of a sweep: the best verified result "
+        "so far is what there is then"
     ),
     "-q --quiet": "no progress on standard error",
 }

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from importlib import import_module
@@ -107,6 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
+    begun = time.monotonic()
     as_json, parser = False, build_parser()
     try:
         Parser.given = sys.argv[1:] if argv is None else list(argv)
@@ -120,7 +122,7 @@ def _main(argv: Sequence[str] | None) -> int:
             parser.print_help()
             sys.stdout.flush()
             return 0
-        as_json = args.json
+        as_json, args.begun = args.json, begun
         with working(args):
             answer = _module(args.command).run(args)
         status = present(answer, args)

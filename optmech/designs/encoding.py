@@ -18,7 +18,7 @@ from optmech.certificate.families.base import WHERE, dense, sparse
 from optmech.certificate.families.ratio import decode_pairs, everywhere, shared_out
 from optmech.certificate.statement import Statement
 from optmech.designs.promise import Approximation
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
 from optmech.exact.arguments import require_keys, text
 from optmech.exact.codec import Codec, is_same, listing, one_of, placed, record, within
 from optmech.exact.numerators import MAX_BITS, Numerators
@@ -279,7 +279,9 @@ def _number(
         if plain is None and empty is not None:
             return empty
         if type(plain) not in kinds or not math.isfinite(plain):
-            raise ProblemError(f"{name} is {plain!r} and not a finite number", where="result")
+            raise ProblemError(
+                f"{name} is {described(plain)} and not a finite number", where="result"
+            )
         return float(plain)
 
     return Codec(lambda value: float(value) if math.isfinite(value) else None, read)

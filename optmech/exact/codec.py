@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
 from optmech.exact.arguments import require_keys, whole
 from optmech.exact.number import Exact, parse_exact
 
@@ -61,7 +61,7 @@ def listing(
 
     def read(plain: Plain) -> tuple[T, ...]:
         if type(plain) is not list:
-            raise ProblemError(f"{plain!r:.40} is no list")
+            raise ProblemError(f"{described(plain)} is no list")
         if count not in (None, len(plain)) or len(plain) > most:
             wanted = f"at most {most:,}" if count is None else count
             raise ProblemError(f"a list has {len(plain):,} entries, and not {wanted}")
@@ -82,7 +82,7 @@ def placed(
     for place, value in zip(places, given, strict=True):
         found = read(value)
         if type(place) is not int or not before < place < len(out) or found is None:
-            raise ProblemError(f"{place!r}: {value!r} {words}", where=where)
+            raise ProblemError(f"{described(value)} {words}", where=where)
         out[place], before = found, place
     return tuple(out)
 

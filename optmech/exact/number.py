@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,7 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, cast
 
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
 
 Number = float | str | Fraction
 """What a rate or a probability is given as; texts such as "1/3" and "ln 3" are kept exact."""
@@ -78,8 +79,15 @@ def shortened(value: object) -> str:
         bits = value.numerator.bit_length() + (value.denominator - 1).bit_length()
         if bits > _SHOWN_BITS:
             return f"a number of {bits} bits"
+    if not isinstance(value, str | numbers.Number | Exact):
+        return described(value)
     shown = repr(value)
     return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
+
+
+def said_of(value: object, where: str) -> str:
+    """A parameter as it stands in messages; of an entry of a list or table, what it is alone."""
+    return described(value) if where.endswith("]") else shortened(value)
 
 
 def log_of_fraction(ratio: Fraction) -> float:
@@ -101,7 +109,7 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
     elif isinstance(value, str):
         number = _parse_string(value, where, remedy)
     elif not _is_number(value):
-        raise refused(f"{shortened(value)} is not a number")
+        raise refused(f"{said_of(value, where)} is not a number")
     else:
         own: Any = value
         try:
@@ -114,9 +122,9 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
         except OverflowError as error:
             raise refused("is too large for a float") from error
         except (TypeError, ValueError) as error:
-            raise refused(f"{shortened(value)} is not a finite number") from error
+            raise refused(f"{said_of(value, where)} is not a finite number") from error
     if number.factor < 0 or not math.isfinite(number):
-        raise refused(f"{shortened(value)} is negative or not finite")
+        raise refused(f"{said_of(value, where)} is negative or not finite")
     if positive and not number > 0:
         raise refused(f"{shortened(value)} must be above 0")
     return number
@@ -210,25 +218,26 @@ _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
 def _parse_string(text: str, where: str, remedy: str) -> Exact:
     match = _PATTERN.match(text) if len(text) <= _LONGEST else None
     if match is None:
-        shown = text if len(text) <= 40 else text[:37] + "..."
+        shown = said_of(text, where)
         if found := _LOGARITHM.fullmatch(text.strip()[:_LONGEST]):
             remedy = f'Write "ln {found[1].strip()}"'
         elif found := _PERCENT.fullmatch(text.strip()[:_LONGEST]):
             remedy = f"Write {float(found[1]) / 100:g}"
         negative = text.strip().startswith("-") and _PATTERN.match(text.strip()[1:])
         fault = "is negative" if negative else "is not a number"
-        raise ProblemError(f"{shown!r} {fault}", where=where, remedy=remedy)
+        raise ProblemError(f"{shown} {fault}", where=where, remedy=remedy)
     try:
         if match["plain"] is not None:
             return Exact(_fraction(match["plain"]))
         factor = _fraction(match["factor"]) if match["factor"] else Fraction(1)
         log_of = _fraction(match["log"])
         if log_of < 1:
-            raise ProblemError(f"{text!r} is negative: ln needs a number >= 1", where=where)
+            shown = said_of(text, where)
+            raise ProblemError(f"{shown} is negative: ln needs a number >= 1", where=where)
         return Exact(factor, log_of)
     except (ZeroDivisionError, OverflowError) as error:
         raise ProblemError(
-            f"{text!r} is not a finite number", where=where, remedy=remedy
+            f"{said_of(text, where)} is not a finite number", where=where, remedy=remedy
         ) from error
 
 

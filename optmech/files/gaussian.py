@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.errors import ProblemError, inside, moved
+from optmech.errors import ProblemError, described, inside, moved
 from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector, show
 from optmech.reading.sections import (
@@ -28,7 +28,6 @@ from optmech.reading.sections import (
     either,
     is_number,
     refusal,
-    shorten,
 )
 from optmech.reading.source import read_document
 from optmech.traces.chains.sequences import Fixes
@@ -207,7 +206,7 @@ class Gps(Section):
 
 def _index_sets(value: object) -> object:
     if not isinstance(value, list) or not value:
-        raise refusal(f"{shorten(value)} is not a list of indices", "Give [0, 2, 4]")
+        raise refusal(f"{described(value)} is not a list of indices", "Give [0, 2, 4]")
     nested = [isinstance(item, list) for item in value]
     if any(nested) != all(nested):
         raise refusal("mixes indices and sets", "Give [0, 2], or several sets as [[0, 2], [1]]")
@@ -215,7 +214,7 @@ def _index_sets(value: object) -> object:
         for j, index in enumerate(one):
             if type(index) is not int or index < 0:
                 place = (k, j) if all(nested) else (j,)
-                raise refusal(f"{shorten(index)} is not an index", "Count times from 0", place)
+                raise refusal(f"{described(index)} is not an index", "Count times from 0", place)
     return value if all(nested) else [value]
 
 
@@ -230,7 +229,7 @@ def _noises(value: object) -> object:
             if not is_number(cell):
                 place = (k,) if isinstance(value, list) else ()
                 raise refusal(
-                    f"{shorten(cell)} is not a number",
+                    f"{described(cell)} is not a number",
                     "Give a variance, a variance for every time, or a covariance matrix",
                     place,
                 )

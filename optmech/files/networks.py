@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
 from optmech.exchange.geo import read_osm
 from optmech.files.place import Listed, labels_from, require_room
 from optmech.files.synthetic import Roads
@@ -40,7 +40,7 @@ def _edge(value: object) -> Any:
         raise refusal("is not an edge", 'Write ["from", "to"] or ["from", "to", length]')
     start, end, length, *_ = [*edge, 1.0]
     if not is_number(length) or not 0 <= length < 1e300:
-        raise refusal(f"{length!r} is not a length", "Give a finite number >= 0")
+        raise refusal(f"{described(length)} is not a length", "Give a finite number >= 0")
     return [start, end, float(length)]
 
 
@@ -170,7 +170,7 @@ def connect(edges: Iterable[tuple[Any, Any, float]], domain: Domain) -> nx.Graph
     for k, (*ends, length) in enumerate(edges):
         if not 0 <= length < np.inf:
             raise ProblemError(
-                f"the length {length!r} is not a finite number >= 0",
+                "the length is not a finite number >= 0",
                 where=f"edges[{k}]",
                 remedy="Correct that edge",
             )

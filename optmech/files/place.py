@@ -91,8 +91,7 @@ class Place:
             bad = np.flatnonzero(~((numbers >= 0) & np.isfinite(numbers)))
             if len(bad):
                 raise ProblemError(
-                    f"the entry at [{i}][{bad[0]}] is {numbers[bad[0]].item()!r}, not a finite "
-                    "number >= 0",
+                    f"the entry at [{i}][{bad[0]}] is no finite number >= 0",
                     where=place,
                     remedy="Give finite numbers >= 0",
                 )

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError, inside, moved
+from optmech.errors import ProblemError, described, inside, moved
 from optmech.files.domains import DataFileKeys
 from optmech.files.place import Listed, Place
 from optmech.files.synthetic import Seeded
@@ -25,7 +25,6 @@ from optmech.reading.sections import (
     is_number,
     kind_of,
     refusal,
-    shorten,
 )
 from optmech.spaces.distances import euclidean, haversine
 from optmech.spaces.domain import Domain
@@ -53,7 +52,7 @@ def _weights(value: object) -> Any:
         key, weight = bad[0]
         others = f" (nor are {len(bad) - 1} more)" if len(bad) > 1 else ""
         raise refusal(
-            f"{shorten(weight)} is not a weight{others}", "Give finite numbers >= 0", (key,)
+            f"{described(weight)} is not a weight{others}", "Give finite numbers >= 0", (key,)
         )
     if not any(weight > 0 for _, weight in items):
         raise refusal("the weights sum to 0", "Give at least one positive weight")
@@ -198,8 +197,7 @@ class Column(ListedWeights):
         negative = np.flatnonzero(weights < 0)
         if len(negative):
             raise ProblemError(
-                f"{listed.table.name}: data row {negative[0] + 1} has the negative weight "
-                f"{weights[negative[0]]:g}",
+                f"{listed.table.name}: data row {negative[0] + 1} has a negative weight",
                 where="column",
                 remedy="Weights must be >= 0",
             )

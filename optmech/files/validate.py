@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
+from optmech.exact.number import shortened
 from optmech.problem.constraint import find_kind
 from optmech.reading.errors import MAX_KEPT, WORDS, Collector, Kind, kind_of, path_text, show
 
@@ -132,10 +133,13 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
     """An error of pydantic as one of ours; ``root`` is the model of the whole document."""
     location: Location = detail["loc"]
     kind, context = detail["type"], detail.get("ctx", {})
-    value = show(detail["input"])
+    given = detail["input"]
+    value = described(given) if kind == "list_type" else _said(given, location)
     if kind == "optmech":
-        place = (*location, *context["at"])
-        return _error(place, context["message"], context["remedy"])
+        place, message = (*location, *context["at"]), context["message"]
+        if not context["at"] and _is_entry(location):
+            message = message.replace(shortened(given), described(given))
+        return _error(place, message, context["remedy"])
     if kind == "missing":
         return _error(location, "is missing", f"Add {location[-1]}")
     if kind == "extra_forbidden":
@@ -164,6 +168,19 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
     return _error(location, f"{value} is not usable: {detail['msg']}", "Correct it")
 
 
+def _said(value: object, location: Location) -> str:
+    """A value in words: entries of lists and tables are data, and what is in them is not said."""
+    plain = isinstance(value, str | int | float) and not _is_entry(location)
+    return show(value) if plain else described(value)
+
+
+def _is_entry(location: Location) -> bool:
+    from optmech.reading.sections import TAG
+
+    keys = [part for part in location if not str(part).startswith(TAG)]
+    return bool(keys) and isinstance(keys[-1], int)
+
+
 def _error(location: Location, message: str, remedy: str) -> ProblemError:
     from optmech.reading.sections import TAG
 
@@ -173,8 +190,9 @@ def _error(location: Location, message: str, remedy: str) -> ProblemError:
 
 def _no_kind(location: Location, value: object) -> ProblemError:
     if not isinstance(value, dict):
-        return _error(location, f"{show(value)} is not a table", 'Write a table with kind = "..."')
-    message = f"{show(value['kind'])} is not text" if "kind" in value else "is missing"
+        said = _said(value, location)
+        return _error(location, f"{said} is not a table", 'Write a table with kind = "..."')
+    message = f"{_said(value['kind'], ('kind',))} is not text" if "kind" in value else "is missing"
     return _error((*location, "kind"), message, 'Write kind = "..."')
 
 

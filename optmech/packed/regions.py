@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_array, slices
 from optmech.base.read_only import frozen
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
 from optmech.exact.arguments import whole
 from optmech.exact.sampler import EachBytes, bytes_for, fresh
 from optmech.packed.file import Parts, little_endian, one_draw
@@ -108,7 +108,9 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
             (found,) = [position] if alone else position
         except (TypeError, ValueError) as error:
             raise ProblemError(
-                f"{position!r} is no point of a line", where="position", remedy="Give a number"
+                f"{described(position)} is no point of a line",
+                where="position",
+                remedy="Give a number",
             ) from error
         return (rational(found),)
 
@@ -252,7 +254,7 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         found = self.locate(point)  # type: ignore[arg-type]
         if found is None:
             raise ProblemError(
-                f"({', '.join(map(str, point))}) lies outside of the region",
+                "lies outside of the region",
                 where="point",
                 remedy="Choose a point of the region, or pack with --outside nearest",
             )

@@ -35,7 +35,7 @@ from optmech.pipeline.session import (
     feasible_design,
     told,
 )
-from optmech.pipeline.sizes import too_large
+from optmech.pipeline.sizes import deciding_seconds, too_large
 from optmech.problem import Problem
 from optmech.reductions.aggregation import MEMBERS
 from optmech.repair.mixing import always_cheapest
@@ -91,8 +91,9 @@ def solve_at_resolution(
         where="resolution",
         remedy="Use fewer cells, a coarser domain or fewer observables",
     )
+    limit = profile.time_limit
     resolved = _Resolved(
-        profile.time_limit,
+        None if limit is None else limit - deciding_seconds(problem.statement),
         progress,
         statement=problem.statement,
         gap_asked=profile.gap,

@@ -29,6 +29,7 @@ from optmech.pipeline.session import (
     MENDING,
     NUMERICAL,
     Channel,
+    Clock,
     PatientChannel,
     PointsChannel,
     Progress,
@@ -42,6 +43,7 @@ from optmech.pipeline.session import (
     noting_breakage,
     told,
 )
+from optmech.pipeline.sizes import finishing_seconds, opening_seconds, reducing_seconds
 from optmech.problem import Problem
 from optmech.reductions import Reduced
 from optmech.repair import Implied
@@ -55,6 +57,8 @@ _INNER_SECONDS = 60.0
 """For a matrix inside all inequalities that is asked for alone."""
 _ROUNDS = 20
 """Times that points are added at which the worst loss counts; five are usual."""
+_LATE = "the time was over before the search began"
+_SECOND = 1.0
 _SMALL = 1e-4
 """Log ratios up to which a mechanism with ratios of one is worth a try."""
 _SLACK_FIRST_ROWS = 500_000
@@ -116,8 +120,14 @@ def over_secrets(
         open_device(chosen.device)
     if start is not None:
         require_fit(problem, start)
-    statement = problem.statement
-    session = Session(chosen.time_limit, progress, statement=statement, gap_asked=chosen.gap)
+    clock, statement = Clock(chosen.time_limit), problem.statement
+    session = Session(
+        _searched_for(statement, chosen),
+        progress,
+        started=clock.started,
+        statement=statement,
+        gap_asked=chosen.gap,
+    )
     reason = support_reason(statement) or closed_form_reason(statement)
     if reason:
         return make_design(problem, session, CLOSED_FORM, "no search was needed", reason)
@@ -151,6 +161,28 @@ def over_secrets(
         error.multipliers = session.multipliers
         raise error
     return make_design(problem, session, search.engine, search.why, reason, search.message)
+
+
+def _searched_for(statement: Statement, profile: Profile) -> float | None:
+    """Seconds for the search, of those that the profile has; the rest is for verifying what was
+    found. Raises NoMechanismError where there is no time for any mechanism."""
+    limit = profile.time_limit
+    if limit is None:
+        return None
+    require_time(limit, opening_seconds(statement), "to verify one", f"profile {profile.name}")
+    return limit - finishing_seconds(statement)
+
+
+def require_time(left: float, needed: float, what: str, where: str) -> None:
+    """Raise NoMechanismError where the time that is left will not do; what takes less than a second
+    is done however little there is."""
+    if needed > max(left, _SECOND):
+        raise NoMechanismError(
+            f"no mechanism was looked for: {what} takes about {needed:,.0f} s, and {left:.3g} s "
+            "are left of the time",
+            where=where,
+            remedy="Allow more time, or use a coarser domain or fewer observables",
+        )
 
 
 @dataclass(eq=False)
@@ -363,13 +395,16 @@ class _Search:
         result = EngineResult(Outcome.FAILED, "nothing was run")
         programs = [Reduced(compiled.lp)]
         for reduction in self.profile.parsed_reductions():
+            needed = reducing_seconds(given.statement.secrets)
+            if self.session.matrix is not None and self.session.remaining() <= needed:
+                return EngineResult(Outcome.STOPPED, _LATE)
             programs = [
                 _chained(outer, inner) for outer in programs for inner in reduction.apply(outer.lp)
             ]
         for reduced in programs:
             # with nothing there is, the engine is started
             if self.session.matrix is not None and self.session.remaining() <= 0:
-                return EngineResult(Outcome.STOPPED, "the time was over before the search began")
+                return EngineResult(Outcome.STOPPED, _LATE)
             channel = connect(self.session, _recovering(compiled, self.session.implied, reduced))
             channel.primal &= reduced.primal
             channel.dual &= reduced.dual

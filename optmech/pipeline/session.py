@@ -37,6 +37,7 @@ from optmech.lp.blocks import Point
 from optmech.lp.inequalities import Inequalities
 from optmech.lp.points import Points
 from optmech.pipeline.prior_support import improved
+from optmech.pipeline.profiles import Profile
 from optmech.problem import Problem
 from optmech.repair import Cone, Implied, repair
 from optmech.repair.fixed_rows import HeldRows
@@ -67,6 +68,8 @@ _NEARER = 0.1
 """Of the gap, what a program of some points may lack when others are added."""
 _MANY = 2
 """Multipliers of ratios for every entry of the matrix; without cycles there is at most one."""
+_INSTANT = 1e-3
+"""Seconds of a time that is over."""
 _WORTH = 100_000
 """Multipliers up to which loading compiled code takes longer than writing them."""
 
@@ -123,13 +126,18 @@ def broke(line: str) -> None:
         lines.append(line)
 
 
+def _now() -> float:
+    """Looked up when a clock starts, so that its start and its time are of one source."""
+    return time.monotonic()
+
+
 @dataclass(eq=False)
 class Clock:
     """How much time is left, whether somebody asked to stop, and whom to tell."""
 
     time_limit: float | None = None
     progress: Progress | None = None
-    started: float = field(default_factory=time.monotonic, kw_only=True)
+    started: float = field(default_factory=_now, kw_only=True)
     interrupted: bool = field(default=False, kw_only=True)
     share: float = field(default=1.0, kw_only=True)
     """Of the time, for what is under way."""
@@ -145,6 +153,12 @@ class Clock:
             return 0.0
         limit = np.inf if self.time_limit is None else self.share * self.time_limit
         return max(0.0, limit - self.seconds)
+
+    def rest(self, profile: Profile) -> Profile:
+        """The profile with what is left of the time."""
+        if self.time_limit is None:
+            return profile
+        return profile.with_limits(None, max(self.remaining(), _INSTANT))
 
     def report(self, text: str) -> None:
         """Say how far it is."""

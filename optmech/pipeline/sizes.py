@@ -1,11 +1,12 @@
-"""Whether a whole program fits into memory, and what to do where it does not."""
+"""Whether a whole program fits into memory and time, and what to do where it does not."""
 
 import math
 
 import numpy as np
 
 from optmech.base import memory
-from optmech.certificate.families.ratio import Ratio
+from optmech.base.arrays import Floats
+from optmech.certificate.families.ratio import Ratio, rounded_product
 from optmech.certificate.statement import Statement
 from optmech.engines.base import program_bytes
 from optmech.pipeline.profiles import Profile
@@ -19,6 +20,16 @@ _HOPELESS = 8.0
 """Estimated processor seconds for each second there is, from which on it is not."""
 _LONG = 3_000.0
 """Estimated processor seconds from which on cells come first: they take a few hundred."""
+_CLOSED, _CONSTANT, _DECIDED, _FINISHED = 2e-9, 1.5e-9, 4e-9, 1.5e-8
+_REDUCED, _SCANNED = 5e-9, 1.2e-8
+"""Processor seconds for every three secrets or, of what goes through reports, for every pair of
+secrets and report, as measured for 400 to 1,000 secrets: to close the ratios, to decide a mechanism
+that ignores the secret, or any other in whole numbers, to repair and decide one, to look for pairs
+that others imply, to measure what was promised."""
+_WRITTEN, _WRITTEN_BIT = 1.5e-6, 2e-8
+"""Processor seconds for every entry of a file, and for every bit of it."""
+_BITS = 64, 1_000
+"""Of an entry at least and at most."""
 
 
 def resolution_for(problem: Problem, profile: Profile, *, asked: bool) -> tuple[int, str]:
@@ -81,3 +92,49 @@ def whole_bytes(statement: Statement) -> float:
     if alone:
         return program + 16.0 * pairs + 24.0 * secrets**2
     return program + 64.0 * pairs + 80.0 * secrets**2
+
+
+def opening_seconds(statement: Statement) -> float:
+    """Processor seconds before any search, roughly, and to verify what ignores the secret."""
+    return _CLOSED * float(statement.secrets) ** 3 + _CONSTANT * _compared(statement)
+
+
+def finishing_seconds(statement: Statement) -> float:
+    """Processor seconds to repair a matrix, to bring it to whole numbers, and to decide these."""
+    return _FINISHED * _compared(statement)
+
+
+def deciding_seconds(statement: Statement) -> float:
+    """Processor seconds to decide a matrix of whole numbers."""
+    return _DECIDED * _compared(statement)
+
+
+def reducing_seconds(secrets: int) -> float:
+    """Processor seconds to look for smaller programs that are the same."""
+    return _REDUCED * float(secrets) ** 3
+
+
+def writing_seconds(statement: Statement) -> float:
+    """Processor seconds to write a design: numbers are the longer, the larger ratios may be."""
+    least, most = _BITS
+    bits = min(most, least + float(_limits(statement).max(initial=0.0)) / math.log(2))
+    return float(statement.loss.size) * (_WRITTEN + _WRITTEN_BIT * bits)
+
+
+def measuring_seconds(statement: Statement) -> float:
+    """Processor seconds to measure what constraints promise, and the best attack."""
+    return _SCANNED * _compared(statement)
+
+
+def _compared(statement: Statement) -> float:
+    """Pairs of secrets with a limit, times reports."""
+    return float(_limits(statement).size) * statement.observables
+
+
+def _limits(statement: Statement) -> Floats:
+    """The log ratios that have a limit: along edges, where these imply the others."""
+    for ratio in statement.of_kind(Ratio):
+        if ratio.edges is not None:
+            return rounded_product(ratio.epsilon, ratio.edges.value)
+    found: Floats = statement.log_ratio[np.isfinite(statement.log_ratio)]
+    return found

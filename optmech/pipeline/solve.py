@@ -8,7 +8,7 @@ from optmech.errors import ProblemError
 from optmech.pipeline import search
 from optmech.pipeline.networks import by_edges
 from optmech.pipeline.profiles import Profile, load_profile
-from optmech.pipeline.session import Progress, noting_breakage
+from optmech.pipeline.session import Clock, Progress, noting_breakage
 from optmech.pipeline.sizes import resolution_for
 from optmech.problem import Problem
 from optmech.spaces.arguments import checked_arguments
@@ -39,6 +39,7 @@ def solve(
         Relative gap to certify; default the profile's (1e-6).
     time_limit:
         Seconds after which the best verified result so far is returned; default the profile's.
+        What setting up and deciding every inequality take comes out of them, as estimated.
     progress:
         Called with short lines of text while solving, such as ``print``. Without one, what takes
         longer than two seconds says on one line how far it is, on a terminal and in notebooks: it
@@ -76,7 +77,8 @@ def solve(
         On unusable arguments, a device that is not there or whose library is not installed, or
         a problem too large for the memory at hand.
     SolverError
-        When the search ended without any verified mechanism and without a proof that none exists.
+        When the search ended without any verified mechanism and without a proof that none exists,
+        or where the time does not suffice to verify one.
     EngineError
         When every engine that could do the work broke off, so that nothing was searched. Where one
         breaks off and another does the work, the first of the design's notes says so.
@@ -97,13 +99,15 @@ def solve(
     0.6931
     """
     chosen = load_profile(profile).with_limits(gap, time_limit)
+    clock = Clock(chosen.time_limit)
     with watched(progress, "solving") as told:
-        return _solved(problem, chosen, told, start, device, resolution)
+        return _solved(problem, chosen, clock, told, start, device, resolution)
 
 
 def _solved(
     problem: Problem,
     chosen: Profile,
+    clock: Clock,
     progress: Progress | None,
     start: Design | None,
     device: str | None,
@@ -118,13 +122,14 @@ def _solved(
             if cells:
                 from optmech.pipeline.resolution import solve_at_resolution
 
-                own, onward = chosen.at_resolution(cells), not chosen.resolution
+                own, onward = clock.rest(chosen).at_resolution(cells), not chosen.resolution
                 return solve_at_resolution(problem, own, progress, why, onward=onward)
         elif resolution:
             raise ProblemError(
                 "is not used with a start or a device", where="resolution", remedy="Leave it out"
             )
-        return search.solve(problem, chosen, progress=progress, start=start, device=device)
+        own = clock.rest(chosen)
+        return search.solve(problem, own, progress=progress, start=start, device=device)
     network = not problem.mesh.is_region
     for name, given in (("start", start), ("device", device), ("resolution", resolution)):
         if given and (name == "resolution" or not network):

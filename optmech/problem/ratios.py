@@ -262,8 +262,8 @@ def require_places(mesh: Mesh, space: Space) -> Floats:
     outside = [x for x in seem if mesh.locate_exactly(points[x].tolist()) is None]
     if outside:
         raise ProblemError(
-            f"{len(outside)} of {len(points)} places lie outside of the region, the first at "
-            f"{points[outside[0]].tolist()}",
+            f"{len(outside)} of {len(points)} places lie outside of the region, the first of them "
+            f"number {outside[0] + 1}",
             where="everywhere",
             remedy="Use a mesh around all of the places",
         )

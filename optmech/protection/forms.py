@@ -27,6 +27,8 @@ _BLANK = {
 """Texts that stand for a value that is missing, as libraries write and read them."""
 _TRUTH = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+][0-9]{1,4})?")
+_MARKED = re.compile(r"-?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
+"""Numbers with a comma, which is a decimal mark or stands between thousands."""
 _CLOCK = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?"
 _TIME = re.compile(
     r"([0-9]{4})([-/])([0-9]{1,2})(?:\2([0-9]{1,2}))?"
@@ -59,9 +61,9 @@ def forms(values: Sequence[object], name: Hashable, before: int = 0) -> list[byt
     Raises
     ------
     ProblemError
-        On a value that has no such form: lengths of time, dates as 01/02/2024, floats that are
-        infinite or no longer tell whole numbers apart, and objects. The message names row and
-        column alone.
+        On a value that has no such form: lengths of time, dates as 01/02/2024, numbers with a
+        comma, floats that are infinite or no longer tell whole numbers apart, and objects. The
+        message names row and column alone.
     """
     known: dict[Any, bytes] = {}
     out = []
@@ -132,6 +134,8 @@ def _of_text(text: str) -> str:
         if number.group(1) or number.group(2):
             _require_sure(value)
         return _of_number(value)
+    if _MARKED.fullmatch(text):
+        raise _NoFormError("a number with a comma, which has several meanings")
     if found := _TIME.fullmatch(text):
         return _of_time(found) or text
     if found := _HOUR.fullmatch(text):

@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
 from optmech.exact.number import parse_exact, parse_signed
 from optmech.exact.ratios.generators import NAMES, divergence_name
 
@@ -145,7 +145,7 @@ def must(fits: Callable[[Any], bool], what: str, remedy: str) -> BeforeValidator
 
     def checked(value: object) -> object:
         if not fits(value):
-            raise refusal(f"{shorten(value)} is {what}", remedy)
+            raise refusal(f"{described(value)} is {what}", remedy)
         return value
 
     return BeforeValidator(checked)
@@ -164,11 +164,6 @@ def is_number(value: object) -> bool:
 def _is_reference(value: object) -> bool:
     parts = value if isinstance(value, list) and value else [value]
     return all(is_label(part) or isinstance(part, float) for part in parts)
-
-
-def shorten(value: object) -> str:
-    """A value for a message, without its content where it is an array or a table."""
-    return f"a {type(value).__name__}" if isinstance(value, list | dict) else repr(value)[:60]
 
 
 def _read(number: Callable[..., Any]) -> PlainValidator:
@@ -253,7 +248,7 @@ def _mask(value: object) -> Any:
     for i, row in enumerate(value):
         for j, cell in enumerate(row):
             if not isinstance(cell, bool | int) or cell not in (0, 1):
-                raise refusal(f"{shorten(cell)} is not 0, 1, true or false", "Correct it", (i, j))
+                raise refusal(f"{described(cell)} is not 0, 1, true or false", "Correct it", (i, j))
         if len(row) != len(value[0]):
             raise refusal(
                 f"has {len(row)} entries and row 0 has {len(value[0])}",
@@ -269,7 +264,7 @@ def _values(value: object) -> Any:
     for k, row in enumerate(value):
         for number in row if isinstance(row, list) else [row]:
             if not is_number(number):
-                raise refusal(f"{shorten(number)} is not a number", "Correct it", (k,))
+                raise refusal(f"{described(number)} is not a number", "Correct it", (k,))
     return value
 
 

@@ -21,7 +21,7 @@ from optmech.base.labels import own_labels, reordered
 from optmech.base.minplus import elastic_lengths, is_closed, shortest_detour
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
-from optmech.errors import ProblemError, inside, moved
+from optmech.errors import ProblemError, described, inside, moved
 from optmech.exact.arguments import positive, weights
 from optmech.spaces.domain import Domain, great_circle
 from optmech.spaces.prior import Prior
@@ -481,7 +481,7 @@ def refuse_negative(
     bad = np.argwhere(values < 0)
     if len(bad):
         i, j = bad[0].tolist()
-        message = f"the {what} at [{i}, {j}] is {values[i, j]:g}, below 0"
+        message = f"the {what} at [{i}, {j}] is below 0"
         raise ProblemError(message, where=where, remedy=remedy)
 
 
@@ -552,7 +552,7 @@ def _length(edge: tuple[Any, Any, Any], weight: str) -> float:
         length = np.nan
     if not 0 <= length < np.inf:
         raise ProblemError(
-            f"{weight!r} of edge ({tail!r}, {head!r}) is {value!r}",
+            f"{weight!r} of edge ({tail!r}, {head!r}) is {described(value)}",
             where="graph",
             remedy="Edge lengths must be finite numbers >= 0",
         )

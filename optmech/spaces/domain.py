@@ -16,7 +16,7 @@ from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unw
 from optmech.base.labels import refuse_latitude_first, rows_in_order
 from optmech.base.read_only import ReadOnly, frozen, record
 from optmech.base.shown import SameFields, card
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
 from optmech.exact.arguments import whole
 from optmech.spaces import sphere
 from optmech.spaces.domain_arguments import (
@@ -110,7 +110,7 @@ class Domain(SameFields, ReadOnly):
             listed = tuple(labels)
         except TypeError:
             raise ProblemError(
-                f"{labels!r} is not a list of labels",
+                f"{described(labels)} is not a list of labels",
                 where="labels",
                 remedy="Give the labels, or use Domain.range(count)",
             ) from None

@@ -82,9 +82,8 @@ def require_lonlat(points: Floats | None) -> None:
         raise ProblemError("longitude and latitude need points of shape (n, 2)", where="points")
     bad = np.flatnonzero((np.abs(points[:, 0]) > 360) | (np.abs(points[:, 1]) > 90))
     if len(bad):
-        lon, lat = points[bad[0]].tolist()
         raise ProblemError(
-            f"({lon}, {lat}) is not a longitude and latitude in degrees",
+            "is not a longitude and latitude in degrees",
             where=f"points[{bad[0]}]",
             remedy="Give (longitude, latitude), in that order",
         )

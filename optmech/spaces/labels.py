@@ -10,7 +10,7 @@ import numpy as np
 
 from optmech.base.arrays import Ints
 from optmech.base.labels import label_text as label_text
-from optmech.errors import ProblemError, moved
+from optmech.errors import ProblemError, described, moved
 from optmech.reading.errors import show
 from optmech.spaces.domain import Domain
 
@@ -26,8 +26,12 @@ def find_label(domain: Domain, given: object) -> Hashable:
         except ProblemError:
             continue
         return candidate
+    # a name or a cell that is looked up is said, a coordinate is not
+    parts = given if isinstance(given, list | tuple) else [given]
+    named = all(isinstance(part, str | int) for part in parts)
+    found = f"there is no {show(given)} among" if named else f"{described(given)} is none of"
     raise ProblemError(
-        f"there is no {show(given)} among the {len(domain)} labels",
+        f"{found} the {len(domain)} labels",
         remedy=f"The first ones are {', '.join(map(label_text, domain.labels[:5]))}",
     )
 

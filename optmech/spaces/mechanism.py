@@ -107,8 +107,9 @@ class Mechanism(ReadOnly):
         if (values < 0).any():
             i, o = np.argwhere(values < 0)[0].tolist()
             raise ProblemError(
-                f"p({observables.labels[o]!r} | {secrets.labels[i]!r}) = {values[i, o]:g} < 0",
-                where="matrix",
+                "the probability is below 0",
+                where=f"matrix[{i}][{o}]",
+                remedy="Give a row of probabilities for every secret",
             )
         sums = values.sum(axis=1)
         worst = int(np.abs(sums - 1).argmax())

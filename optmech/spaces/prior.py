@@ -109,7 +109,7 @@ class Prior(SameFields, ReadOnly):
         negative = np.flatnonzero(array < 0)
         if len(negative):
             raise ProblemError(
-                f"weight {array[negative[0]]:g} of {domain.labels[negative[0]]!r} is negative",
+                "the weight is negative",
                 where=f"prior[{negative[0]}]",
                 remedy="Weights must be >= 0",
             )
@@ -345,7 +345,7 @@ def _by_label(domain: Domain, counts: Iterable[tuple[Hashable, Any]]) -> tuple[F
     for label, count in counts:
         value = float(finite_array(count, where=f"counts[{label!r}]", ndim=0))
         if value < 0:
-            raise ProblemError(f"{value:g} is negative", where=f"counts[{label!r}]")
+            raise ProblemError("is negative", where=f"counts[{label!r}]")
         if label in known:
             array[known[label]] += value
         else:

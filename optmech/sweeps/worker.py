@@ -111,14 +111,17 @@ def run(job: Job) -> Outcome:
 def _solved(job: Job) -> Outcome:
     global _last  # noqa: PLW0603
     from optmech.pipeline import search
+    from optmech.pipeline.session import Clock
     from optmech.pipeline.solve import solve
 
-    problem = job.source.build()
+    clock = Clock(job.profile.time_limit)
+    problem, start = job.source.build(), _start(job.start)
+    profile = clock.rest(job.profile)
     if problem.mesh is None:
-        design = search.solve(problem, profile=job.profile, start=_start(job.start))
+        design = search.solve(problem, profile=profile, start=start)
     else:
         # a task about every point of a region, which nothing can start from
-        design = solve(problem, job.profile)
+        design = solve(problem, profile)
     content = design.document()
     _last = (hashlib.sha256(content).hexdigest(), design)
     return Outcome(job.task, figures_of(design), content, design.reason)

@@ -94,7 +94,7 @@ def test_table_and_column(tmp_path: Path) -> None:
     [
         ("x,y,w\n0,1,2\n,3,1\n", "secrets.file", "data row 2 has no usable 'x'"),
         ("x,y,w\n0,1,2\n1,3,\n", "prior.file", "data row 2 has no usable 'w'"),
-        ("x,y,w\n0,1,2\n1,3,-4\n", "prior.column", "data row 2 has the negative weight -4"),
+        ("x,y,w\n0,1,2\n1,3,-4\n", "prior.column", "data row 2 has a negative weight"),
         ("x,y\n0,1\n", "prior.file", "there is no column 'w'"),
         ("u,y,w\n0,1,1\n", "secrets.file", "there is no column 'x'"),
     ],

@@ -43,7 +43,7 @@ BAD = [
     # (changed sections, path, words of the message)
     ({"format": "gone"}, "format", "is missing"),
     ({"format": 2}, "format", "2 is unknown"),
-    ({"format": True}, "format", "True is not a format number"),
+    ({"format": True}, "format", "true is not a format number"),
     ({"format": 1.0}, "format", "is not a format number"),
     ({"secrets": "gone"}, "secrets", "is missing"),
     ({"secrets": None}, "secrets", "is missing"),
@@ -86,7 +86,11 @@ BAD = [
     ),
     ({"secrets": {"kind": "graph"}}, "secrets", "one of edges, file, roads and osm"),
     ({"secrets": {"kind": "graph", "edges": [["a"]]}}, "secrets.edges[0]", "is not an edge"),
-    ({"secrets": {"kind": "graph", "edges": [["a", "b", -1]]}}, "secrets.edges[0]", "-1 is not"),
+    (
+        {"secrets": {"kind": "graph", "edges": [["a", "b", -1]]}},
+        "secrets.edges[0]",
+        "a number below 0 is not a length",
+    ),
     (
         {"secrets": {"kind": "tree", "parents": {"a": "b", "b": "a"}}},
         "secrets.parents",
@@ -100,7 +104,11 @@ BAD = [
     ),
     ({"prior": "unifrm"}, "prior", "Did you mean 'uniform'"),
     ({"prior": 3}, "prior", "is not a table"),
-    ({"prior": {**WEIGHTS, "weights": [1, -2, 3, 4]}}, "prior.weights[1]", "-2 is not a weight"),
+    (
+        {"prior": {**WEIGHTS, "weights": [1, -2, 3, 4]}},
+        "prior.weights[1]",
+        "a number below 0 is not a weight",
+    ),
     (
         {"prior": {**WEIGHTS, "weights": [1, float("nan"), -1, 4]}},
         "prior.weights[1]",
@@ -115,7 +123,7 @@ BAD = [
     ({"loss": "haversine"}, "loss", "needs longitude and latitude"),
     ({"loss": {"distance": "euclidean", "matrix": [[1]]}}, "loss", "needs one of"),
     ({"loss": {"matrix": [[0, 1], [1, 0]]}}, "loss", "does not fit 4 secrets x 4 observables"),
-    ({"loss": {"matrix": [[0, -1]]}}, "loss.matrix", "[0][1] is -1"),
+    ({"loss": {"matrix": [[0, -1]]}}, "loss.matrix", "[0][1] is no finite number >= 0"),
     ({"loss": {"distance": "euclidean", "suppression": 1}}, "loss.suppression", "do not agree"),
     (
         {
@@ -163,7 +171,11 @@ BAD = [
         "constraints[0].mask",
         "leaves 1 secret(s) without observables",
     ),
-    ({"constraints": [{"kind": "support", "mask": [[2]]}]}, "constraints[0].mask[0][0]", "2 is"),
+    (
+        {"constraints": [{"kind": "support", "mask": [[2]]}]},
+        "constraints[0].mask[0][0]",
+        "a number is not 0, 1",
+    ),
     (
         {"constraints": [{"kind": "support", "distance": "euclidean"}]},
         "constraints[0]",

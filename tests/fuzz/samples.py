@@ -39,6 +39,24 @@ GRID = {"kind": "grid", "rows": 2, "columns": 3}
 PLANTED = "7373737"
 """Decimals of every coordinate, by which a message that prints one is found."""
 _SHIFT = float(f"0.0{PLANTED}")
+_DATA = {
+    "points", "bounds", "values", "weights", "matrix", "lengths", "edges", "positions", "counts",
+    "origin", "estimates", "vertices",
+}  # fmt: skip
+"""Keys of documents below which numbers are data."""
+
+
+def planted(plain: Any, data: bool = False) -> Any:
+    """A document whose coordinates, weights and cells of tables have these decimals too; zeros, as
+    of a distance from a place to itself, stay."""
+    if isinstance(plain, dict):
+        return {key: planted(part, data or key in _DATA) for key, part in plain.items()}
+    if isinstance(plain, list):
+        return [planted(part, data) for part in plain]
+    number = isinstance(plain, int | float) and not isinstance(plain, bool)
+    return plain + _SHIFT if data and number and plain else plain
+
+
 POINTS = "x,y,weight,name\n" + "".join(
     f"{k % 3}.{PLANTED},{k // 3}.{PLANTED},{k + 1},p{k}\n" for k in range(6)
 )
@@ -115,7 +133,8 @@ STREETS = {
 SWEEP: dict[str, Any] = {
     "format": 1,
     "problem": {
-        "loss": "euclidean", "prior": {"kind": "dirichlet", "seed": 3}, "secrets": GRID,
+        "loss": "euclidean", "prior": {"kind": "dirichlet", "seed": 3},
+        "secrets": planted({"kind": "points", "labels": [7, 8], "points": [[1, 2], [2, 3]]}),
         "constraints": [{"kind": "metric_privacy", "epsilon": 1, "distance": "euclidean"}],
     },
     "axes": [
@@ -160,7 +179,7 @@ def write_samples(place: Path) -> None:
 
     design = str(place / "metric.json")
     orders = [
-        ["solve", "metric", "-q", "-o", design],
+        ["solve", str(place / "metric-planted.json"), "-q", "-o", design],
         ["solve", "approximate", "-q", "-o", str(place / "approximate.json")],
         ["solve", "grid-4x4", "-q", "-o", str(place / "grid.json")],
         ["transport", "home-out-target", "-o", str(place / "targets.json")],
@@ -192,14 +211,22 @@ def write_samples(place: Path) -> None:
     ]
     asked = {
         "city": secrets_file(OVER, "uniform").replace(b'"epsilon": 1', b'"epsilon": 0.02'),
-        "mesh": written(MESH),
-        "line": written(LINE),
-        "streets": written(STREETS),
+        "mesh": written(planted(MESH)),
+        "line": written(planted(LINE)),
+        "streets": written(planted(STREETS)),
         "run": written(SWEEP),
     }
     for name, content in asked.items():
         (place / f"{name}-asked.json").write_bytes(content)
-    gallery = {"everywhere": "square-everywhere", "beside": "square-everywhere-joint"}
+    for name, document in documents().items():
+        (place / f"{name}-planted.json").write_bytes(written(document))
+    gallery = {
+        name: str(place / f"{problem}-planted.json")
+        for name, problem in (
+            ("everywhere", "square-everywhere"),
+            ("beside", "square-everywhere-joint"),
+        )
+    }
     own = ("city", "mesh", "line", "streets")
     named = gallery | {name: str(place / f"{name}-asked.json") for name in own}
     for name, problem in named.items():
@@ -240,7 +267,8 @@ def write_samples(place: Path) -> None:
 def documents() -> dict[str, Any]:
     """The documents of the gallery that are changed."""
     found = {name: read_document(find_problem(name)) for name in (*PROBLEMS, *TARGETS)}
-    return found | {name: read_document(find_problem(name, "traces")) for name in TRACES}
+    found |= {name: read_document(find_problem(name, "traces")) for name in TRACES}
+    return {name: planted(document) for name, document in found.items()}
 
 
 def written(document: Any) -> bytes:

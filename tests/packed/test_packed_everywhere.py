@@ -13,11 +13,11 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from packed.test_packed import mutated
 
 import optmech as om
-from optmech import audit
 from optmech.cli.main import main
 from optmech.packed import packing
 from optmech.packed.cbor import Tag, decode, encode

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import optmech_audit as audit
 import pytest
 
 import optmech as om
-from optmech import audit
 from optmech.packed.file import Header, decode_parts, encode_parts
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from packed import native
 
 import optmech as om
-from optmech import audit
 from optmech.cli.main import main
 from optmech.packed.cbor import Tag, decode, encode
 

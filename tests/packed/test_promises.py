@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from conformance import problems
 from packed import odds, readers
 from packed.test_packed_everywhere import resealed
 
 import optmech as om
-from optmech import audit
 from optmech.packed.cbor import decode
 from optmech.packed.meshes import weights_of
 from optmech.packed.rates import kept_rate

@@ -3,7 +3,9 @@ said of positions holds of dense pairs of them."""
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +13,14 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import optmech_audit as audit
 import pytest
 from conformance import problems
-from packed import readers
+from packed import native, readers
+from packed.test_client import CLIENT
 from packed.test_packed_everywhere import resealed
 
 import optmech as om
-from optmech import audit
 from optmech.errors import OptmechError
 from optmech.packed.cbor import Tag, decode, typed
 from optmech.packed.sentences import NOT_CHECKED
@@ -141,6 +144,56 @@ def test_a_header_in_another_form_is_refused(
             om.load_packed(path)
         with pytest.raises(audit.Fault):
             audit.judge(str(path), str(source.path))
+
+
+MANY = 2**20
+UNITS = ("80", "a0", "00", "6161", "4178", "c600", "8180", "f5", "f90000")
+"""Lists, maps, numbers, texts, bytes, tags, lists in lists, truth values and floats."""
+
+
+def heavy(unit: str, count: int, path: Path) -> Path:
+    """A file with a good digest whose header is one list of so many units."""
+    inner = b"\x9a" + count.to_bytes(4, "big") + bytes.fromhex(unit) * count
+    path.write_bytes(readers.sealed("optmech-packed/4", inner, b""))
+    return path
+
+
+def test_headers_of_a_million_items_are_refused_by_name(tmp_path: Path, node: str) -> None:
+    """In JavaScript and in C, as in Python and the audit (``test_cbor.py``). A list of 2^20 - 1
+    items is 2^20 of them and is refused for what it is; one more for its length."""
+    script = f"""
+        import {{ load }} from {json.dumps((CLIENT / "index.js").as_uri())};
+        import {{ decode }} from {json.dumps((CLIENT / "cbor.js").as_uri())};
+        import {{ readFileSync }} from "node:fs";
+        const said = [];
+        for (const path of process.argv.slice(1)) {{
+          try {{ said.push(String(await load(readFileSync(path)))); }}
+          catch (error) {{ said.push(error.message); }}
+        }}
+        console.log(JSON.stringify(said));
+        const most = new Uint8Array({MANY} + 4);
+        most.set([0x9a, 0x00, 0x0f, 0xff, 0xff]);
+        console.log(decode(most).length);
+    """
+    files = [heavy(unit, MANY, tmp_path / unit) for unit in UNITS]
+    fits = heavy("00", MANY - 1, tmp_path / "fits")
+    command = [node, "--input-type=module", "-e", script, *map(str, [*files, fits])]
+    found = subprocess.run(command, capture_output=True, check=True, text=True)
+    said, length = map(json.loads, found.stdout.splitlines())
+    assert length == MANY - 1
+    assert all("1,048,576 items" in words for words in said[:-1])
+    assert "items" not in said[-1]
+
+
+@pytest.mark.skipif(native.compiler() is None, reason="no compiler of C")
+def test_headers_of_a_million_items_are_refused_in_c(tmp_path: Path) -> None:
+    reader = native.Native(native.built(tmp_path))
+    for unit in UNITS:
+        assert "1,048,576 items" in reader.ask("open", heavy(unit, MANY, tmp_path / "m"), 0)
+    fits = reader.ask("open", heavy("00", MANY - 1, tmp_path / "m"), 0)
+    assert "header" in fits
+    assert "items" not in fits
+    reader.close()
 
 
 TIGHT = ("divergence_tv", "unbiased_line")

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 
 import optmech as om
-from optmech import audit
 from optmech.base.interrupts import noticed
 from optmech.designs import outer
 from optmech.pipeline import meshes as everywhere

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 
 import optmech as om
-from optmech import audit
 from optmech.cli.main import main
 
 E = om.distances.euclidean()

@@ -371,3 +371,18 @@ def test_distortion_that_is_left_out_first_holds_all_the_same(
     assert design.loss == pytest.approx(whole.loss, rel=2e-6)
     assert om.measures.distortion(design.mechanism, p, E) >= level * (1 - 1e-12)
     assert ("distortion constraints bind: solving with them" in said) == (share == 0.9)
+
+
+LEAST_DELTA = 0.331582
+"""Of 36 cells in a square whose neighbours, up to 1.5 apart, are told apart by e^{d/2} and δ at
+most, with reports within 2: by a program of SciPy's own."""
+
+
+@pytest.mark.parametrize("share", [0.97, 1.005])
+def test_beside_the_least_delta_the_search_ends_with_a_proof(share: float) -> None:
+    """Just below it the interior-point method alone went on for minutes."""
+    cells = om.Grid(6, 6)
+    near = om.MetricPrivacy(0.5, E, threshold=1.5, delta=share * LEAST_DELTA)
+    within = om.Support(distance=E, radius=2)
+    design = om.solve(om.Problem(om.Prior.uniform(cells), E, constraints=[near, within]))
+    assert design.status == ("infeasible" if share < 1 else "optimal")

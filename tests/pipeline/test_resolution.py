@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
 import optmech as om
-from optmech import audit
 from optmech.certificate import check_exact
 from optmech.designs.outer import Coarsening, limits_of
 from optmech.exact.numerators import Numerators

@@ -7,10 +7,10 @@ from decimal import Decimal, localcontext
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 
 import optmech as om
-from optmech import audit
 from optmech.reading.sealed import seal
 
 guarantees = om.guarantees

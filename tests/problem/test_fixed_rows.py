@@ -11,12 +11,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from forgery import resealed
 from scipy.optimize import linprog
 
 import optmech as om
-from optmech import audit
 from optmech.certificate import Multipliers, infeasibility_margin, lower_bound
 from optmech.certificate.families import PairMultipliers
 from optmech.certificate.lagrangian import Lagrangian

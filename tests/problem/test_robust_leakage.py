@@ -7,11 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from scipy.optimize import linprog
 
 import optmech as om
-from optmech import audit
 from optmech.problem.gains import corners
 from optmech.reading.sealed import seal
 

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import plain
 from proved import PROOFS, Judge, everywhere_problems, problems, refuted, text_of, verdicts
 
 import optmech as om
-from optmech import audit
 from optmech.errors import OptmechError
 from optmech.reading.sealed import seal
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 
 import optmech as om
-from optmech import audit
 from optmech.cli.main import main
 from optmech.errors import ProblemError
 from optmech.exchange import read_matrix, read_netcdf, read_osm, read_parquet

@@ -174,7 +174,7 @@ class TestMatrix:
         [
             ([[0, math.nan], [1, 0]], "NaN"),
             ([[0, math.inf], [1, 0]], "infinite"),
-            ([[0, 1], [-1e-9, 0]], r"\[1, 0\] is -1e-09"),
+            ([[0, 1], [-1e-9, 0]], r"\[1, 0\] is below 0"),
             ([0, 1], "1 dimension"),
             ([[0, 1], [1]], "not a rectangular"),
             ("euclidean", "not a rectangular"),

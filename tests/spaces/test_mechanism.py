@@ -35,7 +35,7 @@ class TestMatrix:
             (np.eye(2), r"shape \(2, 2\) does not fit 2 secrets x 3"),
             (np.transpose(ROWS), "does not fit"),
             ([0.5, 0.5], "1 dimension"),
-            ([[0.5, 0.5, 0.0], [0.5, 0.6, -0.1]], r"p\('z' \| 'b'\) = -0.1 < 0"),
+            ([[0.5, 0.5, 0.0], [0.5, 0.6, -0.1]], r"matrix\[1\]\[2\]: the probability is below 0"),
             ([[0.5, 0.5, 0.0], [0.5, 0.5, 1e-8]], "row of 'b' sums to 1.00000001"),
             ([[0.0, 0.0, 0.0], [0.5, 0.5, 0.0]], "row of 'a' sums to 0"),
             ([[math.nan, 0.5, 0.5], [0.5, 0.5, 0.0]], "NaN"),

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 
 import optmech as om
-from optmech import audit
 from optmech.reading.sealed import seal
 
 SCALES = [1e-300, 1e-200, 1e-151, 1e-30, 1.0, 1e30, 1e151]

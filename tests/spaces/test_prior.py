@@ -44,7 +44,7 @@ def test_does_not_alias_what_it_was_given():
         ([1, 2], "do not fit 3 secrets"),
         (1.0, "do not fit"),
         ([[1, 2, 3]], "do not fit"),
-        ([1, -1e-300, 1], r"prior\[1\].*'b' is negative"),
+        ([1, -1e-300, 1], r"prior\[1\].*the weight is negative"),
         ([1, math.nan, 1], "NaN"),
         ([1, math.inf, 1], "infinite"),
         ([0, 0, 0], "sum to 0"),

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from forgery import resealed
 from target_mutations import _least, _longest, falsehood, files, run
 
 import optmech as om
-from optmech import audit
 from optmech.reading.sealed import seal
 
 Body = dict[str, Any]

@@ -29,7 +29,7 @@ ARGUMENTS = {
 def run(args: Namespace) -> Answer:
     """Solve, save, say what both versions reveal; 0 verified, 1 not, 3 infeasible."""
     from optmech.analysis import leakage
-    from optmech.cli.commands.solve import Delivery, asked
+    from optmech.cli.commands.solve import Delivery, asked, search_seconds
     from optmech.designs.file import load_mechanism
     from optmech.packed.documents import load_packed
     from optmech.pipeline.redesign import redesign
@@ -55,12 +55,12 @@ def run(args: Namespace) -> Answer:
             free=args.free,
             profile=profile,
             gap=args.gap,
-            time_limit=args.time_limit,
+            time_limit=search_seconds(args, file.problem),
             progress=progress,
         )
     delivery, versions = Delivery(design, args), None
     with delivery.attempting():
-        if delivery.found:
+        if delivery.in_time():
             before = packed or load_mechanism(args.design)
             pair = leakage.versions(before, design.mechanism)
             versions = measured_versions(design.problem, pair, choose_distance(design.problem))

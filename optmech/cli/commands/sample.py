@@ -87,7 +87,7 @@ def run(args: Namespace) -> Answer:
             )
         elif (shown := mechanism.locate(_floats(args.at))) is None:
             raise ProblemError(
-                f"({args.at}) lies outside of the region",
+                "lies outside of the region",
                 where="--at",
                 remedy="Choose a position of the region, or pack with --outside nearest",
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,12 +30,19 @@ if TYPE_CHECKING:
     from optmech.designs.design import Design
     from optmech.files import ProblemFile
     from optmech.pipeline.profiles import Profile
+    from optmech.problem import Problem
     from optmech.show.figures import Measured
 
 SUMMARY = "solve a problem and verify the mechanism found"
 EXAMPLE = "optmech solve montreal-small -o design.json --report report.html"
 _LONG = 2.0
 """Seconds after which it is worth saying what would make it faster."""
+_INSTANT = 0.01
+"""Seconds of a time that is over."""
+_UNMEASURED = (
+    "the time did not suffice to measure what was promised, nor the best attack: optmech show and "
+    "optmech attack do so"
+)
 
 
 ARGUMENTS = {
@@ -69,7 +77,7 @@ def run(args: Namespace) -> Answer:
             file.problem,
             profile=profile,
             gap=args.gap,
-            time_limit=args.time_limit,
+            time_limit=search_seconds(args, file.problem),
             progress=progress,
             device=args.device,
             resolution=args.resolution,
@@ -102,6 +110,31 @@ def asked(args: Namespace) -> tuple[ProblemFile, Profile]:
     return file, load_profile(args.profile or file.profile or "auto")
 
 
+def search_seconds(args: Namespace, problem: Problem) -> float | None:
+    """Seconds for the search, of those that the command has; the rest is for writing what was
+    asked for. Raises NoMechanismError where there is no time for that."""
+    left = _time_left(args)
+    if left is None:
+        return None
+    from optmech.pipeline.search import require_time
+    from optmech.pipeline.sizes import measuring_seconds, writing_seconds
+
+    needed = writing_seconds(problem.statement) if args.output else 0.0
+    if getattr(args, "page", None):
+        # what was written is read and decided again, and measured
+        needed = 2 * needed + 2 * measuring_seconds(problem.statement)
+    require_time(left, needed, "to write what is found", "--time-limit")
+    return max(left - needed, _INSTANT)
+
+
+def _time_left(args: Namespace) -> float | None:
+    """Seconds of the time of the command that are left; None without a limit."""
+    if args.time_limit is None:
+        return None
+    until: float = args.begun + args.time_limit
+    return max(0.0, until - time.monotonic())
+
+
 class Delivery:
     """A design that was found: saved first, and shown whatever fails from then on."""
 
@@ -130,10 +163,11 @@ class Delivery:
         from optmech.show.figures import measure_constraints
 
         design, measured, attack = self.design, list[Any](), None
+        measuring = self.in_time()
         with self.attempting():
-            measured = measure_constraints(design.problem, design.mechanism) if self.found else []
+            measured = measure_constraints(design.problem, design.mechanism) if measuring else []
         with self.attempting():
-            attack = attack_on(design) if self.found else None
+            attack = attack_on(design) if measuring else None
         values = {
             **design.summary(),
             **({"points": design.promise.plain()} if self.found else {}),
@@ -152,7 +186,17 @@ class Delivery:
             error = InfeasibleError(f"infeasible: {design.reason}", where=where, remedy=remedy)
         shown = _shown(design, file.title, profile, attack, measured)
         status = 0 if design.verified else 1
-        return Answer(values, shown, files, _notes(design), status=status, error=error)
+        notes = [*_notes(design), *([_UNMEASURED] if self.found and not measuring else [])]
+        return Answer(values, shown, files, notes, status=status, error=error)
+
+    def in_time(self) -> bool:
+        """Whether something was found, and the time suffices to measure it."""
+        left = _time_left(self.args)
+        if left is None or not self.found:
+            return self.found
+        from optmech.pipeline.sizes import measuring_seconds
+
+        return measuring_seconds(self.design.problem.statement) <= max(left, _INSTANT)
 
 
 def attack_on(design: Design) -> dict[str, Any]:

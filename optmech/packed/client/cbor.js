@@ -120,8 +120,26 @@ export function compare(a, b) {
   return a.length - b.length;
 }
 
+const MOST_ITEMS = 2 ** 20;
+
+/** Throws on too many items, before one of them is made. */
+function requireFew(bytes) {
+  let at = 0;
+  let count = 0;
+  while (at < bytes.length && (bytes[at] & 31) < 28) {
+    const short = bytes[at] & 31;
+    const major = bytes[at] >> 5;
+    const wide = short < 24 ? 0 : 1 << (short - 24);
+    let size = wide ? 0 : short;
+    for (let k = 1; k <= wide; k++) size = size * 256 + (bytes[at + k] ?? 0);
+    at += 1 + wide + (major === 2 || major === 3 ? size : 0);
+    need(++count <= MOST_ITEMS, "has more than 1,048,576 items");
+  }
+}
+
 /** The one item that some bytes are: maps as Map, floats as Float. */
 export function decode(bytes) {
+  requireFew(bytes);
   const reader = new Reader(bytes);
   const found = reader.item();
   need(reader.at === bytes.length, "has bytes after its end");

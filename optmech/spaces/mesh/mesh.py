@@ -44,6 +44,8 @@ from optmech.spaces.sphere import Border
 _REFINED = 0.3
 """Share of the indicator's sum that the triangles refined at a time hold."""
 _PASSES = 60
+_FARTHEST = 1e150
+"""Squares of coordinates are to be floats."""
 MADE: dict[str, Callable[..., Any]] = {}
 """What makes a ``Network``: a "line", "roads", and "ways" of plain values."""
 
@@ -130,6 +132,12 @@ class Mesh(SameFields, ReadOnly):
                 where="vertices",
             )
         triangulation.refuse_more(len(places))
+        if np.abs(places).max() > _FARTHEST:
+            raise ProblemError(
+                "floating point has no areas of triangles between coordinates of this size",
+                where="vertices",
+                remedy="Use a larger unit",
+            )
         if coordinates == "lonlat":
             require_lonlat(places)
         vars(self).update(
@@ -165,7 +173,7 @@ class Mesh(SameFields, ReadOnly):
         box = finite_array(bounds, where="bounds")
         if box.shape != (4,) or not (box[:2] < box[2:]).all():
             raise ProblemError(
-                f"{bounds!r} is not a box", where="bounds", remedy="Give (x0, y0, x1, y1)"
+                "is not a box", where="bounds", remedy="Give (x0, y0, x1, y1), x0 < x1, y0 < y1"
             )
         step = widths_of(width, box.reshape(2, 2), coordinates)
         counts = np.maximum(1.0, np.ceil((box[2:] - box[:2]) / step * (1 - 1e-12)))
@@ -442,7 +450,7 @@ class Mesh(SameFields, ReadOnly):
             more = f", and so do {len(outside) - 1} more" if len(outside) > 1 else ""
             where, remedy = self._outside
             raise ProblemError(
-                f"{_shown(self.listed(points)[outside[0]])} {where}{more}",
+                f"{where}{more}",
                 where=f"points[{outside[0]}]",
                 remedy=remedy,
             )
@@ -476,7 +484,7 @@ class Mesh(SameFields, ReadOnly):
         if found is None:
             outside, remedy = self._outside
             where = "point" if k is None else f"points[{k}]"
-            raise ProblemError(f"{_shown(point)} {outside}", where=where, remedy=remedy)
+            raise ProblemError(outside, where=where, remedy=remedy)
         return found
 
     @cached_property
@@ -541,13 +549,6 @@ class Mesh(SameFields, ReadOnly):
         """Write GeoJSON (.geojson), JSON (.json), or what meshio makes of the path's ending; of
         these JSON alone keeps the degree."""
         files.write(path, self.to_dict())
-
-
-def _shown(point: Any) -> str:
-    try:
-        return f"({', '.join(map(str, point))})"
-    except TypeError:
-        return str(point)
 
 
 def _triangulated(vertices: Floats, unit: str, coordinates: Coordinates, degree: int) -> Mesh:

@@ -23,7 +23,7 @@ from optmech.base.arrays import Bools, Floats, Ints, ends_of, finite_array
 from optmech.base.edges import Edges
 from optmech.base.read_only import record
 from optmech.base.shown import SameFields
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
 from optmech.exact.exponentials import ball_of, bracket
 from optmech.exact.number import Exact, float_of, rounded_up
 from optmech.exact.rounding import below
@@ -272,7 +272,7 @@ class Network(Mesh):
         road, forward, given = self._road_of(point)
         share = triangulation.rational(given)
         if not 0 <= share <= 1:
-            raise ProblemError(f"the share {given!r} is not between 0 and 1", where="point")
+            raise ProblemError("the share is not between 0 and 1", where="point")
         return self._on_road(road, (share if forward else 1 - share) * self._at[road][-1])
 
     def _road_of(self, point: Any) -> tuple[int, bool, Any]:
@@ -284,7 +284,7 @@ class Network(Mesh):
                 raise KeyError(point)
         except (TypeError, ValueError, KeyError, OverflowError) as error:
             raise ProblemError(
-                f"{point!r} is no point of a road",
+                f"{described(point)} is no point of a road",
                 where="point",
                 remedy="Give (u, v, share): the share of the way along a road from u to v",
             ) from error

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labels import label_text
 from optmech.base.storage import path_of
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
 from optmech.exact.arguments import float_or_nan, whole
 from optmech.exact.number import Number, float_of, parse_signed
 from optmech.reading.bounded import expanded, translated
@@ -117,7 +117,7 @@ def _measured(road: Given, places: Places, measure: Measure, scale: float) -> Ro
     given = float(steps.sum()) if length is None else length * scale
     if not (given > 0 and math.isfinite(given)):
         raise ProblemError(
-            f"{name} has the length {given!r}",
+            f"{name} has no length above 0",
             where="edges",
             remedy="Give a length above 0, or join crossings that are one place",
         )
@@ -425,7 +425,9 @@ def _number(value: Any) -> float:
     number = float_or_nan(value)
     if not math.isfinite(number):
         raise ProblemError(
-            f"{value!r} is no finite number", where="edges", remedy="Complete coordinates, lengths"
+            f"{described(value)} is no finite number",
+            where="edges",
+            remedy="Complete coordinates, lengths",
         )
     return number
 

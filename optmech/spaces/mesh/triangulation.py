@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Bools, Floats, Ints, ends_of, finite_array, normalised_rows
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, described
 from optmech.exact.number import Number, float_of, parse_signed
 from optmech.spaces.domain import EARTH_RADIUS_KM, Coordinates
 from optmech.spaces.domain_arguments import Box, require_lonlat
@@ -62,7 +62,7 @@ def both_rational(point: Sequence[float | Fraction]) -> tuple[Fraction, Fraction
         x, y = point
     except (TypeError, ValueError) as error:
         raise ProblemError(
-            f"{point!r} is no point", where="point", remedy="Give two coordinates"
+            f"{described(point)} is no point", where="point", remedy="Give two coordinates"
         ) from error
     return rational(x), rational(y)
 

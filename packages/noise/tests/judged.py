@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 from mutations import altered, anywhere
 
 import optmech as om
-from optmech import audit
 
 
 def verdicts(content: bytes, path: Path) -> tuple[bool, bool]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from fractions import Fraction
 from pathlib import Path
 
+import optmech_audit as audit
 import pytest
 from optmech_noise import releases
 from optmech_noise.additive.composition import ComposedPrivacy
@@ -15,8 +17,7 @@ from optmech_noise.additive.loss import NoiseLoss
 from optmech_noise.additive.planar_law import PlanarLaw
 
 import optmech as om
-from optmech import audit
-from optmech.exact.number import parse_exact
+from optmech.exact.number import Interval, parse_exact
 from optmech.reading.sealed import seal
 
 
@@ -103,3 +104,15 @@ def test_tails_that_no_draw_leaves_are_refused(tmp_path: Path) -> None:
     for made in (Law, lambda *given: PlanarLaw("l1", 0, *given)):
         with pytest.raises(om.ProblemError, match="ratio"):
             made(2, (2,), (1,), 2**100 - 1, 100)
+
+
+@pytest.mark.parametrize("releases", [1, 2, 16, 100])
+def test_what_a_neighbour_never_gives_has_no_epsilon(releases: int) -> None:
+    """Noise -1, 0 or 1 with chances 1/4, 1/2, 1/4: of a neighbour's reports a quarter shows which
+    it is, and of several at least one does with a chance of 1 - (3/4)^n, whatever ε is."""
+    told = 1 - 0.75**releases
+    private = ComposedPrivacy(Law(2, (2, 1)), 1, releases)
+    assert private.epsilon(told - 1e-6) == Interval(math.inf, math.inf)
+    above = private.epsilon(min(1.0, told + 1e-4))
+    assert above.upper <= releases * math.log(2) * (1 + 1e-3)
+    assert above.lower < above.upper < math.inf or above.upper == 0

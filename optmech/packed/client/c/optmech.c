@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define MOST_BYTES ((size_t)64 << 20)
+#define MOST_ITEMS (1u << 20)
 #define MOST_PLACES 65536u
 #define MOST_COLUMNS 32768u
 #define DIGEST 32
@@ -434,17 +435,18 @@ static int compared(const uint8_t *a, size_t n, const uint8_t *b, size_t m)
     return found ? found : (n > m) - (n < m);
 }
 
-/* Verifies one item and sets *at behind it. */
-static const char *verified(const uint8_t **at, const uint8_t *end, int depth)
+/* Verifies one item and sets *at behind it; *left counts down how many there may still be. */
+static const char *verified(const uint8_t **at, const uint8_t *end, int depth, uint32_t *left)
 {
     item own;
     const uint8_t *before = NULL;
     size_t length = 0;
     NEED(depth <= 16, "nests too deep");
+    NEED((*left)--, "has more than 1,048,576 items");
     TRY(head_of(*at, (size_t)(end - *at), &own));
     *at = own.next;
     if (own.major <= NINT || own.major >= SIMPLE) return NULL;
-    if (own.major == TAG) return verified(at, end, depth + 1);
+    if (own.major == TAG) return verified(at, end, depth + 1, left);
     NEED(own.argument <= (uint64_t)(end - *at), "ends in the middle of an item");
     if (own.major <= TEXT) {
         NEED(own.major == BYTES || is_text(*at, *at + own.argument), "has text that is not UTF-8");
@@ -455,14 +457,23 @@ static const char *verified(const uint8_t **at, const uint8_t *end, int depth)
         if (own.major == MAP) {
             const uint8_t *key = *at;
             NEED(key < end && (*key >> 5 <= NINT || *key >> 5 == TEXT), "has a key that is no text");
-            TRY(verified(at, end, depth + 1));
+            TRY(verified(at, end, depth + 1, left));
             NEED(!k || compared(before, length, key, (size_t)(*at - key)) < 0,
                  "has a map whose keys are not in order");
             before = key;
             length = (size_t)(*at - key);
         }
-        TRY(verified(at, end, depth + 1));
+        TRY(verified(at, end, depth + 1, left));
     }
+    return NULL;
+}
+
+/* Verifies that some bytes are one item. */
+static const char *one_item(const uint8_t *at, const uint8_t *end)
+{
+    uint32_t left = MOST_ITEMS;
+    TRY(verified(&at, end, 0, &left));
+    NEED(at == end, "has bytes after its end");
     return NULL;
 }
 
@@ -2145,10 +2156,9 @@ static const char *header_of(optmech_bytes header, optmech_mechanism *m, memory 
     static const char *const places[] = {COMMON, TABLE, "secrets", "row of", "reach", NULL};
     static const char *const mesh[] = {COMMON, TABLE, "mesh", "snap", NULL};
     static const char *const earth[] = {COMMON, "bands", "heights", "snap", NULL};
-    const uint8_t *map = header.at, *at = map, *reach, *kind;
+    const uint8_t *map = header.at, *reach, *kind;
     int network;
-    TRY(verified(&at, map + header.size, 0));
-    NEED(at == map + header.size, "has bytes after its end");
+    TRY(one_item(map, map + header.size));
     NEED(read_item(map).major == MAP, "has no header");
     kind = entry(map, "kind");
     NEED(kind, "is of no kind that is read here");
@@ -2185,8 +2195,7 @@ static const char *plain_file(optmech_bytes file, optmech_mechanism *m, memory *
     uint8_t found[DIGEST];
     optmech_bytes header;
     item own;
-    TRY(verified(&at, end, 0));
-    NEED(at == end, "has bytes after its end");
+    TRY(one_item(at, end));
     own = read_item(file.at);
     NEED(own.major == TAG && own.argument == 55799, "is no packed mechanism");
     own = read_item(own.next);
@@ -2215,8 +2224,7 @@ static const char *signed_file(optmech_bytes *file, optmech_verify verify, void 
     uint8_t head[sizeof begin + 9];
     optmech_bytes message, payload, part;
     item own;
-    TRY(verified(&at, end, 0));
-    NEED(at == end, "has bytes after its end");
+    TRY(one_item(at, end));
     own = read_item(file->at);
     NEED(own.major == TAG && own.argument == 18, other);
     own = read_item(own.next);

@@ -58,10 +58,9 @@ class _Sums(CyclicSums):
     def delta(self, rate: float) -> Interval:
         """Bounds on P(some loss is infinite) + E max(0, 1 - e^{rate - S})."""
         n = self.copies
-        lost = -math.expm1(n * math.log1p(-self.pair.lost)) if self.pair.lost < 1 else 1.0
         if not len(self.pair.losses):
-            slack = n * (self.pair.error + 16 * UNIT)
-            return Interval(lost - slack, lost + slack)
+            return self.impossible
+        lost = self._lost
         places, h = self.law[0], self.step
         value = np.where(places > rate, -np.expm1(np.minimum(rate - places, 0.0)), 0.0)
         mean, blur = self.expected(value)
@@ -71,6 +70,17 @@ class _Sums(CyclicSums):
         noise += (self.crowd + 16) * n * UNIT
         slack = blur + self.outside[0] + noise
         return Interval(lost + mean - slack - self._excess(rate), lost + mean + slack)
+
+    @property
+    def _lost(self) -> float:
+        lost = self.pair.lost
+        return -math.expm1(self.copies * math.log1p(-lost)) if lost < 1 else 1.0
+
+    @property
+    def impossible(self) -> Interval:
+        """The chance of what one of two neighbours never gives: no ε leaves less."""
+        slack = self.copies * (self.pair.error + 16 * UNIT)
+        return Interval(self._lost - slack, self._lost + slack)
 
     def _excess(self, rate: float) -> float:
         """Bounds what the spreading adds.
@@ -128,12 +138,13 @@ class ComposedPrivacy(Shown):
 
     def epsilon(self, delta: Number) -> Interval:
         """Bounds on the least ε >= 0 with δ(ε) <= ``delta``, to about nine digits; infinite above
-        where none is found up to 10,000. Raises ProblemError unless δ is from 0 to 1."""
+        where none is found up to 10,000, and below where there is none. Raises ProblemError unless
+        δ is from 0 to 1."""
         limit = float(probability(delta))
-        return Interval(
-            _least(lambda rate: self.delta(rate).lower <= limit)[0],
-            _least(lambda rate: self.delta(rate).upper <= limit)[1],
-        )
+        upper = _least(lambda rate: self.delta(rate).upper <= limit)[1]
+        if upper == math.inf and any(sums.impossible.lower > limit for sums in self._below):
+            return Interval(math.inf, math.inf)
+        return Interval(_least(lambda rate: self.delta(rate).lower <= limit)[0], upper)
 
     @cached_property
     def _above(self) -> _Sums:
