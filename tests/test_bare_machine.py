@@ -46,6 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     four[0] = four[0].replace("python3", shlex.quote(sys.executable))
     # nothing of the environment of the tests is seen
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    # what is imported is compiled when it is, and the rest not at all
+    kept["PIP_NO_COMPILE"] = "1"
     activate = ". hour/bin/activate && "
     for k, line in enumerate(four):
         done = subprocess.run(

@@ -83,7 +83,7 @@ def takers(owner: Any, before: str = "") -> Iterator[str]:
     if isinstance(owner, ModuleType):
         names = owner.__all__
     else:
-        ours = [part for part in owner.__mro__ if part.__module__.startswith("optmech.")]
+        ours = [part for part in owner.__mro__ if part.__module__.startswith("optmech")]
         names = list(dict.fromkeys(name for part in ours for name in vars(part)))
     for name in (name for name in names if not name.startswith("_")):
         found = getattr(owner, name)
@@ -91,7 +91,7 @@ def takers(owner: Any, before: str = "") -> Iterator[str]:
             continue  # the place of an error may be a path, and no error opens it
         if isinstance(found, ModuleType) or inspect.isclass(found):
             of = found.__name__ if isinstance(found, ModuleType) else found.__module__
-            if of.startswith("optmech.") and before.count(".") < 2:
+            if of.startswith("optmech") and before.count(".") < 2:
                 yield from takers(found, f"{before}{name}.")
         elif callable(found):
             parameters = inspect.signature(found).parameters.values()

@@ -87,7 +87,7 @@ def test_a_kind_in_one_file_with_its_twins(tmp_path: Path) -> None:
         said[line.split()[1]] = done.stdout
     assert "partition privacy: ε = ln 3 within each of 2 blocks" in said["solve"]
     assert re.search(r"partition privacy, epsilon +at most 1\.09861\d* +1\.0986", said["measure"])
-    assert "everything that the file claims holds" in said["-m"]
+    assert "everything that the file claims holds" in said["-P"]
     assert " = ln 3 within each of 2 blocks" in (tmp_path / "wards.html").read_text()
 
     oracle = (

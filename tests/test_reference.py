@@ -53,10 +53,12 @@ def on_pages() -> list[str]:
     its package is looked up in that module."""
     listed = []
     for path in sorted(REFERENCE.glob("*.md")):
-        for directive in path.read_text(encoding="utf-8").split("\n::: optmech.")[1:]:
+        for directive in re.split(r"\n::: optmech[._]", path.read_text(encoding="utf-8"))[1:]:
             name, *options = directive.split("\n")
             members = [line.split("- ")[1] for line in options if line.startswith("        - ")]
             listed += [f"{name}.{member}" for member in members] if members else [name]
+    # what other distributions add to ``om.exchange``
+    listed = [re.sub(r"^\w+\.exchange\.", "exchange.", name) for name in listed]
     return [re.sub(r"\.(\w+)\.\1$", r".\1", name) for name in listed]
 
 

@@ -91,7 +91,7 @@ def test_sections_stand_by_room_and_once() -> None:
     rooms = {cell.strip("`") for cell in first_cells(architecture, "room")}
     listed = table(text, "chapter")
     named = {room.strip("`") for _, cell, _ in listed for room in cell.split(", ")}
-    assert named - rooms == {"every room"}
+    assert named - rooms <= {"every room", *(path.name for path in DOCS.parent.glob("packages/*"))}
     titles: list[str] = []
     for chapter, _, cell in listed:
         (heading, page), *_ = re.findall(r"\[([^]]+)\]\(([^)]+)\)", chapter)

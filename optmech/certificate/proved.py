@@ -2,7 +2,7 @@
 it takes to prove them again; what files of every kind claim, held against what is proved."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -179,11 +179,6 @@ class ProvedLoss(Proved, ABC):
         """The figures where no more than this bound is claimed."""
         loss = rounded_up(self.exact_loss)
         return Figures(loss, bound, loss, bound, self.gap_to(loss, bound))
-
-    def sampled(self, text: str, count: int, seed: int | None) -> Sequence[Hashable]:
-        """Releases for the number, or the numbers, that a text states: of noise. Raises
-        ProblemError for any other, or where the text states none."""
-        raise ProblemError("is no noise for numbers", remedy="Choose one of its mechanisms")
 
     def gap_to(self, loss: float, bound: float) -> float:
         """The relative difference of a loss and a bound."""

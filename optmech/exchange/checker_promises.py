@@ -55,7 +55,7 @@ def uncovered(where: str, what: str) -> ProblemError:
     return ProblemError(
         f"the proved checker does not cover {what}",
         where=where,
-        remedy="Use optmech check and python -P -m optmech_audit, which cover everything",
+        remedy="Use optmech check and optmech-audit, which cover everything",
     )
 
 

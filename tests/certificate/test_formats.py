@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from importlib import import_module
 from pathlib import Path
 
 import optmech_audit as audit
@@ -13,6 +12,7 @@ import pytest
 from optmech_audit import document
 
 import optmech as om
+from optmech.base.extensions import CODECS, extension
 from optmech.certificate.proved import Proved
 from optmech.reading.sealed import FORMATS
 
@@ -25,7 +25,7 @@ def test_the_audit_reads_what_is_written_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_has_a_reader_and_a_writer(name: str) -> None:
-    module = import_module(FORMATS[name].module)
+    module = extension(CODECS, name)
     assert callable(module.encode)
     assert callable(module.decode)
     assert name in Proved.formats

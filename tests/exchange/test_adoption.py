@@ -53,7 +53,7 @@ def test_a_private_matrix_is_adopted(problem: om.Problem, tmp_path: Path) -> Non
     assert design.lower_bound == 0
     design.save(tmp_path / "design.json")
     assert om.check(tmp_path / "design.json").passed
-    from optmech import audit
+    import optmech_audit as audit
 
     assert audit.main([str(tmp_path / "design.json")]) == 0
 

@@ -88,7 +88,7 @@ def test_printed_matrices_are_normalised(tmp_path: Path) -> None:
         ("m.csv", b"0.5,half\n0.5,0.5\n", "is not a number"),
         ("m.csv", b"0.5,0.6\n0.5,0.5\n", "sums to 1.1"),
         ("m.csv", b"nan,0.5\n0.5,0.5\n", "NaN"),
-        ("m.csv", b"1.5,-0.5\n0.5,0.5\n", "< 0"),
+        ("m.csv", b"1.5,-0.5\n0.5,0.5\n", "below 0"),
         ("m.csv", b"", "is empty"),
         ("m.npy", b"no array", "NumPy"),
         ("m.nc", b"no array", "NetCDF"),

@@ -156,7 +156,7 @@ def test_elastic_distances_stretch_in_town(tmp_path: Path) -> None:
     design = om.solve(om.Problem(prior, KM, constraints=[om.MetricPrivacy(0.2, elastic)]))
     design.save(tmp_path / "elastic.json")
     assert om.check(tmp_path / "elastic.json").passed
-    from optmech import audit
+    import optmech_audit as audit
 
     assert audit.main([str(tmp_path / "elastic.json")]) == 0
     other = om.Domain.range(8, unit="km")

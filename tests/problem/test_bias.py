@@ -7,10 +7,11 @@ import math
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 
 import optmech as om
-from optmech import audit, prices
+from optmech import prices
 from optmech.reading.sealed import seal
 
 E = om.distances.euclidean()

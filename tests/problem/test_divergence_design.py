@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from conformance import problems
 from optmech_audit import inequalities
 from scipy.optimize import brentq
 
 import optmech as om
-from optmech import audit, divergences
+from optmech import divergences
 from optmech.certificate import check_exact, lower_bound
 from optmech.certificate.families import LiftedRatio
 from optmech.exact.ratios.generators import GENERATORS

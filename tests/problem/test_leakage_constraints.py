@@ -7,13 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from forgery import resealed
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
 import optmech as om
-from optmech import audit, prices
+from optmech import prices
 from optmech.certificate import check_exact
 from optmech.exact.numerators import Numerators
 

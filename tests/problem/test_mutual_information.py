@@ -7,11 +7,12 @@ import math
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from scipy.optimize import brentq
 
 import optmech as om
-from optmech import audit, prices
+from optmech import prices
 from optmech.certificate import check_exact
 from optmech.exact.numerators import Numerators
 from optmech.reading.sealed import seal

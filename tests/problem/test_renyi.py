@@ -9,13 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import optmech_audit as audit
 import pytest
 from hypothesis import given, settings, strategies as st
 from optmech_audit import inequalities
 from scipy.optimize import brentq
 
 import optmech as om
-from optmech import audit, prices
+from optmech import prices
 from optmech.exact.ratios.generators import (
     GENERATORS,
     generator,

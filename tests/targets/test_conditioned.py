@@ -96,7 +96,7 @@ def test_unforeseen_secrets_draw_from_the_output() -> None:
 
 
 def test_a_problem_file_is_solved_checked_and_audited(tmp_path) -> None:
-    from optmech import audit
+    import optmech_audit as audit
 
     text = """format = 1
 loss = "euclidean"

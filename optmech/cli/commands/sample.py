@@ -41,7 +41,7 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """One label a line."""
-    from optmech.certificate.proved import ProvedLoss
+    from optmech.base.extensions import CODECS, extension
     from optmech.packed.earth import is_earth_file
     from optmech.packed.mechanism import PackedMechanism
     from optmech.reading.errors import printable
@@ -67,7 +67,7 @@ def run(args: Namespace) -> Answer:
         drawn, written = _on_earth(args), "{0[0]:.7f},{0[1]:.7f}".format
     elif args.input is None and is_of_format(args.design, NOISE):
         with inside("SECRET"):
-            drawn = ProvedLoss.load(args.design).sampled(shown, args.n, args.seed)
+            drawn = extension(CODECS, NOISE).sampled(args.design, shown, args.n, args.seed)
     elif isinstance(
         mechanism := released_mechanism(args.design, args.input, args.signer), MeshMechanism
     ):

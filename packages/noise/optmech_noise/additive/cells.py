@@ -7,7 +7,7 @@ at these: it is private at every real shift (docs/theory/real-noise.md).
 """
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -137,11 +137,6 @@ class CellNoise(LatticeNoise):
         fine = whole(bits, "bits", 0, _DEEP)
         middle = Fraction(1, 2 << fine) - Fraction(1, 2)
         return self._each(size, seed, lambda draw: (draw.within(fine) + middle) * self.step)
-
-    def sampled(self, text: str, count: int, seed: int | None) -> list[Hashable]:
-        """Releases of the number that a text states, as floats."""
-        released: Any = self.release(text, count, seed=seed)
-        return list(map(float, released))
 
     def release(
         self,

@@ -4,7 +4,7 @@ A file has the promise, the loss, the law and the multipliers as whole numbers, 
 Reading computes every claim anew, in exact arithmetic.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
@@ -364,3 +364,25 @@ _TANGENTS = optional(
         shifts=listing(_SHIFT_TANGENTS),
     )
 )
+
+
+def sampled(path: str, text: str, count: int, seed: int | None) -> list[Hashable]:
+    """The number that a text states, or as many as the noise in a file is for, with noise,
+    ``count`` times. Raises what ``ProvedNoise.load`` raises, and ProblemError without them."""
+    design = ProvedNoise.load(path)
+    if isinstance(design, CellNoise):
+        released: Any = design.release(text, count, seed=seed)
+        return list(map(float, released))
+    planar = isinstance(design, PlanarNoise)
+    try:
+        values = [int(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != 1 + planar:
+        raise ProblemError(
+            f"{text[:60]!r} is no {'pair of whole numbers' if planar else 'whole number'}",
+            remedy="Give what the noise is added to" + (": X,Y" if planar else ""),
+        )
+    noise = design.drawn(count, seed).reshape(count, len(values)).tolist()
+    drawn = [tuple(v + n for v, n in zip(values, row, strict=True)) for row in noise]
+    return [pair if planar else pair[0] for pair in drawn]

@@ -86,7 +86,6 @@ class PlanarNoise(ProvedNoise):
     multipliers: PlanarMultipliers | None = None
     seconds: float = 0.0
     numbers = "pairs of whole numbers"
-    dimensions = 2
     tails = "geometric shells"
 
     @property

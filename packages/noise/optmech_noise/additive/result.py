@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -108,25 +108,6 @@ class ProvedNoise(ProvedLoss):
     def drawn(self, count: int, seed: int | None) -> Any:
         """``count`` draws, exactly as likely as the law says."""
         return self.law.sample(count, seed)
-
-    dimensions = 1
-    """How many numbers the noise is for."""
-
-    def sampled(self, text: str, count: int, seed: int | None) -> list[Hashable]:
-        """A whole number, or as many as the noise is for, with noise, ``count`` times."""
-        try:
-            values = [int(part) for part in text.split(",")]
-        except ValueError:
-            values = []
-        several = self.dimensions > 1
-        if len(values) != self.dimensions:
-            raise ProblemError(
-                f"{text[:60]!r} is no {'pair of whole numbers' if several else 'whole number'}",
-                remedy="Give what the noise is added to" + (": X,Y" if several else ""),
-            )
-        noise = self.drawn(count, seed).reshape(count, len(values)).tolist()
-        drawn = [tuple(v + n for v, n in zip(values, row, strict=True)) for row in noise]
-        return [pair if several else pair[0] for pair in drawn]
 
     def _bound(self) -> Fraction:
         """What the multipliers prove of all noise; 0 without any."""
