@@ -24,10 +24,7 @@ from typing import Any
 
 import numpy as np
 from given import add_files, settle
-from scipy.optimize import brentq
-
-import optmech as om
-from optmech.traces import (
+from optmech_traces import (
     AdversaryReport,
     ConditionalDistortion,
     ConditionalPrivacy,
@@ -38,6 +35,9 @@ from optmech.traces import (
     leakage_about,
     simulate,
 )
+from scipy.optimize import brentq
+
+import optmech as om
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "discrete_traces.json"

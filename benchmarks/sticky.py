@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 from given import add_files, settle
+from optmech_traces import Fixes, MarkovPrior
 
 import optmech as om
-from optmech.traces import Fixes, MarkovPrior
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "sticky.json"

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 from given import add_files, settle
+from optmech_traces.chains.sequences import Fixes
+from optmech_traces.gaussian.fitting import paths
 
 import optmech as om
 from optmech import traces
-from optmech.traces.chains.sequences import Fixes
-from optmech.traces.gaussian.fitting import paths
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "traces.json"

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from optmech import (
         exchange as exchange,
         mechanisms as mechanisms,
-        traces as traces,
         transport as transport,
     )
     from optmech.analysis import (

@@ -27,6 +27,17 @@ TAKEN = {
         mechanisms.hockey_sum pipeline.solve problem reading.sealed show.plots.drawing
         spaces.arguments spaces.domain spaces.prior
     """,
+    "optmech_traces": """
+        base.arrays base.bisection base.conic base.labels base.names base.read_only base.shown
+        base.storage certificate.statement cli.inputs cli.output designs.design errors
+        exact.arguments exact.exponentials exact.number exact.ratios.hockey_stick
+        exact.ratios.wide exact.rounding files.domains files.gallery files.metrics files.place
+        files.priors files.problem files.validate pipeline.profiles pipeline.search problem
+        problem.fields reading.chosen reading.columns reading.data reading.errors
+        reading.sections reading.source reading.tables reductions.pairs show.plots.drawing
+        show.words spaces.arguments spaces.distances spaces.domain spaces.labels spaces.losses
+        spaces.mechanism spaces.observables spaces.prior transport.gains
+    """,
 }
 """The modules of the core that each of them stands on, beside the names of ``om``."""
 ALONE = {"__init__", "__main__", "audit", "errors"}

@@ -24,7 +24,10 @@ PAGE = ROOT / "docs" / "papers.md"
 if not PAGE.is_file():
     pytest.skip("docs/ is not beside the tests", allow_module_level=True)
 TEXT = PAGE.read_text(encoding="utf-8")
-TRACES = {path.stem for path in (ROOT / "problems" / "traces").glob("*.toml")}
+TRACES = {
+    path.stem
+    for path in (ROOT / "packages" / "traces" / "optmech_traces" / "problems").glob("*.toml")
+}
 WORDS = ("", "Python only", "counterexample run")
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import optmech_noise
+import optmech_traces
 import pytest
 from conformance.problems import KINDS
 
@@ -51,7 +52,11 @@ ARRAYS = re.compile(r"\b(Floats|Ints|Bools|Lags|NDArray|ndarray|csr_array|Words)
 
 
 def frozen_classes() -> Iterator[type]:
-    houses = [(om.__path__, "optmech."), (optmech_noise.__path__, "optmech_noise.")]
+    houses = [
+        (om.__path__, "optmech."),
+        (optmech_noise.__path__, "optmech_noise."),
+        (optmech_traces.__path__, "optmech_traces."),
+    ]
     for found in chain.from_iterable(starmap(pkgutil.walk_packages, houses)):
         if found.name == "optmech.__main__":
             continue

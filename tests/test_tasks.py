@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from optmech_traces.chains.task import ChainTask
+from optmech_traces.gaussian.task import GaussianTask
 
 import optmech as om
 from optmech.cli.main import main
 from optmech.files.load import DesignTask
 from optmech.files.transport import TransportTask
-from optmech.traces.chains.task import ChainTask
-from optmech.traces.gaussian.task import GaussianTask
 
 PROBLEM = """
 format = 1

@@ -5,12 +5,14 @@
 * ``optmech.commands`` commands, and the module of each, as those of ``optmech.cli.commands``;
 * ``optmech.formats`` formats of sealed documents, and the module that reads and writes each;
 * ``optmech.files`` other kinds of files, and what reads them;
-* ``optmech.tasks`` keys that make a problem file another task, and what reads that.
+* ``optmech.tasks`` kinds of files that ask for something else, and the module that reads them:
+  its ``read`` gives a file with its ``task``, and ``problems`` in its package is the gallery's.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optmech.errors import ProblemError
@@ -33,6 +35,7 @@ _OWNERS = {
         COMMANDS: ("noise",),
         CODECS: ("optmech-noise/1",),
     },
+    "optmech-traces": {NAMES: ("traces",), COMMANDS: ("trace",), TASKS: ("trace",)},
 }
 """Who has what, to be named where it is not installed."""
 
@@ -57,6 +60,16 @@ def extension(group: str, name: str) -> Any:
             remedy=f"In a clone of optmech run pip install ./packages/{owner.partition('-')[2]}",
         )
     raise LookupError(name)
+
+
+def gallery_of(kind: str) -> Path:
+    """The folder with the files of a kind of task: ``problems`` in the package of its module, which
+    is not imported for it."""
+    from importlib.util import find_spec
+
+    spec = find_spec(added(TASKS)[kind].module.partition(".")[0])
+    (home,) = (spec and spec.submodule_search_locations) or ("",)
+    return Path(home) / "problems"
 
 
 def owner_of(group: str, name: str) -> str:

@@ -40,7 +40,6 @@ COMMANDS = (
     "adopt",
     "sweep",
     "transport",
-    "trace",
     "problems",
     "profiles",
     "schema",

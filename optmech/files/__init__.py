@@ -5,7 +5,8 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from optmech.files.gallery import GalleryEntry, find_problem, list_gallery, list_traces
+from optmech.base.extensions import TASKS, extension
+from optmech.files.gallery import GalleryEntry, find_problem, list_gallery, list_tasks
 from optmech.files.load import ProblemFile, build_problem, load_problem, load_task, read_problem
 
 __all__ = [
@@ -14,13 +15,13 @@ __all__ = [
     "build_problem",
     "find_problem",
     "list_gallery",
-    "list_traces",
+    "list_tasks",
     "load_problem",
     "load_task",
     "problem_schema",
     "read_problem",
     "sweep_schema",
-    "trace_schema",
+    "task_schema",
 ]
 
 
@@ -31,11 +32,9 @@ def problem_schema() -> dict[str, Any]:
     return _schema(problem_section)
 
 
-def trace_schema() -> dict[str, Any]:
-    """The JSON Schema of trace files, format 1."""
-    from optmech.files import gaussian, markov
-
-    return _schema(lambda: gaussian.GaussianTrace, markov.section)
+def task_schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema of files for a kind of task of another distribution, format 1."""
+    return _schema(lambda: extension(TASKS, kind).schema_model())
 
 
 def sweep_schema() -> dict[str, Any]:

@@ -28,9 +28,9 @@ from optmech.files.draft import (
 )
 from optmech.files.extent import by, core_size, read_points
 from optmech.files.lattice import Lattice
-from optmech.protection.tables import opened_table
 from optmech.reading.columns import read_text_columns
 from optmech.reading.errors import printable
+from optmech.reading.tables import opened_table
 
 _PLACES = 280
 """At most, that stand for the fixes: each is a cell of a lattice that holds some."""

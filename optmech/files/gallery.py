@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from optmech.base.extensions import TASKS, added, extension, gallery_of
 from optmech.base.machine import data_folder
 from optmech.base.storage import path_of
 from optmech.errors import ProblemError
@@ -27,19 +28,24 @@ class GalleryEntry:
     """Why there are no numbers, where there are none."""
 
 
-TRACES = "traces"
-"""Folder of the trace files inside the gallery."""
 SWEEPS = "sweeps"
 """Folder of the sweep files inside the gallery."""
 
 
 def gallery_names(folder: str = "") -> list[str]:
-    """Names of the gallery, or of the files in a folder of it, in alphabetical order."""
-    return sorted(path.stem for path in (data_folder("problems") / folder).glob("*.toml"))
+    """Names of the gallery, or of the files in a folder of it, or of a kind of task of another
+    distribution, in alphabetical order."""
+    return sorted(path.stem for path in _folder(folder).glob("*.toml"))
+
+
+def _folder(name: str) -> Path:
+    if name in added(TASKS):
+        return gallery_of(name)
+    return data_folder("problems") / name
 
 
 def _path(name: str, folder: str = "") -> Path:
-    return data_folder("problems") / folder / f"{name}.toml"
+    return _folder(folder) / f"{name}.toml"
 
 
 def find_problem(name: str | Path, folder: str = "") -> Path:
@@ -63,7 +69,6 @@ def find_problem(name: str | Path, folder: str = "") -> Path:
 
 _KINDS = {
     "": ("a problem", "optmech solve {0} -o {0}.json makes its design"),
-    TRACES: ("a trace", "Use optmech trace {0}"),
     SWEEPS: ("a sweep", "Use optmech sweep {0} -o {0}"),
 }
 """What the folders of the gallery hold, and the commands for it."""
@@ -72,7 +77,9 @@ _KINDS = {
 def not_a_file(name: str) -> ProblemError | None:
     """What to say of a name of the gallery that is none of the file that is wanted; None of other
     names."""
-    for folder, (what, remedy) in _KINDS.items():
+    others = {kind: extension(TASKS, kind) for kind in added(TASKS)}
+    kinds = _KINDS | {kind: (other.WHAT, other.REMEDY) for kind, other in others.items()}
+    for folder, (what, remedy) in kinds.items():
         if name in gallery_names(folder):
             said = f"is {what} of the gallery, and no file"
             return ProblemError(said, where=name, remedy=remedy.format(name))
@@ -84,14 +91,16 @@ def list_gallery() -> list[GalleryEntry]:
     return [_entry(name) for name in gallery_names()]
 
 
-def list_traces() -> list[dict[str, str]]:
-    """Name, title and path of every trace file of the gallery."""
-    found = []
-    for name in gallery_names(TRACES):
-        path = _path(name, TRACES)
-        title = str(read_document(path).get("title", name))
-        found.append({"name": name, "title": title, "path": str(path)})
-    return found
+def list_tasks() -> dict[str, list[dict[str, str]]]:
+    """Name, title and path of every file of the gallery for tasks of other distributions, by their
+    kind."""
+    return {kind: [_listed(name, kind) for name in gallery_names(kind)] for kind in added(TASKS)}
+
+
+def _listed(name: str, kind: str) -> dict[str, str]:
+    path = _path(name, kind)
+    title = str(read_document(path).get("title", name))
+    return {"name": name, "title": title, "path": str(path)}
 
 
 def _entry(name: str) -> GalleryEntry:

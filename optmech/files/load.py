@@ -8,28 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from optmech.base.extensions import TASKS, added, extension
 from optmech.base.read_only import record
 from optmech.errors import ProblemError, inside
-from optmech.files.gallery import TRACES, find_problem, gallery_names
+from optmech.files.gallery import find_problem, gallery_names
 from optmech.files.validate import (
-    checked,
-    closest,
-    look_for_kinds,
-    require_keys,
     require_kind,
     validate,
 )
 from optmech.problem import Problem
 from optmech.reading.data import named_files
-from optmech.reading.errors import Collector, kind_of, show
+from optmech.reading.errors import Collector, kind_of
 from optmech.reading.source import parsed_document, read_document
 from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
     from optmech.files.transport import TransportTask
-    from optmech.traces.chains.task import ChainTask
-    from optmech.traces.gaussian.task import GaussianTask
 
 
 @record
@@ -90,7 +85,7 @@ def load_problem(name: str | Path) -> Problem:
 
 
 @checked_arguments
-def load_task(name: str | Path) -> DesignTask | TransportTask | GaussianTask | ChainTask:
+def load_task(name: str | Path) -> DesignTask | TransportTask | Any:
     """What a problem file or a trace file asks, or one of the gallery by its name: an object whose
     ``solve()`` answers.
 
@@ -109,13 +104,14 @@ def load_task(name: str | Path) -> DesignTask | TransportTask | GaussianTask | C
     >>> print(task.solve().status)
     optimal
     """
-    is_trace = str(name) in trace_names() and str(name) not in gallery_names()
-    if is_trace and not os.path.exists(name):
-        return read_trace(name).task
+    if not os.path.exists(name) and str(name) not in gallery_names():
+        for kind in added(TASKS):
+            if str(name) in gallery_names(kind):
+                return extension(TASKS, kind).read(name).task
     path = find_problem(name)
     document = read_document(path)
     if kind_of(document) == "trace":
-        return read_trace(path).task
+        return extension(TASKS, "trace").read(path).task
     file = build_problem(document, path)
     return file.transport or DesignTask(file.problem, file.profile or "auto")
 
@@ -159,53 +155,3 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
         transport=task,
         inputs=(path, *named_files(document, path.parent)),
     )
-
-
-_OF_OTHERS = {"loss", "constraints", "axes", "problem", "engine"}
-
-
-@record
-class TraceFile:
-    """A task about a trace, and where it stands."""
-
-    task: GaussianTask | ChainTask
-    path: Path
-    inputs: tuple[Path, ...] = ()
-    """The file itself and those that it names: what no output may replace."""
-
-
-def trace_names() -> list[str]:
-    """Names of the trace files of the gallery."""
-    return gallery_names(TRACES)
-
-
-def read_trace(name: str | Path) -> TraceFile:
-    """Read a trace file (TOML or JSON), or one of the gallery by its name. Raises ProblemError with
-    every error of the file at once, one line each."""
-    from optmech.files import gaussian, markov
-
-    path = find_problem(name, TRACES)
-    document = read_document(path)
-    # what lacks a kind and nothing else is a trace file
-    if document.get("kind", "noise" if _OF_OTHERS & set(document) else None) == "noise":
-        require_kind(document, "trace", path)
-    errors = Collector()
-    look_for_kinds(document)
-    models: dict[str, Any] = {"gaussian": gaussian.GaussianTrace, "markov": markov.section()}
-    kind = document.get("kind")
-    if kind is None:
-        remedy = 'Write kind = "gaussian"'
-        raise ProblemError("is missing", where=f"{path}: kind", remedy=remedy)
-    if kind not in [*models]:
-        remedy = closest(kind, [*models])
-        raise ProblemError(f"{show(kind)} is unknown", where=f"{path}: kind", remedy=remedy)
-    require_keys(document, models[kind], errors)
-    spec = checked(models[kind], document, errors, path)
-    task: GaussianTask | ChainTask | None
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        task = spec.build(path.parent, errors, spec.title or path.stem)
-    errors.refuse(str(path))
-    if task is None:
-        raise ProblemError("could not be built", where=path)
-    inputs = (path, *named_files(document, path.parent))
-    return TraceFile(task, path, inputs)

@@ -22,11 +22,12 @@ from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.sampler import LEAST_KEY
 from optmech.protection.columns import Asked
-from optmech.protection.files import chosen_of, guessed
+from optmech.protection.files import guessed
 from optmech.protection.persons import is_key, is_time
 from optmech.protection.reporter import Reporter
-from optmech.protection.tables import PointTable, opened_table
+from optmech.reading.chosen import chosen_of
 from optmech.reading.columns import numbers_of
+from optmech.reading.tables import PointTable, opened_table
 from optmech.spaces.domain import flattened
 from optmech.spaces.mechanism import Mechanism
 
@@ -177,7 +178,7 @@ def _traces(
                 where=source,
                 remedy=f"Name x and y; the columns are {few_columns(table.known)}",
             )
-        chosen = chosen_of(table, asked, source)
+        chosen = chosen_of(table, asked.x, asked.y, asked.label, source)
         key = next(filter(is_key, table.known), None)
         time = next(filter(is_time, table.known), None)
         others = [name for name in (key, time) if name is not None]

@@ -13,9 +13,10 @@ from optmech.base.machine import needed
 from optmech.designs.design import Design
 from optmech.designs.promise import promise_of
 from optmech.errors import ProblemError
-from optmech.protection.columns import Asked, Chosen, Replaced, column_of
+from optmech.protection.columns import Asked, Replaced, drawn_of
 from optmech.protection.places import Anywhere
 from optmech.protection.reporter import Missing, Outside, Reporter
+from optmech.reading.chosen import Chosen, column_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism, mechanism_from
 
@@ -172,7 +173,7 @@ def _found(
         reporter.noticed += asked.told(
             lambda name: column(name)[:_LOOKED_AT], own, reporter.geographic
         )
-    drawn = chosen.draw(reporter, values, reporter.repeated_by(asked.by, column))
+    drawn = drawn_of(chosen, reporter, values, reporter.repeated_by(asked.by, column))
     return replaced, drawn[0], replaced.columns(drawn)
 
 

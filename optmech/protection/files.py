@@ -1,7 +1,6 @@
 """From a file of places to a file of reports, part by part."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -11,11 +10,11 @@ import numpy as np
 
 from optmech.base.labels import coordinate_pairs, other_words
 from optmech.errors import ProblemError, moved
-from optmech.protection.columns import Asked, Chosen, Replaced
+from optmech.protection.columns import Asked, Replaced, drawn_of
 from optmech.protection.persons import Persons
 from optmech.protection.reporter import Drawn, Reporter
-from optmech.protection.tables import (
-    DEGREES,
+from optmech.reading.chosen import chosen_of, of_file
+from optmech.reading.tables import (
     Part,
     PointTable,
     Table,
@@ -110,7 +109,7 @@ def _places_of(
             report = None if asked.report is None else f"{asked.report}_{k}"
             own = replace(asked, x=pair[0], y=pair[1], label=None, report=report, pairs=())
         chosen = chosen_of(table, own, source)
-        with _of_file(source):
+        with of_file(source):
             found.append(own.replaced(chosen, each, table.known))
     reporter.others = [place.reporter for place in found[1:]]
     names = [name for place in found for name in place.chosen.names]
@@ -126,7 +125,7 @@ def _drawn(part: Part, places: list[Replaced], by: list[list[bytes]]) -> list[Dr
     """The rows that are left, the same for all places, and the reports of each place."""
     values = [[part[name] for name in place.chosen.names] for place in places]
     if len(places) == 1:
-        return [places[0].chosen.draw(places[0].reporter, values[0], by)]
+        return [drawn_of(places[0].chosen, places[0].reporter, values[0], by)]
     # a row is released with all of its places or not at all
     points = [place.chosen.points(own) for place, own in zip(places, values, strict=True)]
     kept, usable = places[0].reporter.kept_of(points)
@@ -181,23 +180,3 @@ def guessed(table: Table, asked: Asked, degrees: bool, noted: Callable[[str], No
         return replace(asked, pairs=tuple(found))
     noted(told)
     return replace(asked, x=found[0][0], y=found[0][1])
-
-
-def chosen_of(table: Table, asked: Asked, source: str | Path) -> Chosen:
-    """The columns of a table that say where a row is; errors name the file."""
-    if isinstance(table, PointTable):
-        for name in ("x", "y", "label"):
-            if getattr(asked, name) is not None:
-                raise ProblemError(
-                    "the geometry of GeoJSON says where a point is",
-                    where=name,
-                    remedy="Leave it out, or give a table",
-                )
-        return Chosen(DEGREES, False)
-    with _of_file(source):
-        return Chosen.of(asked.x, asked.y, asked.label, table.known)
-
-
-def _of_file(source: str | Path) -> AbstractContextManager[None]:
-    """Errors about a table name its file."""
-    return moved(lambda own: str(source) if own == "data" else own)

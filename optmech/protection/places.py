@@ -12,7 +12,6 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.mesh.network import Network
-from optmech.spaces.observables import Suppressible
 from optmech.spaces.sphere import Border, sines, squares, turned
 
 _INWARD = 1e-9
@@ -60,25 +59,6 @@ class Centres:
         """Coordinates by (reports, axis), or by reports, as an array of all of them has them."""
         reports, axis = key if isinstance(key, tuple) else (key, slice(None))
         return self.of.centres_of(reports)[:, axis]
-
-
-def data_coordinates(domain: Domain) -> Floats | None:
-    """The points of a domain as ``locate`` reads data: longitude and latitude in degrees where it
-    was made over degrees, else its own, shape (n, k); NaN for what is nowhere, as a symbol for
-    suppression; None where there are none at all."""
-    if isinstance(domain, Suppressible):
-        inner = data_coordinates(domain.inner)
-        return None if inner is None else np.vstack([inner, np.full((1, inner.shape[1]), np.nan)])
-    if domain.points is None:
-        return None
-    places = np.array(domain.points)
-    if domain._degrees is not None:
-        corner, scale = np.split(np.array(domain._degrees), 2)
-        places = places / scale + corner
-    if domain.coordinates == "lonlat" or domain.frame:
-        # a region across the antimeridian may be stated by longitudes beyond 180
-        places[:, 0] -= 360 * np.round(places[:, 0] / 360)
-    return places
 
 
 def is_geographic(mechanism: Mechanism | Anywhere) -> bool:

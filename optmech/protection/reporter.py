@@ -15,7 +15,6 @@ from optmech.protection.places import (
     Anywhere,
     Centres,
     Snap,
-    data_coordinates,
     is_geographic,
     nearest_index,
     nearest_inside,
@@ -26,6 +25,7 @@ from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.network import Network
+from optmech.spaces.observables import data_coordinates
 from optmech.spaces.sphere import FAR, is_position
 
 Outside = Literal["refuse", "nearest", "drop", "few"]

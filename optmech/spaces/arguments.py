@@ -40,7 +40,6 @@ _ADOPT = (
 )
 LOAD = "Read it with om.load(path)"
 _PACK = "Pack it first, with om.pack(design, path)"
-_CHAINS = "optmech.traces.chains"
 
 KINDS: dict[str, Kind] = {
     "Domain": Kind(
@@ -85,18 +84,6 @@ KINDS: dict[str, Kind] = {
         "optmech.pipeline.profiles",
         'Give a name, such as "auto", or the path of one',
         words="profile",
-    ),
-    "MarkovPrior": Kind(
-        f"{_CHAINS}.markov", "Make one with om.traces.MarkovPrior(domain, initial, transitions)"
-    ),
-    "Policy": Kind(
-        f"{_CHAINS}.policy",
-        "Make one with om.traces.FixedPolicy(prior, mechanisms) or om.traces.SequentialDesigner",
-        words="policy",
-    ),
-    "State": Kind(f"{_CHAINS}.policy", "Give policy.start(), or what follows it", words="state"),
-    "GaussianPrior": Kind(
-        "optmech.traces.gaussian.prior", "Make one with om.traces.GaussianPrior(times, kernel)"
     ),
     "bool": Kind("builtins", ""),
     "path": Kind(

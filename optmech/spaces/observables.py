@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 
-from optmech.base.arrays import unwrapped
+import numpy as np
+
+from optmech.base.arrays import Floats, unwrapped
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
@@ -142,3 +144,22 @@ def suppressible(inner: Domain, symbol: Hashable = "suppressed") -> Suppressible
     3
     """
     return Suppressible(inner, symbol)
+
+
+def data_coordinates(domain: Domain) -> Floats | None:
+    """The points of a domain as ``locate`` reads data: longitude and latitude in degrees where it
+    was made over degrees, else its own, shape (n, k); NaN for what is nowhere, as a symbol for
+    suppression; None where there are none at all."""
+    if isinstance(domain, Suppressible):
+        inner = data_coordinates(domain.inner)
+        return None if inner is None else np.vstack([inner, np.full((1, inner.shape[1]), np.nan)])
+    if domain.points is None:
+        return None
+    places = np.array(domain.points)
+    if domain._degrees is not None:
+        corner, scale = np.split(np.array(domain._degrees), 2)
+        places = places / scale + corner
+    if domain.coordinates == "lonlat" or domain.frame:
+        # a region across the antimeridian may be stated by longitudes beyond 180
+        places[:, 0] -= 360 * np.round(places[:, 0] / 360)
+    return places

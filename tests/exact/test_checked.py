@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from optmech_traces import ConditionalPrivacy, GaussianPrior, MarkovPrior, leakage_about, rbf
+from optmech_traces.gaussian.subsets import worst_subset
 
 import optmech as om
 from optmech import guarantees
 from optmech.exact import arguments
-from optmech.traces import ConditionalPrivacy, GaussianPrior, MarkovPrior, leakage_about, rbf
-from optmech.traces.gaussian.subsets import worst_subset
 
 M = om.mechanisms.randomized_response(om.Domain("ab"), 1.0)
 PAIR = ([1, 0], [0, 1])

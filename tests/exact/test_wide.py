@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from optmech_traces import ConditionalPrivacy, MarkovPrior
 from strategies import spread_distributions
 
 import optmech as om
 from optmech.exact.ratios.wide import LEAST, Wide, log_ratio, product, pushed, tilted
-from optmech.traces import ConditionalPrivacy, MarkovPrior
 
 LINE = om.Domain.range(3)
 

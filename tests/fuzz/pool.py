@@ -75,7 +75,7 @@ def warm() -> None:
             sys.stdout, sys.stderr = held
     # loaded, not run: a process forked beside the threads of a solver may never end
     for module in ("h3", "shapely.geometry", "shapely.ops", "optmech.exchange.geo", "cvxpy",
-                   "optmech.traces.gaussian.task", "optmech.traces.chains.task",
+                   "optmech_traces.gaussian.task", "optmech_traces.chains.task",
                    "optmech.protection.files",
                    "optmech.files.first_problem", "optmech.packed.documents"):  # fmt: skip
         try:

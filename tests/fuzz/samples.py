@@ -267,7 +267,7 @@ def write_samples(place: Path) -> None:
 def documents() -> dict[str, Any]:
     """The documents of the gallery that are changed."""
     found = {name: read_document(find_problem(name)) for name in (*PROBLEMS, *TARGETS)}
-    found |= {name: read_document(find_problem(name, "traces")) for name in TRACES}
+    found |= {name: read_document(find_problem(name, "trace")) for name in TRACES}
     return {name: planted(document) for name, document in found.items()}
 
 

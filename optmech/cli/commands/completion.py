@@ -9,7 +9,7 @@ from optmech.cli.output import Answer, Lines
 
 SUMMARY = "print a script that completes commands and options in a shell"
 EXAMPLE = "optmech completion bash > ~/.local/share/bash-completion/completions/optmech"
-_NAMED = {"solve": "", "export": "", "adopt": "", "transport": "", "trace": "traces",
+_NAMED = {"solve": "", "export": "", "adopt": "", "transport": "", "trace": "trace",
           "sweep": "sweeps"}  # fmt: skip
 """Commands that take a name of the gallery, and the folder that it is in."""
 DETAILS = (
@@ -46,7 +46,9 @@ def _names(folder: str, prefix: str, **_: object) -> list[str]:
     from argcomplete.completers import FilesCompleter
 
     # without the room of files, whose imports would take longer than everything else
+    from optmech.base.extensions import TASKS, added, gallery_of
     from optmech.base.machine import data_folder
 
-    names = (path.stem for path in (data_folder("problems") / folder).glob("*.toml"))
+    place = gallery_of(folder) if folder in added(TASKS) else data_folder("problems") / folder
+    names = (path.stem for path in place.glob("*.toml"))
     return [*names, *FilesCompleter()(prefix)]

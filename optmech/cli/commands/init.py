@@ -93,7 +93,7 @@ def _wanted(args: Namespace) -> Wanted:
     """The columns that are named, or guessed from their names, or asked for on a terminal."""
     from optmech.base.labels import coordinate_pairs, other_words
     from optmech.files.draft import Wanted
-    from optmech.protection.tables import DEGREES, PointTable, opened_table, separator_words
+    from optmech.reading.tables import DEGREES, PointTable, opened_table, separator_words
 
     with opened_table(args.data, 1) as table:
         known = list(table.known)

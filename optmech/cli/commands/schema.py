@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from optmech.base.extensions import TASKS, added
 from optmech.cli.inputs import option
 from optmech.cli.output import Answer, Lines
 
@@ -13,7 +14,7 @@ ARGUMENTS = {
     "of": option(
         "the kind of file (default: problem)",
         nargs="?",
-        choices=("problem", "trace", "sweep"),
+        choices=("problem", "sweep", *added(TASKS)),
         default="problem",
     ),
 }
@@ -23,8 +24,8 @@ def run(args: Namespace) -> Answer:
     """Indented for people, on one line with --json."""
     import json
 
-    from optmech.files import problem_schema, sweep_schema, trace_schema
+    from optmech.files import problem_schema, sweep_schema, task_schema
 
-    schemas = {"problem": problem_schema, "trace": trace_schema, "sweep": sweep_schema}
-    schema = schemas[args.of]()
+    schemas = {"problem": problem_schema, "sweep": sweep_schema}
+    schema = schemas[args.of]() if args.of in schemas else task_schema(args.of)
     return Answer(schema, [Lines(json.dumps(schema, indent=2))])
