@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NAMES, COMMANDS, CODECS = "optmech.names", "optmech.commands", "optmech.formats"
 FILES, TASKS = "optmech.files", "optmech.tasks"
 
-_OWNERS = {
+_OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
     "optmech-noise": {
         NAMES: (
             "noise",

@@ -108,7 +108,7 @@ def _places_of(
         if pair is not None:
             report = None if asked.report is None else f"{asked.report}_{k}"
             own = replace(asked, x=pair[0], y=pair[1], label=None, report=report, pairs=())
-        chosen = chosen_of(table, own, source)
+        chosen = chosen_of(table, own.x, own.y, own.label, source)
         with of_file(source):
             found.append(own.replaced(chosen, each, table.known))
     reporter.others = [place.reporter for place in found[1:]]
