@@ -3,9 +3,7 @@
 
 * ``optmech.names`` names of ``om`` and of its namespaces, such as ``noise`` or ``plots.noise``;
 * ``optmech.commands`` commands, and the module of each, as those of ``optmech.cli.commands``;
-* ``optmech.formats`` formats of sealed documents, and the module that reads and writes each;
-* ``optmech.files`` other kinds of files, and what reads them;
-* ``optmech.tasks`` keys that make a problem file another task, and what reads that.
+* ``optmech.formats`` formats of sealed documents, and the module that reads and writes each.
 """
 
 from __future__ import annotations
@@ -19,9 +17,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 NAMES, COMMANDS, CODECS = "optmech.names", "optmech.commands", "optmech.formats"
-FILES, TASKS = "optmech.files", "optmech.tasks"
 
-_OWNERS = {
+_OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
     "optmech-noise": {
         NAMES: (
             "noise",
@@ -50,15 +47,10 @@ def extension(group: str, name: str) -> Any:
     known and not installed; LookupError where nobody has it."""
     if name in added(group):
         return added(group)[name].load()
-    if owner := owner_of(group, name):
+    if owner := next((o for o, has in _OWNERS.items() if name in has.get(group, ())), ""):
         raise ProblemError(
             f"is in {owner}, which is not installed",
             where=name,
             remedy=f"In a clone of optmech run pip install ./packages/{owner.partition('-')[2]}",
         )
     raise LookupError(name)
-
-
-def owner_of(group: str, name: str) -> str:
-    """The distribution that has a name, or nothing."""
-    return next((o for o, has in _OWNERS.items() if name in has.get(group, ())), "")
