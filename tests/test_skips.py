@@ -1,4 +1,4 @@
-"""A skip needs a reason from the list of tests/conftest.py, or the run fails."""
+"""A skip needs a reason from the list of conftest.py, or the run fails."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TESTS = {
 
 @pytest.mark.parametrize("name", TESTS)
 def test_reasons(name: str, tmp_path: Path) -> None:
-    shutil.copy(Path(__file__).parent / "conftest.py", tmp_path)
+    shutil.copy(Path(__file__).parents[1] / "conftest.py", tmp_path)
     (tmp_path / "test_it.py").write_text("def test_passes(): pass\n")
     (tmp_path / "test_skipped.py").write_text(TESTS[name])
     done = subprocess.run(

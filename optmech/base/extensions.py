@@ -4,7 +4,6 @@
 * ``optmech.names`` names of ``om`` and of its namespaces, such as ``noise`` or ``plots.noise``;
 * ``optmech.commands`` commands, and the module of each, as those of ``optmech.cli.commands``;
 * ``optmech.formats`` formats of sealed documents, and the module that reads and writes each;
-* ``optmech.files`` other kinds of files, and what reads them;
 * ``optmech.tasks`` kinds of files that ask for something else, and the module that reads them:
   its ``read`` gives a file with its ``task``, and ``problems`` in its package is the gallery's.
 """
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 NAMES, COMMANDS, CODECS = "optmech.names", "optmech.commands", "optmech.formats"
-FILES, TASKS = "optmech.files", "optmech.tasks"
+TASKS = "optmech.tasks"
 
 _OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
     "optmech-noise": {
@@ -53,7 +52,7 @@ def extension(group: str, name: str) -> Any:
     known and not installed; LookupError where nobody has it."""
     if name in added(group):
         return added(group)[name].load()
-    if owner := owner_of(group, name):
+    if owner := next((o for o, has in _OWNERS.items() if name in has.get(group, ())), ""):
         raise ProblemError(
             f"is in {owner}, which is not installed",
             where=name,
@@ -70,8 +69,3 @@ def gallery_of(kind: str) -> Path:
     spec = find_spec(added(TASKS)[kind].module.partition(".")[0])
     (home,) = (spec and spec.submodule_search_locations) or ("",)
     return Path(home) / "problems"
-
-
-def owner_of(group: str, name: str) -> str:
-    """The distribution that has a name, or nothing."""
-    return next((o for o, has in _OWNERS.items() if name in has.get(group, ())), "")

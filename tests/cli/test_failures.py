@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import optmech.pipeline.search
+from optmech.base.extensions import COMMANDS as EXTENSIONS, added
 from optmech.base.machine import data_folder
 from optmech.cli.main import COMMANDS, build_parser, main
 from optmech.errors import SolverError
@@ -277,7 +278,7 @@ def test_every_command_has_help_with_an_example(
 
 
 def test_no_command_is_without_promise_and_none_is_missing() -> None:
-    assert set(COMMANDS) == set(PROMISED)
+    assert {*COMMANDS, *added(EXTENSIONS)} == set(PROMISED)
     assert build_parser().parse_args(["solve", "x"]).command == "solve"
 
 

@@ -115,7 +115,7 @@ def stated(constraint: object, outputs: om.Domain | None = None) -> om.Problem:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ('["a"]', "constraints[0].values[0]: 'a' is not a number"),
+        ('["a"]', "constraints[0].values[0]: a text of 1 character is not a number"),
         ("3", "constraints[0].values: is not an array of numbers"),
         ("[[1, 2], [3]]", "constraints[0].values: not a rectangular array"),
         ("[1, 2]", "constraints[0].values: 2 values for 3 elements"),
