@@ -25,14 +25,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_devices
 from scipy import stats
 
 import optmech as om
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "packed.jsonl"
-VECTORS = HERE.parent / "tests" / "packed" / "vectors"
-CLIENT = Path(om.__file__).parent / "packed" / "client"
+VECTORS = HERE.parent / "packages/devices/tests/packed/vectors"
+CLIENT = Path(optmech_devices.__file__).parent / "client"
 GENEROUS = 10.0
 
 

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from optmech.certificate.check import CheckReport as CheckReport
     from optmech.designs import prices as prices
     from optmech.designs.design import Design as Design
+    from optmech.designs.documents import check as check, load as load
     from optmech.errors import (
         EngineError as EngineError,
         InfeasibleError as InfeasibleError,
@@ -72,13 +73,6 @@ if TYPE_CHECKING:
         VerificationError as VerificationError,
     )
     from optmech.files import load_problem as load_problem, load_task as load_task
-    from optmech.packed.documents import check as check, load as load, load_packed as load_packed
-    from optmech.packed.earth import Earth as Earth
-    from optmech.packed.ledger import Ledger as Ledger
-    from optmech.packed.make import check_packed as check_packed, pack as pack
-    from optmech.packed.mechanism import PackedMechanism as PackedMechanism
-    from optmech.packed.regions import PackedEverywhere as PackedEverywhere
-    from optmech.packed.sticky import StickyReports as StickyReports
     from optmech.pipeline.profiles import Profile as Profile
     from optmech.pipeline.redesign import redesign as redesign
     from optmech.pipeline.solve import solve as solve
@@ -103,7 +97,6 @@ if TYPE_CHECKING:
         RenyiPrivacy as RenyiPrivacy,
         Support as Support,
     )
-    from optmech.protection.data import protect as protect
     from optmech.show import plots as plots
     from optmech.show.reports import report as report
     from optmech.spaces import (

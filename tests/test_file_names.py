@@ -20,7 +20,7 @@ PROBLEM = om.Problem(om.Prior.uniform(TWO), KM, constraints=[om.MetricPrivacy(1,
 DESIGN = om.solve(PROBLEM)
 M = DESIGN.mechanism
 MESH = om.Mesh.grid((0, 0, 1, 1), 1)
-LINE = Path(__file__).parent / "packed" / "vectors" / "line.omm"
+LINE = Path(__file__).parents[1] / "packages/devices/tests/packed/vectors/line.omm"
 TARGET = om.mechanisms.optimal_target([om.Prior(TWO, w) for w in ([1, 3], [3, 1])], KM, 1)
 CELLS = om.Grid.geographic(1, 2, (8.5, 47.3, 8.6, 47.4))
 MAP = om.solve(om.Problem(om.Prior.uniform(CELLS), KM, constraints=[om.MetricPrivacy(1, KM)]))

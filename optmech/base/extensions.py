@@ -5,7 +5,12 @@
 * ``optmech.commands`` commands, and the module of each, as those of ``optmech.cli.commands``;
 * ``optmech.formats`` formats of sealed documents, and the module that reads and writes each;
 * ``optmech.tasks`` kinds of files that ask for something else, and the module that reads them:
-  its ``read`` gives a file with its ``task``, and ``problems`` in its package is the gallery's.
+  its ``read`` gives a file with its ``task``, and ``problems`` in its package is the gallery's;
+* ``optmech.files`` kinds of files that are no sealed documents, and the module that reads them:
+  its ``described`` says what one is; of ``packed`` mechanisms it also loads, checks and samples
+  them, and makes what a page samples;
+* ``optmech.measures`` what else can be measured of a mechanism, an option of that name, and the
+  module with its ``ARGUMENTS`` and what ``measured`` it.
 """
 
 from __future__ import annotations
@@ -20,9 +25,25 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 NAMES, COMMANDS, CODECS = "optmech.names", "optmech.commands", "optmech.formats"
-TASKS = "optmech.tasks"
+TASKS, FILES, MEASURES = "optmech.tasks", "optmech.files", "optmech.measures"
 
 _OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "optmech-devices": {
+        NAMES: (
+            "Earth",
+            "Ledger",
+            "PackedEverywhere",
+            "PackedMechanism",
+            "StickyReports",
+            "check_packed",
+            "load_packed",
+            "pack",
+            "protect",
+        ),
+        COMMANDS: ("client", "pack", "protect"),
+        FILES: ("ledger", "packed"),
+        MEASURES: ("crossings",),
+    },
     "optmech-noise": {
         NAMES: (
             "noise",
@@ -54,11 +75,16 @@ def extension(group: str, name: str) -> Any:
         return added(group)[name].load()
     if owner := next((o for o, has in _OWNERS.items() if name in has.get(group, ())), ""):
         raise ProblemError(
-            f"is in {owner}, which is not installed",
+            f"is {'read by' if group == FILES else 'in'} {owner}, which is not installed",
             where=name,
             remedy=f"In a clone of optmech run pip install ./packages/{owner.partition('-')[2]}",
         )
     raise LookupError(name)
+
+
+def installed(group: str, name: str) -> Any:
+    """The object of a name; None where it is not installed."""
+    return extension(group, name) if name in added(group) else None
 
 
 def gallery_of(kind: str) -> Path:

@@ -110,16 +110,12 @@ def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
     return design.problem, design.mechanism
 
 
-def released_mechanism(path: str, name: str | None, signer: str | None = None) -> Mechanism:
-    """What a file releases, its inequalities decided again: of a family the mechanism of the input
-    ``name``; of a packed file, signed with the key ``signer`` where one is given."""
+def released_mechanism(path: str, name: str | None) -> Mechanism:
+    """What the file of a design releases, its inequalities decided again; of a family the mechanism
+    of the input ``name``."""
     from optmech.designs.file import load_mechanism
     from optmech.mechanisms.targets.design import TargetDesign
-    from optmech.packed.documents import load_packed
-    from optmech.reading.sealed import FAMILY, is_of_format, is_packed_file
-
-    if signer is not None or (name is None and is_packed_file(path)):
-        return load_packed(path, signer=signer)
+    from optmech.reading.sealed import FAMILY, is_of_format
 
     if not is_of_format(path, FAMILY):
         if name is not None:

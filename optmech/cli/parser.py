@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
-from optmech.base.extensions import COMMANDS, extension
+from optmech.base.extensions import COMMANDS, MEASURES, extension
 from optmech.errors import OptmechError, ProblemError
 
 _NUMBER = re.compile(r"-[0-9.]")
@@ -83,6 +83,9 @@ class Parser(argparse.ArgumentParser):
         if _NUMBER.match(word):
             return _MINUS
         if word.startswith("-"):
+            with suppress(LookupError):
+                # refused with who has it
+                extension(MEASURES, word.lstrip("-"))
             options = [text for action in command._actions for text in action.option_strings]
             close = difflib.get_close_matches(word, options, n=1)
             return f"Did you mean {close[0]}?" if close else f"Run {command.prog} --help"

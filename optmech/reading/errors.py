@@ -147,7 +147,7 @@ def _placed(file: str, error: OptmechError) -> OptmechError:
 
 Kind = Literal[
     "problem", "sweep", "trace", "noise", "profile", "run", "map",
-    "design", "region", "family", "counts", "packed",
+    "design", "region", "family", "counts", "packed", "ledger",
 ]  # fmt: skip
 WORDS: dict[Kind, tuple[str, str]] = {
     "problem": ("a problem file", "Use optmech solve"),
@@ -169,6 +169,7 @@ WORDS: dict[Kind, tuple[str, str]] = {
         "Use optmech sample or protect, or optmech check city.omm design.json; all else works on "
         "the design that it was packed from",
     ),
+    "ledger": ("a ledger of draws", "Use optmech show"),
 }
 """What each is, and the command for it."""
 _FORMATS: dict[str, Kind] = {
@@ -177,6 +178,7 @@ _FORMATS: dict[str, Kind] = {
     "optmech-targets/": "family",
     "optmech-noise/": "counts",
     "optmech-sweep/": "run",
+    "optmech-ledger/": "ledger",
 }
 _TABLE = (
     "a table of data",

@@ -10,8 +10,9 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from optmech.base.extensions import FILES, extension
 from optmech.base.storage import path_of
-from optmech.errors import OptmechError, ProblemError, VerificationError
+from optmech.errors import OptmechError, ProblemError, VerificationError, moved
 from optmech.exact.arguments import require_keys
 from optmech.reading import bounded
 from optmech.reading.bounded import expanded, read_start
@@ -322,3 +323,12 @@ def is_packed_file(path: str | Path) -> bool:
     """Whether a file begins like a packed one of any version, plain or signed; False where it
     cannot be read."""
     return start_of(path).startswith((PLAIN_START, SIGNED_START))
+
+
+def packed_reader(path: str | Path, needed: bool = False) -> Any:
+    """What reads a packed file; None where the file is none, and is not ``needed`` to be one.
+    Raises ProblemError where what reads it is not installed."""
+    if not (needed or is_packed_file(path)):
+        return None
+    with moved(lambda _: str(path)):
+        return extension(FILES, "packed")

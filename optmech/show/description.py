@@ -6,27 +6,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from optmech.base.extensions import FILES, extension
 from optmech.certificate.proved import Proved, ProvedLoss, examined
 from optmech.designs.design import Design
 from optmech.designs.promise import Promise, guess_words, promise_of
 from optmech.designs.sentences import figure_words, figures, nearness
 from optmech.designs.thresholds import threshold_notes
-from optmech.errors import ProblemError
-from optmech.packed.charges import FORMAT as LEDGER, State, written
-from optmech.packed.documents import load_any_packed
-from optmech.packed.earth import Earth
-from optmech.packed.mechanism import PackedMechanism
-from optmech.packed.sentences import repeated
+from optmech.errors import ProblemError, moved
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.errors import WORDS, by_ending, kind_of
-from optmech.reading.sealed import FORMATS, begins, distinct, is_packed_file, read_sealed
+from optmech.reading.sealed import FORMATS, begins, distinct, packed_reader, read_sealed
 from optmech.reading.source import read_document
-from optmech.show.words import increase_words
 
 _MANIFEST = "sweep.json"
 _START = 400
@@ -69,8 +63,10 @@ def described(path: str | Path) -> Described:
     """
     if os.path.isdir(path):
         return _of_sweep(Path(path))
-    if is_packed_file(path):
-        return _of_packed(path)
+    packed = packed_reader(path)
+    if packed is not None:
+        said: Described = packed.described(path)
+        return said
     start = read_start(path, _START)
     if any(begins(start, name) for name in FORMATS) or str(path).lower().endswith(".gz"):
         return _of_proved(path)
@@ -80,8 +76,11 @@ def described(path: str | Path) -> Described:
         body = json.loads(content, object_pairs_hook=distinct)
     except (ValueError, RecursionError, ProblemError):
         body = None
-    if isinstance(body, dict) and body.get("format") == LEDGER:
-        return _of_ledger(body, digest, len(content))
+    if isinstance(body, dict) and kind_of(body) == "ledger":
+        with moved(str(path)):
+            reader = extension(FILES, "ledger")
+        ledger: Described = reader.described(body, digest, len(content))
+        return ledger
     return _of_asked(path, digest, len(content))
 
 
@@ -121,75 +120,6 @@ def _proved_of(design: Design) -> list[tuple[str, str]]:
         return [("infeasible", design.reason)]
     known = [(own.name, figure_words(own)) for own in figures(design)]
     return [("status", f"{design.status}: {nearness(design)}"), *known]
-
-
-def _of_packed(path: str | Path) -> Described:
-    found = load_any_packed(path)
-    header, promise = found.header, found.promise
-    loss, proved = header.loss, isinstance(found, Earth)
-    # what other lines say is not said twice
-    elsewhere = (*repeated(header.promises), found.guess)
-    others = (said for said in found.against if said not in elsewhere)
-    verdict, beside = "what it claims is proved by optmech check FILE DESIGN", "the design"
-    size = f"from {found.region}"
-    if isinstance(found, Earth):
-        verdict, beside = "what it claims was proved again", "the least there is"
-    else:
-        drawn = int(found.matrix.any(axis=0).sum())
-        size = f"{found.bits} bits, {size}, to {drawn:,} reports"
-        if drawn < len(found.observables):
-            size += f" of {len(found.observables):,}"
-    return Described(
-        "packed", WORDS["packed"][0], promise, f"sha256:{found.digest.hex()}",
-        os.path.getsize(path), proved,
-        f"{'yes: ' * proved}the bytes fit the digest; {verdict}", size, header.title,
-        (*_within(found),
-         (loss.name, f"{loss.packed:.6g}, {increase_words(loss.increase)} {beside}"),
-         ("not promised", " ".join(others))),
-    )  # fmt: skip
-
-
-def _within(found: PackedMechanism | Earth) -> list[tuple[str, str]]:
-    """How much one report tells who knows the prior, where a file says that."""
-    stated, guess = found.header.accuracy, found.guess
-    if stated is None:
-        return [("best guess", guess)] if guess else []
-    if isinstance(found, Earth):
-        near = f"{100 * stated.quantile:g} % of reports lie within {stated.radius[0]:.4g} m"
-        return [("best guess", f"The report itself, as no prior is known: {near} of the place.")]
-    places, ends = found.observables, (min(stated.radius), max(stated.radius))
-    if places.coordinates == "lonlat" or getattr(places, "bounds", None) is not None:
-        # metres, as reports are degrees
-        low, high = (f"{r / 1000:.3g} km" if r >= 1000 else f"{r:.3g} m" for r in ends)
-    else:
-        low, high = (f"{r:.4g} {places.unit or ''}".strip() for r in ends)
-    told = (
-        f"{guess} Who knows the prior expects the place with {100 * stated.quantile:g} % within "
-        f"{low} of the most telling report, and within {high} of the vaguest."
-    )
-    return [("best guess", told.strip())]
-
-
-def _of_ledger(body: Mapping[str, Any], digest: str, size: int) -> Described:
-    state = State.of(body)
-    spent = state.spent + state.before
-    cost = ", ".join(
-        f"{words} {float(written(charge)):.6g}"
-        for words, charge in (("plainly", spent.plain), ("by the rows used", spent.rows))
-    )
-    promise = Promise(
-        "places",
-        f"After {spent.draws:,} draws: whoever was within {state.radius:g} at each of them is told "
-        f"apart with a log ratio of {cost} at most.",
-    )
-    return Described(
-        "ledger", "a ledger of draws", promise, digest, size, False,
-        "its draws add up; that they cost what it says is seen by a ledger of the packed file "
-        f"{state.file[:16]}…",
-        f"{spent.draws:,} draws at {len(state.draws):,} places",
-        more=(("packed file", f"sha256:{state.file}"), ("radius", f"{state.radius:g}, between "
-               f"{state.between}"), ("δ", f"{state.delta:g}"), ("Rényi order", f"{state.order:g}")),
-    )  # fmt: skip
 
 
 def _of_sweep(folder: Path) -> Described:

@@ -39,7 +39,6 @@ _ADOPT = (
     "design of it"
 )
 LOAD = "Read it with om.load(path)"
-_PACK = "Pack it first, with om.pack(design, path)"
 
 KINDS: dict[str, Kind] = {
     "Domain": Kind(
@@ -69,17 +68,6 @@ KINDS: dict[str, Kind] = {
         "Give what om.solve returns, or read one with om.load(path)",
         {"Mechanism": _ADOPT, "str": LOAD},
     ),
-    "PackedMechanism": Kind(
-        "optmech.packed.mechanism",
-        "Read one with om.load_packed(path)",
-        {"Design": _PACK},
-        "packed mechanism",
-    ),
-    "Earth": Kind("optmech.packed.earth", "", {"Design": _PACK}, "packed mechanism"),
-    "Anywhere": Kind(
-        "optmech.protection.places", "Give om.Earth.of(…)", words="mechanism for the whole earth"
-    ),
-    "Ledger": Kind("optmech.packed.ledger", "Make one with om.Ledger(mechanism, epsilon, radius)"),
     "Profile": Kind(
         "optmech.pipeline.profiles",
         'Give a name, such as "auto", or the path of one',

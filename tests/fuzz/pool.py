@@ -76,8 +76,8 @@ def warm() -> None:
     # loaded, not run: a process forked beside the threads of a solver may never end
     for module in ("h3", "shapely.geometry", "shapely.ops", "optmech.exchange.geo", "cvxpy",
                    "optmech_traces.gaussian.task", "optmech_traces.chains.task",
-                   "optmech.protection.files",
-                   "optmech.files.first_problem", "optmech.packed.documents"):  # fmt: skip
+                   "optmech_devices.protection.files",
+                   "optmech.files.first_problem", "optmech_devices.packed.documents"):  # fmt: skip
         try:
             __import__(module)
         except ImportError:

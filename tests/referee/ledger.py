@@ -17,12 +17,12 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from optmech_devices.packed.documents import mechanism_of
+from optmech_devices.packed.file import Parts, Table, decode_parts, encode_parts
 
 import optmech as om
-from optmech.packed.documents import mechanism_of
-from optmech.packed.file import Parts, Table, decode_parts, encode_parts
 
-VECTORS = Path(__file__).parents[1] / "packed" / "vectors"
+VECTORS = Path(__file__).parents[2] / "packages/devices/tests/packed/vectors"
 Pair = tuple[int, int]
 DEGREE = 6371.0088 * np.pi / 180
 
@@ -293,6 +293,6 @@ def judge(rng: np.random.Generator) -> Iterator[str]:
 
 def om_orders() -> tuple[float, ...]:
     """The orders that a ledger chooses from."""
-    from optmech.packed.charges import ORDERS
+    from optmech_devices.packed.charges import ORDERS
 
     return ORDERS

@@ -11,11 +11,11 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from optmech_devices.packed.meshes import Areas
+from optmech_devices.packed.places import Finder, reach_of
+from optmech_devices.protection.places import nearest_inside, nearest_of_region
 
 import optmech as om
-from optmech.packed.meshes import Areas
-from optmech.packed.places import Finder, reach_of
-from optmech.protection.places import nearest_inside, nearest_of_region
 
 mpmath.mp.dps = 40
 EARTH = mpmath.mpf("6371.0088")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_devices
 import pytest
 
 import optmech as om
@@ -150,7 +151,7 @@ def test_designs_that_are_not_embedded_have_no_button(show: Show) -> None:
 def test_the_client_is_the_devices_own() -> None:
     """Every line of the client's modules stands in the page, but for imports and exports."""
     script = client_script()
-    folder = Path(om.__file__).parent / "packed" / "client"
+    folder = Path(optmech_devices.__file__).parent / "client"
     for path in folder.glob("*.js"):
         if path.stem in ("charges", "geolocation", "ledger", "reach", "sticky"):
             continue

@@ -22,24 +22,19 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """0 when every check passes, 1 when one fails."""
-    from optmech.designs.design import Design
-    from optmech.packed.documents import check
-    from optmech.reading.sealed import is_packed_file
+    from optmech.designs.documents import check
+    from optmech.reading.sealed import packed_reader
 
-    if args.of is not None or args.signer is not None or is_packed_file(args.design):
-        from optmech.packed.earth import Earth, is_earth_file
-        from optmech.packed.make import check_packed
-
-        if args.of is not None and args.problem is None:
-            report = check_packed(args.design, Design.load(args.of), signer=args.signer)
-        elif args.problem is None and is_earth_file(args.design):
-            report = Earth.load(args.design, signer=args.signer).check()
-        else:
-            raise ProblemError(
-                "a packed mechanism is checked against its design",
-                where=args.design,
-                remedy="Give both: optmech check city.omm design.json",
-            )
+    stated = args.of is not None or args.signer is not None
+    packed = packed_reader(args.design, needed=stated)
+    if packed is not None and args.problem is not None:
+        raise ProblemError(
+            "a packed mechanism has no problem of its own: it is checked against its design",
+            where="--problem",
+            remedy="Leave it out: optmech check city.omm design.json",
+        )
+    if packed is not None:
+        report = packed.check(args.design, args.of, args.signer)
     elif args.problem is None:
         report = check(args.design)
     else:

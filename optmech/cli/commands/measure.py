@@ -5,21 +5,20 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from optmech.base.extensions import MEASURES, added
 from optmech.cli.inputs import INPUT, read_input
 from optmech.cli.output import (
     Answer,
     Facts,
-    Grid,
     Piece,
     Title,
     figures,
     named,
-    note,
     number,
     plain_figures,
     promises,
 )
-from optmech.errors import ProblemError, inside, moved
+from optmech.errors import ProblemError, inside
 
 if TYPE_CHECKING:
     from optmech.analysis.positions import Everywhere
@@ -49,18 +48,10 @@ ARGUMENTS = {
         "the least between the centres) times their distance"
     ),
     "--within D": "with --everywhere: sample pairs of fixes at most this far from each other",
-    "--crossings TRACES": (
-        "also report how often reports of the persons in this table change, whose rows are in the "
-        "order of time, where a place repeats its report; and what a change tells, beside square "
-        "cells that report themselves at the same mean error; bare numbers of a column of "
-        "times are seconds"
-    ),
-    "--x COLUMN": (
-        "with --crossings: longitude, or the first coordinate (default: with --y, the columns that "
-        "are called so)"
-    ),
-    "--y COLUMN": "with --crossings: latitude, or the second coordinate",
 }
+_FURTHER = {name: entry.load() for name, entry in added(MEASURES).items()}
+for _measure in _FURTHER.values():
+    ARGUMENTS |= _measure.ARGUMENTS
 
 
 def run(args: Namespace) -> Answer:
@@ -76,6 +67,7 @@ def run(args: Namespace) -> Answer:
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")
     _require_used(args)
     problem, m = read_input(args)
+    further = {name: each.measured(args, problem, m) for name, each in _FURTHER.items()}
     between = None
     if args.everywhere:
         within = args.within and float_of(args.within, "--within", positive=True)
@@ -108,9 +100,10 @@ def run(args: Namespace) -> Answer:
     if between:
         values["everywhere"], rows = _between(between, rate, problem.secrets.unit)
         shown += [Title("Between the centres of cells"), Facts(rows)]
-    if args.crossings:
-        values["crossings"], table = _crossings(args, problem, m)
-        shown += [Title("Reports of people who move"), table]
+    for key, own in further.items():
+        if own is not None:
+            values[key] = own[0]
+            shown += own[1]
     return Answer(values, shown)
 
 
@@ -123,12 +116,6 @@ def _require_used(args: Namespace) -> None:
                 where=f"--{name}",
                 remedy=f"Give --{other} as well",
             )
-    if (args.x is None) != (args.y is None) or (args.x is not None and not args.crossings):
-        raise ProblemError(
-            "count together, with --crossings only",
-            where="--x" if args.x is not None else "--y",
-            remedy="Give --crossings, --x and --y",
-        )
 
 
 def _figures(problem: Problem, m: Mechanism, name: str, distance: Distance, at: str) -> Found:
@@ -152,39 +139,6 @@ def _figures(problem: Problem, m: Mechanism, name: str, distance: Distance, at: 
         "conditional_entropy": ("entropy left after a report (bits)", left(m, prior)),
         "mutual_information_nats": ("mutual information (nats; a bit is 0.693)", told),
     }
-
-
-def _crossings(args: Namespace, problem: Problem, m: Mechanism) -> tuple[dict[str, Any], Grid]:
-    """How reports of people who move change, for JSON and for people."""
-    from optmech.analysis import measures
-    from optmech.designs.promise import promise_of
-    from optmech.protection.columns import Asked
-    from optmech.protection.crossings import crossings
-    from optmech.show.words import after, loss_unit
-
-    loss = measures.expected_loss(m, problem.prior, problem.loss)
-    path, asked, length = args.crossings, Asked(args.x, args.y), after(loss_unit(problem).strip())
-    with moved(lambda where: f"{path}: {where}" if where != path else path):
-        found = crossings(m, promise_of(problem).epsilon, loss, path, asked, note)
-    values = {
-        **named(found, "per", "fixes", "persons"),
-        "sticky": found.sticky.plain(),
-        "cells": {**found.cells.plain(), "side": found.side},
-    }
-    cells = f"cells of {found.side:.3g}{length}, reported as they are"
-    rows = []
-    for name, one in (("sticky reports", found.sticky), (cells, found.cells)):
-        line = "none is seen" if one.line is None else f"{one.line:.3g}{length}"
-        changes = f"{one.places:.3g}", f"{one.reports:.3g}", f"{one.off:.3g}{length}"
-        rows.append((name, *changes, line))
-    header = (
-        f"{found.fixes:,} fixes of {found.persons:,}",
-        f"place changes per {found.per}",
-        f"report changes per {found.per}",
-        "off at a change",
-        "off the border crossed",
-    )
-    return values, Grid(header, rows, right=(1, 2, 3, 4))
 
 
 def _between(

@@ -31,19 +31,19 @@ def run(args: Namespace) -> Answer:
     from optmech.analysis import leakage
     from optmech.cli.commands.solve import Delivery, asked, search_seconds
     from optmech.designs.file import load_mechanism
-    from optmech.packed.documents import load_packed
     from optmech.pipeline.redesign import redesign
     from optmech.problem.attack import choose_distance
-    from optmech.reading.sealed import is_packed_file
+    from optmech.reading.sealed import packed_reader
     from optmech.show.leaks import measured_versions, version_notes, version_rows
     from optmech.spaces.mechanism import Mechanism
 
     file, profile = asked(args)
     claim_outputs(args, (args.design, *file.inputs, args.profile))
-    packed = load_packed(args.design) if is_packed_file(args.design) else None
+    reader = packed_reader(args.design)
+    packed = None if reader is None else reader.load(args.design)
     if packed is not None and not isinstance(packed, Mechanism):
         raise ProblemError(
-            "is a mechanism for every point of a region: there are no rows of places to keep",
+            "is a mechanism for the whole earth: there are no rows of places to keep",
             where=args.design,
             remedy="Solve its problem again",
         )

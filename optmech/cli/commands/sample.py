@@ -42,10 +42,8 @@ ARGUMENTS = {
 def run(args: Namespace) -> Answer:
     """One label a line."""
     from optmech.base.extensions import CODECS, extension
-    from optmech.packed.earth import is_earth_file
-    from optmech.packed.mechanism import PackedMechanism
     from optmech.reading.errors import printable
-    from optmech.reading.sealed import NOISE, is_of_format
+    from optmech.reading.sealed import NOISE, is_of_format, packed_reader
     from optmech.spaces.labels import find_label, label_text
     from optmech.spaces.mesh.mechanism import MeshMechanism
 
@@ -63,58 +61,29 @@ def run(args: Namespace) -> Answer:
     drawn: Sequence[Any]
     shown: Any = args.secret if args.at is None else args.at
     written: Callable[[Any], str] = label_text
-    if args.input is None and is_earth_file(args.design):
-        drawn, written = _on_earth(args), "{0[0]:.7f},{0[1]:.7f}".format
+    packed = None
+    if args.input is None or args.signer is not None:
+        packed = packed_reader(args.design, needed=args.signer is not None)
+    if packed is not None:
+        shown, drawn, written = packed.sampled(
+            args.design, args.secret, args.at, args.n, args.seed, args.signer
+        )
     elif args.input is None and is_of_format(args.design, NOISE):
         with inside("SECRET"):
             drawn = extension(CODECS, NOISE).sampled(args.design, shown, args.n, args.seed)
-    elif isinstance(
-        mechanism := released_mechanism(args.design, args.input, args.signer), MeshMechanism
-    ):
-        # beside roads positions of packed files have coordinates
-        own = isinstance(mechanism, PackedMechanism) and mechanism.mesh.vertices.shape[1] > 1
-        position = point(shown, None if own else mechanism.mesh)
-        drawn = mechanism.sample_at(position, args.n, args.seed)
+    elif isinstance(mechanism := released_mechanism(args.design, args.input), MeshMechanism):
+        drawn = mechanism.sample_at(point(shown, mechanism.mesh), args.n, args.seed)
     else:
-        if args.at is None:
-            with inside("SECRET"):
-                shown = find_label(mechanism.secrets, args.secret)
-        elif not isinstance(mechanism, PackedMechanism):
+        if args.at is not None:
             raise ProblemError(
                 "is a table of secrets, which says nothing of positions",
                 where="--at",
                 remedy="Give the secret's label, or pack the design",
             )
-        elif (shown := mechanism.locate(_floats(args.at))) is None:
-            raise ProblemError(
-                "lies outside of the region",
-                where="--at",
-                remedy="Choose a position of the region, or pack with --outside nearest",
-            )
+        with inside("SECRET"):
+            shown = find_label(mechanism.secrets, args.secret)
         drawn = mechanism.sample(shown, size=args.n, seed=args.seed)
     if args.seed is not None:
         note("note: --seed makes the draws predictable: unfit for release")
     lines = "\n".join(printable(written(report)) for report in drawn)
     return Answer({"secret": shown, "observables": drawn}, [Lines(lines)])
-
-
-def _on_earth(args: Namespace) -> list[tuple[float, float]]:
-    """Longitudes and latitudes of reports."""
-    from optmech.packed.earth import Earth
-
-    earth = Earth.load(args.design, signer=args.signer)
-    if args.at is None:
-        raise ProblemError(
-            "a file for the whole earth has no labels", where="SECRET", remedy="Give --at=X,Y"
-        )
-    drawn = earth.sample(earth.locate(_floats(args.at)), args.n, args.seed)
-    return list(map(earth.coordinates, drawn))
-
-
-def _floats(text: str) -> tuple[float, float]:
-    """The coordinates of a position."""
-    try:
-        x, y = map(float, point(text))
-    except OverflowError as error:
-        raise ProblemError(f"{text[:40]} is too large for a position", where="--at") from error
-    return x, y

@@ -7,9 +7,7 @@ import base64
 import hashlib
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -17,14 +15,13 @@ from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats, ends_of
+from optmech.base.extensions import FILES, installed
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
 from optmech.designs.promise import guess_words, length_words, times
 from optmech.designs.sentences import figures as figures_of, nearness
 from optmech.designs.thresholds import threshold_notes
-from optmech.errors import OptmechError
-from optmech.packed.make import MAX_LOSS, packed_content
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.attack import choose_distance
 from optmech.show import figures, words
@@ -82,57 +79,18 @@ def script_json(value: Plain) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
-_LEFT_OUT = re.compile(
-    r'^export \{[^}]*\} from "\./(?:charges|geolocation|ledger|sticky)\.js";$', re.MULTILINE
-)
-_AGAIN = re.compile(r'^export \{ (\w+) \} from "\./(\w+)\.js";$', re.MULTILINE)
-_NEEDED = re.compile(r'^(?:im|ex)port \{[^}]*\} from "\./(\w+)\.js";$', re.MULTILINE)
-_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
-_EXPORT = re.compile(r"^export ((?:async )?(?:class|function|const) (\w+))", re.MULTILINE)
-_BITS = (24, 48)
-_MOST = 2**17
-"""Probabilities of a mechanism that is embedded once more."""
-
-
 def sampler(design: Design) -> Plain:
-    """The packed file of a design, and at what loss; None where it is large, or no whole numbers
-    were found that keep its promises at a similar loss."""
-    if design.exact is None or design.exact.shape[0] * design.exact.shape[1] > _MOST:
-        return None
-    for bits in _BITS:
-        try:
-            content, found = packed_content(design, bits, MAX_LOSS, outside="nearest")
-        except OptmechError:
-            continue
-        return {
-            "file": base64.b64encode(content).decode("ascii"),
-            "bits": bits,
-            "increase": found.header.loss.increase,
-        }
-    return None
+    """The packed file of a design, and at what loss; None where it is large, no whole numbers were
+    found that keep its promises at a similar loss, or what packs is not installed."""
+    packing = installed(FILES, "packed")
+    return None if packing is None else packing.sampler(design)
 
 
 def client_script() -> str:
-    """``const client = …;``, with what the client's ``index.js`` exports but for sticky reports."""
-    folder = files("optmech.packed") / "client"
-    parts: dict[str, str] = {}
-
-    def take(name: str) -> None:
-        """The module, after all that it imports."""
-        source = _LEFT_OUT.sub("", (folder / f"{name}.js").read_text(encoding="utf-8"))
-        for needed in dict.fromkeys(_NEEDED.findall(source)):
-            if needed not in parts:
-                take(needed)
-        source = _IMPORT.sub(r"const \1 = module_\2;", source)
-        named = {own: own for _, own in _EXPORT.findall(source)}
-        named |= {own: f"module_{other}.{own}" for own, other in _AGAIN.findall(source)}
-        source = _EXPORT.sub(r"\1", _AGAIN.sub("", source))
-        assert not re.search(r"^(import|export)\b", source, re.MULTILINE), name
-        exported = ", ".join(f"{own}: {value}" for own, value in named.items())
-        parts[name] = f"const module_{name} = (() => {{\n{source}\nreturn {{ {exported} }};\n}})();"
-
-    take("index")
-    return "\n".join([*parts.values(), "const client = module_index;"])
+    """``const client = …;``, which samples packed files; nothing where what packs is not
+    installed."""
+    packing = installed(FILES, "packed")
+    return "" if packing is None else str(packing.client_script())
 
 
 _PAIRS = 12

@@ -1,0 +1,1 @@
+"""Commands for devices, and what else ``optmech measure`` measures."""

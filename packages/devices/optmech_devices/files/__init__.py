@@ -1,0 +1,1 @@
+"""What the core is told of the files of devices, by the kind of each."""

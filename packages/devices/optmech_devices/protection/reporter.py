@@ -1,0 +1,419 @@
+"""From places to reports: locating, what lies outside, exact draws, draws that repeat."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from optmech.base.arrays import Bools, Floats, Ints, ends_of, unwrapped
+from optmech.errors import ProblemError
+from optmech.exact.arguments import one_of, positive, whole
+from optmech.exact.sampler import LEAST_KEY, EachBytes, Keyed, framed, fresh, seeded_bytes
+from optmech.spaces.domain import Domain
+from optmech.spaces.labels import find_index, label_text
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh.mechanism import MeshMechanism
+from optmech.spaces.mesh.network import Network
+from optmech.spaces.observables import data_coordinates
+from optmech.spaces.sphere import FAR, is_position
+from optmech_devices.protection.forms import forms
+from optmech_devices.protection.places import (
+    Anywhere,
+    Centres,
+    Snap,
+    is_geographic,
+    nearest_index,
+    nearest_inside,
+    nearest_of_region,
+)
+
+Outside = Literal["refuse", "nearest", "drop", "few"]
+Missing = Literal["refuse", "drop", "few"]
+FEW = 0.05
+"""Of the rows of a part: so many that are wild are nobody's mistake about columns or bounds."""
+STICKY = 0.1
+"""By which log ratios may grow, ε times a diagonal, where points are snapped to repeat reports."""
+_BORDER = 1e-9
+"""Of a weight, and of the width of a region: so near to its border floats may be wrong."""
+Drawn = tuple[Ints, Ints]
+"""The rows that are kept, and the index of an observable for each of them."""
+
+
+@dataclass
+class Reporter:
+    """Draws a report for every row of a table, part by part, and counts what it does.
+
+    Parameters
+    ----------
+    mechanism:
+        That of a design, or one for the whole earth.
+    outside:
+        What becomes of a point outside of the domain: ``"refuse"`` raises, ``"nearest"`` takes the
+        nearest point of the domain, ``"drop"`` leaves the row out, ``"few"`` takes the nearest
+        where that are at most one of twenty, and refuses more.
+    unusable:
+        What becomes of a row without usable coordinates: ``"refuse"``, ``"drop"``, or ``"few"``,
+        which drops at most one of twenty. By default they are dropped where points outside are,
+        ``"few"`` with that, and refused else.
+    max_distance:
+        Where a domain is a set of points: a point farther from all of them (in the domain's unit,
+        km for degrees) is outside. By default none is.
+    key:
+        Makes draws repeat: rows of one place with the same ``by`` values get the same report. At
+        least 32 bytes. For a mechanism for every point, places are the points of a lattice.
+    rate:
+        The ε of a mechanism for every point, which its lattice is made for.
+    seed:
+        Makes all draws reproducible, and unfit for release.
+    """
+
+    mechanism: Mechanism | Anywhere
+    outside: Outside = "refuse"
+    max_distance: float | None = None
+    key: bytes | None = field(default=None, repr=False)
+    seed: int | None = None
+    unusable: Missing | None = None
+    rate: float | None = None
+    rows: int = 0
+    moved: int = 0
+    dropped: int = 0
+    missing: int = 0
+    """Of the dropped ones, those without usable coordinates."""
+
+    def __post_init__(self) -> None:
+        one_of(self.outside, get_args(Outside), "outside")
+        if self.unusable is None:
+            self.unusable = "refuse" if self.outside == "nearest" else self.outside
+        one_of(self.unusable, get_args(Missing), "missing")
+        if self.max_distance is not None:
+            self.max_distance = positive(self.max_distance, "max_distance")
+        if self.key is not None and (not isinstance(self.key, bytes) or len(self.key) < LEAST_KEY):
+            raise ProblemError(
+                f"is not a key of at least {LEAST_KEY} bytes",
+                where="key",
+                remedy=f"Make one with secrets.token_bytes({LEAST_KEY}), and keep it secret",
+            )
+        self._snap = self._lattice()
+        if self.seed is not None:
+            whole(self.seed, "seed")
+            if self.key is not None:
+                raise ProblemError(
+                    "draws with a key are reproducible without one",
+                    where="seed",
+                    remedy="Leave one of the two out",
+                )
+        self._bytes = None if self.seed is None else seeded_bytes(int(self.seed))
+        self._known: dict[object, int] = {}
+        self.visited = np.zeros(0, dtype=np.int64)
+        self.others: list[Reporter] = []
+        self.noticed: list[str] = []
+
+    def _lattice(self) -> Snap | None:
+        """On whose points reports of a mechanism for every point repeat, where its ε is known."""
+        if not isinstance(self.mechanism, MeshMechanism):
+            return None
+        mesh = self.mechanism.mesh
+        if self.rate is not None and not isinstance(mesh, Network):
+            return Snap.of(mesh, STICKY / self.rate)
+        if self.key is None:
+            return None
+        if isinstance(mesh, Network):
+            raise ProblemError(
+                "the design is private at every point of a line: two fixes of one place are two "
+                "points, whose reports would not repeat",
+                where="key",
+                remedy="Leave the key out, or use a design for places",
+            )
+        raise ProblemError(
+            "reports of a mechanism for every point repeat on a lattice, whose width "
+            "depends on its ε, and this one states none",
+            where="key",
+            remedy="Give the design itself",
+        )
+
+    @property
+    def snap(self) -> float:
+        """By how much the distance of two points may grow before their draws, km for degrees."""
+        return 0.0 if self._snap is None or self.key is None else self._snap.slack
+
+    @property
+    def places(self) -> Floats | Centres | None:
+        """The observables in the coordinates of the data, (O, k); None where they have none."""
+        if isinstance(self.mechanism, Anywhere):
+            return Centres(self.mechanism)
+        return data_coordinates(self.mechanism.observables)
+
+    @property
+    def dimensions(self) -> int | None:
+        """Coordinates that a point has; None where secrets have none."""
+        if isinstance(self.mechanism, Anywhere):
+            return 2
+        if isinstance(self.mechanism, MeshMechanism):
+            return int(self.mechanism.mesh.vertices.shape[1])
+        points = self.mechanism.secrets.points
+        return None if points is None else points.shape[1]
+
+    @property
+    def geographic(self) -> bool:
+        """Whether points are longitude and latitude in degrees."""
+        return is_geographic(self.mechanism)
+
+    def at_points(
+        self, points: Floats, by: Sequence[Sequence[bytes]] = (), *, judged: bool = False
+    ) -> Drawn:
+        """Reports for points (n, k) in the coordinates of the data; ``by`` are columns (n,) of
+        ``forms``, and ``judged`` says that nothing is refused any more.
+
+        Raises
+        ------
+        ProblemError
+            Where the secrets have no coordinates; on points outside, unless they are dropped or
+            taken to the nearest; ``where`` is the row, counted from 1 over all parts.
+        """
+        if points.shape[1:] != (self.dimensions,):
+            has = "no coordinates" if self.dimensions is None else f"{self.dimensions} of them"
+            raise ProblemError(
+                f"points of {points.shape[-1]} coordinate(s), and the secrets have {has}",
+                where="points",
+                remedy="Name the column with their labels"
+                if self.dimensions is None
+                else f"Give {self.dimensions}",
+            )
+        usable, inside = self._judged(points, judged)
+        kept = np.flatnonzero(self._kept(usable, inside))
+        used = points[kept]
+        if isinstance(self.mechanism, MeshMechanism):
+            out = ~inside[kept]
+            if out.any():
+                used[out] = nearest_of_region(self.mechanism.mesh, used[out])
+            messages: list[bytes] = []
+            self.visited = np.arange(self.rows, self.rows + len(kept))
+            if self._snap is not None:
+                snapped, messages, self.visited = self._snap(used)
+                used = used if self.key is None else snapped
+            drawn = self.mechanism.draws_at(used, self._source(kept, messages, by))
+        elif isinstance(self.mechanism, Anywhere):
+            drawn = self._from_secrets(kept, self.mechanism.cells_of(used), by)
+        else:
+            secrets = self.mechanism.secrets
+            indices = nearest_index(secrets, nearest_inside(secrets, used))
+            drawn = self._from_secrets(kept, indices, by)
+        return self._counted(len(points), inside, usable, (kept, drawn))
+
+    def kept_of(self, places: Sequence[Floats]) -> tuple[Bools, Bools]:
+        """Which rows, of several places (n, k) each, will have reports, and which are usable; what
+        is to be refused is, by the first place of a row that is not as the others."""
+        found = [self._judged(points, True) for points in places]
+        usable = np.all([sound for sound, _ in found], axis=0)
+        inside = np.all([within for _, within in found], axis=0)
+        worst = places[0].copy()
+        for kind in (1, 0):
+            for points, each in zip(places[::-1], found[::-1], strict=True):
+                worst[~each[kind]] = points[~each[kind]]
+        self._judge(worst, usable, inside)
+        return self._kept(usable, inside), usable
+
+    def repeated_by(
+        self, names: Sequence[Hashable], column: Callable[[Any], Sequence[object]]
+    ) -> list[list[bytes]]:
+        """The ``forms`` of the columns that reports repeat by, of rows that come next; none where
+        no key has them repeat."""
+        if self.key is None:
+            return []
+        return [forms(column(name), name, self.rows) for name in names]
+
+    def drop(self, rows: int, missing: int) -> None:
+        """Count rows that are left out before their draws, ``missing`` of them for want of usable
+        coordinates."""
+        self.rows += rows
+        self.dropped += rows
+        self.missing += missing
+
+    def nearest_reports(self, points: Floats) -> Ints | None:
+        """The observable that lies nearest to each point, -1 for none; None where they lie
+        nowhere, or everywhere on earth, where the commonest of a few reports tells little and an
+        average of them much."""
+        if isinstance(self.mechanism, Anywhere):
+            return None
+        domain = self.mechanism.observables
+        if domain.points is None or domain.points.shape[1] != points.shape[1]:
+            return None
+        return np.asarray(domain.locate(points))
+
+    def _judged(self, points: Floats, judged: bool = False) -> tuple[Bools, Bools]:
+        """Which points are usable, and which of them inside; what is to be refused is, unless it
+        was ``judged`` before."""
+        usable: Bools = is_position(points, self.geographic)
+        inside = self._inside(points)
+        inside &= usable
+        if not judged:
+            self._judge(points, usable, inside)
+        return usable, inside
+
+    def _kept(self, usable: Bools, inside: Bools) -> Bools:
+        return usable if self.outside in ("nearest", "few") else inside
+
+    def at_labels(self, labels: Sequence[object], by: Sequence[Sequence[bytes]] = ()) -> Drawn:
+        """Reports for labels of secrets, as they are or as people write them; labels that there
+        are not are outside, and cannot be taken to the nearest."""
+        if isinstance(self.mechanism, MeshMechanism | Anywhere):
+            raise ProblemError(
+                "is private at every point, and has no labels",
+                where="label",
+                remedy="Name the columns with the coordinates",
+            )
+        secrets = self.mechanism.secrets
+        indices = np.array([self._index(secrets, label) for label in labels], dtype=np.int64)
+        inside = indices >= 0
+        lost = np.flatnonzero(~inside)
+        if len(lost) and self.outside != "drop":
+            raise ProblemError(
+                f"the label is none of the {len(secrets)} labels"
+                + self._among(len(labels), [(len(lost), "without such a label")]),
+                where=f"row {self.rows + int(lost[0]) + 1}",
+                remedy=f"The first ones are {', '.join(map(label_text, secrets.labels[:5]))}; "
+                'or drop such rows: outside = "drop"',
+            )
+        kept = np.flatnonzero(inside)
+        drawn = self._from_secrets(kept, indices[kept], by)
+        return self._counted(len(indices), inside, np.ones_like(inside), (kept, drawn))
+
+    # -- places ----------------------------------------------------------------------------------
+
+    def _index(self, secrets: Domain, label: object) -> int:
+        """The index of a label however it is written, -1 where there is none."""
+        try:
+            found = self._known.get(label)
+        except TypeError:
+            return self._found(secrets, label)
+        if found is None:
+            found = self._found(secrets, label)
+            if len(self._known) < 2**20:
+                self._known[label] = found
+        return found
+
+    @staticmethod
+    def _found(secrets: Domain, label: object) -> int:
+        try:
+            return find_index(secrets, label)
+        except ProblemError:
+            return -1
+
+    def _inside(self, points: Floats) -> Bools:
+        if isinstance(self.mechanism, Anywhere):
+            return is_position(points, True)
+        if isinstance(self.mechanism, MeshMechanism):
+            mesh = self.mechanism.mesh
+            if isinstance(mesh, Network):
+                return self.mechanism._holds(points)
+            triangles, weights = mesh.locate(points)
+            inside = np.asarray(triangles >= 0)
+            # floats find what is next to the border on either side of it: decided exactly there
+            unsure = _near(mesh, points) & (~inside | (weights.min(axis=1) < _BORDER))
+            for k in np.flatnonzero(unsure).tolist():
+                inside[k] = mesh.locate_exactly(points[k].tolist()) is not None
+            return inside
+        secrets = self.mechanism.secrets
+        return np.asarray(secrets.locate(points, max_distance=self.max_distance) >= 0)
+
+    def _judge(self, points: Floats, usable: Bools, inside: Bools) -> None:
+        """Refuse what is to be refused. Errors go where others read them: they name rows, and say
+        nothing of what these hold."""
+        lost, beyond = np.flatnonzero(~usable), np.flatnonzero(usable & ~inside)
+        counts = [(len(lost), "without any"), (len(beyond), "outside")]
+        among = self._among(len(points), counts)
+        many = FEW * len(points)
+        refused = self.unusable == "refuse" or (self.unusable == "few" and len(lost) > many)
+        if len(lost) and refused:
+            raise ProblemError(
+                "has no usable coordinates" + among,
+                where=f"row {self.rows + int(lost[0]) + 1}",
+                remedy=f'{_mend(points[lost[0]])}, or drop such rows: missing = "drop"',
+            )
+        refused = self.outside == "refuse" or (self.outside == "few" and len(beyond) > many)
+        if not refused or not len(beyond):
+            return
+        swapped = ""
+        if points.shape[1] == 2 and self._inside(points[beyond][:, ::-1]).mean() > 0.5:
+            swapped = "The two columns seem to be exchanged. Else: "
+        raise ProblemError(
+            "lies outside of the domain" + among,
+            where=f"row {self.rows + int(beyond[0]) + 1}",
+            remedy=f'{swapped}Say what to do with such rows: outside = "nearest" or "drop"',
+        )
+
+    def _among(self, rows: int, counts: Sequence[tuple[int, str]]) -> str:
+        """How many of the rows so far were found to be like it: of those of this part, as the parts
+        before were taken as they are."""
+        if sum(count for count, _ in counts) < 2:
+            return ""
+        found = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+        return f" (of rows {self.rows + 1:,} to {self.rows + rows:,}: {found})"
+
+    # -- draws -----------------------------------------------------------------------------------
+
+    def _from_secrets(self, kept: Ints, indices: Ints, by: Sequence[Sequence[bytes]]) -> Ints:
+        self.visited = indices
+        messages = [k.to_bytes(8, "big") for k in indices.tolist()] if self.key else []
+        return self.mechanism.draws(indices, self._source(kept, messages, by))
+
+    def _source(
+        self, kept: Ints, places: Sequence[bytes], by: Sequence[Sequence[bytes]]
+    ) -> EachBytes:
+        """The bytes of the draws: fresh ones, or for every row those of its mechanism, its ``by``
+        values and its place."""
+        if self.key is None:
+            return fresh() if self._bytes is None else fresh(self._bytes)
+        design = self.mechanism.fingerprint
+        columns = [[column[k] for k in kept.tolist()] for column in by]
+        rows = zip(*columns, strict=True) if columns else [()] * len(places)
+        return Keyed(
+            self.key,
+            [framed([design, *row, place]) for row, place in zip(rows, places, strict=True)],
+        )
+
+    def _counted(self, rows: int, inside: Bools, usable: Bools, drawn: Drawn) -> Drawn:
+        self.rows += rows
+        self.dropped += rows - len(drawn[0])
+        if self.outside in ("nearest", "few"):
+            self.moved += int((usable & ~inside).sum())
+        self.missing += int((~usable).sum())
+        return drawn
+
+    def said(self) -> list[str]:
+        """What was done with rows that could not be taken as they are, in sentences."""
+        lines = []
+        if self.moved:
+            lines.append(
+                f"{self.moved:,} of {self.rows:,} rows lay outside and were taken to the nearest "
+                "place: their promise is that of this place"
+            )
+        if self.dropped:
+            part = "" if self.missing == self.dropped else f"{self.missing:,} of them "
+            why = f", {part}without usable coordinates" if self.missing else ""
+            stray = self.outside == "drop" and self.dropped > self.missing
+            said = ": that a row is missing says that it lay outside" if stray else ""
+            lines.append(f"{self.dropped:,} of {self.rows:,} rows were dropped{why}{said}")
+        if self.seed is not None:
+            lines.append("a seed makes the draws predictable: unfit for release")
+        return lines + self.noticed
+
+
+def _near(mesh: Any, points: Floats) -> Bools:
+    """Points that are not beyond the box around a region."""
+    lonlat = mesh.coordinates == "lonlat"
+    places = unwrapped(points, mesh.vertices.mean(axis=0)) if lonlat else points
+    low, high = ends_of(mesh.vertices)
+    margin = _BORDER * (high - low)
+    # numbers that are none compare false
+    return np.asarray(((places >= low - margin) & (places <= high + margin)).all(axis=1))
+
+
+def _mend(point: Floats) -> str:
+    """What to do about a row that says no place."""
+    if not np.isfinite(point).all():
+        return "Complete the row (numbers are written 5.05, with a point)"
+    if (np.abs(point) > FAR).any():
+        return "Give coordinates of at most 2^100"
+    return "Give longitude and latitude in degrees"
