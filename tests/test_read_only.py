@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optmech_devices
 import optmech_noise
 import optmech_traces
 import pytest
@@ -54,6 +55,7 @@ ARRAYS = re.compile(r"\b(Floats|Ints|Bools|Lags|NDArray|ndarray|csr_array|Words)
 def frozen_classes() -> Iterator[type]:
     houses = [
         (om.__path__, "optmech."),
+        (optmech_devices.__path__, "optmech_devices."),
         (optmech_noise.__path__, "optmech_noise."),
         (optmech_traces.__path__, "optmech_traces."),
     ]

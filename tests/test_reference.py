@@ -57,8 +57,8 @@ def on_pages() -> list[str]:
             name, *options = directive.split("\n")
             members = [line.split("- ")[1] for line in options if line.startswith("        - ")]
             listed += [f"{name}.{member}" for member in members] if members else [name]
-    # what other distributions add to ``om.exchange``
-    listed = [re.sub(r"^\w+\.exchange\.", "exchange.", name) for name in listed]
+    # what other distributions add to ``om``, and to ``om.exchange``
+    listed = [re.sub(r"^devices\.|^\w+\.(?=exchange\.)", "", name) for name in listed]
     return [re.sub(r"\.(\w+)\.\1$", r".\1", name) for name in listed]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 SLOW = Path(__file__).with_name("slow.txt")
 TEST, FIXTURE = 0.5, 4.0
 """Seconds from which a test is slow, and from which the fixtures of a file are."""
-_LINE = re.compile(r"([\d.]+)s (setup|call) +((tests/[\w/]+\.py)::[\w:]+)")
+_LINE = re.compile(r"([\d.]+)s (setup|call) +(((?:packages/\w+/)?tests/[\w/]+\.py)::[\w:]+)")
 
 
 def slow(durations: Iterable[str], test: float = TEST, fixture: float = FIXTURE) -> list[str]:

@@ -17,22 +17,22 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def needed(module: str, extra: str, *, where: str) -> Any:
-    """Import a ``module`` that only an extra installs; raises ProblemError, naming the extra, where
-    it is not installed."""
+def needed(module: str, extra: str, *, where: str, home: str = ".") -> Any:
+    """Import a ``module`` that only an extra installs, of the distribution in the folder ``home``;
+    raises ProblemError, naming the extra, where it is not installed."""
     try:
         return import_module(module)
     except ImportError as error:
         raise ProblemError(
             f"needs {module.split('.')[0]}, which is not installed",
             where=where,
-            remedy=installing(extra),
+            remedy=installing(extra, home),
         ) from error
 
 
-def installing(extra: str) -> str:
+def installing(extra: str, home: str = ".") -> str:
     """What to do where an extra is missing. optmech is on no package index: its source is named."""
-    return f"In the source of optmech run: pip install '.[{extra}]'"
+    return f"In the source of optmech run: pip install '{home}[{extra}]'"
 
 
 def data_folder(name: str) -> Path:

@@ -301,7 +301,7 @@ def verify(payload: bytes, signature: bytes, key: str | Path, where: str) -> Non
 def _key(path: str | Path, kind: str, where: str, command: str, **options: Any) -> Any:
     """The "private" or "public" key of a file that openssl makes by a command; ``where`` is the
     argument that asks for it."""
-    needed("cryptography", "sign", where=where)
+    needed("cryptography", "sign", where=where, home="./packages/devices")
     from cryptography.hazmat.primitives import serialization
 
     remedy = "Make one with openssl {} (-algorithm ed25519)"
