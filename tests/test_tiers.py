@@ -43,8 +43,10 @@ def test_what_pytest_prints() -> None:
         "2.00s call     tests/test_d.py::Test::test_five",
         "2.00s teardown tests/test_c.py::test_three",
         "2.00s call     tests/test_e.py::Test::test_six",
+        "2.00s call     packages/f/tests/g/test_h.py::test_seven",
     ]
     assert slow(printed) == [
+        "packages/f/tests/g/test_h.py::test_seven",
         "tests/a/test_b.py::test_one",
         "tests/test_d.py",
         "tests/test_e.py::Test::test_six",
