@@ -22,12 +22,12 @@ def lazily(
     under ``within``: "" for those of ``om``, else a namespace with a dot."""
 
     def listed() -> list[str]:
-        return sorted({*_stated(package), *_others(within)})
+        return sorted({*stated(package), *_others(within)})
 
     def found(name: str) -> object:
         if name == "__all__":
             return listed()
-        homes = _stated(package)
+        homes = stated(package)
         name = earlier.get(name, name)
         if name not in homes:
             if within is not None and not name.startswith("_"):
@@ -63,8 +63,8 @@ def _others(within: str | None) -> list[str]:
 
 
 @cache
-def _stated(package: str) -> dict[str, str]:
-    """The modules of names."""
+def stated(package: str) -> dict[str, str]:
+    """The modules of what a module imports for type checkers alone, by name."""
     import ast
 
     spec: Any = sys.modules[package].__spec__

@@ -27,6 +27,7 @@ from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.reading.sealed import DESIGN
+from optmech.spaces.arguments import LOAD, kind
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.mechanism import MeshMechanism
@@ -72,6 +73,14 @@ class Certificate(Shown):
     """What proves the bound where multipliers of the problem itself do not."""
 
 
+@kind(
+    "Give what om.solve returns, or read one with om.load(path)",
+    {
+        "Mechanism": "A mechanism alone has no problem and no proof: om.exchange.adopt(mechanism, "
+        "problem) makes a design of it",
+        "str": LOAD,
+    },
+)
 @record
 class Design(Proved):
     """The result of ``solve``. Numbers are nan where the problem is infeasible.

@@ -18,12 +18,14 @@ from optmech.exact.number import parse_exact
 from optmech.reading.errors import show
 from optmech.reading.source import read_document
 from optmech.reductions import Reduction, parse_reduction
+from optmech.spaces.arguments import kind
 
 _ALLOWED_THREADS = 256
 _MOST_THREADS = 16
 """More threads than this have every block's work shared out too thinly, each with its own sums."""
 
 
+@kind('Give a name, such as "auto", or the path of one', words="profile")
 @dataclass(frozen=True)
 class Profile(ReadOnly):
     """Engine, reductions, tolerances and limits. See ``solvers/README.md``.

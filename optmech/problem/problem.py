@@ -25,7 +25,7 @@ from optmech.problem.gains import PRIOR_FREE, Gain, as_goal, gain_matrix
 from optmech.problem.ratios import mesh_of, require_joint
 from optmech.problem.segments import segments_of
 from optmech.problem.space import Space
-from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.arguments import checked_arguments, kind
 from optmech.spaces.distances import Distance, DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
@@ -128,6 +128,10 @@ _DIFFERENT = 0.75
 """Of the secrets: fewer different places are rows of a table, and not a list of places."""
 
 
+@kind(
+    "Make one with om.Problem(prior, loss, constraints=[...]), or om.load_problem(path)",
+    {"Design": "Give design.problem", "str": "Read it with om.load_problem(path)"},
+)
 @record
 class Problem(SameFields, ReadOnly):
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (Shokri, PETS 2015, sections 4

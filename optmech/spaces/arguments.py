@@ -15,18 +15,19 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
+from optmech.base.names import stated
 from optmech.errors import ProblemError, moved
 from optmech.exact.arguments import truth
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class Kind(NamedTuple):
     """What an annotation names, and what to do about anything else."""
 
-    home: str
-    """The module of its class: where that was never imported nothing is of this kind."""
+    cls: type | None
     remedy: str
     instead: Mapping[str, str] = {}
     """What to do with something that is of another kind, by the name of that."""
@@ -34,54 +35,30 @@ class Kind(NamedTuple):
     """What it is called, where that is not the name of its class."""
 
 
-_ADOPT = (
-    "A mechanism alone has no problem and no proof: om.exchange.adopt(mechanism, problem) makes a "
-    "design of it"
-)
 LOAD = "Read it with om.load(path)"
-
 KINDS: dict[str, Kind] = {
-    "Domain": Kind(
-        "optmech.spaces.domain",
-        "Make one with om.Domain(labels)",
-        {"int": "Make one with om.Domain.range({value})"},
-    ),
-    "Grid": Kind("optmech.spaces.domain", "Make one with om.Grid(rows, columns)"),
-    "Prior": Kind("optmech.spaces.prior", "Make one with om.Prior(secrets, weights)"),
-    "Mechanism": Kind(
-        "optmech.spaces.mechanism",
-        "Give a design, or make one with om.Mechanism(secrets, observables, matrix)",
-        {"TargetDesign": "Give one of design.mechanisms", "str": LOAD},
-    ),
-    "Mesh": Kind("optmech.spaces.mesh.mesh", "Make one with om.Mesh.grid or om.Mesh.around"),
-    "Problem": Kind(
-        "optmech.problem.problem",
-        "Make one with om.Problem(prior, loss, constraints=[...]), or om.load_problem(path)",
-        {"Design": "Give design.problem", "str": "Read it with om.load_problem(path)"},
-    ),
-    "Guarantee": Kind(
-        "optmech.analysis.guarantees.guarantee",
-        "Make one with om.guarantees.points or om.guarantees.distributions",
-    ),
-    "Design": Kind(
-        "optmech.designs.design",
-        "Give what om.solve returns, or read one with om.load(path)",
-        {"Mechanism": _ADOPT, "str": LOAD},
-    ),
-    "Profile": Kind(
-        "optmech.pipeline.profiles",
-        'Give a name, such as "auto", or the path of one',
-        words="profile",
-    ),
-    "bool": Kind("builtins", ""),
+    "bool": Kind(bool, ""),
     "path": Kind(
-        "",
+        None,
         "Give the name of a file",
         {"Design": "Give the name of the file that design.save(path) wrote or is to be written"},
     ),
-    "function": Kind("", "Give a function"),
+    "function": Kind(None, "Give a function"),
 }
-"""Every name in an annotation that is checked; other distributions add theirs."""
+"""Every name in an annotation that is checked, once its module was imported: each ``kind`` says its
+own at its class."""
+
+
+def kind(
+    remedy: str, instead: Mapping[str, str] = {}, words: str = ""
+) -> Callable[[type[T]], type[T]]:
+    """Let the class be checked where an annotation names it; what is said about anything else."""
+
+    def told(cls: type[T]) -> type[T]:
+        KINDS[cls.__name__] = Kind(cls, remedy, instead, words)
+        return cls
+
+    return told
 
 
 _FOREIGN = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
@@ -185,7 +162,6 @@ def _kind_of_numbers(value: Any, asked: Asked) -> str:
 
 
 def _of_numbers(kind: str, value: Any, domain: Any, where: str) -> Any:
-    import_module(KINDS[kind].home)
     with moved(lambda own: own if own.startswith(where) else where):
         return READERS[kind](value, domain, where)
 
@@ -200,9 +176,16 @@ def _domain_among(values: Iterable[object]) -> Any:
 
 
 def _stated(function: Callable[..., object]) -> tuple[inspect.Signature, dict[str, Asked]]:
-    """The signature of a function, and what is checked of it."""
+    """The signature of a function, and what is checked of it. What its module imports for type
+    checkers alone is imported now, so that it is known what is said of it."""
     signature = inspect.signature(function)
-    asked = {name: asked_by(words_of(p.annotation)) for name, p in signature.parameters.items()}
+    words = {name: words_of(p.annotation) for name, p in signature.parameters.items()}
+    named = {part.lstrip("*") for text in words.values() for part in _names(text)}
+    if unknown := named - set(KINDS) - set(_PLAIN) - set(function.__globals__):
+        homes = stated(function.__module__)
+        for name in unknown & set(homes):
+            import_module(homes[name])
+    asked = {name: asked_by(text) for name, text in words.items()}
     return signature, {name: own for name, own in asked.items() if own is not None}
 
 
@@ -274,7 +257,6 @@ def words_of(annotation: object) -> str:
     return re.sub(r"[\w.]+\.(\w+)", r"\1", inspect.formatannotation(annotation))
 
 
-@cache
 def asked_by(annotation: str) -> Asked | None:
     """What an annotation asks for; None where it names anything else as well."""
     names = ["function" if name == "Callable" else name for name in _names(annotation)]
@@ -323,7 +305,7 @@ def _is(kind: str, value: object) -> bool:
         return isinstance(value, str | os.PathLike)
     if kind == "function":
         return callable(value)
-    cls = getattr(sys.modules.get(KINDS[kind].home), kind, None)
+    cls = KINDS[kind].cls if kind in KINDS else None
     return cls is not None and isinstance(value, cls)
 
 
@@ -338,6 +320,6 @@ def _instead(value: Any, asked: Asked) -> str:
     if any(_is(kind, value) for kind in asked.lists):
         return "Give a list of one: [it]"
     for given, instead in _first(asked).instead.items():
-        if (given in KINDS and _is(given, value)) or type(value).__name__ == given:
+        if _is(given, value) or type(value).__name__ == given:
             return instead.format(value=value)
     return ""

@@ -19,6 +19,7 @@ from optmech.base.shown import SameFields, card
 from optmech.errors import ProblemError, described
 from optmech.exact.arguments import whole
 from optmech.spaces import sphere
+from optmech.spaces.arguments import kind
 from optmech.spaces.domain_arguments import (
     Box,
     Outlines,
@@ -47,6 +48,10 @@ _LABELLED = 100.0
 """Bytes of memory for every place, at least."""
 
 
+@kind(
+    "Make one with om.Domain(labels)",
+    {"int": "Make one with om.Domain.range({value})"},
+)
 @record
 class Domain(SameFields, ReadOnly):
     """A finite set with distinct labels and, where it has them, coordinates.
@@ -350,6 +355,7 @@ class Tiles(Domain):
         return self._holding(query)
 
 
+@kind("Make one with om.Grid(rows, columns)")
 @record
 class Grid(Tiles):
     """A rectangular grid of cells: label (row, column), index row * columns + column.

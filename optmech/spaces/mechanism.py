@@ -26,7 +26,7 @@ from optmech.exact.sampler import (
     fingerprint,
     fresh,
 )
-from optmech.spaces.arguments import READERS, checked_arguments, taken
+from optmech.spaces.arguments import LOAD, READERS, checked_arguments, kind, taken
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import indices_of, label_text
 from optmech.spaces.prior import Distribution, Prior, weights_of
@@ -35,6 +35,10 @@ from optmech.spaces.rationals import RationalRows, composed, lowest_terms
 ROW_SUM_TOLERANCE = 1e-9
 
 
+@kind(
+    "Give a design, or make one with om.Mechanism(secrets, observables, matrix)",
+    {"TargetDesign": "Give one of design.mechanisms", "str": LOAD},
+)
 @record
 class Mechanism(ReadOnly):
     """p(o|s) as a matrix with a row for every secret and a column for every observable.

@@ -16,7 +16,7 @@ from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields, card
 from optmech.errors import ProblemError
 from optmech.exact.number import float_of
-from optmech.spaces.arguments import READERS, checked_arguments
+from optmech.spaces.arguments import READERS, checked_arguments, kind
 from optmech.spaces.domain import Domain
 
 _FEW = 0.1
@@ -49,6 +49,7 @@ class Binning:
         return "; ".join(parts)
 
 
+@kind("Make one with om.Prior(secrets, weights)")
 @record
 class Prior(SameFields, ReadOnly):
     """The prior π(s) over a domain: non-negative weights, normalised to sum to one.

@@ -13,7 +13,7 @@ from optmech.exact.arguments import probability
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, product_up
 from optmech.exact.ratios.generators import divergence_name
-from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.arguments import checked_arguments, kind
 
 ALL_POINTS, ALL_DISTRIBUTIONS = "all pairs of points", "all pairs of distributions"
 _NAMES = {
@@ -50,6 +50,7 @@ RULES = {
 }
 
 
+@kind("Make one with om.guarantees.points or om.guarantees.distributions")
 @dataclass(frozen=True)
 class Guarantee:
     """D(μ ‖ μ') <= ε for the outputs of certain pairs of inputs.

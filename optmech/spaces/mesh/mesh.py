@@ -20,7 +20,7 @@ from optmech.errors import ProblemError, inside
 from optmech.exact.arguments import nonnegative, whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
-from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.arguments import checked_arguments, kind
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
 from optmech.spaces.mesh import elements, files, triangulation
@@ -50,6 +50,7 @@ MADE: dict[str, Callable[..., Any]] = {}
 """What makes a ``Network``: a "line", "roads", and "ways" of plain values."""
 
 
+@kind("Make one with om.Mesh.grid or om.Mesh.around")
 @record
 class Mesh(SameFields, ReadOnly):
     """Vertices, and triangles that tile a convex region edge to edge; decided exactly.

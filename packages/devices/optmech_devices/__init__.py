@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optmech.base.names import lazily
-from optmech.spaces.arguments import KINDS, Kind
 
 if TYPE_CHECKING:
     from optmech_devices.packed.documents import load_packed as load_packed
@@ -20,22 +19,3 @@ if TYPE_CHECKING:
     from optmech_devices.protection.data import protect as protect
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-_PACK = {"Design": "Pack it first, with om.pack(design, path)"}
-KINDS |= {
-    "PackedMechanism": Kind(
-        f"{__name__}.packed.mechanism",
-        "Read one with om.load_packed(path)",
-        _PACK,
-        "packed mechanism",
-    ),
-    "Earth": Kind(f"{__name__}.packed.earth", "", _PACK, "packed mechanism"),
-    "Anywhere": Kind(
-        f"{__name__}.protection.places",
-        "Give om.Earth.of(…)",
-        words="mechanism for the whole earth",
-    ),
-    "Ledger": Kind(
-        f"{__name__}.packed.ledger", "Make one with om.Ledger(mechanism, epsilon, radius)"
-    ),
-}

@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optmech.base.names import lazily
-from optmech.spaces.arguments import KINDS, Kind
 
 if TYPE_CHECKING:
     from optmech_traces.chains.adversary import (
@@ -71,21 +70,3 @@ if TYPE_CHECKING:
     )
 else:
     __getattr__, __dir__ = lazily(__name__, NoiseDesign="GaussianNoise", protect="release")
-
-KINDS |= {
-    "MarkovPrior": Kind(
-        f"{__name__}.chains.markov",
-        "Make one with om.traces.MarkovPrior(domain, initial, transitions)",
-    ),
-    "Policy": Kind(
-        f"{__name__}.chains.policy",
-        "Make one with om.traces.FixedPolicy(prior, mechanisms) or om.traces.SequentialDesigner",
-        words="policy",
-    ),
-    "State": Kind(
-        f"{__name__}.chains.policy", "Give policy.start(), or what follows it", words="state"
-    ),
-    "GaussianPrior": Kind(
-        f"{__name__}.gaussian.prior", "Make one with om.traces.GaussianPrior(times, kernel)"
-    ),
-}

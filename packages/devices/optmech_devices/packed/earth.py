@@ -27,7 +27,7 @@ from optmech.exact.number import Number, parse_exact
 from optmech.exact.sampler import EachBytes, bytes_for
 from optmech.problem.promised import Measure
 from optmech.reading.sealed import start_of
-from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.arguments import checked_arguments, kind
 from optmech.spaces.sphere import is_position, sines
 from optmech_devices.packed.cbor import typed, untyped
 from optmech_devices.packed.clauses import greatest_below
@@ -146,6 +146,7 @@ def _last(fits: Callable[[Ints], Bools], end: Ints) -> Ints:
     return low
 
 
+@kind("Make one with om.Earth.of(…)", words="mechanism for the whole earth")
 @frozen
 class Earth(ReadOnly):
     """Reports that are private at every point of the earth: between positions that are d km apart

@@ -32,7 +32,7 @@ from optmech.exact.arguments import one_of, probability, truth, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import distinct
-from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.arguments import checked_arguments, kind
 from optmech_devices.packed.charges import (
     MOST_CHARGED,
     MOST_DRAWS,
@@ -55,6 +55,7 @@ FALL_BACKS = ("refuse", "repeat")
 _MOST_BYTES = 2**24
 
 
+@kind("Make one with om.Ledger(mechanism, epsilon, radius)")
 class Ledger(Kept):
     """Draws of a packed mechanism and what they add up to; safe between threads.
 

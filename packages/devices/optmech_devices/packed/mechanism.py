@@ -19,6 +19,7 @@ from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech.exact.numerators import SAMPLED_BITS, FixedNumerators, Numerators
 from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each
+from optmech.spaces.arguments import kind
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.sphere import is_position
@@ -39,6 +40,11 @@ _FEW = 16
 """Draws of a call for each of which all rows are read."""
 
 
+@kind(
+    "Read one with om.load_packed(path)",
+    {"Design": "Pack it first, with om.pack(design, path)"},
+    "packed mechanism",
+)
 @frozen
 class PackedMechanism(Mechanism):
     """The mechanism of a packed file: a ``Mechanism`` whose probabilities are whole numbers over

@@ -7,6 +7,7 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints, ends_of
 from optmech.base.read_only import record
 from optmech.exact.sampler import EachBytes
+from optmech.spaces.arguments import kind
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Tiles
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
@@ -22,6 +23,7 @@ _ROUNDING = 2.0**-46
 """Of a corner's weight, beside the square of the region's width over the triangle's area."""
 
 
+@kind("Give om.Earth.of(…)", words="mechanism for the whole earth")
 @runtime_checkable
 class Anywhere(Protocol):
     """Reports from every position of the earth, by the numbers of cells, which reports have too."""

@@ -18,6 +18,7 @@ from optmech.base.arrays import finite_array
 from optmech.exact.arguments import whole
 from optmech.exact.number import Number
 from optmech.exact.sampler import Bytes, system_bytes
+from optmech.spaces.arguments import LOAD, kind
 from optmech_noise.additive.loss import NoiseLoss
 from optmech_noise.additive.real_loss import Cells, RealLoss, signed
 from optmech_noise.additive.result import LatticeNoise
@@ -58,6 +59,7 @@ class _Draw:
             depth *= 2
 
 
+@kind("Give what om.noise.real returns", {"str": LOAD}, "noise for a real number")
 class CellNoise(LatticeNoise):
     """Noise Z on the real line with a density that is constant on cells of width ``step`` =
     ``sensitivity`` / ``cells`` around the multiples of it, with the masses of ``law``."""

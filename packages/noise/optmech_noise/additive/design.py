@@ -11,6 +11,7 @@ from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.spaces.arguments import LOAD, kind
 from optmech_noise.additive.bound import (
     BITS,
     NoiseMultipliers,
@@ -117,6 +118,10 @@ class ApproximateNoise(LatticeNoise):
         }
 
 
+@kind(
+    "Give noise for ε, or ε and δ, as om.noise.optimal(epsilon=…, sensitivity=…) returns",
+    {"str": LOAD},
+)
 @record
 class NoiseDesign(ApproximateNoise, CertifiedNoise):
     """The result of ``om.noise.optimal``: noise Z on the integers, to be added to a number that one
@@ -157,6 +162,7 @@ _LARGEST = 10_000
 """Of an ε that is asked about."""
 
 
+@kind("Give what om.noise.real returns", {"str": LOAD}, "real noise")
 @record
 class RealNoise(CellNoise, ApproximateNoise):
     """The result of ``om.noise.real``: noise Z on the real line, to be added to a number that one

@@ -17,6 +17,7 @@ from optmech.errors import ProblemError, VerificationError
 from optmech.exact.arguments import probability, whole
 from optmech.exact.number import Exact, Number, log_of_fraction
 from optmech.reading.sealed import NOISE
+from optmech.spaces.arguments import LOAD, kind
 from optmech_noise.additive.law import Law
 from optmech_noise.additive.loss import NoiseLoss
 from optmech_noise.additive.real_loss import Cells
@@ -205,6 +206,7 @@ class LatticeNoise(ProvedNoise):
         return self.steps
 
 
+@kind("Give what om.noise.optimal returns", {"str": LOAD}, "noise for a number")
 class CertifiedNoise(LatticeNoise):
     """Noise Z on the integers with its loss E c(Z), and a lower bound of the loss of all noise on
     the integers that keeps the same promise, of any support."""

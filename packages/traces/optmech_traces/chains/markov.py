@@ -20,7 +20,7 @@ from optmech.errors import ProblemError, moved
 from optmech.exact.arguments import weights, whole
 from optmech.exact.number import float_of
 from optmech.exact.ratios.wide import Wide, product, pushed, tilted
-from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.arguments import checked_arguments, kind
 from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, Prior
@@ -31,6 +31,7 @@ LONGEST = 100_000
 """Steps beyond which a time is taken for a mistake."""
 
 
+@kind("Make one with om.traces.MarkovPrior(domain, initial, transitions)")
 @record
 class MarkovPrior(Shown):
     """The conditional prior of a discrete trace X_0, X_1, ...: a Markov chain (Meehan and Chaudhuri

@@ -10,12 +10,13 @@ import numpy as np
 from optmech.base.read_only import record
 from optmech.base.shown import SameFields, Shown
 from optmech.errors import ProblemError
-from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.arguments import checked_arguments, kind
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech_traces.chains.markov import MarkovPrior
 
 
+@kind("Give policy.start(), or what follows it", words="state")
 @runtime_checkable
 class State(Protocol):
     """A policy at one time, with what everybody knows who saw the earlier releases."""
@@ -40,6 +41,10 @@ class State(Protocol):
         """The state at time t + 1 when ``observable``, a label, was released (None: nothing)."""
 
 
+@kind(
+    "Make one with om.traces.FixedPolicy(prior, mechanisms) or om.traces.SequentialDesigner",
+    words="policy",
+)
 @runtime_checkable
 class Policy(Protocol):
     """Anything that decides on mechanisms from the earlier releases alone."""

@@ -19,6 +19,7 @@ from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
+from optmech.spaces.arguments import kind
 from optmech_traces.gaussian.balls import (
     BallMatrix,
     Enclosure,
@@ -31,6 +32,7 @@ from optmech_traces.gaussian.balls import (
 from optmech_traces.gaussian.kernels import Kernel, as_kernel, enclosed_covariance, symmetric
 
 
+@kind("Make one with om.traces.GaussianPrior(times, kernel)")
 @record
 class GaussianPrior(Shown):
     """How the positions of a trace depend on each other: a Gaussian process at given times.
