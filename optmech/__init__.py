@@ -28,6 +28,7 @@ Names in signatures that stand for several types:
   "max". ``Objective``: "expected_loss" or "worst_loss".
 * ``Policy``: what releases a trace, such as ``FixedPolicy`` or ``SequentialDesigner``; ``State``:
   where it stands after some releases.
+* ``Plan``: how a problem is solved, with its ``name`` and ``reason``, as ``om.plan`` gives it.
 * ``Note``: a function that gets a line of progress. ``Source``: lines behind a map, as of
   ``om.report``. ``Parts``: what a packed file was read as.
 * ``Renyi``: (order, ε), a list of such pairs, or with a budget an order alone, from 1 on;
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
         VerificationError as VerificationError,
     )
     from optmech.files import load_problem as load_problem, load_task as load_task
+    from optmech.pipeline.plan import plan as plan
     from optmech.pipeline.profiles import Profile as Profile
     from optmech.pipeline.redesign import redesign as redesign
     from optmech.pipeline.solve import solve as solve

@@ -27,6 +27,7 @@ SHELL = [
     for line in block.splitlines()
     if line.strip()
 ]
+FIRST = "optmech solve metric -o design.json\noptmech pack design.json -o city.omm\n"
 INSTALLING = [line for line in SHELL if line.startswith("python3 -m venv")]
 COMMANDS = [
     line.replace("python -P -m optmech_audit", "audit").removeprefix("optmech ")
@@ -119,6 +120,31 @@ def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_size > 10_000
     # rows of a mesh for every point, of four bytes a number and less
     assert 10_000 < (tmp_path / "city.omm").stat().st_size < 100_000
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("packages/*/README.md")), ids=lambda page: page.parent.name
+)
+def test_pages_of_siblings_run_in_order(page: Path, tmp_path: Path) -> None:
+    """Their commands but installations, and their Python; files that they name and do not make are
+    a design and its packed file."""
+    text = page.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 60
+    shell = "".join(re.findall(r"```sh\n(.*?)```", text, re.S))
+    if "solve" not in shell:
+        shell = f"{FIRST}{shell}"
+    for line in shell.splitlines():
+        module, *arguments = shlex.split(line, comments=True)
+        if module == "python":
+            module, arguments = arguments[2], arguments[3:]
+        if module != "pip":
+            done = run_module(module, arguments, tmp_path)
+            assert done.returncode == 0, (line, done.stderr)
+    for code in re.findall(r"```python\n(.*?)```", text, re.S):
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_the_readme_is_short_and_leads_to_six_places() -> None:

@@ -22,6 +22,7 @@ from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
 COMMANDS = (
     "init",
+    "plan",
     "solve",
     "redesign",
     "show",

@@ -385,13 +385,7 @@ class _Search:
     ) -> EngineResult:
         """Run the engine on every reduced program; ``connect`` makes its monitor from the session
         and the way back. ``named`` records the engine as the design's."""
-        memory.require(
-            64.0 * given.pairs,
-            what="the list of constrained pairs",
-            where="problem",
-            remedy="Use a coarser domain, a threshold or a spanner",
-        )
-        compiled = compile_lp(given, elastic=elastic)
+        compiled = _compiled(given, elastic)
         result = EngineResult(Outcome.FAILED, "nothing was run")
         programs = [Reduced(compiled.lp)]
         for reduction in self.profile.parsed_reductions():
@@ -421,24 +415,11 @@ class _Search:
                 result = self._engine(reduced, channel, other, why, named)
         return result
 
-    def _choice(self, lp: BlockLP) -> tuple[str, str]:
-        """The engine for a program, and why."""
-        name, why = self.profile.engine, f"asked for by profile {self.profile.name}"
-        if self.profile.device:
-            name, why = "structured", f"asked for by device {self.profile.device}"
-        elif name == "auto":
-            name, why = select(lp)
-        refusal = load_engine(name).refusal(lp)
-        if refusal:
-            why = f"{name} was not used: {refusal}"
-            name = "tangents" if lp.perspectives else "highs"
-        return name, why
-
     def _searched(
         self, reduced: Reduced, channel: Channel, named: bool
     ) -> tuple[str, EngineResult]:
         """What the chosen engine ends with, or, where it breaks off, the next one; and its name."""
-        name, why = self._choice(reduced.lp)
+        name, why = _engine_for(reduced.lp, self.profile)
         first = result = self._engine(reduced, channel, name, why, named)
         broken = [name]
         while result.outcome is Outcome.BROKEN and not channel.should_stop():
@@ -483,6 +464,40 @@ class _Search:
                 self.session.report(f"{line}: NumPy does the work, which takes longer")
                 return self._run(lp, options, channel, name)
         return EngineResult(Outcome.BROKEN, line)
+
+
+def _compiled(given: Inequalities, elastic: bool = False) -> Compiled:
+    """The program of some inequalities, where there is memory for it."""
+    memory.require(
+        64.0 * given.pairs,
+        what="the list of constrained pairs",
+        where="problem",
+        remedy="Use a coarser domain, a threshold or a spanner",
+    )
+    return compile_lp(given, elastic=elastic)
+
+
+def _engine_for(lp: BlockLP, profile: Profile) -> tuple[str, str]:
+    """The engine for a program, and why."""
+    name, why = profile.engine, f"asked for by profile {profile.name}"
+    if profile.device:
+        name, why = "structured", f"asked for by device {profile.device}"
+    elif name == "auto":
+        name, why = select(lp)
+    refusal = load_engine(name).refusal(lp)
+    if refusal:
+        why = f"{name} was not used: {refusal}"
+        name = "tangents" if lp.perspectives else "highs"
+    return name, why
+
+
+def first_choice(statement: Statement, profile: Profile) -> tuple[str, str]:
+    """The engine that a search for a statement begins with, and why; nothing is searched. Raises
+    TooLargeError where the program does not fit into memory."""
+    lp = _compiled(Implied.of(Inequalities.of(statement)).given).lp
+    for reduction in profile.parsed_reductions():
+        lp = next(iter(reduction.apply(lp))).lp
+    return _engine_for(lp, profile)
 
 
 def strictly_inside(statement: Statement) -> Floats | None:

@@ -4,12 +4,9 @@ from pathlib import Path
 
 from optmech.base.watch import watched
 from optmech.designs.design import Design
-from optmech.errors import ProblemError
-from optmech.pipeline import search
-from optmech.pipeline.networks import by_edges
+from optmech.pipeline.plan import Asked, plans
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import Clock, Progress, noting_breakage
-from optmech.pipeline.sizes import resolution_for
 from optmech.problem import Problem
 from optmech.spaces.arguments import checked_arguments
 
@@ -99,46 +96,10 @@ def solve(
     0.6931
     """
     chosen = load_profile(profile).with_limits(gap, time_limit)
-    clock = Clock(chosen.time_limit)
-    with watched(progress, "solving") as told:
-        return _solved(problem, chosen, clock, told, start, device, resolution)
-
-
-def _solved(
-    problem: Problem,
-    chosen: Profile,
-    clock: Clock,
-    progress: Progress | None,
-    start: Design | None,
-    device: str | None,
-    resolution: int | None,
-) -> Design:
     if problem.mesh is None:
         chosen = chosen.at_resolution(resolution)
-        if start is None and not device:
-            if resolution is None and (found := by_edges(problem, chosen, progress)):
-                return found
-            cells, why = resolution_for(problem, chosen, asked=resolution is not None)
-            if cells:
-                from optmech.pipeline.resolution import solve_at_resolution
-
-                own, onward = clock.rest(chosen).at_resolution(cells), not chosen.resolution
-                return solve_at_resolution(problem, own, progress, why, onward=onward)
-        elif resolution:
-            raise ProblemError(
-                "is not used with a start or a device", where="resolution", remedy="Leave it out"
-            )
-        own = clock.rest(chosen)
-        return search.solve(problem, own, progress=progress, start=start, device=device)
-    network = not problem.mesh.is_region
-    for name, given in (("start", start), ("device", device), ("resolution", resolution)):
-        if given and (name == "resolution" or not network):
-            raise ProblemError(
-                "is not used for privacy at every point", where=name, remedy="Leave it out"
-            )
-    # nearly all problems do without what this loads
-    from optmech.pipeline.meshes import solve_everywhere, solve_network
-
-    if network:
-        return solve_network(problem, chosen, progress, start, device)
-    return solve_everywhere(problem, chosen, progress)
+    clock = Clock(chosen.time_limit)
+    with watched(progress, "solving") as told:
+        asked = Asked(problem, chosen, clock, told, start, device, resolution)
+        # the last one always has an answer
+        return next(filter(None, (way.work() for way in plans(asked))))

@@ -235,6 +235,7 @@ PROMISED = {
     "measure": ["--epsilon", "--delta", "--leakage", "--reports", "--json"],
     "compare": ["--distance", "--picture", "--json"],
     "estimate": ["--bootstrap", "--confidence", "--gap", "-o", "--json"],
+    "plan": ["--profile", "--time-limit", "--json"],
     "compare-coarsening": ["-q", "--json"],
     "pack": ["--bits", "--max-loss", "-o", "--sign", "--json"],
     "client": ["c", "js", "extension", "--mechanism", "--json"],

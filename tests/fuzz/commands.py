@@ -11,12 +11,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from optmech.cli.main import COMMANDS, build_parser
+from optmech.base.extensions import COMMANDS as EXTENSIONS, added
+from optmech.cli.main import COMMANDS as OWN, build_parser
 
 from .mutate import NUMBERS, TEXTS, garble
 from .pool import Case
 from .samples import CITY, MAP, POINTS, SPOTS, SWEEP, document_of, made, packed_as, written
 
+COMMANDS = (*OWN, *added(EXTENSIONS))
 DESIGNS = ("metric", "grid", "zones", "city", "mesh", "line", "streets", "everywhere", "beside",
            "targets")  # fmt: skip
 PACKED = ("metric.omm", "city.omm", "mesh.omm", "everywhere.omm", "earth.omm")
@@ -159,6 +161,7 @@ SOUND: dict[str, list[list[str]]] = {
     "compare": [["metric.json", "metric.json"], ["city.json", "grid.json"],
                 ["everywhere.json", "beside.json"]],
     "estimate": [["metric.json", "seen.csv"]],
+    "plan": [["metric"], ["city-asked.json"], ["mesh-asked.json"]],
     "compare-coarsening": [["grid-4x4"], ["metric"]],
     "sample": [["metric.json", "station"], ["everywhere.json", "--at", "1,1"], ["metric.omm"],
                ["line.json", "--at", "1/3"], ["streets.json", "--at", "a,b,1/3"],

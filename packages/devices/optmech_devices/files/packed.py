@@ -56,7 +56,7 @@ def sampled(
     if isinstance(packed, MeshMechanism):
         # beside roads positions have coordinates
         line = packed.mesh.vertices.shape[1] == 1
-        where = point(secret if at is None else at, packed.mesh if line else None)
+        where = point(str(secret) if at is None else at, packed.mesh if line else None)
         return secret if at is None else at, packed.sample_at(where, count, seed), label_text
     shown: Any
     if at is None:
