@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAMES, COMMANDS, CODECS = "optmech.names", "optmech.commands", "optmech.formats"
 TASKS, FILES, MEASURES = "optmech.tasks", "optmech.files", "optmech.measures"
 
-_OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
+OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
     "optmech-devices": {
         NAMES: (
             "Earth",
@@ -73,7 +73,7 @@ def extension(group: str, name: str) -> Any:
     known and not installed; LookupError where nobody has it."""
     if name in added(group):
         return added(group)[name].load()
-    if owner := next((o for o, has in _OWNERS.items() if name in has.get(group, ())), ""):
+    if owner := next((o for o, has in OWNERS.items() if name in has.get(group, ())), ""):
         raise ProblemError(
             f"is {'read by' if group == FILES else 'in'} {owner}, which is not installed",
             where=name,
