@@ -255,6 +255,14 @@ def test_a_file_is_small_and_says_what_it_costs(epsilon: Any, tmp_path: Path) ->
     assert (d <= found.accuracy(int(drawn[0])) / 1000).mean() >= 0.945
 
 
+def test_python_checks_it_as_the_command_does() -> None:
+    report = om.check(VECTORS / "earth.omm")
+    assert report.passed
+    assert report == om.Earth.load(VECTORS / "earth.omm").check()
+    with pytest.raises(om.ProblemError, match=r"checked against its design.*om\.check_packed"):
+        om.check(VECTORS / "line.omm")
+
+
 def test_sticky_reports_and_the_ledger_take_it(earth: om.Earth) -> None:
     home, work = earth.locate((16.37, 48.21)), earth.locate((16.40, 48.25))
     ledger = om.Ledger(earth, None, radius=1, budget=3)
