@@ -71,6 +71,7 @@ class Plan(ABC):
         return f"{self.name}: {self.reason}"
 
 
+@dataclass(frozen=True)
 class EveryPoint(Plan):
     """On the mesh that the problem states."""
 
@@ -100,6 +101,7 @@ class EveryPoint(Plan):
         return solve_everywhere(self.asked.problem, self.asked.profile, self.asked.progress)
 
 
+@dataclass(frozen=True)
 class AlongNetwork(Plan):
     """At every point of a line or of roads."""
 
@@ -129,6 +131,7 @@ class AlongNetwork(Plan):
         return solve_network(own.problem, own.profile, own.progress, own.start, own.device)
 
 
+@dataclass(frozen=True)
 class AlongEdges(Plan):
     """Along the edges of a graph, where they are all that limits pairs of many secrets."""
 
