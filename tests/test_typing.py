@@ -15,6 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import optmech as om
+import optmech_traces as traces
 
 cells = om.Grid(2, 3, cell=0.5, unit="km")
 km = om.distances.euclidean()
@@ -38,7 +39,7 @@ reveal_type(om.attacks.minimax)
 reveal_type(om.frontier.cheapest)
 reveal_type(om.transport.wasserstein)
 reveal_type(om.mechanisms.optimal_target)
-reveal_type(om.traces.privacy_loss)
+reveal_type(traces.privacy_loss)
 reveal_type(profile.with_limits)
 reveal_type(report.passed)
 reveal_type(design.loss)
@@ -59,7 +60,7 @@ om.solve(problem, "auto", 1e-6)
 report.no_such_figure
 om.plots.no_such_picture
 om.no_such_name
-om.traces.no_such_name
+traces.no_such_name
 """
 FUNCTIONS = 12
 

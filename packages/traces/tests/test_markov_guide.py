@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from optmech.files import trace_schema
+from optmech.files import task_schema
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "traces-discrete.md"
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "traces-discrete.md"
 
 
 def test_code_of_the_guide() -> None:
@@ -22,7 +22,7 @@ def test_code_of_the_guide() -> None:
 
 
 def test_keys_of_trace_files_are_in_the_guide() -> None:
-    schema = trace_schema()["$defs"]
+    schema = task_schema("trace")["$defs"]
     own = ("MarkovTrace", "RandomWalk", "Matrices", "Fixes", "Adversary")
     keys = {key for name in own for key in schema[name]["properties"]}
     for kind in ("conditional_privacy", "conditional_distortion"):

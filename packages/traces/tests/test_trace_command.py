@@ -14,7 +14,7 @@ from optmech import traces
 from optmech.base.extensions import gallery_of
 from optmech.base.machine import data_folder
 from optmech.cli.main import main
-from optmech.files import trace_schema
+from optmech.files import task_schema
 from optmech.reading.source import read_document
 
 TRACE = """
@@ -242,7 +242,7 @@ def test_the_gallery_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_schema_accepts_the_gallery(capsys: pytest.CaptureFixture[str]) -> None:
     main(["schema", "trace", "--json"])
     schema = json.loads(capsys.readouterr().out)
-    assert schema == trace_schema()
+    assert schema == task_schema("trace")
     required = schema["$defs"]["GaussianTrace"]["required"]
     assert set(required) == {"kind", "format", "kernel", "secrets", "radius", "order"}
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
