@@ -14,7 +14,7 @@ import optmech as om
 from optmech import files
 from optmech.cli.main import main
 from optmech.errors import SolverError
-from optmech.pipeline import search, sizes, solve as solving
+from optmech.pipeline import plan, search, sizes, solve as solving
 from optmech.sweeps import worker
 from optmech.sweeps.worker import Job, run
 
@@ -130,7 +130,7 @@ def test_setting_up_and_verifying_come_out_of_the_limit_of_a_search(
 
     monkeypatch.setattr(search, "load_engine", load)
     monkeypatch.setattr(search, "finishing_seconds", lambda _: 20.0)
-    monkeypatch.setattr(solving, "resolution_for", clock.after(30, solving.resolution_for))
+    monkeypatch.setattr(plan, "resolution_for", clock.after(30, plan.resolution_for))
     assert om.solve(problem(), profile="highs", time_limit=100).status == "optimal"
     assert seen[0] == 50.0
 
