@@ -13,9 +13,9 @@ from typing import ClassVar, Self
 from optmech.certificate.bound import closed_form_reason, support_reason
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
+from optmech.pipeline import search
 from optmech.pipeline.networks import along_edges, by_edges
 from optmech.pipeline.profiles import Profile, load_profile
-from optmech.pipeline.search import first_choice, over_secrets
 from optmech.pipeline.session import Clock, Progress
 from optmech.pipeline.sizes import resolution_for
 from optmech.problem import Problem
@@ -196,14 +196,21 @@ class Whole(Plan):
         statement = problem.statement
         if none := support_reason(statement) or closed_form_reason(statement):
             return f"no search is needed: {none}"
-        engine, why = first_choice(statement, self.asked.profile.on_device(self.asked.device))
+        engine, why = search.first_choice(
+            statement, self.asked.profile.on_device(self.asked.device)
+        )
         size = f"{len(problem.secrets):,} secrets, {len(problem.observables):,} reports"
         return f"{size}; engine {engine}: {why}"
 
     def work(self) -> Design:
         own = self.asked
-        left = own.clock.rest(own.profile)
-        return over_secrets(own.problem, left, own.progress, own.start, own.device)
+        return search.solve(
+            own.problem,
+            own.clock.rest(own.profile),
+            progress=own.progress,
+            start=own.start,
+            device=own.device,
+        )
 
 
 PLANS: tuple[type[Plan], ...] = (EveryPoint, AlongNetwork, AlongEdges, AtResolution, Whole)
