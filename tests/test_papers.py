@@ -109,11 +109,8 @@ def test_a_row_is_so(row: Row) -> None:
     assert target is not None
     assert (PAGE.parent / target[1]).is_file()
     path, _, name = code(row.test).partition(": ")
-    # below ``tests``, here or in the distribution that the first folder names
-    folder, _, file = path.partition("/")
-    own = ROOT / "packages" / folder / "tests" / file
-    found = own if own.is_file() else ROOT / "tests" / path
-    assert f"def test_{name}(" in found.read_text(encoding="utf-8")
+    place = ROOT / path if path.startswith("packages/") else ROOT / "tests" / path
+    assert f"def test_{name}(" in place.read_text(encoding="utf-8")
 
 
 def public(name: str) -> None:

@@ -204,9 +204,12 @@ class Whole(Plan):
 
     def work(self) -> Design:
         own = self.asked
-        left = own.clock.rest(own.profile)
         return search.solve(
-            own.problem, left, progress=own.progress, start=own.start, device=own.device
+            own.problem,
+            own.clock.rest(own.profile),
+            progress=own.progress,
+            start=own.start,
+            device=own.device,
         )
 
 
