@@ -71,6 +71,7 @@ TAKES: dict[str, Callable[[Any], object]] = {
     "plots.save": lambda x: om.plots.save(om.plots.mechanism(DESIGN), x),
     "redesign": lambda x: om.redesign(x, PROBLEM),
     "report": lambda x: om.report(DESIGN, x),
+    "plan": lambda x: om.plan(PROBLEM, x),
     "solve": lambda x: om.solve(PROBLEM, x),
     "sweep": om.sweep,
     "traces.Fixes.from_csv": lambda x: om.traces.Fixes.from_csv(

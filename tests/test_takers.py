@@ -290,7 +290,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: om.Ledger(DESIGN, 1, 0.5),
-        "mechanism: Design is not a packed mechanism. Pack it first",
+        "mechanism: Design is not a packed mechanism or a mechanism for the whole earth. Pack it",
     ),
     (lambda: UNIFORM.remap({}), "f: dict is not a function. Give a function"),
     (lambda: UNIFORM.then(3), "other: int is not a Mechanism. Give a design, or make one"),
