@@ -5,7 +5,7 @@
 
 The areas are of the five cities that there is data of: three of Rome (road crossings), four of New
 York and one of Jersey City (check-ins), Beijing (GPS fixes in cells of 250 m) and Montréal (car
-sharing, which plotly ships). An area is halved twice at the median place into four districts; the
+sharing, which optmech ships). An area is halved twice at the median place into four districts; the
 secrets of a district are its hundred most visited places, or a hundred crossings drawn, the loss
 and the distance are great circles. Results go to results/districts.jsonl; what is there is not
 done again.

@@ -2,7 +2,7 @@
 
     python benchmarks/weighed.py rome 300          # one place, every method in a process of its own
     python benchmarks/weighed.py new-york 300      # check-ins on about so many cells of Manhattan
-    python benchmarks/weighed.py montreal          # car sharing in 249 zones, which plotly ships
+    python benchmarks/weighed.py montreal          # car sharing in 249 zones, which optmech ships
     python benchmarks/weighed.py rome 300 --write FILE.npz   # prior, loss and log ratios as arrays
     python benchmarks/weighed.py table             # the tables of docs/city.md
     python benchmarks/weighed.py figure --write docs/figures/weighed.svg

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
 NEEDED = {"other-tools": ("xarray", "h5netcdf", "pyarrow", "h3", "opendp"),
-          "pictures": ("matplotlib",), "scaling": ("plotly",)}  # fmt: skip
+          "pictures": ("matplotlib", "plotly")}  # fmt: skip
 
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="docs/ is not beside the tests")
 

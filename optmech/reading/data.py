@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.machine import installing
 from optmech.errors import ProblemError
 from optmech.reading.bounded import require_readable
 from optmech.reading.columns import read_columns, read_rows, read_text_columns
@@ -106,7 +105,7 @@ def _resource(package: str, resource: str) -> Path:
         raise ProblemError(
             f"the package {package!r} is not installed, and its data are needed",
             where="package",
-            remedy=installing("gallery") if package == "plotly" else f"Run: pip install {package}",
+            remedy=f"Run: pip install {package}",
         )
     folder = Path(next(iter(folders))).resolve()
     try:

@@ -131,10 +131,11 @@ def test_faulty_packages(package: str, resource: str, message: str) -> None:
     assert caught.value.where.split(": ")[1].startswith("secrets.")
 
 
-def test_a_missing_gallery_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("optmech.reading.data.find_spec", lambda name: None)
-    with pytest.raises(om.ProblemError, match=r"pip install '\.\[gallery\]'"):
-        om.load_problem("montreal-small")
+    absent = {"package": "plotly", "resource": "a.csv"}
+    with pytest.raises(om.ProblemError, match="Run: pip install plotly"):
+        build(secrets={"kind": "table", "x": "x", "y": "y", **absent})
 
 
 def test_graph_tree_and_edges(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def montreal() -> om.Design:
-    pytest.importorskip("plotly")
     return om.solve(read_problem("montreal-small").problem, gap=1e-2)
 
 
