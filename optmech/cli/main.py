@@ -71,8 +71,9 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def build_parser() -> Parser:
-    """The parser with one sub-command per module of ``optmech.cli.commands``."""
+def build_parser(given: Sequence[str] = ()) -> Parser:
+    """The parser with one sub-command per module of ``optmech.cli.commands``; with the one alone
+    that ``given`` begins with, as to import all of them takes longer than to parse."""
     parser = Parser(
         prog="optmech",
         description="Design provably optimal privacy mechanisms, and check them.",
@@ -81,7 +82,8 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    for name in (*COMMANDS, *added(EXTENSIONS)):
+    alone = given[:1] if given and given[0] in COMMANDS else None
+    for name in alone or (*COMMANDS, *added(EXTENSIONS)):
         module = _module(name)
         summary = module.SUMMARY
         command = commands.add_parser(
@@ -106,11 +108,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: Sequence[str] | None) -> int:
     begun = time.monotonic()
-    as_json, parser = False, build_parser()
+    given = sys.argv[1:] if argv is None else list(argv)
+    as_json, parser = False, build_parser(given)
     try:
-        Parser.given = sys.argv[1:] if argv is None else list(argv)
+        Parser.given = given
         try:
-            args = parser.parse_args(argv)
+            args = parser.parse_args(given)
         except SystemExit as stop:
             # what was asked for is printed: a help, or the version
             sys.stdout.flush()
