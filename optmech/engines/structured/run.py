@@ -59,11 +59,11 @@ class Bounds:
         """Whether this iteration's bounds are worth their time: when the gap has fallen a lot, and
         often once it is as small as asked."""
         since, latest = iteration - self.last_due, TUNING.bounds_at_latest
-        far, long = (TUNING.far_large, 2) if self.backend.parts else (1.0, 1)
+        far, long = (TUNING.far_large, 2) if self.backend.parts else (TUNING.far, 1)
         if self.model.pairs_only and now.gap >= far and since < long * latest:
             return False  # the bound is below zero still, where losses start, or hardly above
         share = TUNING.fallen_quick if self.quick else TUNING.fallen
-        early = iteration in (1, 4) and not self.quick
+        early = iteration in (1, 4) and self.backend.parts
         closed = now.gap < TUNING.closed * self.options.gap
         first = self.gap_then >= TUNING.closed * self.options.gap
         if closed:

@@ -103,13 +103,14 @@ class Tuning:
     quick: int = 2_000_000
     """Blocks times variables squared up to which an iteration takes milliseconds: bounds on the
     way are then of use to nobody, and each takes almost as long as an iteration."""
-    fallen: float = 0.1
+    fallen: float = 0.03
     """Bounds are due when the gap has fallen to this share: they cost an iteration or two ..."""
     closed: float = 0.95
     """... and once it is below this share of what is asked for, as those a hair above end
     nothing ..."""
     nearly_closed: float = 2.0
     """... nor do those below so many times it, as a few more iterations get there."""
+    far: float = 0.3
     far_large: float = 0.5
     """Gap from which on large programs have none: at 5,000 crossings of Rome they take as long as
     two iterations."""
