@@ -68,7 +68,7 @@ def test_the_checkers_agree_on_regions_and_cells(
     verdict = judge(tmp_path / "d.json")
     assert not verdict.check
     assert not verdict.audit
-    count = 20 if name == "degrees" else 120
+    count = 20 if name == "degrees" else 60
     tally = run({name: of_regions[name]}, count, 14, tmp_path)
     assert not tally.wrong, "\n".join(tally.wrong)
     assert tally.counts["refused"] >= count // 2

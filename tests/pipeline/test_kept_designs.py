@@ -176,8 +176,7 @@ def test_an_engine_that_fails_is_followed_by_another(monkeypatch: pytest.MonkeyP
     assert design.engine == "structured"
 
 
-@pytest.mark.parametrize("saved", [True, False])
-@pytest.mark.parametrize("json_", [True, False])
+@pytest.mark.parametrize(("json_", "saved"), [(True, False), (False, True)])
 @pytest.mark.parametrize("name", ["grid-4x4-hamming", "square-everywhere"])
 @pytest.mark.parametrize(
     "where",

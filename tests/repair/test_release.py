@@ -182,8 +182,7 @@ SAME: dict[str, om.Constraint] = {
 
 
 @pytest.mark.parametrize("constraint", SAME.values(), ids=SAME)
-@pytest.mark.parametrize("worst", [True, False])
-@pytest.mark.parametrize("q", ["0.5", "0"])
+@pytest.mark.parametrize(("q", "worst"), [("0.5", True), ("0", False)])
 def test_equal_distributions_ask_for_nothing(
     constraint: om.Constraint, worst: bool, q: str, tmp_path: Path
 ) -> None:

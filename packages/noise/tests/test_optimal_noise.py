@@ -332,8 +332,7 @@ def test_uniform_noise_is_best_for_a_threshold_without_epsilon(part: float, widt
 
 
 @pytest.mark.parametrize("table", [[1.38, 0.8, 4.85, 4.85], [0, 2, 1, 3, 0, 5, 5], [1, 0, 0]])
-@pytest.mark.parametrize("steps", [1, 3])
-@pytest.mark.parametrize("epsilon", [0, 1e-4])
+@pytest.mark.parametrize(("steps", "epsilon"), [(3, 0), (1, 1e-4)])
 def test_losses_that_end_flat_without_epsilon(
     table: list[float], steps: int, epsilon: float
 ) -> None:
@@ -412,8 +411,7 @@ def test_steep_noise_of_a_function_is_the_closed_form(
 @pytest.mark.parametrize(
     ("epsilon", "delta", "steps"),
     [
-        (19, 0.5, 20), (30, 0.01, 40), (64, 0.5, 100), (64, 0.9, 20),
-        (35, 1e-6, 1), (35, 1e-12, 2), (64, 1e-12, 10), (25, 1e-30, 2),
+        (19, 0.5, 20), (64, 0.5, 100), (64, 0.9, 20), (35, 1e-6, 1), (64, 1e-12, 10), (25, 1e-30, 2),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("loss", ["absolute", lambda k: 0.1 * k])

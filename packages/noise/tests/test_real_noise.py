@@ -99,8 +99,8 @@ def test_brackets_of_an_earlier_program(epsilon: int, cells: int, low: float, hi
     assert low - 1e-6 < finer.lower_bound < finer.loss < high + 1e-6
 
 
-@pytest.mark.parametrize("delta", ["1e-9", "1e-5", "1/100", "1/4"])
-@pytest.mark.parametrize("epsilon", [6, 9, 13, 20])
+@pytest.mark.parametrize("delta", ["1e-9", "1e-5", "1/4"])
+@pytest.mark.parametrize("epsilon", [6, 20])
 @pytest.mark.parametrize("loss", ["absolute", "square"])
 def test_large_epsilon_is_no_worse_than_a_mixture_and_bounded(
     epsilon: int, delta: str, loss: str, tmp_path: Path
@@ -155,13 +155,13 @@ def test_the_middle_gathers_what_delta_allows() -> None:
 
 
 def test_no_random_shift_of_the_density_is_a_violation(made: dict[str, RealNoise]) -> None:
-    """10,000 shifts in all, integrated piece by piece."""
+    """Some thousand shifts in all, integrated piece by piece."""
     rng = np.random.default_rng(1)
     for name, design in made.items():
         ends, heights = cells_of(design)
         power, limit = math.exp(float(design.epsilon)), float(design.delta)
         reach = float(design.sensitivity)
-        count = 300 if design.law.tails else 1700
+        count = 60 if design.law.tails else 400
         shifts = np.append(rng.uniform(-reach, reach, count), [reach, -reach, float(design.step)])
         found = [excess(ends, heights, s, power) for s in shifts]
         # beyond 25 periods of its tails the noise was cut off here
@@ -614,7 +614,7 @@ def test_honest_files_pass_both_and_come_back(
 
 
 def test_altered_files_are_judged_alike(files: dict[str, bytes], tmp_path: Path) -> None:
-    assert refused_alike(files, 150, 4, tmp_path / "noise.json") > 80
+    assert refused_alike(files, 60, 4, tmp_path / "noise.json") > 30
 
 
 @pytest.mark.parametrize(
