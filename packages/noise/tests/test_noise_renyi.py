@@ -278,7 +278,7 @@ def test_altered_files_of_several_orders_are_judged_alike(name: str, tmp_path: P
     again.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == content
     assert verdicts(content, path) == (True, True)
-    assert refused_alike({name: content}, 25, 5, path) > 10
+    assert refused_alike({name: content}, 12, 5, path) > 5
     if name != "several":
         return
     body = json.loads(content)
