@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.highs import silenced
 from optmech.base.machine import needed
 
 _WITH_POINT = ("Solved", "AlmostSolved", "MaxTime", "MaxIterations", "InsufficientProgress")
@@ -107,7 +109,8 @@ def _by_cvxpy(program: ConeProgram, solver: str, settings: Mapping[str, object])
     problem = cp.Problem(cp.Minimize(program.cost @ x), [row for _, row in stated])
     multipliers = np.zeros(len(program.limits))
     try:
-        with warnings.catch_warnings():
+        quiet = silenced() if solver == "HIGHS" else nullcontext()
+        with quiet, warnings.catch_warnings():
             # whether a solution is accurate is for others to say
             warnings.simplefilter("ignore")
             problem.solve(solver=solver, **settings)

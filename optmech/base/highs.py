@@ -1,7 +1,9 @@
 """HiGHS: filling its model and running it so that it can be stopped."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,9 +48,10 @@ def highs_model(
     return model
 
 
-def quiet_highs() -> Any:
-    """A solver of HiGHS that prints nothing. Version 1.16 prints its name when callbacks are set,
-    which its constructor does before it can be told to be silent."""
+@cache
+def _quiet() -> Any:
+    """The class of solvers of HiGHS that print nothing. Version 1.16 prints its name when callbacks
+    are set, which its constructor does before it can be told to be silent."""
     import highspy
 
     class Quiet(highspy.Highs):  # type: ignore[misc]
@@ -56,10 +59,39 @@ def quiet_highs() -> Any:
             self.setOptionValue("output_flag", False)
             super().enableCallbacks()
 
-    solver = Quiet()
+    return Quiet
+
+
+def quiet_highs() -> Any:
+    """A solver of HiGHS that prints nothing."""
+    solver = _quiet()()
     # versions before 1.9 have no callbacks to be set
     solver.setOptionValue("output_flag", False)
     return solver
+
+
+_LOUD: list[Any] = []
+"""What ``highspy.Highs`` was, once for everyone who is inside ``silenced``."""
+_TURN = threading.Lock()
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """For the time that somebody else, such as cvxpy, makes solvers of HiGHS: these print nothing
+    either."""
+    import highspy
+
+    quiet = _quiet()
+    with _TURN:
+        _LOUD.append(_LOUD[0] if _LOUD else highspy.Highs)
+        highspy.Highs = quiet
+    try:
+        yield
+    finally:
+        with _TURN:
+            loud = _LOUD.pop()
+            if not _LOUD:
+                highspy.Highs = loud
 
 
 def highs_run(

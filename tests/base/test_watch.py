@@ -144,3 +144,17 @@ def test_commands_say_that_they_work(command: str, options: list[str]) -> None:
 def test_commands_are_silent_where_it_is_asked(options: list[str]) -> None:
     shown = shown_on_a_terminal("-c", SLOW.format("solve", ["solve", "grid-4x4", *options]))
     assert "optmech solve" not in shown
+
+
+@pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL"])
+def test_solvers_print_nothing(solver: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """By way of cvxpy too, where HiGHS 1.16 printed its name on standard output."""
+    pytest.importorskip("cvxpy")
+    highspy = pytest.importorskip("highspy")
+    loud, places = highspy.Highs, om.Grid(2, 2)
+    e = om.distances.euclidean()
+    problem = om.Problem(om.Prior.uniform(places), e, constraints=[om.MetricPrivacy(1, e)])
+    assert om.solve(problem, profile=om.Profile(engine="cvxpy", solver=solver)).verified
+    assert om.solve(problem, profile="highs").verified
+    assert capfd.readouterr() == ("", "")
+    assert highspy.Highs is loud

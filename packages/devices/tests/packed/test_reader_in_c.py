@@ -73,9 +73,9 @@ def test_every_compiler_makes_the_same_of_it(
     name: str, level: str, folder: Path, tmp_path: Path
 ) -> None:
     """At levels of optimisation that differ most: all files are read, and the draws at positions
-    are those of Python. (GCC 12.2 made wrong vectors of a loop once, which no sanitizer sees.) The first
-    thousand positions of each mesh are within and on every side of it; the sanitizers see them
-    all."""
+    are those of Python. (GCC 12.2 made wrong vectors of a loop once, which no sanitizer sees.) The
+    first thousand positions of each mesh are within and on every side of it; the sanitizers see
+    them all."""
     if shutil.which(name) is None:
         pytest.skip(f"no {name}")
     reader = native.Native(native.built(tmp_path, level, compiler_=name))
