@@ -429,3 +429,49 @@ def test_constraints_beside_the_promise_are_named() -> None:
     assert "private at every point and satisfies constraints[1]" in second
     whys = {own.field: own.why for own in figures(design)}
     assert whys["lower_bound"] == "no mechanism that keeps all 2 constraints can have less"
+
+
+@pytest.mark.parametrize("power", [0.5, 1, 1.5, 2, 3, 4])
+@pytest.mark.parametrize("differential", [True, False])
+def test_a_worst_loss_of_losses_that_count_as_linear_is_called_that(
+    power: float, differential: bool
+) -> None:
+    """The worst loss of the released mechanism at 20,001 numbers of the line: where it is another
+    number than the design's, every sentence about it says what counts, and nothing of all."""
+    line, ends = om.Mesh.line(0, 1, 4), om.Domain(["low", "high"], points=[[0.0], [1.0]])
+    promise = (
+        om.DifferentialPrivacy(3, everywhere=line)
+        if differential
+        else om.MetricPrivacy(4, E, everywhere=line)
+    )
+    loss = om.losses.powered(E, power) if power != 1 else E
+    prior = om.Prior(line.domain, [0.5, 0, 0, 0, 0.5])
+    design = om.solve(om.Problem(prior, loss, ends, objective="worst_loss", constraints=[promise]))
+    t, vertices = np.linspace(0, 1, 20_001), np.linspace(0, 1, 5)
+    rows = np.stack([np.interp(t, vertices, design.mechanism.matrix[:, o]) for o in range(2)], 1)
+    worst = float((rows * np.stack([t**power, (1 - t) ** power], 1)).sum(axis=1).max())
+    differs = abs(worst - design.loss) > 1e-6 * design.loss
+    assert not differs or power not in (1, 2)
+    said = [lead(design, "powers"), nearness(design)]
+    said += [own.why for own in figures(design) if own.field != "lower_bound"]
+    if differs:
+        assert all("count" in part for part in said if "least" in part or "can have less" in part)
+        assert next(figures(design)).why
+        assert [part for sentence in said for part in _of_all(sentence) if _within(part)] == []
+
+
+def test_sums_of_coordinates_over_degrees_have_no_odds() -> None:
+    """A degree of longitude is no length by itself: on one parallel far from the equator places are
+    farther apart on the flat map than on the ground."""
+    box = om.Grid(8, 2, bounds=(0, 0, 10, 80))
+    promise = om.MetricPrivacy("1/400", M)
+    design = om.solve(om.Problem(om.Prior.uniform(box), E, constraints=[promise]), gap=0.1)
+    assert design.promise.odds == {}
+    assert "Manhattan" not in design.promise.odds_words
+
+
+@pytest.mark.parametrize(("unit", "per"), [("km", " per km"), ("", " per unit of euclidean")])
+def test_a_brief_promise_says_what_it_is_per(unit: str, per: str) -> None:
+    places = om.Domain("abc", points=[[0, 0], [1, 0], [3, 0]], unit=unit)
+    design = om.solve(om.Problem(om.Prior.uniform(places), E, constraints=[om.MetricPrivacy(1, E)]))
+    assert f"ε = 1{per}" in design.promise.brief

@@ -19,6 +19,7 @@ from optmech.certificate.families import Fixed, known
 from optmech.designs.stated import Stated, promises_of
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.gains import gain_words
+from optmech.problem.segments import is_known_between
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.tables import distance_words
 
@@ -55,13 +56,16 @@ class Aim(Shown):
     lower: Bounded
     """What ``lower_bound`` is a bound of: the objective, or the loss that mechanisms have at least
     which reach the objective of this design."""
+    counted: bool = False
+    """Whether losses between the vertices of a line count as linear: the objective is then another
+    number than the largest expected loss of all points."""
 
     def plain(self) -> dict[str, str]:
         """For JSON."""
         return {name: getattr(self, name) for name in _AIM}
 
 
-_AIM = ("objective", "sense", "quantity", "of", "unit", "lower")
+_AIM = ("objective", "sense", "quantity", "of", "unit", "lower", "counted")
 
 
 @record
@@ -147,7 +151,15 @@ def _aim(problem: Problem) -> Aim:
         return Aim("minimize_leakage", "least", what, name, "", "loss at this leakage")
     name = distance_words(problem.loss) if callable(problem.loss) else ""
     what = "worst-case loss" if goal == "worst_loss" else "expected loss"
-    return Aim(goal, "least", what, name, space.unit_of(name), "objective")
+    counted = counts_as_linear(problem)
+    return Aim(goal, "least", what, name, space.unit_of(name), "objective", counted)
+
+
+def counts_as_linear(problem: Problem) -> bool:
+    """Whether the worst loss is one of losses that are taken for linear between vertices of a line:
+    another number than the largest expected loss of all points."""
+    stated = problem.objective == "worst_loss" and problem.statement.segments is not None
+    return stated and not is_known_between(problem.space, problem.loss)
 
 
 def _among(problem: Problem) -> Among:

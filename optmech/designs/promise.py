@@ -138,7 +138,9 @@ class Promise(Shown):
             return _BRIEF.get(self.scope, "no promise")
         where = {"every point": "at every point", "cells": "between centres of cells",
                  "places": "between places"}.get(self.scope, "between secrets")  # fmt: skip
-        per = f" per {self.unit[:40]!s}" if self.unit.isprintable() and self.unit else ""
+        named = self.measure is not None and self.measure.name != "hamming"
+        per = self.unit[:40] or (_per(self.measure)[:80] if named and self.measure else "")
+        per = f" per {per}" if per and per.isprintable() else ""
         odds = ", ".join(
             f"{times(factor)} at {length_words(metres)}" for metres, factor in self.odds.items()
         )

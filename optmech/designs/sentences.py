@@ -14,6 +14,7 @@ from optmech.designs.facts import Aim, Among, Facts, facts_of, infeasible_among
 from optmech.problem import Problem
 
 _DIGITS = 2
+_COUNTED = "losses between vertices count as linear"
 _FINER = "on a finer mesh there may be one"
 UNKNOWN = "no lower bound was looked for that holds for every mechanism"
 
@@ -42,8 +43,9 @@ def aim_words(aim: Aim, loss: str = "") -> AimWords:
         gained = f"{aim.quantity} ({aim.of})"
         superlative = f"leaves the best guess the least to gain ({aim.of})"
         return AimWords(gained, gained, superlative, "can leave the best guess less")
-    lost = f"{aim.quantity} ({name})"
-    return AimWords(lost, f"its {lost}", f"has the least {lost}", "can have less")
+    lost = f"{aim.quantity} ({name}{f'; {_COUNTED}' if aim.counted else ''})"
+    none = "can have less of what counts" if aim.counted else "can have less"
+    return AimWords(lost, f"its {lost}", f"has the least {lost}", none)
 
 
 def form_words(among: Among) -> str:
@@ -104,12 +106,13 @@ def nearness(design: Design) -> str:
     near = _nearness(design, facts.aim)
     if facts.among.form == "all":
         return near
-    return f"{near} of {all_words(facts.among)}; {beyond_words(design, facts)}"
+    counted = f" ({_COUNTED})" if facts.aim.counted else ""
+    return f"{near} of {all_words(facts.among)}{counted}; {beyond_words(design, facts)}"
 
 
 def beyond_words(design: Design, facts: Facts) -> str:
     """How near a design on a mesh is to the best of all mechanisms."""
-    if facts.every is None:
+    if facts.every is None or facts.aim.counted:
         return "how far that is from the best of all mechanisms is not known"
     return f"{within_least(design.loss, design.lower_bound)} of all mechanisms"
 
@@ -188,7 +191,7 @@ def figures(design: Design) -> Iterator[Figure]:
     facts, lost = facts_of(problem, design), unit_after(problem, problem.loss).strip()
     aim, among = facts.aim, facts.among
     none = f"{none_words(among)} {aim_words(aim).none}"
-    yield Figure("loss", "loss", design.loss, lost, "")
+    yield Figure("loss", "loss", design.loss, lost, _COUNTED if aim.counted else "")
     if aim.lower != "objective":
         least, known = design.lower_bound, design.lower_bound > 0
         unit = unit_after(problem, getattr(problem.objective, "distance", None)).strip()

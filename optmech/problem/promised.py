@@ -76,8 +76,9 @@ class Measure(Shown):
         course = _COURSES.get(name, "")
         if isinstance(secrets, Mesh) and name == "roads":
             course = "roads"
-        elif course == "straight" and isinstance(secrets, Domain) and secrets.frame:
-            course = "flat"
+        elif isinstance(secrets, Domain) and secrets.frame and name != "haversine":
+            # sums of coordinates' differences on the flat map are no length of the ground
+            course = "flat" if course == "straight" else ""
         return cls(name, unit, course)
 
     def scope(self, secrets: Domain) -> Scope:

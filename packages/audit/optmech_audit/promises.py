@@ -88,8 +88,8 @@ def measure(distance: object, secrets: Places) -> tuple[Body, str]:
     scope = "secrets"
     if course and secrets.points is not None:
         scope = "cells" if secrets.size is not None and name == "euclidean" else "places"
-    if course == "straight" and secrets.bounds is not None:
-        course = "flat"
+    if secrets.bounds is not None and name != "haversine":
+        course = "flat" if course == "straight" else ""
     return {"name": name, "unit": unit, "course": course}, scope
 
 
