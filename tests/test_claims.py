@@ -80,9 +80,9 @@ def test_a_design_for_every_point_says_what_it_is_compared_with() -> None:
     promise = om.MetricPrivacy(1, E, everywhere=mesh)
     design = om.solve(om.Problem(om.Prior(places, [2, 1]), E, constraints=[promise]))
     found = re.fullmatch(
-        r"(the least possible|within [0-9.]+ % of the least) of all mechanisms that are linear in "
-        r"every triangle of this mesh; "
-        r"within ([0-9.]+) % of the least of all mechanisms",
+        r"(the least possible|within [0-9.]+ % of the least) of all mechanisms with these reports "
+        r"that are linear in every triangle of this mesh; "
+        r"within ([0-9.]+) % of the least of all mechanisms with these reports",
         nearness(design),
     )
     assert found
@@ -132,7 +132,9 @@ def test_an_attack_maximised_early_is_said_to_be_within_a_share_of_the_largest()
 
 def test_infeasible_problems_have_no_least_loss() -> None:
     stated = om.Problem(grid(), E, constraints=[om.MetricPrivacy(0.1, E), om.LossBound(0.01)])
-    assert lead(om.solve(stated), "euclidean").endswith("No mechanism keeps all 2 constraints.")
+    assert lead(om.solve(stated), "euclidean").endswith(
+        "No mechanism with these reports keeps all 2 constraints."
+    )
 
 
 def test_the_status_of_a_file_follows_from_its_figures(tmp_path: Path) -> None:

@@ -80,12 +80,14 @@ def test_too_small_an_epsilon_is_said_of_the_mechanisms_of_the_mesh(limit: float
     """A finer mesh may do: of mechanisms that are in no relation to a mesh nothing is said."""
     with pytest.raises(om.InfeasibleError) as caught:
         om.frontier.least_epsilon(problem(), limit, 0.1, 1)
-    assert "all mechanisms that are linear in every triangle" in str(caught.value)
+    assert "all mechanisms with these reports that are linear in every triangle" in str(
+        caught.value
+    )
     assert "no mechanism" not in str(caught.value)
     assert "finer mesh" in caught.value.remedy
     with pytest.raises(om.InfeasibleError) as caught:
         om.frontier.least_epsilon(FINITE, 1e-6, 0.1, 1)
-    assert "of all mechanisms is proved to exceed" in str(caught.value)
+    assert "of all mechanisms with these reports is proved to exceed" in str(caught.value)
     assert "mesh" not in str(caught.value)
 
 

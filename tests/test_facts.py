@@ -139,7 +139,7 @@ def test_what_is_said_of_an_optimum_is_one(objective: str, name: str) -> None:
         assert best is None
         count = len(problem.constraints)
         kept = "the constraint" if count == 1 else f"all {count} constraints"
-        assert said.endswith(f"No mechanism keeps {kept}.")
+        assert said.endswith(f"No mechanism with these reports keeps {kept}.")
         return
     assert best is not None
     assert design.status == "optimal"
@@ -289,7 +289,7 @@ def test_what_is_best_on_a_mesh_is_not_said_to_be_best_of_all(name: str) -> None
         # whoever reads that nothing has less is shown one that has
         assert fine.loss < coarse.bound * (1 - 1e-3)
     for design in (coarse, fine):
-        assert f"all mechanisms that are {form} of this mesh" in nearness(design)
+        assert f"all mechanisms with these reports that are {form} of this mesh" in nearness(design)
         for sentence in _said(design):
             for part in _of_all(sentence):
                 factor = _within(part)
@@ -319,13 +319,15 @@ def test_what_no_mechanism_of_a_mesh_keeps_one_of_a_finer_mesh_does(
         _ = none.mechanism
     singular = form.replace("polynomials", "a polynomial")
     for sentence in (none.reason, repr(none), str(raised.value), dict(shown.more)["infeasible"]):
-        assert f"among all mechanisms that are {form} of this mesh" in sentence
-    assert f"No mechanism that is {singular} of this mesh" in lead(none, "absolute")
+        assert f"among all mechanisms with these reports that are {form} of this mesh" in sentence
+    assert f"No mechanism with these reports that is {singular} of this mesh" in lead(
+        none, "absolute"
+    )
     assert "on a finer mesh there may be one" in lead(none, "absolute")
     assert shown.promise.scope == "use"
     om.report(none, tmp_path / "none.html")
     page = (tmp_path / "none.html").read_text(encoding="utf-8")
-    assert f"No mechanism that is {singular} of this mesh" in page
+    assert f"No mechanism with these reports that is {singular} of this mesh" in page
 
 
 def test_what_no_mechanism_of_any_form_keeps_is_said_to_be_that() -> None:
@@ -337,7 +339,9 @@ def test_what_no_mechanism_of_any_form_keeps_is_said_to_be_that() -> None:
     )
     assert design.status == "infeasible"
     assert facts_of(design.problem, design).among.form == "all"
-    assert lead(design, "absolute").endswith("No mechanism keeps all 2 constraints.")
+    assert lead(design, "absolute").endswith(
+        "No mechanism with these reports keeps all 2 constraints."
+    )
 
 
 def test_the_best_on_a_line_is_the_best_of_a_program_over_its_vertices() -> None:
@@ -428,7 +432,10 @@ def test_constraints_beside_the_promise_are_named() -> None:
     assert "and keep all 2 constraints" in first
     assert "private at every point and satisfies constraints[1]" in second
     whys = {own.field: own.why for own in figures(design)}
-    assert whys["lower_bound"] == "no mechanism that keeps all 2 constraints can have less"
+    assert (
+        whys["lower_bound"]
+        == "no mechanism with these reports that keeps all 2 constraints can have less"
+    )
 
 
 @pytest.mark.parametrize("power", [0.5, 1, 1.5, 2, 3, 4])

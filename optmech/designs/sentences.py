@@ -14,6 +14,8 @@ from optmech.designs.facts import Aim, Among, Facts, facts_of, infeasible_among
 from optmech.problem import Problem
 
 _DIGITS = 2
+_REPORTS = "with these reports"
+"""The observables of the problem: others may lose less."""
 _COUNTED = "losses between vertices count as linear"
 _FINER = "on a finer mesh there may be one"
 UNKNOWN = "no lower bound was looked for that holds for every mechanism"
@@ -65,7 +67,7 @@ def form_words(among: Among) -> str:
 def all_words(among: Among, all_kept: bool = True) -> str:
     """All mechanisms of the form; that keep the other constraints too, where they do."""
     form = form_words(among)
-    found = f"all mechanisms that are {form}" if form else "all mechanisms"
+    found = f"all mechanisms {_REPORTS} that are {form}" if form else f"all mechanisms {_REPORTS}"
     if not all_kept or len(among.keeps) < 2 or not form:
         return found
     return f"{found} and keep all {len(among.keeps)} constraints"
@@ -79,7 +81,8 @@ def none_words(among: Among, private: bool = False) -> str:
     parts = [kept] * bool(count) + [f"is {form}"] * bool(form)
     if private:
         parts = ["is private at every point"]
-    return f"no mechanism that {' and '.join(parts)}" if parts else "no mechanism"
+    none = f"no mechanism {_REPORTS}"
+    return f"{none} that {' and '.join(parts)}" if parts else none
 
 
 def infeasible_words(problem: Problem, reason: str) -> str:
@@ -95,7 +98,7 @@ def _nothing(design: Design, among: Among) -> str:
     kept = {0: "every probability", 1: "the constraint"}.get(count, f"all {count} constraints")
     form = form_words(among).replace("polynomials", "a polynomial")
     none, finer = (f" that is {form}", f"; {_FINER}") if form else ("", "")
-    return f"No mechanism{none} keeps {kept}{finer}."
+    return f"No mechanism {_REPORTS}{none} keeps {kept}{finer}."
 
 
 def nearness(design: Design) -> str:
@@ -113,8 +116,8 @@ def nearness(design: Design) -> str:
 def beyond_words(design: Design, facts: Facts) -> str:
     """How near a design on a mesh is to the best of all mechanisms."""
     if facts.every is None or facts.aim.counted:
-        return "how far that is from the best of all mechanisms is not known"
-    return f"{within_least(design.loss, design.lower_bound)} of all mechanisms"
+        return f"how far that is from the best of all mechanisms {_REPORTS} is not known"
+    return f"{within_least(design.loss, design.lower_bound)} of all mechanisms {_REPORTS}"
 
 
 def _nearness(design: Design, aim: Aim) -> str:
@@ -159,7 +162,7 @@ def reached_words(design: Design, loss: str) -> str:
     words, count = aim_words(facts.aim, loss), len(facts.promises)
     limits = {0: "", 1: " under one constraint"}.get(count, f" under {count} constraints")
     form = form_words(facts.among)
-    among = f"all mechanisms{f' that are {form}' if form else ''}{limits}"
+    among = f"all mechanisms {_REPORTS}{f' that are {form}' if form else ''}{limits}"
     more = f"; {beyond_words(design, facts)}" if form else ""
     if design.status == "optimal":
         return f"Of {among}, this one {words.superlative}{more}."

@@ -65,7 +65,10 @@ def test_figures_and_bounds_are_the_designs(design: om.Design, show: Show) -> No
     best = (design.problem.prior.weights[:, None] * matrix).max(axis=0).sum()
     assert f"right in {100 * best:.3g} % of cases, that without a report in 15.4 %" in promise
     lead = page.text("#lead")
-    assert "Among all mechanisms that are linear in every triangle of this mesh" in lead
+    assert (
+        "Among all mechanisms with these reports that are linear in every triangle of this mesh"
+        in lead
+    )
     share = float(lead.rpartition("within ")[2].partition(" %")[0]) / 100
     assert design.total_gap <= share <= 1.2 * design.total_gap
     assert page.js("return document.getElementById('with-mechanism').hidden")

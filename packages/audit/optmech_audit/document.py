@@ -41,9 +41,9 @@ def read(path: str) -> Body:
     with stream_of(path) as raw, gzip.GzipFile(fileobj=raw) if packed else raw as stream:
         size = TEXT_A_BYTE * os.fstat(raw.fileno()).st_size if packed else MOST_BYTES
         most = min(MOST_BYTES, FREE_TEXT + size)
-        count = require_digest(iter(lambda: stream.read(2**20), b""), most)
+        count = require_digest(iter(lambda: part_of(stream, 2**20), b""), most)
         stream.seek(0)
-        content = stream.read(count)
+        content = part_of(stream, count)
     require_digest(iter([content]), most)
     opened = content.count(b"[") + content.count(b"{")
     need(opened <= MOST_LISTS, "has too many lists and tables")
@@ -73,6 +73,14 @@ def stream_of(path: str, most: int = MOST_BYTES) -> BinaryIO:
     need(stat.S_ISREG(about.st_mode), "is not a regular file")
     need(about.st_size <= most, "is too large")
     return stream
+
+
+def part_of(stream: BinaryIO, size: int) -> bytes:
+    """The next bytes; refused where none are there yet, as of the kernel's messages."""
+    found: bytes | None = stream.read(size)
+    if found is None:
+        raise Fault("has nothing to read yet")
+    return found
 
 
 def require_digest(parts: Iterator[bytes], most: int) -> int:

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 
 from optmech_audit.cbor import array
 from optmech_audit.designs import Verdict
-from optmech_audit.document import Body, fields, listing, members, stream_of, whole
+from optmech_audit.document import Body, fields, listing, members, part_of, stream_of, whole
 from optmech_audit.numbers import need, paired, real
 from optmech_audit.packed import PACKED, QUANTILE, SAME, content_of, opened, require_same
 from optmech_audit.places import EARTH_RADIUS_KM
@@ -36,7 +36,7 @@ def begins_with(path: str, head: bytes) -> bool:
 def start_of(path: str, size: int) -> bytes:
     """The first bytes of a file; of a pipe none."""
     with stream_of(path) as stream:
-        return stream.read(size)
+        return part_of(stream, size)
 
 
 def judge_earth(path: str) -> Verdict:

@@ -25,6 +25,7 @@ from optmech_audit.document import (
     listing,
     members,
     one_of,
+    part_of,
     read,
     reals,
     stream_of,
@@ -72,7 +73,7 @@ def require_near(said: object, own: float | None, what: str) -> None:
 
 def content_of(path: str, most: int) -> bytes:
     with stream_of(path, most) as stream:
-        return stream.read(most + 1)
+        return part_of(stream, most + 1)
 
 
 def opened(content: bytes) -> tuple[Body, bytes]:

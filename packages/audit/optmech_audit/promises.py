@@ -85,11 +85,11 @@ def measure(distance: object, secrets: Places) -> tuple[Body, str]:
     name = distance_said(distance)
     unit = "km" if name == "haversine" else secrets.unit if name in IN_THE_UNIT else ""
     course = COURSES.get(name, "")
+    if secrets.bounds is not None and name != "haversine":
+        course = "flat" if course == "straight" else ""
     scope = "secrets"
     if course and secrets.points is not None:
         scope = "cells" if secrets.size is not None and name == "euclidean" else "places"
-    if secrets.bounds is not None and name != "haversine":
-        course = "flat" if course == "straight" else ""
     return {"name": name, "unit": unit, "course": course}, scope
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import shutil
 import subprocess
@@ -286,3 +287,27 @@ def test_a_verdict_that_cannot_be_written_is_status_2(
         assert found.stderr == reason
     elif "2>" not in ending:
         assert found.stderr == f"{saved}: No such file or directory\n"
+
+
+def test_a_file_without_anything_to_read_yet_is_refused_in_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the kernel's messages are: a regular file by its kind, of which reads return nothing."""
+    path = tmp_path / "d.json"
+    path.write_bytes(b"{}")
+
+    class Waiting(io.BytesIO):
+        def fileno(self) -> int:
+            return 0
+
+        def read(self, size: int | None = -1) -> Any:
+            return None
+
+    monkeypatch.setattr("optmech_audit.document.stream_of", lambda *_: Waiting())
+    monkeypatch.setattr("optmech_audit.earth.stream_of", lambda *_: Waiting())
+    monkeypatch.setattr("optmech_audit.packed.stream_of", lambda *_: Waiting())
+    for given in ([str(path)], [str(path), str(path)]):
+        assert audit.main(given) == 1
+        said = capsys.readouterr()
+        assert "has nothing to read yet" in said.out + said.err
+        assert "AttributeError" not in said.out + said.err
