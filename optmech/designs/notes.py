@@ -75,9 +75,11 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
     if design.mesh is None:
         return ()
     loss = design.loss if loss is None else loss
+    # losses between vertices that count as linear are no losses of points
+    what, of = ("the loss that counts", " of it") if facts.aim.counted else ("the loss", "")
     first = (
-        f"the gap of {relative_gap(loss, design.bound):.2g} is to {design.bound:.6g}, proved for "
-        f"{all_words(facts.among)}"
+        f"the gap of {relative_gap(loss, design.bound):.2g} is to {design.bound:.6g}, proved{of} "
+        f"for {all_words(facts.among)}"
     )
     every = facts.every
     worst = _about_worst(design.problem) if design.gradient is None else ()
@@ -94,6 +96,6 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
     above = relative_gap(loss, design.lower_bound)
     beyond = (
         f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is private at "
-        f"every point{beside}{by}: the loss is at most {above:.2g} of itself above it"
+        f"every point{beside}{by}: {what} is at most {above:.2g} of itself above it"
     )
     return first, beyond, *worst

@@ -139,6 +139,33 @@ function clauseOf(value) {
   };
 }
 
+/** A promise holds between what the file has, and by the distance and unit of its places or its mesh. */
+function needGround({ kind, mesh = null, secrets = null }, { scope, measure, epsilon }) {
+  const every = scope === "every point";
+  const earth = kind === "earth";
+  need(!every || mesh !== null || earth, "promises hold between what is not there");
+  need(scope !== "cells" || (secrets !== null && secrets.kind === "grid"), "promises hold between what is not there");
+  need(scope !== "use" || epsilon === null, "promises state an ε of what is for use alone");
+  if (measure === null || earth || (mesh !== null && !every)) return;
+  need(isProper(measure, mesh, secrets), "promises are by another distance or unit than places");
+}
+
+/** Whether there is such a distance between places, or points of a mesh. */
+function isProper({ name, unit, course }, mesh, secrets) {
+  const { unit: own, degrees } = mesh ?? secrets;
+  if (mesh !== null) {
+    const [named, way] = mesh.dimension > 1 ? ["roads", "roads"]
+      : degrees ? ["haversine", "great circle"] : ["euclidean", "straight"];
+    return name === named && course === way && unit === (named === "haversine" ? "km" : own);
+  }
+  const boxed = degrees && secrets.kind === "grid";
+  if (name === "haversine") return degrees && !boxed && unit === "km" && course === "great circle";
+  if (name === "graph" || name === "roads") return (unit === "" || unit === own) && course === "";
+  if (name !== "euclidean" && name !== "manhattan") return unit === "" && course === "";
+  const way = name === "manhattan" ? (boxed ? "" : "manhattan") : boxed ? "flat" : "straight";
+  return (boxed || !degrees) && unit === own && course === way;
+}
+
 function priorOf(value, where) {
   const [places, entropy, seen, blind, date] = fields(value, ["places", "entropy", "seen", "blind", "date"], where);
   return {
@@ -156,6 +183,7 @@ export function describeHeader(target, header, columns) {
     "title", "promises", "prior", "loss", "design", "outside", "accuracy"].map((name) => header.get(name));
   target.title = text(title, "title");
   target.promises = list(promises, "promises").map(clauseOf);
+  target.promises.forEach((clause) => needGround(target, clause));
   target.prior = optional(prior, priorOf, "prior");
   const [objective, ...figures] = fields(loss, ["objective", "design", "packed", "increase"], "loss");
   const [before, packed, increase] = figures.map((value) => float(value, "loss"));

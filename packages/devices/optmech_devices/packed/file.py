@@ -6,7 +6,7 @@ Nothing is built from a file before all of it was found to have the form that is
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,22 @@ from optmech.base.read_only import ReadOnly, record
 from optmech.base.storage import write_atomically
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.exact.arguments import require_keys
+from optmech.problem.promised import Measure
+from optmech.problem.ratios import measure_of
 from optmech.reading.bounded import read_bytes, translated
 from optmech.reading.sealed import PLAIN_START, SIGNED_START
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.network import Network
 from optmech_devices.packed.cbor import Tag, decode, encode, typed, untyped
-from optmech_devices.packed.header import COMMON, DIGEST, Header, header_entries, read_header
+from optmech_devices.packed.header import (
+    COMMON,
+    DIGEST,
+    Clause,
+    Header,
+    header_entries,
+    read_header,
+)
 from optmech_devices.packed.meshes import Weights, decode_mesh, encode_mesh
 from optmech_devices.packed.places import decode_places, encode_places
 
@@ -264,7 +273,42 @@ def _decoded(content: bytes) -> Parts:
     header = read_header(body, len(table.columns))
     if same is None and header.snap is None:
         raise ProblemError("is missing", where="snap")
+    require_grounded(header.promises, places.mesh if isinstance(places, Weights) else places)
     return Parts(header, places, reports, row_of, table, content[-DIGEST:])
+
+
+def require_grounded(promises: Sequence[Clause], held: Domain | Mesh) -> None:
+    """Raise ProblemError where promises are said to hold between what the file does not have, or by
+    another distance or unit than those of its places or its mesh."""
+    mesh = held if isinstance(held, Mesh) else None
+    for clause in promises:
+        every, own = clause.scope == "every point", clause.measure
+        cells = clause.scope == "cells"
+        if (every and mesh is None) or (cells and not isinstance(held, Grid)):
+            raise ProblemError("hold between what is not there", where="promises")
+        if clause.scope == "use" and clause.epsilon is not None:
+            raise ProblemError("state an ε of what is for use alone", where="promises")
+        if own is None or (mesh is not None and not every):
+            continue
+        if not _proper(own, held):
+            raise ProblemError("are by another distance or unit than places", where="promises")
+
+
+def _proper(own: Measure, held: Domain | Mesh) -> bool:
+    """Whether there is such a distance between places, or points of a mesh."""
+    if isinstance(held, Mesh):
+        if own.name != measure_of(held)[0]:
+            return False
+    elif own.name in ("euclidean", "manhattan", "haversine"):
+        if (own.name == "haversine") != (held.coordinates == "lonlat"):
+            return False
+    elif own.name in ("graph", "roads"):
+        # no length between positions; the edges of a policy have no unit
+        return own.unit in ("", held.unit) and not own.course
+    else:
+        return not own.unit and not own.course
+    unit = "km" if own.name == "haversine" else held.unit
+    return own == Measure.called(own.name, unit, held)
 
 
 _MOST_KEY = 2**16

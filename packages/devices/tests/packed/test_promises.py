@@ -81,6 +81,61 @@ def unmoved(header: dict[str, Any]) -> None:
         header["snap"] = 0.0
 
 
+def stated(**changes: Any) -> Any:
+    """Entries of every promise, and of its measure where they begin with "m_"."""
+
+    def change(header: dict[str, Any]) -> None:
+        for part in header["promises"]:
+            for name, value in changes.items():
+                own = part["measure"] if name.startswith("m_") else part
+                own[name.removeprefix("m_")] = value
+
+    return change
+
+
+UNGROUNDED = {
+    "metres": stated(m_unit="m"),
+    "no unit": stated(m_unit=""),
+    "by coordinates": stated(m_name="manhattan", m_course="manhattan"),
+    "straight": stated(m_name="euclidean", m_course="straight"),
+    "flat": stated(m_name="euclidean", m_course="flat"),
+    "great circles": stated(m_name="haversine", m_course="great circle", m_unit="km"),
+    "roads": stated(m_name="roads", m_course="roads"),
+    "no length": stated(m_course=""),
+    "every point": stated(scope="every point"),
+    "cells": stated(scope="cells"),
+    "use": stated(scope="use"),
+}
+TRUE = {
+    ("no length", "labels"), ("straight", "line"), ("straight", "plane"), ("straight", "field"),
+    ("by coordinates", "line"), ("by coordinates", "plane"),
+}  # fmt: skip
+"""What another design of the same places may state."""
+
+
+def test_promises_between_what_a_file_does_not_have_are_refused(node: str, tmp_path: Path) -> None:
+    """Another unit, way of measuring or scope than those of the file's own places or mesh: odds
+    would be false, and a ledger would charge too little."""
+    loaded = {}
+    for path in sorted(VECTORS.glob("*.omm")):
+        content, found = path.read_bytes(), om.load(path)
+        if isinstance(found, om.Earth) or not found.header.promises:
+            continue
+        for name, change in UNGROUNDED.items():
+            other = tmp_path / f"{path.stem} {name}.omm"
+            other.write_bytes(resealed(content, change))
+            same = other.read_bytes() == content
+            if same or (name, path.stem) in TRUE:
+                om.load(other)
+                loaded[other.stem] = "read"
+                continue
+            loaded[other.stem] = "PackedError"
+            with pytest.raises(om.VerificationError, match="promises"):
+                om.load(other)
+    assert sum(said == "PackedError" for said in loaded.values()) > 80
+    assert in_node(node, tmp_path, '"read"') == loaded
+
+
 def test_a_ledger_is_charged_by_the_rows_in_both_languages(node: str, tmp_path: Path) -> None:
     """A digest that fits, and a smaller ε, an ε of no distance, or no moves: refused or charged
     as the honest file."""
