@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from optmech.base.labels import few
 from optmech.base.machine import needed
 from optmech.base.storage import csv_bytes, ending, path_of, write_atomically
 from optmech.errors import ProblemError, inside
+from optmech.reading.arrays import read_array
 from optmech.reading.bounded import read_bytes, require_readable, translated
 from optmech.reading.columns import read_columns, read_rows, read_text_columns
 from optmech.reading.sandbox import Found, read_isolated
@@ -317,7 +317,6 @@ def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
 
 def _numpy(path: str | Path) -> Floats:
     content = read_bytes(path, MATRIX_BYTES)
-    stream = io.BytesIO(content)
     with translated(path, "cannot be read as a NumPy array", "Use numpy.save"):
         if content[:2] == b"PK":
             raise ProblemError(
@@ -325,14 +324,8 @@ def _numpy(path: str | Path) -> Floats:
                 where=path,
                 remedy="Save the one matrix with numpy.save",
             )
-        first = np.lib.format.read_magic(stream) == (1, 0)
-        read = "read_array_header_1_0" if first else "read_array_header_2_0"
-        shape, _, dtype = getattr(np.lib.format, read)(stream)
-        wanted = dtype.itemsize * math.prod(shape)
-        if dtype.hasobject or wanted != len(content) - stream.tell():
-            raise ValueError(f"its header promises {wanted:,} bytes of {dtype}")
-        stream.seek(0)
-        return np.lib.format.read_array(stream, allow_pickle=False)
+        found: Floats = read_array(content)
+        return found
 
 
 def _comma_separated(path: str | Path) -> Floats:

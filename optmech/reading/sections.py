@@ -286,6 +286,7 @@ class FileSection(Section):
 SORTS: dict[str, Any] = {
     "number": ExactNumber,
     "signed number": SignedNumber,
+    "limits": SignedNumber | Annotated[list[SignedNumber], Field(min_length=1)],
     "bound": NonNegative,
     "bounds": list[NonNegative],
     "label": LabelReference,
