@@ -3,7 +3,7 @@ and log ratios, which are mostly absent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -44,12 +44,12 @@ class Listed(SameFields, ReadOnly):
         ``absent``; ``read`` reads one number. Raises ProblemError on anything else."""
         if isinstance(given, Listed):
             return given
-        labels = own_labels(given)
+        labels, at, data = own_labels(given), np.arange(0), np.zeros(0)
         if hasattr(given, "tocoo"):
             coo = given.tocoo(copy=True)
             coo.sum_duplicates()
             shape, data = coo.shape, np.asarray(coo.data)
-            at = np.ravel_multi_index(tuple(map(np.int64, coo.coords)), shape)
+            at = np.asarray(np.ravel_multi_index(tuple(coo.coords), shape))
         else:
             try:
                 array = given.to_numpy() if labels else given
@@ -80,7 +80,7 @@ class Listed(SameFields, ReadOnly):
     @property
     def numbers(self) -> list[float]:
         """Every number, exact ones as such."""
-        out = self.value.tolist()
+        out: list[float] = self.value.tolist()
         for k, number in self.exact:
             out[k] = number
         return out
@@ -172,7 +172,7 @@ def _one(
     try:
         number = read(value)
     except ProblemError as error:
-        raise ProblemError(error.message, _place(shape, k), error.remedy) from None
+        raise ProblemError(error.message, where=_place(shape, k), remedy=error.remedy) from None
     if _rounded(number):
         found[k] = number
     return float(number)
@@ -204,8 +204,3 @@ def chosen(given: Any, labels: Sequence[Any], where: str) -> Bools:
             )
         out[place[label]] = True
     return out
-
-
-def each(parts: Sequence[tuple[Exact, Ints, Floats]]) -> Iterator[tuple[Exact, Ints, Floats]]:
-    """The parts that have numbers."""
-    return (part for part in parts if len(part[1]))

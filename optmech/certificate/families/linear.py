@@ -151,7 +151,7 @@ class Linear(ReadOnly, Trusted):
         lagrangian.add(
             np.reshape(part, shape),
             np.reshape(size.T @ (above + below), shape),
-            np.reshape(counts, shape) + 4.0,
+            np.reshape(counts, shape).astype(np.float64) + 4.0,
         )
         for limits, prices, sign in ((self.upper, above, 1), (self.lower, below, -1)):
             for k in np.flatnonzero(prices).tolist():

@@ -46,7 +46,9 @@ def as_log_ratios(value: ArrayLike) -> Listed:
 
 def as_limits(value: Number | Sequence[Number]) -> tuple[Exact, ...]:
     """One number of any sign, or one for every inequality."""
-    given = [value] if isinstance(value, str) or np.ndim(value) == 0 else list(value)  # type: ignore[arg-type]
+    given: list[Any] = [value]
+    if not isinstance(value, str) and np.ndim(value):  # type: ignore[arg-type]
+        given = list(value)  # type: ignore[arg-type]
     if not given:
         raise ProblemError("is empty", remedy="Give a number, or one for every inequality")
     out = []
@@ -58,7 +60,7 @@ def as_limits(value: Number | Sequence[Number]) -> tuple[Exact, ...]:
 
 def as_mixtures(value: Sequence[Prior | ArrayLike]) -> tuple[Floats, ...]:
     """Distributions over the secrets, normalised."""
-    rows = [getattr(row, "weights", row) for row in value]
+    rows: list[Any] = [getattr(row, "weights", row) for row in value]
     out = tuple(normalised(weights(row, f"[{k}]")) for k, row in enumerate(rows))
     if not out:
         raise ProblemError("is empty", remedy="Give a distribution for every inequality")
@@ -195,7 +197,7 @@ class Linear(Constraint):
     _: KW_ONLY
     per: Per = checked(as_per, default="all")
     tolerance: Converted[Number, Exact] = converted(as_tolerance, default=TOLERANCE)
-    title: str = checked(as_title, default="")  # type: ignore[misc]
+    title: str = checked(as_title, default="")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -256,7 +258,8 @@ class Linear(Constraint):
 
     def plain(self, space: Space) -> dict[str, Plain]:
         """The fields as JSON values, with labelled weights in the order of the domains."""
-        return super(Linear, replace(self, weights=self._ordered(space))).plain(space)
+        ordered: Any = self._ordered(space)
+        return super(Linear, replace(self, weights=ordered)).plain(space)
 
     def families(self, index: int, space: Space) -> Iterator[families.Linear]:
         ordered = self._ordered(space)
@@ -367,7 +370,7 @@ class Ratios(Constraint):
     reports: Converted[Sequence[Hashable] | None, tuple[Hashable, ...] | None] = converted(
         as_reports, default=None
     )
-    title: str = checked(as_title, default="")  # type: ignore[misc]
+    title: str = checked(as_title, default="")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -404,7 +407,8 @@ class Ratios(Constraint):
 
     def plain(self, space: Space) -> dict[str, Plain]:
         """The fields as JSON values, with labelled log ratios in the order of the domains."""
-        return super(Ratios, replace(self, log_ratio=self._ordered(space))).plain(space)
+        ordered: Any = self._ordered(space)
+        return super(Ratios, replace(self, log_ratio=ordered)).plain(space)
 
     def _where(self, space: Space) -> Any:
         """(O,): the reports where it holds; None for all."""

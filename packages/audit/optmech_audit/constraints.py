@@ -431,9 +431,9 @@ def linear(stated: Statement, c: Body) -> Inequalities:
     def limits(given: object) -> list[Real | None]:
         if given is None:
             return [None] * count
-        own = [Real.signed(v) for v in listing(given)]
+        own: list[Real | None] = [Real.signed(v) for v in listing(given)]
         need(len(own) in (1, count), "limits of another number of inequalities")
-        return list(own) * (count // len(own))
+        return own * (count // len(own))
 
     lower, upper = (limits(c[key] if equal is None else equal) for key in ("lower", "upper"))
     out = []
