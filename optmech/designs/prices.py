@@ -32,8 +32,13 @@ from optmech.certificate.families import (
 )
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
-from optmech import problem
-from optmech.problem import Constraint, DistributionPrivacy, MetricPrivacy, Ratios
+from optmech.problem import (
+    Constraint,
+    DistributionPrivacy,
+    Linear as StatedLinear,
+    MetricPrivacy,
+    Ratios,
+)
 from optmech.spaces.arguments import checked_arguments
 
 __all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
@@ -254,7 +259,7 @@ class _Rates:
                 yield "log_ratio", -self._sums(family, kept) * float(family.epsilon)
             case Linear():
                 above, below = weight.sum(axis=1).tolist()
-                if isinstance(stated, problem.Linear) and stated.equal is not None:
+                if isinstance(stated, StatedLinear) and stated.equal is not None:
                     yield "equal", below - above
                 else:
                     yield from (("upper", -above), ("lower", below))
