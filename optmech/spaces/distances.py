@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from inspect import signature
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,7 +22,7 @@ from optmech.base.labels import own_labels, reordered
 from optmech.base.minplus import elastic_lengths, is_closed, shortest_detour
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
-from optmech.errors import ProblemError, described, inside, moved
+from optmech.errors import OptmechError, ProblemError, described, inside, moved
 from optmech.exact.arguments import positive, weights
 from optmech.spaces.domain import Domain, great_circle
 from optmech.spaces.prior import Prior
@@ -292,7 +293,13 @@ def matrix(array: ArrayLike) -> Distance:
     [[0. 2.]
      [5. 0.]]
     """
-    values = finite_array(array, where="distance matrix", ndim=2, observations=True)
+    try:
+        values = finite_array(array, where="distance matrix", ndim=2, observations=True)
+    except ProblemError as error:
+        if "infinite" not in error.message:
+            raise
+        remedy = "Give finite numbers; om.Ratios takes log ratios, infinite where nothing is asked"
+        raise ProblemError(error.message, where=error.where, remedy=remedy) from None
     refuse_negative(values, "distance matrix")
     own = own_labels(array)
     if own is None or own == (None, None):
@@ -439,7 +446,7 @@ def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str = "dist
     """The values of a distance, checked; errors are reported at ``where``."""
     given = as_distance(distance, where=where)
     with inside(where):
-        raw = given(a, b)
+        raw = _of_labels(given, a, b)
     values = finite_array(raw, where=where, ndim=2)
     if values.shape != (len(a), len(b)):
         raise ProblemError(
@@ -448,6 +455,28 @@ def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str = "dist
         )
     refuse_negative(values, where)
     return values
+
+
+def _of_labels(given: Distance, a: Domain, b: Domain) -> Any:
+    """What a function of two domains returns; one that takes no domains, or returns one value for
+    them, is a function of two labels."""
+    try:
+        raw = given(a, b)
+        if np.ndim(raw) or not isinstance(given, FunctionType):
+            return raw
+    except OptmechError:
+        raise
+    except Exception:
+        if not isinstance(given, FunctionType):
+            raise
+    try:
+        return [[float(given(x, y)) for y in b.labels] for x in a.labels]
+    except Exception as error:
+        name = getattr(given, "__name__", type(given).__name__)
+        raise ProblemError(
+            f"{name} fails for two domains and for two labels ({type(error).__name__})",
+            remedy="Give a function of two labels that returns a number, or an array",
+        ) from error
 
 
 def between(distance: DistanceLike, domain: Domain) -> Floats:

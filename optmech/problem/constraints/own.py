@@ -12,16 +12,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints, normalised
+from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import Converted, checked, converted, record
 from optmech.certificate import families
 from optmech.certificate.families import LiftedRatio, Ratio
 from optmech.certificate.families.ratio import rounded_product
 from optmech.errors import ProblemError, inside
-from optmech.exact.arguments import one_of, text, weights
+from optmech.exact.arguments import one_of, text
 from optmech.exact.number import Exact, Number
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
+from optmech.problem.constraints.distribution import as_mixtures, domains_in, require_same
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.listed import Listed, chosen
 from optmech.problem.promised import LOG_RATIO, Promised
@@ -56,15 +57,6 @@ def as_limits(value: Number | Sequence[Number]) -> tuple[Exact, ...]:
         with inside(f"[{k}]" if len(given) > 1 else ""):
             out.append(fields.signed_number(number))
     return tuple(out)
-
-
-def as_mixtures(value: Sequence[Prior | ArrayLike]) -> tuple[Floats, ...]:
-    """Distributions over the secrets, normalised."""
-    rows: list[Any] = [getattr(row, "weights", row) for row in value]
-    out = tuple(normalised(weights(row, f"[{k}]")) for k, row in enumerate(rows))
-    if not out:
-        raise ProblemError("is empty", remedy="Give a distribution for every inequality")
-    return out
 
 
 def as_reports(value: Sequence[Hashable]) -> tuple[Hashable, ...]:
@@ -110,14 +102,6 @@ def _build_reports(spec: Any, place: Place) -> list[Hashable]:
     return out
 
 
-def _build_mixtures(spec: Any, place: Place) -> list[Floats]:
-    out = []
-    for k, given in enumerate(spec):
-        with inside(f"[{k}]"):
-            out.append(given.distribution(place))
-    return out
-
-
 FIELDS |= {
     as_weights: Field(
         "numbers",
@@ -130,9 +114,6 @@ FIELDS |= {
         lambda plain, _: Listed.load(plain, fields.number),
     ),
     as_limits: Field("limits", lambda value, _: [v.text for v in value]),
-    as_mixtures: Field(
-        "mixtures", lambda value, _: [row.tolist() for row in value], build=_build_mixtures
-    ),
     as_reports: Field(
         "labels",
         lambda value, space: np.flatnonzero(
@@ -373,6 +354,7 @@ class Ratios(Constraint):
     title: str = checked(as_title, default="")
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_domains", domains_in(self.of, self.to))
         super().__post_init__()
         if (self.of is None) != (self.to is None):
             raise ProblemError("of and to go together", where="ratios", remedy="Give both")
@@ -395,6 +377,7 @@ class Ratios(Constraint):
                 where="log_ratio",
                 remedy="Give a number for every pair",
             )
+        require_same(getattr(self, "_domains", ()), space, "of")
         for name in ("of", "to"):
             for k, row in enumerate(getattr(self, name) or ()):
                 if row.shape != (n,):
