@@ -102,6 +102,7 @@ if TYPE_CHECKING:
         Support as Support,
     )
     from optmech.show import plots as plots
+    from optmech.show.comparing import Comparison as Comparison, compare as compare
     from optmech.show.reports import report as report
     from optmech.spaces import (
         beliefs as beliefs,

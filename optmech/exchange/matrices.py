@@ -31,8 +31,9 @@ _COLUMNS = ("secret", "observable", "probability")
 
 
 @checked_arguments
-def to_frame(mechanism: Mechanism) -> pd.DataFrame:
-    """A pandas table with the columns secret, observable (text) and probability (float64).
+def to_frame(mechanism: Mechanism, *, wide: bool = False) -> pd.DataFrame:
+    """A pandas table with the columns secret, observable (text) and probability (float64); or,
+    where it is to be ``wide``, with a row for every secret and a column for every observable.
 
     Rows with probability 0 are left out, so that an observable which is never reported, and a
     domain's coordinates, are not in the table.
@@ -46,6 +47,11 @@ def to_frame(mechanism: Mechanism) -> pd.DataFrame:
       left      right         0.25
      right       left         0.25
      right      right         0.75
+    >>> print(om.exchange.to_frame(m, wide=True))
+    observable  left  right
+    secret
+    left        0.75   0.25
+    right       0.25   0.75
     """
     pandas = needed("pandas", "parquet", where="to_frame")
     s, o = np.nonzero(mechanism.matrix)
@@ -53,6 +59,12 @@ def to_frame(mechanism: Mechanism) -> pd.DataFrame:
         np.array([label_text(label) for label in domain.labels], dtype=object)
         for domain in (mechanism.secrets, mechanism.observables)
     )
+    if wide:
+        index, columns = (
+            pandas.Index(texts, name=name)
+            for texts, name in zip((secrets, observables), _COLUMNS, strict=False)
+        )
+        return pandas.DataFrame(mechanism.matrix, index, columns)
     values = (secrets[s], observables[o], mechanism.matrix[s, o])
     return pandas.DataFrame(dict(zip(_COLUMNS, values, strict=True)))
 

@@ -41,7 +41,9 @@ __all__ = [
     "haversine",
     "manhattan",
     "matrix",
+    "sensitivity",
     "triangle_report",
+    "utility",
 ]
 __dir__ = __all__.copy
 
@@ -305,6 +307,48 @@ def matrix(array: ArrayLike) -> Distance:
     if own is None or own == (None, None):
         return _Matrix(values)
     return _Matrix(values, tuple(None if axis is None else tuple(axis) for axis in own))
+
+
+def utility(values: ArrayLike) -> Distance:
+    """The utility distance of u(s, o), shape (S, O): max_o |u(s, o) − u(s', o)| (Kawamoto and
+    Murakami, ESORICS 2019, Definition 2). Its largest value over adjacent pairs is the
+    ``sensitivity``.
+
+    Examples
+    --------
+    >>> apart = om.distances.utility([[0, -1, -2], [-1, 0, -1], [-2, -1, 0]])
+    >>> line = om.Domain.range(3)
+    >>> print(apart(line, line))
+    [[0. 1. 2.]
+     [1. 0. 1.]
+     [2. 1. 0.]]
+    """
+    given = finite_array(values, where="utility", ndim=2)
+    return matrix(np.array([np.abs(given - row).max(axis=1) for row in given]))
+
+
+def sensitivity(distance: DistanceLike, domain: Domain, pairs: ArrayLike | None = None) -> float:
+    """max d(s, s') over adjacent ``pairs`` (k, 2) of indices, or over all of them (Kawamoto and
+    Murakami, ESORICS 2019, Definition 3, with the utility distance).
+
+    Examples
+    --------
+    >>> line = om.Domain.range(4)
+    >>> om.distances.sensitivity(om.distances.euclidean(), line, [(0, 1), (1, 3)])
+    2.0
+    """
+    values = between(distance, domain)
+    if pairs is None:
+        return float(values.max())
+    chosen = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    inside_it = chosen.size and chosen.min() >= 0 and chosen.max() < len(domain)
+    if not inside_it:
+        raise ProblemError(
+            "has no pair, or an index outside of the domain",
+            where="pairs",
+            remedy=f"Give pairs of indices from 0 to {len(domain) - 1}",
+        )
+    return float(np.maximum(values, values.T)[chosen[:, 0], chosen[:, 1]].max())
 
 
 def elastic(
