@@ -112,29 +112,27 @@ class Linear(ReadOnly, Trusted):
                 _add(found, None, Fraction(top, total << (exponent + released.exact_bits)))
             yield found
 
-    def _over(self, found: Parts, k: int) -> Iterator[tuple[Fraction, Fraction]]:
-        """Bounds of by how much an inequality misses its limits."""
+    def _over(self, found: Parts, k: int) -> Iterator[tuple[str, Fraction]]:
+        """By how much an inequality misses each of its limits, or more, and how it then is."""
         for limit, sign in ((self.upper[k], 1), (self.lower[k], -1)):
             if limit is None:
                 continue
             parts = {log_of: sign * value for log_of, value in found.items()}
             _add(parts, limit.log_of, -sign * limit.factor)
             _add(parts, None, -self.slack[k])
-            yield _enclosed(parts)
+            yield "too large" if sign > 0 else "too small", _above(parts)
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         # exactly, of the numbers that both are bounds of
-        worst, failed, count = -np.inf, None, 0
+        worst, failed, count = -np.inf, "", 0
         for k, found in enumerate(self._sums(high)):
-            for _, over in self._over(found, k):
+            for said, over in self._over(found, k):
                 count += 1
                 worst = max(worst, float(over))
-                if over > 0 and failed is None:
-                    failed = k
-        detail = f"the largest excess is {worst:.9g}"
-        if failed is not None:
-            detail += f", of inequality {failed}: too large"
-        return Check("linear", self.index, count, failed is None, worst, detail)
+                if over > 0 and not failed:
+                    failed = f"; the sum of inequality {k} is {said}"
+        detail = f"the largest excess is {worst:.9g}{failed}"
+        return Check("linear", self.index, count, not failed, worst, detail)
 
     def charge(self, lagrangian: Lagrangian, given: Floats) -> None:
         """a_k (w_k P - u_k) <= 0 and b_k (l_k - w_k P) <= 0."""
@@ -197,11 +195,10 @@ def _add(parts: Parts, log_of: Fraction | None, value: Fraction) -> None:
     parts[log_of] = parts.get(log_of, Fraction()) + value
 
 
-def _enclosed(parts: Parts) -> tuple[Fraction, Fraction]:
-    """Bounds of Σ_b c_b ln b, equal where it is rational."""
-    low = high = parts.get(None, Fraction())
+def _above(parts: Parts) -> Fraction:
+    """A number >= Σ_b c_b ln b, equal where it is rational."""
+    high = parts.get(None, Fraction())
     for log_of, value in parts.items():
         if log_of is not None and value:
-            ends = sorted(value * end for end in bracket(Exact(Fraction(1), log_of)))
-            low, high = low + ends[0], high + ends[1]
-    return low, high
+            high += max(value * end for end in bracket(Exact(Fraction(1), log_of)))
+    return high

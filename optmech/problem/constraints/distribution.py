@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -93,7 +93,7 @@ def require_same(domains: Iterable[Domain], space: Space, where: str) -> None:
             )
 
 
-def as_pairs(value: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[tuple[Floats, Floats], ...]:
+def as_pairs(value: Pairs) -> tuple[tuple[Floats, Floats], ...]:
     """Pairs of weights, normalised."""
     try:
         sized = [(pair, len(pair)) for pair in value]
@@ -121,7 +121,7 @@ def _words(divergence: str) -> str:
     return _WORDS[divergence] if order is None else f"Rényi divergence of order {order} at most"
 
 
-def as_scale(value: ArrayLike | str) -> Scale:
+def as_scale(value: ArrayLike | Distance | str) -> Scale:
     """Finite numbers >= 0, one or one per pair; or the name of a Wasserstein distance."""
     if value in ("W_inf", "W_1") if isinstance(value, str) else False:
         return value  # type: ignore[return-value]
@@ -186,14 +186,18 @@ class DistributionPrivacy(Constraint):
     (0.5,)
     """
 
+    _domains: ClassVar[Sequence[Domain]] = ()
+    """Those of the priors that were given."""
     later = ("among", "distance")
     epsilon: Converted[Number, Exact] = converted(fields.number)
-    pairs: Converted[Pairs | None, tuple[tuple[Floats, Floats], ...]] = converted(
+    pairs: Converted[Pairs | None, tuple[tuple[Floats, Floats], ...]] = converted(  # type: ignore[assignment]
         as_pairs, default=None
     )
     delta: Converted[Number, Exact] = converted(fields.delta, default=ZERO)
     divergence: str = checked(as_divergence, default="max")
-    scale: Converted[ArrayLike | str | None, Scale | None] = converted(as_scale, default=None)
+    scale: Converted[ArrayLike | Distance | str | None, Scale | None] = converted(
+        as_scale, default=None
+    )
     _: KW_ONLY
     among: Converted[Sequence[Prior | ArrayLike] | None, tuple[Floats, ...] | None] = converted(
         as_mixtures, default=None
@@ -204,8 +208,9 @@ class DistributionPrivacy(Constraint):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_domains", domains_in(self.pairs, self.among))
-        if callable(self.scale):
-            object.__setattr__(self, "distance", self.scale)
+        scale: Any = self.scale
+        if callable(scale):
+            object.__setattr__(self, "distance", scale)
             object.__setattr__(self, "scale", "W_inf")
         super().__post_init__()
         if (self.pairs is None) == (self.among is None):
@@ -275,7 +280,7 @@ class DistributionPrivacy(Constraint):
         if isinstance(self.scale, str):
             yield from self.resolved(space).families(index, space)
             return
-        require_same(getattr(self, "_domains", ()), space, "pairs")
+        require_same(self._domains, space, "pairs")
         count = len(space.secrets)
         for k, pair in enumerate(self.pairs):
             for side, given in enumerate(pair):
@@ -423,6 +428,7 @@ class Pufferfish(Constraint):
     epsilon: Converted[Number, Exact] = converted(fields.number)
     pairs: Converted[Pairs, tuple[tuple[Floats, Floats], ...]] = converted(as_pairs)
     delta: Converted[Number, Exact] = converted(fields.delta, default=fields.ZERO)
+    _domains: ClassVar[Sequence[Domain]] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_domains", domains_in(self.pairs))
@@ -434,7 +440,7 @@ class Pufferfish(Constraint):
         return DistributionPrivacy(self.epsilon, self.pairs, self.delta)
 
     def families(self, index: int, space: Space) -> Iterator[LiftedRatio | Approximate]:
-        require_same(getattr(self, "_domains", ()), space, "pairs")
+        require_same(self._domains, space, "pairs")
         yield from self._laws.families(index, space)  # type: ignore[misc]
 
     def promise(self, space: Space) -> str:

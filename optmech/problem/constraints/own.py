@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import KW_ONLY, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,7 @@ from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.listed import Listed, chosen
 from optmech.problem.promised import LOG_RATIO, Promised
 from optmech.problem.space import Place, Space
+from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
@@ -340,6 +341,7 @@ class Ratios(Constraint):
     'one-sided: log ratios of its own for 1 pair of secrets'
     """
 
+    _domains: ClassVar[Sequence[Domain]] = ()
     log_ratio: Converted[ArrayLike, Listed] = converted(as_log_ratios)
     _: KW_ONLY
     of: Converted[Sequence[Prior | ArrayLike] | None, tuple[Floats, ...] | None] = converted(
@@ -377,7 +379,7 @@ class Ratios(Constraint):
                 where="log_ratio",
                 remedy="Give a number for every pair",
             )
-        require_same(getattr(self, "_domains", ()), space, "of")
+        require_same(self._domains, space, "of")
         for name in ("of", "to"):
             for k, row in enumerate(getattr(self, name) or ()):
                 if row.shape != (n,):
