@@ -143,7 +143,7 @@ def test_terms_of_a_trace_loss() -> None:
     effective = b.T @ np.linalg.inv(rest + variance * np.eye(2)) @ b
     worst = 0.0
     for delta in product((-1.0, 1.0), repeat=2):
-        terms = om.traces.loss_terms(trace, variance, s, delta, 3)
+        terms = om.traces.loss_terms(trace, variance, s, difference=delta, order=3)
         assert terms.inferred == pytest.approx(1.5 * np.array(delta) @ effective @ delta)
         assert terms.direct == pytest.approx(1.5 * 2 / variance)
         worst = max(worst, terms.total)

@@ -45,6 +45,12 @@ def composed(first: Mechanism, second: Second, *, shared: bool = True) -> Mechan
     >>> print(apart.matrix[1], apart.secrets.labels[1])  # the first coin is yes, the second no
     [0.1875 0.8125] ('yes', 'no')
     """
+    if not callable(second) and not isinstance(second, Mapping):
+        raise ProblemError(
+            f"{type(second).__name__} has no mechanism for every report",
+            where="second",
+            remedy="Give a mapping from the labels of reports, or a function of them",
+        )
     found = []
     for label in first.observables.labels:
         with inside(f"second[{label_text(label)}]"):

@@ -24,6 +24,7 @@ from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
 from optmech.errors import OptmechError, ProblemError, described, inside, moved
 from optmech.exact.arguments import positive, weights
+from optmech.spaces.arguments import taken
 from optmech.spaces.domain import Domain, great_circle
 from optmech.spaces.prior import Prior
 
@@ -323,7 +324,9 @@ def utility(values: ArrayLike) -> Distance:
      [1. 0. 1.]
      [2. 1. 0.]]
     """
-    given = finite_array(values, where="utility", ndim=2)
+    given = finite_array(values, where="values", ndim=2)
+    if not given.size:
+        raise ProblemError("is empty", where="values", remedy="Give a row for every secret")
     return matrix(np.array([np.abs(given - row).max(axis=1) for row in given]))
 
 
@@ -337,16 +340,18 @@ def sensitivity(distance: DistanceLike, domain: Domain, pairs: ArrayLike | None 
     >>> om.distances.sensitivity(om.distances.euclidean(), line, [(0, 1), (1, 3)])
     2.0
     """
-    values = between(distance, domain)
+    own: Domain = taken(domain, "Domain", "domain")
+    values = between(distance, own)
     if pairs is None:
         return float(values.max())
-    chosen = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-    inside_it = chosen.size and chosen.min() >= 0 and chosen.max() < len(domain)
-    if not inside_it:
+    given = finite_array(pairs, where="pairs", ndim=2)
+    chosen = given.astype(np.int64)
+    fits = given.size and given.shape[1] == 2 and bool((chosen == given).all())
+    if not fits or chosen.min() < 0 or chosen.max() >= len(own):
         raise ProblemError(
             "has no pair, or an index outside of the domain",
             where="pairs",
-            remedy=f"Give pairs of indices from 0 to {len(domain) - 1}",
+            remedy=f"Give pairs of indices from 0 to {len(own) - 1}",
         )
     return float(np.maximum(values, values.T)[chosen[:, 0], chosen[:, 1]].max())
 

@@ -173,10 +173,10 @@ class Linear(Constraint):
     lower: Converted[Number | Sequence[Number] | None, tuple[Exact, ...] | None] = converted(
         as_limits, default=None
     )
+    _: KW_ONLY
     equal: Converted[Number | Sequence[Number] | None, tuple[Exact, ...] | None] = converted(
         as_limits, default=None
     )
-    _: KW_ONLY
     per: Per = checked(as_per, default="all")
     tolerance: Converted[Number, Exact] = converted(as_tolerance, default=TOLERANCE)
     title: str = checked(as_title, default="")

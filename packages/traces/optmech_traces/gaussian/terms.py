@@ -56,6 +56,7 @@ def loss_terms(
     trace: GaussianPrior,
     noise_variance: float,
     secrets: Iterable[int],
+    *,
     difference: ArrayLike,
     order: float,
 ) -> LossTerms:
