@@ -77,7 +77,7 @@ class Tupling(Shown):
     >>> many = om.mechanisms.tupling(t.base, dummies=1000)
     >>> print(round(many.proposition11(left, right, delta=0.05), 4))
     0.1217
-    >>> t.exceeding(left, beta=0.6), t.exceeding(left, beta=0.7)  # (λA)(left) is 0.7
+    >>> t.exceeding(left, beta=0.6), t.exceeding(left, beta=0.75)  # (λA)(left) is 0.7
     (0.5, 0.0)
     >>> print(round(t.kl(left, right).upper, 4))
     0.1116

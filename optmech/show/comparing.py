@@ -94,6 +94,15 @@ def compare(
     ProblemError
         On an unknown name, a problem with no ε or several, and where a mechanism that is named
         does not exist for its secrets.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3)
+    >>> km = om.distances.euclidean()
+    >>> problem = om.Problem(om.Prior.uniform(line), km, constraints=[om.MetricPrivacy(1, km)])
+    >>> table = om.compare(problem, epsilons=["ln 2"], mechanisms=["optimum", "geometric"])
+    >>> [round(row["loss"], 4) for row in table.rows]  # geometric noise is optimal here
+    [0.5556, 0.5556]
     """
     having = [k for k, stated in enumerate(problem.constraints) if hasattr(stated, "epsilon")]
     if len(having) != 1:

@@ -72,7 +72,7 @@ class Mechanism(ReadOnly):
      [0.375 0.625]]
     >>> print(m.push([0.5, 0.5]))
     [0.5 0.5]
-    >>> m["left"]["right"]  # p(right|left), of a row by labels
+    >>> print(m["left"]["right"])  # p(right|left), of a row by labels
     0.25
     >>> m.draws(np.zeros(5, dtype=int)).shape  # five draws for "left", by index
     (5,)

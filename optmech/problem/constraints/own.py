@@ -206,7 +206,7 @@ class Linear(Constraint):
         several = len(shape) == 3 or (self.per != "all" and len(shape) == 2)
         return shape[0] if several else 1
 
-    def limit(self, name: Literal["upper", "lower"]) -> list[Exact | None]:
+    def _limit(self, name: Literal["upper", "lower"]) -> list[Exact | None]:
         """One for every inequality that is stated."""
         given = getattr(self, name) if self.equal is None else self.equal
         if given is None:
@@ -257,7 +257,7 @@ class Linear(Constraint):
         number, known = source[order], dict(ordered.exact)
         exact = tuple((int(k), known[int(number[k])]) for k in _those(number, known))
         upper, lower = (
-            tuple(v for v in self.limit(name) for _ in range(times)) for name in ("upper", "lower")
+            tuple(v for v in self._limit(name) for _ in range(times)) for name in ("upper", "lower")
         )
         slack = [Fraction()] * len(upper)
         if self.equal is not None:

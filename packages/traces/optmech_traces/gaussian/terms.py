@@ -27,8 +27,8 @@ class LossTerms(Shown):
     --------
     >>> beside = om.traces.GaussianPrior([0, 1], om.traces.rbf(1.0))
     >>> terms = om.traces.loss_terms(beside, 1.0, secrets=[0], difference=[1], order=2)
-    >>> print(round(terms.direct, 6), round(terms.inferred, 6))  # e^-1 / (2 - e^-1)
-    1.0 0.225398
+    >>> print(round(terms.direct, 4), round(terms.inferred, 4), round(terms.alpha, 4))
+    1.0 0.2254 0.2254
     >>> terms.total == terms.direct + terms.inferred
     True
     """
@@ -78,6 +78,12 @@ def loss_terms(
     ------
     ProblemError
         On a Δ of another shape, and where the loss has no bound.
+
+    Examples
+    --------
+    >>> alone = om.traces.GaussianPrior([0], om.traces.rbf(1.0))
+    >>> om.traces.loss_terms(alone, 2.0, secrets=[0], difference=[1], order=2).direct  # λ/2 · 1/2
+    0.5
     """
     steps, power = secret_steps(trace, secrets), renyi_order(order)
     variance = positive(noise_variance, "noise_variance")
