@@ -509,6 +509,7 @@ def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str = "dist
 def _of_labels(given: Distance, a: Domain, b: Domain) -> Any:
     """What a function of two domains returns; one that takes no domains, or returns one value for
     them, is a function of two labels."""
+    raw = None
     try:
         raw = given(a, b)
         if np.ndim(raw) or not isinstance(given, FunctionType):
@@ -521,6 +522,8 @@ def _of_labels(given: Distance, a: Domain, b: Domain) -> Any:
     try:
         return [[float(given(x, y)) for y in b.labels] for x in a.labels]
     except Exception as error:
+        if raw is not None:
+            return raw
         name = getattr(given, "__name__", type(given).__name__)
         raise ProblemError(
             f"{name} fails for two domains and for two labels ({type(error).__name__})",
