@@ -125,7 +125,8 @@ def as_scale(value: ArrayLike | Distance | str) -> Scale:
     """Finite numbers >= 0, one or one per pair; or the name of a Wasserstein distance."""
     if value in ("W_inf", "W_1") if isinstance(value, str) else False:
         return value  # type: ignore[return-value]
-    array = np.atleast_1d(finite_array(value, where=""))
+    given: Any = value
+    array = np.atleast_1d(finite_array(given, where=""))
     if array.ndim > 1 or not array.size or (array < 0).any():
         raise ProblemError("is not a list of numbers >= 0", remedy="Give one, or one per pair")
     return tuple(array.tolist())
