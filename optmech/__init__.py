@@ -86,6 +86,7 @@ if TYPE_CHECKING:
         DistributionPrivacy as DistributionPrivacy,
         FixedRows as FixedRows,
         GainLeakage as GainLeakage,
+        Linear as Linear,
         LossBound as LossBound,
         MaximalLeakage as MaximalLeakage,
         MaximizeDistortion as MaximizeDistortion,
@@ -96,10 +97,12 @@ if TYPE_CHECKING:
         PolicyGraph as PolicyGraph,
         Problem as Problem,
         Pufferfish as Pufferfish,
+        Ratios as Ratios,
         RenyiPrivacy as RenyiPrivacy,
         Support as Support,
     )
     from optmech.show import plots as plots
+    from optmech.show.comparing import Comparison as Comparison, compare as compare
     from optmech.show.reports import report as report
     from optmech.spaces import (
         beliefs as beliefs,

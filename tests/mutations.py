@@ -103,6 +103,16 @@ def problems() -> dict[str, om.Problem]:
                 om.Bias(0.5, [1, 2, 2, 3], [0, 1, 2, 3, 4, 5]),
             ],
         ),
+        "own": om.Problem(
+            three, H,
+            constraints=[
+                om.Linear([[1, "-1/2", "ln 2"], [0, 1, 1]], upper=[0.9, 1.2], per="secret"),
+                om.Linear([[1, 0, 0], [0, 1, -1], [0, 0, 1]], equal=1.25, title="a sum"),
+                om.Ratios([[0, "ln 2", 1.5], ["inf", 0, "1/2"], [1, "inf", 0]]),
+                om.Ratios(["ln 3", 0.5], of=[[1, 1, 0], [0, 1, 1]], to=[[0, 1, 1], [1, 0, 0]],
+                          reports=list(three.domain.labels[:2])),
+            ],
+        ),
         "robust": om.Problem(
             three, H,
             constraints=[om.GainLeakage(0.7, radius="1/10"), om.RenyiPrivacy("3/2", 0.9)],

@@ -265,7 +265,60 @@ def _support(model, problem, constraint) -> None:
                 model.upper[model.p(s, o)] = 0.0
 
 
+def _linear(model, problem, constraint) -> None:
+    """Every sum over the entries, as the docstring says it."""
+    given = constraint.weights
+    dense = np.zeros(given.shape)
+    dense.flat[given.at] = given.value
+    n, m, per = model.n, model.m, constraint.per
+    one = {"all": (n, m), "report": (n,), "secret": (m,)}[per]
+    rows = dense[None] if dense.shape == one else dense
+    for k, row in enumerate(rows):
+        for at in range({"all": 1, "report": m, "secret": n}[per]):
+            body = {}
+            for s in range(n):
+                for o in range(m):
+                    if (per == "report" and o != at) or (per == "secret" and s != at):
+                        continue
+                    body[model.p(s, o)] = (
+                        row[s, o] if row.ndim == 2 else row[s if per == "report" else o]
+                    )
+            for name, sign in (("upper", 1), ("lower", -1), ("equal", 1), ("equal", -1)):
+                limits = getattr(constraint, name)
+                if limits is not None:
+                    limit = float(limits[k % len(limits)])
+                    model.at_most({key: sign * v for key, v in body.items()}, sign * limit)
+
+
+def _ratios(model, problem, constraint) -> None:
+    """Every pair and report by itself."""
+    given, n, m = constraint.log_ratio, model.n, model.m
+    dense = np.full(given.shape, np.inf)
+    dense.flat[given.at] = given.value
+    labels = list(problem.observables.labels)
+    columns = (
+        range(m) if constraint.reports is None else [labels.index(r) for r in constraint.reports]
+    )
+    mixed = constraint.of is not None
+    unit = np.eye(n)
+    pairs = [(k,) for k in range(len(dense))] if mixed else list(np.ndindex(n, n))
+    for pair in pairs:
+        if mixed:
+            left, right = constraint.of[pair[0]], constraint.to[pair[0]]
+        elif pair[0] == pair[1]:
+            continue
+        else:
+            left, right = unit[pair[0]], unit[pair[1]]
+        for o in columns:
+            rate = float(dense[(*pair, o)] if dense.ndim == len(pair) + 1 else dense[pair])
+            if np.isfinite(rate):
+                sides = dict(enumerate(left)), dict(enumerate(right))
+                _indistinguishable(model, *sides, rate, 0.0, [o])
+
+
 KINDS = {
+    "linear": _linear,
+    "ratios": _ratios,
     "metric_privacy": _metric,
     "differential_privacy": _differential,
     "distribution_privacy": _distribution,

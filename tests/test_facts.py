@@ -103,6 +103,8 @@ FINITE: dict[str, list[Constraint]] = {
     "pointwise": [om.PointwiseMaximalLeakage(0.6)],
     "maximal": [om.MaximalLeakage(0.6)],
     "capacity": [om.AdditiveCapacity(0.5)],
+    "ratios": [om.Ratios([[0, 1, np.inf], ["ln 2", 0, 1], [2, 1, 0]], title="mine")],
+    "linear": [om.Linear([1, 0, 0], upper=0.9, per="secret", title="mine"), om.MetricPrivacy(1, E)],
     "distribution": [om.DistributionPrivacy(0.4, LAWS)],
     "pufferfish": [om.Pufferfish(0.4, LAWS)],
     "gain": [om.GainLeakage(0.6)],

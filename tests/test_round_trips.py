@@ -106,6 +106,9 @@ BY_NUMBER: dict[str, Callable[[Any], om.Problem]] = {
     "threshold": lambda v: asked(om.MetricPrivacy(1, HAMMING, threshold=v)),
     "near": lambda v: asked(om.DifferentialPrivacy(1, (KM, v))),
     "support": lambda v: asked(om.Support(distance=KM, radius=v)),
+    "limit": lambda v: asked(om.Linear(np.eye(3), upper=v)),
+    "weight": lambda v: asked(om.Linear([[v, 0, 0], [0, 0, 0], [0, 0, 0]], upper=1)),
+    "log ratio": lambda v: asked(om.Ratios([[0, v, 1], [1, 0, 1], [1, 1, 0]])),
     "row": lambda v: asked(om.FixedRows({0: [v, "1/2", "1/4"]})),
 }
 BY_MATRIX: dict[str, Callable[[Any], om.Problem]] = {

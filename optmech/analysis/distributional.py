@@ -43,6 +43,7 @@ __all__ = [
     "probabilistic_delta",
     "probabilistic_epsilon",
     "simulated_success",
+    "stability",
 ]
 __dir__ = __all__.copy
 
@@ -144,6 +145,42 @@ def extended_epsilon(
     apart = nonnegative(apart, "distance", (len(lams), len(lams)))
     spent = pairwise_epsilon(m, lams, delta).values
     return float(per_unit(spent, np.minimum(apart, apart.T)).max())
+
+
+@checked_arguments
+def stability(
+    transformation: Mechanism,
+    lams: Sequence[Distribution],
+    distance: DistanceLike,
+    *,
+    p: float = math.inf,
+) -> float:
+    """The least c with W_p(λT, λ'T) ≤ c W_p(λ, λ') for all pairs of ``lams``: T is (c, W)-stable on
+    these (Kawamoto and Murakami, ESORICS 2019, Definition 10, which asks for a whole c of all
+    pairs).
+
+    ``transformation`` is a mechanism from the secrets to themselves. inf where equal distributions
+    are moved apart.
+
+    Examples
+    --------
+    >>> line = om.Domain.range(3)
+    >>> twice = om.Mechanism(line, line, [[1, 0, 0], [0, 0, 1], [0, 0, 1]])
+    >>> lams = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    >>> om.distributional.stability(twice, lams, om.distances.euclidean())
+    2.0
+    """
+    read = _read(transformation, lams)
+    before = between(distance, transformation.secrets)
+    after = between(distance, transformation.observables)
+    moved = [transformation.push(lam) for lam in read]
+
+    def ratio(i: int, j: int) -> float:
+        far = wasserstein(moved[i], moved[j], after, p).value
+        near = wasserstein(read[i], read[j], before, p).value
+        return float(per_unit(far, near))
+
+    return every_pair(len(read), ratio).worst
 
 
 @checked_arguments

@@ -36,6 +36,7 @@ COMMANDS = (
     "report",
     "export",
     "adopt",
+    "mechanism",
     "sweep",
     "transport",
     "problems",

@@ -24,6 +24,7 @@ from optmech.certificate.families import (
     Information,
     Leakage,
     LiftedRatio,
+    Linear,
     LossLimit,
     PairMultipliers,
     Ratio,
@@ -31,14 +32,22 @@ from optmech.certificate.families import (
 )
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
-from optmech.problem import Constraint, DistributionPrivacy, MetricPrivacy
+from optmech.problem import (
+    Constraint,
+    DistributionPrivacy,
+    Linear as StatedLinear,
+    MetricPrivacy,
+    Ratios,
+)
 from optmech.spaces.arguments import checked_arguments
 
 __all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
 __dir__ = __all__.copy
 
 
-Parameter = Literal["epsilon", "delta", "minimum", "maximum"]
+Parameter = Literal[
+    "epsilon", "delta", "minimum", "maximum", "upper", "lower", "equal", "log_ratio"
+]
 _Rate = tuple[Parameter, float]
 
 
@@ -109,7 +118,9 @@ def of_constraints(design: Design) -> tuple[Price, ...]:
     For ε it is a local rate. Where several multipliers are optimal it is one rate of several, and
     where several constraints limit a pair equally the first one is charged. A divergence other than
     "max" bounded by ε = 0 is stated as equality, whose multipliers say nothing of the first step
-    away from it (for some divergences its rate is infinite): nan.
+    away from it (for some divergences its rate is infinite): nan. Of ``Linear`` the rate is that of
+    one more in all of its limits of one sort; of ``Ratios`` that of a common factor of all log
+    ratios, "log_ratio", which is 1.
 
     Raises
     ------
@@ -175,7 +186,14 @@ def of_pairs(design: Design, count: int = 10) -> tuple[PairPrice, ...]:
 
 def _parameters(constraint: Constraint) -> list[tuple[Parameter, float]]:
     found = ((name, getattr(constraint, name, None)) for name in get_args(Parameter))
-    return [(n, float(v)) for n, v in found if v is not None and (n, v) != ("delta", 0)]
+    if isinstance(constraint, Ratios):
+        return [("log_ratio", 1.0)]
+    return [
+        (n, float(one))
+        for n, v in found
+        if v is not None and (n, v) != ("delta", 0)
+        for one in (v if isinstance(v, tuple) else (v,))[:1]
+    ]
 
 
 def _equality(constraint: Constraint) -> bool:
@@ -227,7 +245,7 @@ class _Rates:
             if family.window is not None:
                 inside = given.take(family.window[given.i, given.o])
                 pairs = self._charged(inside, family.log_ratio)
-                yield "epsilon", -_spent(pairs, family, stated)
+                yield _rate_of(stated), -_spent(pairs, family, stated)
             return
         if isinstance(family, Gradient):
             near = self.rows[family.mesh.control]
@@ -236,6 +254,15 @@ class _Rates:
         weight = np.maximum(getattr(given, "weight", given), 0.0)
         spent = float(weight.sum())
         match family:
+            case LiftedRatio() if isinstance(stated, Ratios):
+                kept = weight if family.window is None else np.where(family.window, weight, 0.0)
+                yield "log_ratio", -self._sums(family, kept) * float(family.epsilon)
+            case Linear():
+                above, below = weight.sum(axis=1).tolist()
+                if isinstance(stated, StatedLinear) and stated.equal is not None:
+                    yield "equal", below - above
+                else:
+                    yield from (("upper", -above), ("lower", below))
             case LiftedRatio():
                 # else pairs of scale 0, whatever ε is
                 if getattr(stated, "divergence", "max") == "max":
@@ -269,7 +296,8 @@ class _Rates:
         binding = np.argmin([part.log_ratio[pairs.i, pairs.j] for part in plain], axis=0)
         for k, part in enumerate(plain):
             own = pairs.take(binding == k)
-            yield part.index, ("epsilon", -_spent(own, part, self.constraints[part.index]))
+            stated = self.constraints[part.index]
+            yield part.index, (_rate_of(stated), -_spent(own, part, stated))
 
     def _charged(self, pairs: PairMultipliers, log_ratio: Floats) -> PairMultipliers:
         """z e^r p(o|j) in place of z, through logarithms as e^r alone may overflow."""
@@ -288,8 +316,14 @@ class _Rates:
         return float(part.scale[used] @ power)
 
 
+def _rate_of(stated: Constraint) -> Parameter:
+    return "log_ratio" if isinstance(stated, Ratios) else "epsilon"
+
+
 def _spent(pairs: PairMultipliers, part: Ratio, stated: Constraint) -> float:
     growth = part.table[pairs.i, pairs.j]
+    if isinstance(stated, Ratios):
+        growth = part.log_ratio[pairs.i, pairs.j]
     if isinstance(stated, MetricPrivacy) and stated.everywhere is not None:
         # the derivative of ln(1 + εℓ), which is what stands there
         growth = -np.expm1(-growth) / float(stated.epsilon)

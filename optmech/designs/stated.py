@@ -40,6 +40,6 @@ def promises_of(problem: Problem) -> tuple[Stated, ...]:
     """What each constraint of a problem promises."""
     space = problem.space
     return tuple(
-        Stated(k, c.kind, c.title, c.promise(space), c.promised(space))
+        Stated(k, c.kind, c.called, c.promise(space), c.promised(space))
         for k, c in enumerate(problem.constraints)
     )

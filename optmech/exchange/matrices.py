@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from optmech.base.labels import few
 from optmech.base.machine import needed
 from optmech.base.storage import csv_bytes, ending, path_of, write_atomically
 from optmech.errors import ProblemError, inside
+from optmech.reading.arrays import read_array
 from optmech.reading.bounded import read_bytes, require_readable, translated
 from optmech.reading.columns import read_columns, read_rows, read_text_columns
 from optmech.reading.sandbox import Found, read_isolated
@@ -31,8 +31,9 @@ _COLUMNS = ("secret", "observable", "probability")
 
 
 @checked_arguments
-def to_frame(mechanism: Mechanism) -> pd.DataFrame:
-    """A pandas table with the columns secret, observable (text) and probability (float64).
+def to_frame(mechanism: Mechanism, *, wide: bool = False) -> pd.DataFrame:
+    """A pandas table with the columns secret, observable (text) and probability (float64); or,
+    where it is to be ``wide``, with a row for every secret and a column for every observable.
 
     Rows with probability 0 are left out, so that an observable which is never reported, and a
     domain's coordinates, are not in the table.
@@ -46,6 +47,11 @@ def to_frame(mechanism: Mechanism) -> pd.DataFrame:
       left      right         0.25
      right       left         0.25
      right      right         0.75
+    >>> print(om.exchange.to_frame(m, wide=True))
+    observable  left  right
+    secret
+    left        0.75   0.25
+    right       0.25   0.75
     """
     pandas = needed("pandas", "parquet", where="to_frame")
     s, o = np.nonzero(mechanism.matrix)
@@ -53,6 +59,12 @@ def to_frame(mechanism: Mechanism) -> pd.DataFrame:
         np.array([label_text(label) for label in domain.labels], dtype=object)
         for domain in (mechanism.secrets, mechanism.observables)
     )
+    if wide:
+        index, columns = (
+            pandas.Index(texts, name=name)
+            for texts, name in zip((secrets, observables), _COLUMNS, strict=False)
+        )
+        return pandas.DataFrame(mechanism.matrix, index, columns)
     values = (secrets[s], observables[o], mechanism.matrix[s, o])
     return pandas.DataFrame(dict(zip(_COLUMNS, values, strict=True)))
 
@@ -317,7 +329,6 @@ def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
 
 def _numpy(path: str | Path) -> Floats:
     content = read_bytes(path, MATRIX_BYTES)
-    stream = io.BytesIO(content)
     with translated(path, "cannot be read as a NumPy array", "Use numpy.save"):
         if content[:2] == b"PK":
             raise ProblemError(
@@ -325,14 +336,8 @@ def _numpy(path: str | Path) -> Floats:
                 where=path,
                 remedy="Save the one matrix with numpy.save",
             )
-        first = np.lib.format.read_magic(stream) == (1, 0)
-        read = "read_array_header_1_0" if first else "read_array_header_2_0"
-        shape, _, dtype = getattr(np.lib.format, read)(stream)
-        wanted = dtype.itemsize * math.prod(shape)
-        if dtype.hasobject or wanted != len(content) - stream.tell():
-            raise ValueError(f"its header promises {wanted:,} bytes of {dtype}")
-        stream.seek(0)
-        return np.lib.format.read_array(stream, allow_pickle=False)
+        found: Floats = read_array(content)
+        return found
 
 
 def _comma_separated(path: str | Path) -> Floats:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag, WithJsonSchema
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, inside
@@ -12,6 +12,7 @@ from optmech.files.priors import PriorSection
 from optmech.problem.gains import block_gains
 from optmech.reading.sections import (
     SORTS,
+    TAG,
     Bounds,
     ByKind,
     ExactNumber,
@@ -23,6 +24,7 @@ from optmech.reading.sections import (
     Section,
     bare,
     either,
+    must,
     refusal,
     table_or_name,
 )
@@ -303,7 +305,33 @@ class Neighbours(Section):
     _one_form = either("pairs", "distance radius", remedy="Keep one of the two forms")
 
 
+class NumbersFile(Section):
+    """Numbers of a ``file``: rows of a CSV, or an array of NumPy or SciPy (.npy, .npz), of several
+    the one called ``name``."""
+
+    file: str
+    name: str | None = None
+
+    def build(self, place: Place) -> Any:
+        return place.numbers(self.file, self.name)
+
+
+def _rows_or_file(value: object) -> str:
+    return f"{TAG}table" if isinstance(value, dict | NumbersFile) else f"{TAG}rows"
+
+
+_NESTED = {"type": "array", "items": {"type": ["number", "string", "array"]}, "minItems": 1}
+_Rows = Annotated[
+    Any,
+    must(lambda value: isinstance(value, list) and bool(value), "no array of numbers",
+         'Give rows of numbers, or { file = "..." }'),
+    WithJsonSchema(_NESTED),
+    Tag(f"{TAG}rows"),
+]  # fmt: skip
 SORTS |= {
+    "numbers": Annotated[
+        _Rows | Annotated[NumbersFile, Tag(f"{TAG}table")], Discriminator(_rows_or_file)
+    ],
     "adjacency": Annotated[Literal["all"] | Neighbours, ByKind(table_or_name)],
     "distance": DistanceSection,
     "loss": LossSection,

@@ -15,6 +15,7 @@ from optmech.base.read_only import record
 from optmech.designs.file import rows_of_design
 from optmech.errors import ProblemError
 from optmech.problem.space import GivenRows
+from optmech.reading.arrays import read_arrays
 from optmech.reading.data import DataFile
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior
@@ -97,6 +98,20 @@ class Place:
                 )
         if not rows:
             raise ProblemError("is empty", where=place, remedy="Give rows of numbers")
+        return np.array(rows, dtype=np.float64)
+
+    def numbers(self, file: str, name: str | None) -> Any:
+        """Rows of numbers of any sign of a CSV file, or an array of a NumPy one."""
+        if file.lower().endswith((".npz", ".npy")):
+            path = DataFile(file).path(self.directory)
+            return read_arrays(path, name)
+        rows = DataFile(file).matrix(self.directory)
+        if not rows or len({len(row) for row in rows}) != 1:
+            raise ProblemError(
+                "has rows of different lengths" if rows else "is empty",
+                where="file",
+                remedy="Give rows of one length",
+            )
         return np.array(rows, dtype=np.float64)
 
     def kept_rows(self, design: str) -> GivenRows:

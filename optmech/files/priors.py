@@ -311,6 +311,7 @@ SORTS |= {
     "prior": PriorSection,
     "distribution": Distribution,
     "pairs": Annotated[list[_Pair], Field(min_length=1)],
+    "mixtures": Annotated[list[Distribution], Field(min_length=1)],
 }
 
 

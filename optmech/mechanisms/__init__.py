@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         rounded_degrees as rounded_degrees,
         snapped as snapped,
     )
+    from optmech.mechanisms.composed import composed as composed
     from optmech.mechanisms.discrete import (
         exponential as exponential,
         geometric as geometric,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         subset_selection as subset_selection,
         tight_constraints as tight_constraints,
     )
+    from optmech.mechanisms.known import known as known
     from optmech.mechanisms.planar import (
         planar_gaussian as planar_gaussian,
         planar_geometric as planar_geometric,
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
         tupling as tupling,
     )
 else:
-    # before the module of this name takes its place
+    # before the modules of these names take their place
+    from optmech.mechanisms.composed import composed  # noqa: F401
+    from optmech.mechanisms.known import known  # noqa: F401
     from optmech.mechanisms.tupling import tupling  # noqa: F401
 
     __getattr__, __dir__ = lazily(__name__)

@@ -74,6 +74,11 @@ class Tupling(Shown):
     0.5108
     >>> t.theorem3(left, right, delta=0.05)  # that theorem says nothing of so few dummies
     inf
+    >>> many = om.mechanisms.tupling(t.base, dummies=1000)
+    >>> print(round(many.proposition11(left, right, delta=0.05), 4))
+    0.1217
+    >>> t.exceeding(left, beta=0.6), t.exceeding(left, beta=0.75)  # (λA)(left) is 0.7
+    (0.5, 0.0)
     >>> print(round(t.kl(left, right).upper, 4))
     0.1116
     >>> print(round(t.repeated_delta(left, right, 1, tuples=5).upper, 4))
@@ -298,6 +303,21 @@ class Tupling(Shown):
             )
         beta = max(float(output.max()) for output in self._outputs(lam0, lam1))
         return theorem3_epsilon(self.dummies, len(weights), beta, delta=delta)
+
+    def proposition11(self, lam0: Distribution, lam1: Distribution, delta: Number) -> float:
+        """The ε of probabilistic distribution privacy at this δ, by Kawamoto and Murakami, ESORICS
+        2019, Prop. 11, with η = 0: that of ``theorem3``, which follows from it by Prop. 9.
+
+        But for a set of tuples of probability δ, both ways, every likelihood ratio is at most e^ε.
+        """
+        return self.theorem3(lam0, lam1, delta)
+
+    def exceeding(self, lam: Distribution, beta: Number) -> float:
+        """The least η for which λ is in Λ_{β,η,A}: the mass of ν on reports y with (λA)(y) > β
+        (Kawamoto and Murakami, ESORICS 2019, section 6, for uniform ν)."""
+        most = float(probability(beta, "beta"))
+        beyond = self._push(lam, "lam").floats() > most
+        return float(min(1.0, self.dummy_weights[beyond].sum()))
 
     def _both_ways(self, p: Floats, q: Floats, epsilon: float, nodes: int) -> Interval:
         factor = math.exp(min(epsilon, _LARGEST_EPSILON))

@@ -20,6 +20,7 @@ from optmech.problem.constraints.leakage import (
     MaximalLeakage as MaximalLeakage,
     PointwiseMaximalLeakage as PointwiseMaximalLeakage,
 )
+from optmech.problem.constraints.own import Linear as Linear, Ratios as Ratios
 from optmech.problem.constraints.utility import (
     Bias as Bias,
     LossBound as LossBound,

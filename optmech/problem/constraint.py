@@ -183,6 +183,11 @@ class Constraint(Record, ABC):
         """The kind in words."""
         return self.kind.replace("_", " ")
 
+    @property
+    def called(self) -> str:
+        """The title, or the kind in words where somebody has left it empty."""
+        return self.title or self.kind.replace("_", " ")
+
     @abstractmethod
     def families(self, index: int, space: Space) -> Iterator[Any]:
         """The inequalities of the constraint at ``index`` of its problem, as families of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -114,6 +114,8 @@ class MinimizeLeakage(Record):
         return gain_matrix(self.gain, space), space.adversary(self.prior).weights
 
 
+Asked = Constraint | Callable[[Space], Any] | Sequence[Any]
+"""A constraint, a function that states some when the domains are known, or a list of these."""
 Goal = MaximizeDistortion | MinimizeLeakage
 """Objectives other than the loss."""
 _WITHOUT_LOSS = {
@@ -150,7 +152,10 @@ class Problem(SameFields, ReadOnly):
         for every point of a line that of all its points), ``MaximizeDistortion`` or
         ``MinimizeLeakage``.
     constraints:
-        Any combination of the classes of ``optmech.problem.constraints``.
+        Any combination of the classes of ``optmech.problem.constraints``; lists of these; and
+        functions that return such, called with a ``Space`` that has the ``prior``, the ``secrets``,
+        the ``observables`` and the ``loss``: a kind of one's own. What they return is kept, and
+        written to files.
     title:
         A name for reports.
 
@@ -190,7 +195,7 @@ class Problem(SameFields, ReadOnly):
         observables: Domain | None = None,
         *,
         objective: Objective | Goal = "expected_loss",
-        constraints: Sequence[Constraint] = (),
+        constraints: Sequence[Asked] = (),
         title: str = "",
     ) -> None:
         if not isinstance(objective, Goal) and objective not in ("expected_loss", "worst_loss"):
@@ -207,7 +212,13 @@ class Problem(SameFields, ReadOnly):
                 where="constraints",
                 remedy="Give a list, of one constraint too",
             )
-        stated = tuple(constraints)
+
+        def made() -> Space:
+            """What functions that state constraints are called with."""
+            return Space(prior, outputs, read_only(loss_matrix(given, prior.domain, outputs)))
+
+        given = as_loss(loss, "loss")
+        stated = tuple(_stated(constraints, made))
         mesh = mesh_of(stated)
         # what is promised for the vertices of a mesh, or for edges, has no table of pairs of places
         tables = any(
@@ -232,9 +243,7 @@ class Problem(SameFields, ReadOnly):
                 where="objective",
                 remedy="Add a LossBound; without one, reporting a constant is optimal",
             )
-        given = as_loss(loss, "loss")
-        values = loss_matrix(given, prior.domain, outputs)
-        space = Space(prior, outputs, read_only(values))
+        space = made()
         statement = make_statement(space, objective, stated, given)
         require_joint(statement, [c.kind for c in stated], mesh)
         vars(self).update(
@@ -401,6 +410,18 @@ def make_statement(
     if not statement.of_kind(Gradient):
         known(statement)
     return statement
+
+
+def _stated(given: Iterable[Any], space: Callable[[], Space]) -> Iterator[Any]:
+    """The constraints in lists, and those that functions state."""
+    for k, own in enumerate(given):
+        if callable(own) and not isinstance(own, Constraint | type):
+            with inside(f"constraints[{k}]"):
+                own = own(space())
+        if isinstance(own, Iterable) and not isinstance(own, Constraint | str | type):
+            yield from _stated(own, space)
+        else:
+            yield own
 
 
 def _families(index: int, stated: Constraint, space: Space) -> Iterator[Family]:

@@ -144,8 +144,8 @@ class Promised(Shown):
 
 FOR_USE = Promised("use", "none")
 """Of what keeps reports useful, and protects nobody."""
-EPSILON, DELTA, DIVERGENCE, LEAKAGE, INFORMATION = (
-    "ε", "δ", "the divergence", "the leakage", "the information",
+EPSILON, DELTA, DIVERGENCE, LEAKAGE, INFORMATION, LOG_RATIO = (
+    "ε", "δ", "the divergence", "the leakage", "the information", "each log ratio",
 )  # fmt: skip
 
 

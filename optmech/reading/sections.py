@@ -1,6 +1,7 @@
 """What tables of files are made of, as pydantic models: strict scalars, sections, the dispatch on
 ``kind``. Imported only when a file is read."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -268,6 +269,17 @@ def _values(value: object) -> Any:
     return value
 
 
+def _scale(value: object) -> Any:
+    if value in ("W_inf", "W_1") if isinstance(value, str) else False:
+        return value
+    if not isinstance(value, list) or not value:
+        raise refusal("is no list of numbers", 'Give a number per pair, "W_inf" or "W_1"')
+    for k, number in enumerate(value):
+        if not is_number(number) or not 0 <= number < math.inf:
+            raise refusal(f"{described(number)} is no number >= 0", "Correct it", (k,))
+    return value
+
+
 _CELLS = {"type": "array", "items": {"enum": [0, 1, True, False]}}
 _ONE = {"type": "number"}
 _ONE_OR_MORE = {"anyOf": [_ONE, {"type": "array", "items": _ONE, "minItems": 1}]}
@@ -286,6 +298,14 @@ class FileSection(Section):
 SORTS: dict[str, Any] = {
     "number": ExactNumber,
     "signed number": SignedNumber,
+    "scale": Annotated[
+        Any,
+        BeforeValidator(_scale),
+        WithJsonSchema(
+            {"anyOf": [{"enum": ["W_inf", "W_1"]}, {"type": "array", "items": {"type": "number"}}]}
+        ),
+    ],
+    "limits": SignedNumber | Annotated[list[SignedNumber], Field(min_length=1)],
     "bound": NonNegative,
     "bounds": list[NonNegative],
     "label": LabelReference,

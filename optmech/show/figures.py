@@ -50,7 +50,7 @@ def measure_constraints(problem: Problem, mechanism: Mechanism) -> list[Measured
         kept = constraint.measured(mechanism, problem.space)
         if kept is not None:
             quantity, promised, measured, sense = kept
-            rows.append(Measured(k, constraint.title, quantity, sense, promised, measured))
+            rows.append(Measured(k, constraint.called, quantity, sense, promised, measured))
     return rows
 
 

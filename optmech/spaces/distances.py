@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from inspect import signature
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,8 +22,9 @@ from optmech.base.labels import own_labels, reordered
 from optmech.base.minplus import elastic_lengths, is_closed, shortest_detour
 from optmech.base.read_only import ReadOnly, record
 from optmech.base.shown import SameFields
-from optmech.errors import ProblemError, described, inside, moved
+from optmech.errors import OptmechError, ProblemError, described, inside, moved
 from optmech.exact.arguments import positive, weights
+from optmech.spaces.arguments import taken
 from optmech.spaces.domain import Domain, great_circle
 from optmech.spaces.prior import Prior
 
@@ -40,7 +42,9 @@ __all__ = [
     "haversine",
     "manhattan",
     "matrix",
+    "sensitivity",
     "triangle_report",
+    "utility",
 ]
 __dir__ = __all__.copy
 
@@ -292,12 +296,64 @@ def matrix(array: ArrayLike) -> Distance:
     [[0. 2.]
      [5. 0.]]
     """
-    values = finite_array(array, where="distance matrix", ndim=2, observations=True)
+    try:
+        values = finite_array(array, where="distance matrix", ndim=2, observations=True)
+    except ProblemError as error:
+        if "infinite" not in error.message:
+            raise
+        remedy = "Give finite numbers; om.Ratios takes log ratios, infinite where nothing is asked"
+        raise ProblemError(error.message, where=error.where, remedy=remedy) from None
     refuse_negative(values, "distance matrix")
     own = own_labels(array)
     if own is None or own == (None, None):
         return _Matrix(values)
     return _Matrix(values, tuple(None if axis is None else tuple(axis) for axis in own))
+
+
+def utility(values: ArrayLike) -> Distance:
+    """The utility distance of u(s, o), shape (S, O): max_o |u(s, o) − u(s', o)| (Kawamoto and
+    Murakami, ESORICS 2019, Definition 2). Its largest value over adjacent pairs is the
+    ``sensitivity``.
+
+    Examples
+    --------
+    >>> apart = om.distances.utility([[0, -1, -2], [-1, 0, -1], [-2, -1, 0]])
+    >>> line = om.Domain.range(3)
+    >>> print(apart(line, line))
+    [[0. 1. 2.]
+     [1. 0. 1.]
+     [2. 1. 0.]]
+    """
+    given = finite_array(values, where="values", ndim=2)
+    if not given.size:
+        raise ProblemError("is empty", where="values", remedy="Give a row for every secret")
+    return matrix(np.array([np.abs(given - row).max(axis=1) for row in given]))
+
+
+def sensitivity(distance: DistanceLike, domain: Domain, pairs: ArrayLike | None = None) -> float:
+    """max d(s, s') over adjacent ``pairs`` (k, 2) of indices, or over all of them (Kawamoto and
+    Murakami, ESORICS 2019, Definition 3, with the utility distance).
+
+    Examples
+    --------
+    >>> line = om.Domain.range(4)
+    >>> om.distances.sensitivity(om.distances.euclidean(), line, [(0, 1), (1, 3)])
+    2.0
+    """
+    own: Domain = taken(domain, "Domain", "domain")
+    values = between(distance, own)
+    if pairs is None:
+        return float(values.max())
+    given = finite_array(pairs, where="pairs", ndim=2)
+    chosen = given.astype(np.int64)
+    fits = given.size and given.shape[1] == 2 and bool((chosen == given).all())
+    if not fits or chosen.min() < 0 or chosen.max() >= len(own):
+        raise ProblemError(
+            "has no pair, or an index outside of the domain",
+            where="pairs",
+            remedy=f"Give pairs of indices from 0 to {len(own) - 1}",
+        )
+    return float(np.maximum(values, values.T)[chosen[:, 0], chosen[:, 1]].max())
 
 
 def elastic(
@@ -439,7 +495,7 @@ def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str = "dist
     """The values of a distance, checked; errors are reported at ``where``."""
     given = as_distance(distance, where=where)
     with inside(where):
-        raw = given(a, b)
+        raw = _of_labels(given, a, b)
     values = finite_array(raw, where=where, ndim=2)
     if values.shape != (len(a), len(b)):
         raise ProblemError(
@@ -448,6 +504,31 @@ def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str = "dist
         )
     refuse_negative(values, where)
     return values
+
+
+def _of_labels(given: Distance, a: Domain, b: Domain) -> Any:
+    """What a function of two domains returns; one that takes no domains, or returns one value for
+    them, is a function of two labels."""
+    raw = None
+    try:
+        raw = given(a, b)
+        if np.ndim(raw) or not isinstance(given, FunctionType):
+            return raw
+    except OptmechError:
+        raise
+    except Exception:
+        if not isinstance(given, FunctionType):
+            raise
+    try:
+        return [[float(given(x, y)) for y in b.labels] for x in a.labels]
+    except Exception as error:
+        if raw is not None:
+            return raw
+        name = getattr(given, "__name__", type(given).__name__)
+        raise ProblemError(
+            f"{name} fails for two domains and for two labels ({type(error).__name__})",
+            remedy="Give a function of two labels that returns a number, or an array",
+        ) from error
 
 
 def between(distance: DistanceLike, domain: Domain) -> Floats:

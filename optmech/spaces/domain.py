@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import field
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -59,7 +60,7 @@ class Domain(SameFields, ReadOnly):
     Parameters
     ----------
     labels:
-        Distinct hashable labels, in index order.
+        Distinct hashable labels, in index order; of a table of pandas its rows, as tuples.
     points:
         Coordinates, shape (n, k), in ``unit``; or None. With ``coordinates="lonlat"``,
         columns are longitude and latitude in degrees (WGS 84).
@@ -111,8 +112,13 @@ class Domain(SameFields, ReadOnly):
         coordinates: Coordinates = "plane",
         outlines: Iterable[Iterable[ArrayLike]] | None = None,
     ) -> None:
+        columns = getattr(labels, "columns", None)
         try:
-            listed = tuple(labels)
+            # of a table the rows, and not the names of its columns
+            rows = labels if columns is None else labels.itertuples(index=False, name=None)  # type: ignore[attr-defined]
+            listed = tuple(rows)
+            if columns is not None and len(columns) == 1:
+                listed = tuple(row[0] for row in listed)
         except TypeError:
             raise ProblemError(
                 f"{described(labels)} is not a list of labels",
@@ -158,6 +164,23 @@ class Domain(SameFields, ReadOnly):
             remedy="Use fewer",
         )
         return Domain(range(count), points=np.arange(count, dtype=float), unit=unit)
+
+    @classmethod
+    def product(cls, *parts: Iterable[Hashable]) -> Domain:
+        """All combinations of the labels of the parts, as tuples, the last part varying fastest.
+        Raises ProblemError where there are none, or too many for memory.
+
+        Examples
+        --------
+        >>> om.Domain.product(["<30", ">=30"], ["cook", "nurse"]).labels
+        (('<30', 'cook'), ('<30', 'nurse'), ('>=30', 'cook'), ('>=30', 'nurse'))
+        """
+        listed = [tuple(getattr(part, "labels", part)) for part in parts]
+        count = math.prod(map(len, listed))
+        memory.require(
+            _LABELLED * float(count), what=f"{count:,} labels", where="parts", remedy="Use fewer"
+        )
+        return Domain(product(*listed) if listed else ())
 
     def __len__(self) -> int:
         return len(self.labels)

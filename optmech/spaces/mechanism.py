@@ -72,6 +72,8 @@ class Mechanism(ReadOnly):
      [0.375 0.625]]
     >>> print(m.push([0.5, 0.5]))
     [0.5 0.5]
+    >>> print(m["left"]["right"])  # p(right|left), of a row by labels
+    0.25
     >>> m.draws(np.zeros(5, dtype=int)).shape  # five draws for "left", by index
     (5,)
     >>> m.remap(str.upper).observables.labels
@@ -137,6 +139,21 @@ class Mechanism(ReadOnly):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The matrix, for numpy: read-only, unless a copy is asked for or needed."""
         return np.array(self.matrix, dtype=dtype, copy=copy)
+
+    __iter__ = None
+    """A mechanism is no sequence of rows: labels are what it is indexed by."""
+
+    def __getitem__(self, secret: Hashable) -> Any:
+        """p(·|secret) by the labels of the reports: a Series where pandas is installed, else a
+        dictionary."""
+        row = self.matrix[self.secrets.index(secret)].tolist()
+        labels = list(self.observables.labels)
+        try:
+            import pandas as pd
+        except ImportError:
+            return dict(zip(labels, row, strict=True))
+        index = pd.Index(labels, tupleize_cols=False, name="observable")
+        return pd.Series(row, index=index, name=secret)
 
     def __eq__(self, other: object) -> bool:
         """Exactly the same probabilities over equal domains, whether these are held as floats, as

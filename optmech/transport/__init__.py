@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -111,12 +111,20 @@ def wasserstein(
     return Coupling(masses.spread(*tree.arcs()), root, (first, second), masses.missing())
 
 
-def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | Violation:
+def lifted(
+    a: Distribution,
+    b: Distribution,
+    relation: ArrayLike,
+    *,
+    distance: DistanceLike | None = None,
+    p: float | str = math.inf,
+) -> Coupling | Violation:
     """Decide (a, b) ∈ Φ# (Kawamoto and Murakami, ESORICS 2019, Def. 7): a coupling inside Φ, or a
     set violating Hall's condition.
 
     ``relation`` is a boolean array of shape (n, m). By the max-flow min-cut theorem exactly one of
-    the two exists.
+    the two exists. With a ``distance`` it is Φ#_{W_p} that is decided: whether a coupling inside Φ
+    is optimal for W_p, and so moves mass at most W_∞ far, or where the potentials are tight.
 
     Raises
     ------
@@ -141,7 +149,24 @@ def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | 
             where="relation",
             remedy=f"Give a boolean array of shape {masses.shape}",
         )
+    if distance is not None:
+        phi = phi & _tight(a, b, distance, p)
     return inside(masses, phi[np.ix_(masses.rows, masses.columns)])
+
+
+def _tight(a: Distribution, b: Distribution, distance: DistanceLike, p: float | str) -> Any:
+    """Where optimal couplings may move mass: as far as W_∞, or where u_i + v_j is the cost, up to
+    the rounding of these."""
+    values = values_between(distance, domain_of(a), domain_of(b))
+    best = wasserstein(a, b, values, p)
+    if best.potentials is None:
+        return values <= best.value
+    u, v = best.potentials
+    masses = Masses.balance(a, b)
+    top = float(values[np.ix_(masses.rows, masses.columns)].max()) or 1.0
+    cost = _powers(values, float(p), top)
+    size = np.abs(u)[:, None] + np.abs(v) + cost
+    return cost - (u[:, None] + v) <= 2.0**-48 * size
 
 
 def diameter(a: Distribution, b: Distribution, distance: DistanceLike) -> float:

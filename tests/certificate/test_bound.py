@@ -73,6 +73,8 @@ def random_multipliers(problem: om.Problem, rng: np.random.Generator, scale: flo
                 return DivergenceMultipliers(scale * rng.normal(size=1), slope)
             case "bias":
                 return scale * rng.normal(size=(2, n))
+            case "linear":
+                return scale * rng.normal(size=(2, len(family)))
             case "loss":
                 return scale * rng.normal(size=n if family.per_secret else 1)
             case "support" | "fixed":

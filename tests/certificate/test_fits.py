@@ -20,6 +20,7 @@ from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
 
 ONE, LESS = Exact(Fraction(1)), Exact(Fraction(-1))
+ZERO = Fraction()
 UNIT, ROWS = np.eye(3), np.full((1, 3), 1 / 3)
 SPARSE = sp.csr_array(ROWS)
 HAMMING = 1 - UNIT
@@ -40,6 +41,7 @@ SOUND = [
     families.Information(0, np.full(3, 1 / 3), ONE),
     families.Bias(0, np.array([-1.0, 0.0, 2.0]), np.array([-1.0, 0.0, 2.0]), ONE),
     families.Fixed(0, np.array([0, 2]), Numerators(1, ((2, 0, 0), (1, 1, 0))), ("a", "c")),
+    families.Linear(0, 3, sp.csr_array(np.ones((1, 9))), ((2, ONE),), (None,), (ONE,), (ZERO,)),
 ]  # fmt: skip
 DOUBLED = sp.csr_array((np.ones(2) / 2, np.zeros(2, dtype=int), [0, 2]), shape=(1, 3))
 

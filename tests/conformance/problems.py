@@ -513,6 +513,37 @@ def kept_rows_joint(rng: np.random.Generator) -> om.Problem:
     )
 
 
+def linear(rng: np.random.Generator) -> om.Problem:
+    """Sums of all, of every report and of every secret, and an equality."""
+    p = prior(rng, points(rng, 5))
+    own = rng.normal(size=(2, 5, 5))
+    total = own.sum(axis=1).mean(axis=1)  # what the uniform mechanism has
+    limits = [
+        om.Linear(own, upper=[total[0] + 0.1, total[1] + 0.3]),
+        om.Linear([["1/3", "ln 2", -1, 0, 0]], upper=0.2, lower=-0.5, per="report"),
+        om.Linear([1, 1, 0, 0, 0], equal=0.5, per="secret", title="half of them"),
+    ]
+    return om.Problem(p, E, constraints=[om.MetricPrivacy(2, E), *limits])
+
+
+def ratios(rng: np.random.Generator) -> om.Problem:
+    """One-sided, infinite, exact, and for some reports or each."""
+    p = prior(rng, points(rng, 5))
+    own = rng.uniform(0.1, 2, (5, 5)).tolist()
+    own[0][1], own[1][0], own[2][3], own[3][2] = "ln 2", "inf", "1/3", "2 ln 3"
+    each = np.where(rng.uniform(size=(5, 5, 5)) < 0.3, rng.uniform(0.1, 1, (5, 5, 5)), np.inf)
+    some = [om.Ratios(own, reports=list(p.domain.labels[:2])), om.Ratios(each)]
+    return om.Problem(p, H, constraints=[*some, om.Ratios(np.array(rng.uniform(1, 3, (5, 5))))])
+
+
+def mixtures(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 5))
+    one, other = (list(rng.dirichlet(np.ones(5), 3)) for _ in range(2))
+    whole = om.Ratios(["ln 3/2", 0.2, 0.4], of=one, to=other, title="mixtures")
+    some = om.Ratios([0, "1/10"], of=other[:2], to=one[:2], reports=[p.domain.labels[3]])
+    return om.Problem(p, H, constraints=[whole, some])
+
+
 FEW_USEFUL: list[Make] = [
     few_visited_joint, few_visited_most_distortion, second_rate_thresholds,
     few_visited_everything, few_visited_divergence, worse_observables,
@@ -529,6 +560,6 @@ KINDS: list[Make] = [
     gains, leakage_metric, leakage_worst, pufferfish_chain, pufferfish_delta, policy,
     unbiased_line, biased_values, least_leakage, least_leakage_private,
     pointwise, information, information_metric, renyi, renyi_pairs, robust, robust_error,
-    kept_rows, kept_rows_joint,
+    kept_rows, kept_rows_joint, linear, ratios, mixtures,
     *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip

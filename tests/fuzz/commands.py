@@ -170,6 +170,7 @@ SOUND: dict[str, list[list[str]]] = {
     "protect": [["city.json", "city.csv"], ["mesh.json", "city.csv"], ["mesh.omm", "city.csv"],
                 ["metric.json", "points.csv"], ["everywhere.json", "points.csv"]],
     "adopt": [["m.csv", "--problem", "metric", "-o", "a.json"]],
+    "mechanism": [["metric", "exponential", "--epsilon", "1", "-o", "m.csv"]],
     "pack": [
         *([f"{name}.json", "-o", "new.omm"] for name in DESIGNS),
         ["--earth", "ln 3", "--cell", "0.5", "-o", "new.omm"],

@@ -107,8 +107,8 @@ class TestDifferentialPrivacy:
 
     @pytest.mark.parametrize(
         "adjacency",
-        ["ring", 5, None, [], [(0,)], [(0, 1, 2)], [(0, 1.5)], [(0, -1)], [("a", "b")], [None],
-         [(0, math.nan)], [(0, math.inf)], (E, None)],
+        ["ring", 5, None, [], [(0,)], [(0, 1, 2)], [(0, 1.5)], [(0, -1)], [("a", 1)], [("a", "a")],
+         [None], [(0, math.nan)], [(0, math.inf)], (E, None)],
     )  # fmt: skip
     def test_refuses_adjacency(self, adjacency):
         with pytest.raises(om.ProblemError, match=r"^adjacency"):

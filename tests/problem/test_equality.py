@@ -78,6 +78,8 @@ TWICE: dict[str, Callable[[], Any]] = {
     "worst loss": lambda: om.LossBound(2, np.ones((6, 6)), worst_case=True),
     "support": lambda: om.Support(np.eye(6)),
     "bias": lambda: om.Bias(1, [1, 2, 3, 4, 5, 6]),
+    "linear": lambda: om.Linear(np.eye(6), upper=5, title="a"),
+    "ratios": lambda: om.Ratios(np.ones((6, 6))),
     "rows": lambda: om.FixedRows({(0, 0): ["1/2", "1/2", 0, 0, 0, 0]}),
     "distributions": lambda: om.DistributionPrivacy(1, [(np.eye(6)[0], np.eye(6)[1])]),
     "beliefs": lambda: om.Pufferfish(1, [(np.eye(6)[0], np.eye(6)[1])]),

@@ -18,6 +18,7 @@ from optmech.certificate.families.limits import (
     Leakage as Leakage,
     LossLimit as LossLimit,
 )
+from optmech.certificate.families.linear import Linear as Linear
 from optmech.certificate.families.pushforward import (
     Approximate as Approximate,
     ApproximateMultipliers as ApproximateMultipliers,

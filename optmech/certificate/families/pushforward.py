@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.base.arrays import Floats, slices
+from optmech.base.arrays import Bools, Floats, slices
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
@@ -20,6 +20,7 @@ from optmech.certificate.families.base import (
     Trusted,
     are_weights,
     is_exact,
+    is_mask,
     is_table,
     trusted,
 )
@@ -79,7 +80,8 @@ class Pushed(OfPairs):
 @trusted
 @record
 class LiftedRatio(Pushed):
-    """(left P)[k,o] <= exp(log_ratio[k]) (right P)[k,o] for all k, o; left, right (m, S).
+    """(left P)[k,o] <= exp(log_ratio[k]) (right P)[k,o] for all k, o; left, right (m, S). With a
+    ``window`` (m, O) where that is true only.
 
     Exactly: rows of ``left`` and ``right`` divided by their sums, and exp(ε scale[k]). Multipliers
     are an array (m, O).
@@ -93,6 +95,13 @@ class LiftedRatio(Pushed):
     log_ratio: Floats
     epsilon: Exact
     scale: Floats
+    window: Bools | None = None
+
+    def fits(self, statement: Statement) -> Fitting:
+        shape = (len(self.scale), statement.observables)
+        return super().fits(statement) | {
+            "window": self.window is None or is_mask(self.window, shape)
+        }
 
     def decide(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         """Whole numbers A Σb <= e^r B Σa, with A = aN and B = bN on one scale."""
@@ -103,6 +112,8 @@ class LiftedRatio(Pushed):
         sums = wholes(integers(weights)[0]).sum(axis=1, keepdims=True)
         unit = 1 << (2 * scale - high.bits)
         left, right = both[:count] * sums[count:], both[count:] * sums[:count]
+        if self.window is not None:  # 0 is below anything
+            left = np.where(self.window, left, 0)
         sides = ((side / unit).astype(np.float64) for side in (left, right))
         scan, every = Scan(*sides), np.arange(count)
         scan.ends(every, every, self.factors[0] * SAFE)
@@ -117,11 +128,14 @@ class LiftedRatio(Pushed):
             return at_most(*exactly, self.epsilon, far)
 
         words = "largest (λP)(o) / (e^r (λ'P)(o)) = {0:.15g}, inequality {1}, o={3}"
-        size = scan.left.size
+        size = scan.left.size if self.window is None else int(self.window.sum())
         return scan.verdict("distribution privacy", self.index, size, holds, words)
 
     def charge(self, lagrangian: Lagrangian, given: Floats) -> None:
-        lagrangian.add_sums(self.left, self.right, self.factors[1], positive(given))
+        value = positive(given)
+        if self.window is not None:
+            value = np.where(self.window, value, 0.0)
+        lagrangian.add_sums(self.left, self.right, self.factors[1], value)
 
     def zeros(self, statement: Statement) -> Floats:
         return np.zeros((len(self.scale), statement.observables))

@@ -5,6 +5,7 @@ from typing import Any
 
 from optmech.cli.inputs import INPUT, option, read_input
 from optmech.cli.output import Answer, Facts, Grid, named, number
+from optmech.errors import ProblemError
 
 SUMMARY = "run an inference attack on a saved design"
 EXAMPLE = "optmech attack design.json --kind bayesian"
@@ -17,6 +18,11 @@ ARGUMENTS = {
         "the adversary (default: optimal, who knows prior and mechanism)",
         choices=("optimal", "bayesian", "prior-free", "minimax"),
         default="optimal",
+    ),
+    "--over": option(
+        "of --kind minimax: the least worst error over secrets (default) or pairs of them",
+        choices=("secrets", "pairs"),
+        default=None,
     ),
     "--distance NAME": (
         "distance of the error: euclidean, manhattan, hamming, haversine, loss, or one of the "
@@ -36,10 +42,13 @@ def run(args: Namespace) -> Answer:
     name, distance = choose_distance(problem, args.distance)
     called = {"optimal": "optimal_attack", "prior-free": "prior_free"}
     run: Any = getattr(attacks, called.get(args.kind, args.kind))
+    if args.over is not None and args.kind != "minimax":
+        raise ProblemError("belongs to --kind minimax", where="--over", remedy="Leave it out")
     if args.kind in ("optimal", "bayesian"):
         attack = run(mechanism, problem.prior, distance)
     else:
-        attack = run(mechanism, distance, evaluated_under=problem.prior)
+        more = {} if args.over is None else {"over": args.over}
+        attack = run(mechanism, distance, evaluated_under=problem.prior, **more)
     blind = blind_error(problem, distance)
     errors = map(float, attack.error_per_secret)
     per_secret = dict(zip(map(label_text, mechanism.secrets.labels), errors, strict=True))

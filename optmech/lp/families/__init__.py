@@ -13,6 +13,7 @@ from optmech.certificate.families import (
     Information,
     Leakage,
     LiftedRatio,
+    Linear,
     LossLimit,
     Ratio,
     Support,
@@ -22,6 +23,7 @@ from optmech.errors import ProblemError
 from optmech.lp.families.base import Part
 from optmech.lp.families.divergence import DivergencePart, InformationPart
 from optmech.lp.families.limits import BiasPart, DistortionPart, LeakagePart, LossPart
+from optmech.lp.families.linear import LinearPart
 from optmech.lp.families.ratios import ApproximatePart, LiftedPart, Window
 
 
@@ -45,6 +47,7 @@ PROGRAMS: dict[type[Family], Callable[[int, Any], Part | None]] = {
     Leakage: LeakagePart.of,
     LossLimit: LossPart.of,
     Bias: BiasPart.of,
+    Linear: LinearPart.of,
     # programs and repairs start from the allowed entries
     Support: lambda number, family: None,
     # their columns are known

@@ -11,7 +11,12 @@ import scipy.sparse as sp
 
 from optmech.base.arrays import Bools, Floats, Indices, slices
 from optmech.base.read_only import record
-from optmech.certificate.families import ApproximateMultipliers, PairMultipliers, Ratio
+from optmech.certificate.families import (
+    ApproximateMultipliers,
+    LiftedRatio,
+    PairMultipliers,
+    Ratio,
+)
 from optmech.certificate.families.ratio import reported
 from optmech.exact.rounding import UNIT
 from optmech.lp.assembly import Assembly
@@ -209,27 +214,51 @@ class LiftedPart(PushedPart):
     left: Floats
     right: Floats
     log_ratio: Floats
+    window: Bools | None = None
+
+    @classmethod
+    def of(cls, number: int, family: LiftedRatio) -> LiftedPart:
+        return cls(number, family.left, family.right, family.log_ratio, family.window)
 
     def write(self, lp: Assembly) -> Reader:
         ratio = np.exp(np.minimum(self.log_ratio, MAX_LOG_RATIO))
-        rows = lp.local(sp.coo_array(self.left - ratio[:, None] * self.right))
+        body = self.left - ratio[:, None] * self.right
+        if self.window is None:
+            rows = lp.local(sp.coo_array(body))
+            return lambda point: point.local[rows]
+        pair, block = window = np.nonzero(self.window)
+        row, s = np.nonzero(body[pair])
+        shape = (len(pair), lp.secrets * lp.blocks)
+        at = (row, s * lp.blocks + block[row])
+        limit = lp.link(np.zeros(len(pair)), sp.coo_array((body[pair][row, s], at), shape=shape))
 
-        return lambda point: point.local[rows]
+        def read(point: Point) -> Floats:
+            out = np.zeros((len(body), lp.blocks))
+            out[window] = point.links[limit]
+            return out
+
+        return read
 
     def violation(self, matrix: Floats, guard: float) -> float:
-        over = excess_ratio(self.left @ matrix, self.right @ matrix, self.log_ratio)
+        left = self.left @ matrix
+        if self.window is not None:
+            left = np.where(self.window, left, 0.0)
+        over = excess_ratio(left, self.right @ matrix, self.log_ratio)
         spare = np.where(self.log_ratio < NO_ROOM, -abs(guard), guard)
         return float((over.max(axis=1, initial=-1.0) + spare).max(initial=-1.0))
 
     def without_tiny(self, most: float = 0.0) -> LiftedPart:
         return _with_ones(self, self.log_ratio < max(NO_ROOM, most))
 
-    def column_rows(self) -> ColumnRows:
+    def column_rows(self) -> ColumnRows | None:
+        if self.window is not None:
+            return None
         return ColumnRows(self.left, self.right, self.log_ratio)
 
     @property
     def nearly_equal(self) -> Bools:
-        return self.log_ratio < NO_ROOM
+        # within a window nothing is equal in all columns
+        return (self.log_ratio < NO_ROOM) & (self.window is None)
 
 
 @record

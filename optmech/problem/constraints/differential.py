@@ -4,6 +4,7 @@ secrets are, the less reports tell them apart."""
 
 from __future__ import annotations
 
+import numbers as numbers_of
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Literal, Self, cast
 
@@ -38,13 +39,13 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.network import Network
 
-Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
-AdjacencyLike = Literal["all"] | Sequence[Sequence[int]] | tuple[DistanceLike, float]
+Adjacency = Literal["all"] | tuple[tuple[Any, Any], ...] | tuple[Distance, float]
+AdjacencyLike = Literal["all"] | Sequence[Sequence[Hashable]] | tuple[DistanceLike, float]
 
 
 def as_adjacency(value: AdjacencyLike) -> Adjacency:
     """Which secrets are adjacent, checked as far as it can be without them."""
-    remedy = 'Give "all", a list of index pairs, or (distance, radius)'
+    remedy = 'Give "all", a list of pairs of indices or of labels, or (distance, radius)'
     if isinstance(value, str):
         if value != "all":
             raise ProblemError(f"{value!r} is unknown", remedy=remedy)
@@ -61,17 +62,26 @@ def as_adjacency(value: AdjacencyLike) -> Adjacency:
     return tuple(_pair(item, f"[{k}]", remedy) for k, item in enumerate(items))
 
 
-def _pair(item: Any, where: str, remedy: str) -> tuple[int, int]:
+def _pair(item: Any, where: str, remedy: str) -> tuple[Any, Any]:
+    """Two indices, or two labels, which are looked up where there is a domain."""
     try:
-        i, j = (int(x) for x in item)
-        fits = min(i, j) >= 0 and all(float(x) == int(x) for x in item)
+        i, j = item
+        numbers = [isinstance(x, numbers_of.Real) or hasattr(x, "__index__") for x in (i, j)]
+        fits = isinstance(item, list | tuple) or hasattr(item, "shape")
+        if all(numbers):
+            fits = min(i, j) >= 0 and all(float(x) == int(x) for x in (i, j))
+            i, j = int(i), int(j)
+        else:
+            fits &= not any(numbers) and all(isinstance(x, Hashable) for x in (i, j))
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
-        raise ProblemError(f"{item!r} is not a pair of indices", where=where, remedy=remedy)
+        raise ProblemError(
+            f"{item!r} is not a pair of indices or labels", where=where, remedy=remedy
+        )
     if i == j:
         raise ProblemError(
-            f"secret {i} is paired with itself, which promises nothing",
+            f"secret {i!r} is paired with itself, which promises nothing",
             where=where,
             remedy="Name two different secrets",
         )
@@ -83,7 +93,14 @@ def _write(value: Adjacency, space: Space) -> Plain:
         return "all"
     if callable(value[0]):
         return {"distance": fields.write_distance(value[0], space), "radius": value[1]}
-    return [list(pair) for pair in value]
+    return [list(_indices(pair, space)) for pair in value]
+
+
+def _indices(pair: tuple[Any, Any], space: Space) -> tuple[int, int]:
+    """Indices as they are, and those of labels."""
+    if all(isinstance(end, int) for end in pair):
+        return pair
+    return find_index(space.secrets, pair[0]), find_index(space.secrets, pair[1])
 
 
 def _read(plain: Plain, space: Space) -> Any:
@@ -115,7 +132,8 @@ class DifferentialPrivacy(Constraint):
     Murakami, ESORICS 2019, Def. 1).
 
     With ``delta`` > 0: Σ_o max(0, p(o|s) - e^ε p(o|s')) <= δ. ``adjacency`` is ``"all"``, a
-    sequence of index pairs (each taken in both directions), or ``(distance, radius)`` for
+    sequence of pairs of labels, or of indices where labels are whole numbers too (each taken in
+    both directions), or ``(distance, radius)`` for
     d(s,s') <= radius.
 
     With ``everywhere``, a line or network such as ``Mesh.line``, it holds for **all** points of it,
@@ -157,7 +175,9 @@ class DifferentialPrivacy(Constraint):
             distance, radius = self.adjacency
             return space.near(distance, radius, "adjacency")
         found = np.zeros((count, count), dtype=bool)
-        for k, (i, j) in enumerate(self.adjacency):
+        for k, pair in enumerate(self.adjacency):
+            with inside(f"adjacency[{k}]"):
+                i, j = _indices(pair, space)
             if max(i, j) >= count:
                 raise ProblemError(
                     f"pair ({i}, {j}) is outside the {count} secrets",

@@ -5,9 +5,11 @@ between two secrets, and what is told on average."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, replace
 from fractions import Fraction
-from typing import Any
+from itertools import combinations
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,13 +34,17 @@ from optmech.exact.ratios.generators import (
 )
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
-from optmech.problem.fields import FIELDS, ZERO, Field
+from optmech.problem.fields import FIELDS, ZERO, Field, Plain
 from optmech.problem.promised import DIVERGENCE, INFORMATION, Measure, Promised
 from optmech.problem.ratios import delta_words
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance, DistanceLike
+from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
+from optmech.spaces.tables import distance_words
+
+Pairs = Sequence[tuple[Prior | ArrayLike, Prior | ArrayLike]]
 
 LEAST_LIMIT = 1e-30
 """Divergences below this are the squares of differences below float64's."""
@@ -53,7 +59,41 @@ _WORDS = {
 }
 
 
-def as_pairs(value: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[tuple[Floats, Floats], ...]:
+Scale = tuple[float, ...] | Literal["W_inf", "W_1"]
+
+
+def as_mixtures(value: Sequence[Prior | ArrayLike]) -> tuple[Floats, ...]:
+    """Distributions over the secrets, normalised."""
+    rows: list[Any] = [getattr(row, "weights", row) for row in value]
+    out = tuple(normalised(weights(row, f"[{k}]")) for k, row in enumerate(rows))
+    if not out:
+        raise ProblemError("is empty", remedy="Give some distributions")
+    return out
+
+
+def domains_in(*given: Any) -> list[Domain]:
+    """Those of the priors in lists of distributions, and of pairs of these."""
+    found: list[Domain] = []
+    for value in given:
+        if isinstance(value, Prior):
+            found.append(value.domain)
+        elif isinstance(value, list | tuple):
+            found += domains_in(*value)
+    return found
+
+
+def require_same(domains: Iterable[Domain], space: Space, where: str) -> None:
+    """Raise ProblemError where a prior is one over other secrets, or in another order."""
+    for domain in domains:
+        if domain.labels != space.secrets.labels:
+            raise ProblemError(
+                "a prior is not one over the secrets of the problem, in their order",
+                where=where,
+                remedy=f"Make it with om.Prior over the same {len(space.secrets)} labels",
+            )
+
+
+def as_pairs(value: Pairs) -> tuple[tuple[Floats, Floats], ...]:
     """Pairs of weights, normalised."""
     try:
         sized = [(pair, len(pair)) for pair in value]
@@ -63,7 +103,8 @@ def as_pairs(value: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[tuple[Floats
     for k, (pair, length) in enumerate(sized):
         if length != 2:
             raise ProblemError("is not a pair of distributions", where=f"[{k}]")
-        first, second = (normalised(weights(pair[i], f"[{k}][{i}]")) for i in (0, 1))
+        sides: list[Any] = [getattr(side, "weights", side) for side in pair]
+        first, second = (normalised(weights(sides[i], f"[{k}][{i}]")) for i in (0, 1))
         found.append((first, second))
     if not found:
         raise ProblemError("there is no pair", remedy="Give at least one pair")
@@ -80,9 +121,12 @@ def _words(divergence: str) -> str:
     return _WORDS[divergence] if order is None else f"Rényi divergence of order {order} at most"
 
 
-def as_scale(value: ArrayLike) -> tuple[float, ...]:
-    """Finite numbers >= 0, one or one per pair."""
-    array = np.atleast_1d(finite_array(value, where=""))
+def as_scale(value: ArrayLike | Distance | str) -> Scale:
+    """Finite numbers >= 0, one or one per pair; or the name of a Wasserstein distance."""
+    if value in ("W_inf", "W_1") if isinstance(value, str) else False:
+        return value  # type: ignore[return-value]
+    given: Any = value
+    array = np.atleast_1d(finite_array(given, where=""))
     if array.ndim > 1 or not array.size or (array < 0).any():
         raise ProblemError("is not a list of numbers >= 0", remedy="Give one, or one per pair")
     return tuple(array.tolist())
@@ -102,7 +146,12 @@ FIELDS[as_pairs] = Field(
     "pairs", plain=lambda value, _: [[a.tolist(), b.tolist()] for a, b in value], build=_build_pairs
 )
 FIELDS[as_divergence] = Field("divergence")
-FIELDS[as_scale] = Field("bounds", lambda value, _: list(value))
+FIELDS[as_scale] = Field("scale", lambda value, _: list(value))
+FIELDS[as_mixtures] = Field(
+    "mixtures",
+    lambda value, _: [row.tolist() for row in value],
+    build=lambda spec, place: [given.distribution(place) for given in spec],
+)
 
 
 @constraint("distribution_privacy")
@@ -111,9 +160,11 @@ class DistributionPrivacy(Constraint):
     """(λP)(o) <= e^ε (λ'P)(o) for every pair, in both directions, all o (Kawamoto and Murakami,
     ESORICS 2019, Def. 8, 9).
 
-    ``pairs`` holds (λ, λ'): distributions in the order of the secrets, normalised here.
-    ``scale`` multiplies ε per pair (a Wasserstein distance, for XDistP). ``delta`` as in
-    ``MetricPrivacy``.
+    ``pairs`` holds (λ, λ'): each a ``Prior``, or weights in the order of the secrets, which are
+    normalised here. In their place, ``among`` is a set of distributions, of which all are paired.
+    ``scale`` multiplies ε per pair: numbers, or "W_inf" or "W_1" for the Wasserstein distances of
+    the pairs in a ``distance`` (XDistP); a distance alone as ``scale`` means "W_inf". ``delta`` as
+    in ``MetricPrivacy``.
 
     With another ``divergence`` than "max": D(λP ‖ λ'P) <= ε · scale for every pair, in both
     directions (Kawamoto and Murakami, Allerton 2019, Def. 11, 12), in nats where there is a
@@ -128,25 +179,68 @@ class DistributionPrivacy(Constraint):
     >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
     >>> print(round(om.solve(problem).loss, 6))  # x with 3/4 - x/2 = 2 (1/4 + x/2)
     0.166667
+    >>> home, out = om.Prior(coin, [0.75, 0.25]), om.Prior(coin, [0.25, 0.75])
+    >>> per = om.DistributionPrivacy(
+    ...     "ln 2", among=[home, out], scale="W_1", distance=om.distances.hamming()
+    ... )
+    >>> per.resolved(problem.space).scales  # half of the mass is moved
+    (0.5,)
     """
 
+    _domains: ClassVar[Sequence[Domain]] = ()
+    """Those of the priors that were given."""
+    later = ("among", "distance")
     epsilon: Converted[Number, Exact] = converted(fields.number)
-    pairs: Converted[Sequence[tuple[ArrayLike, ArrayLike]], tuple[tuple[Floats, Floats], ...]] = (
-        converted(as_pairs)
+    pairs: Converted[Pairs | None, tuple[tuple[Floats, Floats], ...]] = converted(  # type: ignore[assignment]
+        as_pairs, default=None
     )
     delta: Converted[Number, Exact] = converted(fields.delta, default=ZERO)
     divergence: str = checked(as_divergence, default="max")
-    scale: Converted[ArrayLike | None, tuple[float, ...] | None] = converted(as_scale, default=None)
+    scale: Converted[ArrayLike | Distance | str | None, Scale | None] = converted(
+        as_scale, default=None
+    )
+    _: KW_ONLY
+    among: Converted[Sequence[Prior | ArrayLike] | None, tuple[Floats, ...] | None] = converted(
+        as_mixtures, default=None
+    )
+    distance: Converted[DistanceLike | None, Distance | None] = converted(
+        fields.distance, default=None
+    )
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_domains", domains_in(self.pairs, self.among))
+        scale: Any = self.scale
+        if callable(scale):
+            object.__setattr__(self, "distance", scale)
+            object.__setattr__(self, "scale", "W_inf")
         super().__post_init__()
+        if (self.pairs is None) == (self.among is None):
+            raise ProblemError(
+                "needs pairs, or distributions among which all are paired",
+                where="pairs",
+                remedy="Give one of pairs and among",
+            )
+        if self.among is not None:
+            object.__setattr__(self, "pairs", tuple(combinations(self.among, 2)))
+            object.__setattr__(self, "among", None)
+            if not self.pairs:
+                raise ProblemError(
+                    "one distribution has no pair", where="among", remedy="Give two or more"
+                )
+        named = isinstance(self.scale, str)
+        if named != (self.distance is not None):
+            raise ProblemError(
+                "scale = W_inf or W_1 goes with a distance",
+                where="distance" if named else "scale",
+                remedy="Give both, or numbers for scale",
+            )
         if self.divergence != "max" and self.delta > 0:
             raise ProblemError(
                 f"δ belongs to the max divergence, and this is {self.divergence!r}",
                 where="delta",
                 remedy='Drop delta, or take divergence "max"',
             )
-        if self.scale is None:
+        if self.scale is None or isinstance(self.scale, str):
             return
         count = len(self.pairs)
         if len(self.scale) not in (1, count):
@@ -155,12 +249,39 @@ class DistributionPrivacy(Constraint):
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """The factor of ε for every pair."""
+        """The factor of ε for every pair, where they are numbers."""
+        if isinstance(self.scale, str):
+            raise ProblemError(
+                "is measured between the secrets of a problem",
+                where="scale",
+                remedy="Use resolved(problem.space)",
+            )
         return self.scale or (1.0,) * len(self.pairs)
+
+    def resolved(self, space: Space) -> Self:
+        """The same with the Wasserstein distances of the pairs as numbers."""
+        if not isinstance(self.scale, str) or self.distance is None:
+            return self
+        from optmech.transport import wasserstein
+
+        require_same(self._domains, space, "pairs")
+        apart, order = space.apart(self.distance), math.inf if self.scale == "W_inf" else 1
+        with inside("pairs"):
+            scale = [wasserstein(a, b, apart, order).value for a, b in self.pairs]
+        return replace(self, scale=scale, distance=None)
+
+    def plain(self, space: Space) -> dict[str, Plain]:
+        """The fields as JSON values, with distances of the pairs as numbers."""
+        found = self.resolved(space)
+        return super(DistributionPrivacy, found).plain(space)
 
     def families(
         self, index: int, space: Space
     ) -> Iterator[LiftedRatio | Approximate | Divergence]:
+        if isinstance(self.scale, str):
+            yield from self.resolved(space).families(index, space)
+            return
+        require_same(self._domains, space, "pairs")
         count = len(space.secrets)
         for k, pair in enumerate(self.pairs):
             for side, given in enumerate(pair):
@@ -229,6 +350,8 @@ class DistributionPrivacy(Constraint):
         count = len(self.pairs)
         counted = "one pair" if count == 1 else f"{count} pairs"
         scaled = "" if self.scale is None else ", scaled"
+        if isinstance(self.scale, str):
+            scaled = f" per unit of their distance {self.scale} ({distance_words(self.distance)})"
         return (
             f"{_words(self.divergence)} {self.epsilon.words} for {counted} of distributions{scaled}"
             f"{delta_words(self.delta)}"
@@ -242,6 +365,8 @@ class DistributionPrivacy(Constraint):
         # stating a problem must not load every divergence
         from optmech.analysis.divergences.privacy import epsilon_of_distributions
 
+        if isinstance(self.scale, str):
+            return self.resolved(space).measured(m, space)
         if self.divergence != "max":
             spent = epsilon_of_distributions(m, self.pairs, self.divergence, scale=self.scale)
             return Kept("divergence", float(self.epsilon), spent)
@@ -259,6 +384,8 @@ class DistributionPrivacy(Constraint):
         return Kept("epsilon", float(self.epsilon), spent)
 
     def idle(self, space: Space) -> Remarks:
+        if isinstance(self.scale, str):
+            return self.resolved(space).idle(space)
         if self.delta >= 1:
             return [("", "δ is 1")]
         equal = [k for k, (a, b) in enumerate(self.pairs) if np.array_equal(a, b)]
@@ -300,10 +427,13 @@ class Pufferfish(Constraint):
     """
 
     epsilon: Converted[Number, Exact] = converted(fields.number)
-    pairs: Converted[Sequence[tuple[ArrayLike, ArrayLike]], tuple[tuple[Floats, Floats], ...]] = (
-        converted(as_pairs)
-    )
+    pairs: Converted[Pairs, tuple[tuple[Floats, Floats], ...]] = converted(as_pairs)
     delta: Converted[Number, Exact] = converted(fields.delta, default=fields.ZERO)
+    _domains: ClassVar[Sequence[Domain]] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_domains", domains_in(self.pairs))
+        super().__post_init__()
 
     @property
     def _laws(self) -> DistributionPrivacy:
@@ -311,6 +441,7 @@ class Pufferfish(Constraint):
         return DistributionPrivacy(self.epsilon, self.pairs, self.delta)
 
     def families(self, index: int, space: Space) -> Iterator[LiftedRatio | Approximate]:
+        require_same(self._domains, space, "pairs")
         yield from self._laws.families(index, space)  # type: ignore[misc]
 
     def promise(self, space: Space) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import combinations, count
+from itertools import combinations, count, product
 
 from optmech_audit.document import (
     Body,
@@ -17,8 +18,10 @@ from optmech_audit.document import (
     keys,
     listing,
     matrix,
+    members,
     one_of,
     text,
+    together,
     weighed,
     whole,
 )
@@ -32,14 +35,16 @@ from optmech_audit.inequalities import (
     Fixed,
     Information,
     Lifted,
+    Linear,
     LossLimit,
     Ratios,
+    Row,
     Support,
     blind,
     leakage,
     order_of,
 )
-from optmech_audit.mechanisms import Mask, Pair, Shares, read_mechanism
+from optmech_audit.mechanisms import MOST_ENTRIES, Mask, Pair, Shares, read_mechanism
 from optmech_audit.networks import along_segments, roads_of
 from optmech_audit.numbers import (
     ONE,
@@ -62,6 +67,8 @@ from optmech_audit.statements import (
     signed_rows,
     unit_matrix,
 )
+
+MOST_PLACES = 10**9
 
 
 def metric_privacy(stated: Statement, c: Body) -> Inequalities:
@@ -378,10 +385,123 @@ def support(stated: Statement, c: Body) -> Inequalities:
     yield Support(mask)
 
 
+Placed = dict[tuple[int, ...], Real]
+
+
+def placed(plain: object, signed: bool) -> tuple[list[int], Placed]:
+    """Numbers at some places of an array: its shape, and the numbers by their indices."""
+    shape_, at, value = members(plain, "shape at value")
+    shape = indices(shape_, MOST_ENTRIES)
+    size, found, before = math.prod(shape), Placed(), -1
+    need(0 < len(shape) <= 3 and 0 < size < MOST_PLACES, "an array without a shape, or too large")
+    for place_, number in together(at, value):
+        place, indices_ = whole(place_, size), list[int]()
+        need(place > before, "places are out of order")
+        rest = before = place
+        for length in reversed(shape):
+            rest, own = divmod(rest, length)
+            indices_.insert(0, own)
+        found[tuple(indices_)] = Real.signed(number) if signed else Real.read(number)
+    return shape, found
+
+
+def linear(stated: Statement, c: Body) -> Inequalities:
+    """Rows of weights, of which one stands for all reports or all secrets where it is per these."""
+    keys(c, "kind weights upper lower equal per tolerance title")
+    per, n, m = one_of(c["per"], ("all", "report", "secret"), "per"), stated.n, stated.m
+    text(c["title"], "the title")
+    shape, found = placed(c["weights"], True)
+    sides = {"all": [n, m], "report": [n], "secret": [m]}[per]
+    several = shape != sides
+    known = (sides, [shape[0], *sides], [shape[0], n, m])
+    need(shape in known, "weights of another shape than secrets and reports")
+    count, times = shape[0] if several else 1, {"all": 1, "report": m, "secret": n}[per]
+    rows: list[list[tuple[int, int, Real]]] = [[] for _ in range(count * times)]
+    for place, w in found.items():
+        k, *rest = place if several else (0, *place)
+        across = len(rest) == 2
+        first = [rest[0]] if across or per == "report" else range(n)
+        last = [rest[-1]] if across or per == "secret" else range(m)
+        for s, o in product(first, last):
+            rows[k * times + {"all": 0, "report": o, "secret": s}[per]].append((s, o, w))
+    equal, tolerance = c["equal"], Real.read(c["tolerance"])
+    need(tolerance.log_of is None and tolerance.factor > 0, "a tolerance that is no number above 0")
+    need((equal is None) != (c["upper"] is None and c["lower"] is None), "limits are missing")
+
+    def limits(given: object) -> list[Real | None]:
+        if given is None:
+            return [None] * count
+        own: list[Real | None] = [Real.signed(v) for v in listing(given)]
+        need(len(own) in (1, count), "limits of another number of inequalities")
+        return own * (count // len(own))
+
+    lower, upper = (limits(c[key] if equal is None else equal) for key in ("lower", "upper"))
+    out = []
+    for r, row in enumerate(rows):
+        largest = max((abs(w.nearest) for *_, w in row), default=0.0)
+        slack = ZERO if equal is None else tolerance.factor * Fraction(largest)
+        row.sort(key=lambda entry: entry[:2])
+        out.append(Row(row, lower[r // times], upper[r // times], slack))
+    yield Linear(out)
+
+
+def ratios(stated: Statement, c: Body) -> Inequalities:
+    """Log ratios that are multiples of few numbers: of one, of logarithms, or fractions."""
+    keys(c, "kind log_ratio of to reports title")
+    n, m = stated.n, stated.m
+    text(c["title"], "the title")
+    shape, found = placed(c["log_ratio"], False)
+    mixed = c["of"] is not None
+    need(mixed == (c["to"] is not None), "of and to do not go together")
+    mixtures = [
+        [normalised(distribution(row, n)) for row in listing(c[side])] if mixed else []
+        for side in ("of", "to")
+    ]
+    need(len(mixtures[0]) == len(mixtures[1]), "of and to of different lengths")
+    sides = [len(mixtures[0])] if mixed else [n, n]
+    need(shape in (sides, [*sides, m]), "log ratios of another shape")
+    seen = [True] * m
+    if c["reports"] is not None:
+        chosen = indices(c["reports"], m)
+        need(bool(chosen) and sorted(set(chosen)) == chosen, "reports are out of order")
+        seen = [o in set(chosen) for o in range(m)]
+    each = len(shape) > len(sides)
+    units: dict[tuple[Fraction, Fraction | None], list[tuple[tuple[int, ...], Fraction]]] = {}
+    plain = {place: v for place, v in found.items() if v.log_of is None and exactly(v.factor)}
+    if plain:
+        units[ONE, None] = [(place, v.factor) for place, v in plain.items()]
+    for place, v in found.items():
+        if place not in plain:
+            whole_ = exactly(v.factor) and v.log_of is not None
+            unit = (ONE if whole_ else v.factor, v.log_of)
+            units.setdefault(unit, []).append((place, v.factor if whole_ else ONE))
+    for unit, own in units.items():
+        rate = Real(*unit)
+        if mixed:
+            pairs = [Pair(mixtures[0][k], mixtures[1][k], d) for (k, *_), d in own]
+            window = [[ok and (not each or place[1] == o) for o, ok in enumerate(seen)]
+                      for place, _ in own]  # fmt: skip
+            yield Lifted(rate, pairs, None if all(map(all, window)) else window)
+            continue
+        for o in sorted({place[2] for place, _ in own}) if each else [None]:
+            near: list[dict[int, Fraction]] = [{} for _ in range(n)]
+            for (i, j, *rest), d in own:
+                if i != j and (o is None or rest == [o]):
+                    near[i][j] = d
+            at = [ok and o in (None, p) for p, ok in enumerate(seen)]
+            if any(near) and any(at):
+                yield Ratios(rate, near, None if all(at) else [at] * n)
+
+
+def exactly(value: Fraction) -> bool:
+    """Whether it is a float."""
+    return Fraction(float(value)) == value
+
+
 # a kind without a reader here is refused, as is an entry that its reader does not know
 READERS: tuple[Callable[[Statement, Body], Inequalities], ...] = (
     metric_privacy, differential_privacy, distortion_privacy, distribution_privacy, loss_bound,
     support, gain_leakage, maximal_leakage, additive_capacity, pufferfish, policy_graph,
-    bias, mutual_information, renyi_privacy, fixed_rows, pointwise_maximal_leakage,
+    bias, linear, ratios, mutual_information, renyi_privacy, fixed_rows, pointwise_maximal_leakage,
 )  # fmt: skip
 KINDS.update((reader.__name__, reader) for reader in READERS)

@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 
 from optmech_audit.document import Matrix, Vector, fraction, members
 from optmech_audit.mechanisms import (
+    FINER,
     SCALE,
     Lagrangian,
     Mask,
@@ -102,22 +103,25 @@ def charge_ratios(parts: list[Ratios], bound: Lagrangian, plain: object) -> None
 
 
 class Lifted(NamedTuple):
-    """(aP)[o] <= e^{ε d} (bP)[o] for all o."""
+    """(aP)[o] <= e^{ε d} (bP)[o] for all o, or those in the window of the pair."""
 
     epsilon: Real
     pairs: list[Pair]
+    window: Mask | None = None
 
     def check(self, p: Mechanism) -> str:
         for index, pair in enumerate(self.pairs):
             left, right, _ = p.pushed(pair)
             for o, (x, y) in enumerate(paired(left, right)):
-                holds = at_most(x, y, self.epsilon, pair.d)
+                outside = self.window is not None and not self.window[index][o]
+                holds = outside or at_most(x, y, self.epsilon, pair.d)
                 need(holds or at_most(*p.sums(pair, o), self.epsilon, pair.d), f"pair {index}")
         return f"{len(self.pairs) * len(p.rows[0])} ratios"
 
     def charge(self, bound: Lagrangian, plain: object) -> None:
         for k, o, value in entries(plain, len(self.pairs), bound.m):
-            add_lifted(bound, self.epsilon, self.pairs[k], o, cut(value))
+            if self.window is None or self.window[k][o]:
+                add_lifted(bound, self.epsilon, self.pairs[k], o, cut(value))
 
 
 def add_lifted(bound: Lagrangian, epsilon: Real, pair: Pair, o: int, z: Fraction) -> None:
@@ -395,6 +399,85 @@ class Bias(NamedTuple):
             bound.K -= y * self.most.high
 
 
+class Row(NamedTuple):
+    """lower - slack <= Σ w P[s,o] <= upper + slack over entries (s, o, w), where it has limits."""
+
+    entries: list[tuple[int, int, Real]]
+    lower: Real | None
+    upper: Real | None
+    slack: Fraction
+
+    def sides(self) -> list[tuple[Real, int]]:
+        """Limits, with 1 for the upper and -1 for the lower one."""
+        given = ((self.upper, 1), (self.lower, -1))
+        return [(limit, sign) for limit, sign in given if limit is not None]
+
+    def most(self, limit: Real, sign: int) -> Fraction:
+        """What sign times the sum is at most, or more."""
+        ends = limit.bounds()
+        return (ends.high if sign > 0 else -ends.low) + self.slack
+
+    def over(self, p: Mechanism, limit: Real, sign: int) -> Fraction:
+        """By how much the sum misses a limit, or more: it is one of multiples of logarithms."""
+        parts: dict[Fraction | None, Fraction] = {None: -self.slack}
+        unit = 1 << (p.bits - (0 if p.shares is None else FINER))
+        own = [(limit.log_of, -sign * limit.factor)]
+        for s, o, w in self.entries:
+            row, total = p.exact(s)
+            if row[o]:
+                own.append((w.log_of, sign * w.factor * row[o] / (total * unit)))
+        for log_of, value in own:
+            parts[log_of] = parts.get(log_of, ZERO) + value
+        most = parts.pop(None)
+        for log_of, value in parts.items():
+            ends = Real(ONE, log_of).bounds()
+            most += max(value * ends.low, value * ends.high)
+        return most
+
+    def least(self, allowed: Mask, sign: int) -> Fraction:
+        """What sign times the sum is at least, of any mechanism on a support."""
+        rows: dict[int, dict[int, Fraction]] = {}
+        for s, o, w in self.entries:
+            ends = w.bounds()
+            rows.setdefault(s, {})[o] = min(sign * ends.low, sign * ends.high)
+        used = ((own, allowed[s]) for s, own in rows.items())
+        return sum(
+            (min(own.get(o, ZERO) for o, ok in enumerate(may) if ok) for own, may in used), ZERO
+        )
+
+
+class Linear(NamedTuple):
+    """Inequalities over the probabilities."""
+
+    rows: list[Row]
+
+    def check(self, p: Mechanism) -> str:
+        for k, row in enumerate(self.rows):
+            for limit, sign in row.sides():
+                over = row.over(p, limit, sign)
+                need(over <= 0, f"inequality {k} misses its limit by {float(over)}")
+        return f"{len(self.rows)} linear inequalities"
+
+    def charge(self, bound: Lagrangian, plain: object) -> None:
+        """y w, and -y upper; -y w, and y lower: of every weight the end that makes less of it."""
+        for side, k, value in entries(plain, 2, len(self.rows)):
+            y, row = cut(value), self.rows[k]
+            for limit, sign in row.sides():
+                if (sign < 0) != bool(side):
+                    continue
+                bound.K -= y * row.most(limit, sign)
+                for s, o, w in row.entries:
+                    ends = w.bounds()
+                    bound.add(s, o, y, min(sign * ends.low, sign * ends.high))
+
+    def impossible(self, allowed: Mask) -> bool:
+        return any(
+            row.least(allowed, sign) > row.most(limit, sign)
+            for row in self.rows
+            for limit, sign in row.sides()
+        )
+
+
 class Support(NamedTuple):
     """P[s,o] = 0 where the mask is False. The minimum of the bound is over what is allowed."""
 
@@ -421,7 +504,7 @@ class Fixed(NamedTuple):
 
 
 Pushed = Lifted | Approximate | Divergences | Information
-Charged = Ratios | Pushed | Distortion | Leakage | LossLimit | Bias
+Charged = Ratios | Pushed | Distortion | Leakage | LossLimit | Bias | Linear
 Part = Charged | Support | Fixed
 Families = dict[str, type[Charged]]
 FAMILIES: Families = {
@@ -429,7 +512,9 @@ FAMILIES: Families = {
     "distortion": Distortion, "loss_limits": LossLimit,
 }  # fmt: skip
 # entries of files whose constraints need them
-ADDED: Families = {"leakage": Leakage, "bias": Bias, "information": Information}
+ADDED: Families = {
+    "leakage": Leakage, "bias": Bias, "information": Information, "linear": Linear,
+}  # fmt: skip
 
 
 def blind(w: Matrix) -> Fraction:

@@ -23,6 +23,7 @@ FIXED = {
     "gain_leakage": ("guesses", "all", "unknown"),
     "distortion_privacy": ("guesses", "all", "unknown"),
     "mutual_information": ("average", "all", "adds"),
+    "linear": ("unknown", "all", "unknown"),
     **dict.fromkeys(("loss_bound", "bias", "support", "fixed_rows"), FOR_USE),
 }  # of kinds that are always the same: between what, of which pairs, and of several reports
 
@@ -43,6 +44,15 @@ def clause(c: Body, stated: Statement) -> Body:
     out["bound"] = None if ratio else bound(c)
     if kind in FIXED:
         out["scope"], out["pairs"], out["repeats"] = FIXED[kind]
+    if kind == "ratios":
+        whole = (
+            c["of"] is None
+            and c["reports"] is None
+            and len(listing(fields(c["log_ratio"])["shape"])) == 2
+        )
+        out["scope"], out["pairs"], out["repeats"] = (
+            ("secrets", "listed", "adds") if whole else ("unknown", "all", "unknown")
+        )
     if kind in MORE:
         MORE[kind](c, out, more, stated)
     if c.get("prior") is not None:

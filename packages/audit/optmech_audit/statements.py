@@ -29,6 +29,7 @@ from optmech_audit.inequalities import (
     NEAR,
     Bias,
     Fixed,
+    Linear,
     LossLimit,
     Part,
     Ratios,
@@ -139,7 +140,9 @@ class Statement:
                 body, self.index = fields(constraint), k
                 reader = KINDS[one_of(body.get("kind"), KINDS, "the kind")]
                 self.parts += [(k, part) for part in reader(self, body)]
-        limiting = any(isinstance(part, LossLimit | Support | Bias) for _, part in self.parts)
+        limiting = any(
+            isinstance(part, LossLimit | Support | Bias | Linear) for _, part in self.parts
+        )
         need(not self.attacked or limiting, "distortion or leakage without a limit on loss")
         masks = [part.mask for part in self.of(Support)]
         self.allowed = [

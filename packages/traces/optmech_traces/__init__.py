@@ -68,5 +68,6 @@ if TYPE_CHECKING:
         WorstSubset as WorstSubset,
         worst_subset as worst_subset,
     )
+    from optmech_traces.gaussian.terms import LossTerms as LossTerms, loss_terms as loss_terms
 else:
     __getattr__, __dir__ = lazily(__name__, NoiseDesign="GaussianNoise", protect="release")

@@ -40,6 +40,8 @@ const CLAUSES = {
   pointwise_maximal_leakage: ["at most {bound} nats", "{?other}, under another prior"],
   additive_capacity: ["at most {bound}, for every prior and gain up to 1"],
   mutual_information: ["at most {bound} nats", "{?other}, of another prior"],
+  ratios: ["log ratios of its own"],
+  linear: ["linear in the probabilities"],
   distortion_privacy: [
     "error of the best attack at least {least}",
     " ({distance})",
@@ -57,6 +59,7 @@ const ADDED = {
   renyi_privacy: "the divergence",
   maximal_leakage: "the leakage",
   mutual_information: "the information",
+  ratios: "each log ratio",
 };
 const APART = {
   straight: "apart",

@@ -59,6 +59,8 @@ CLAUSES: dict[str, tuple[str, ...]] = {
     "pointwise_maximal_leakage": ("at most {bound} nats", "{?other}, under another prior"),
     "additive_capacity": ("at most {bound}, for every prior and gain up to 1",),
     "mutual_information": ("at most {bound} nats", "{?other}, of another prior"),
+    "ratios": ("log ratios of its own",),
+    "linear": ("linear in the probabilities",),
     "distortion_privacy": (
         "error of the best attack at least {least}", " ({distance})",
         "{?other}, with another prior",
@@ -73,7 +75,7 @@ CLAUSES: dict[str, tuple[str, ...]] = {
 known. A kind that is not here has its name alone."""
 ADDED = {
     "renyi_privacy": "the divergence", "maximal_leakage": "the leakage",
-    "mutual_information": "the information",
+    "mutual_information": "the information", "ratios": "each log ratio",
 }  # fmt: skip
 """What n reports promise n times, where that is not ε."""
 APART = {
