@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         RealRenyiNoise as RealRenyiNoise,
         RenyiNoise as RenyiNoise,
     )
+    from optmech_noise.additive.rounded import RoundedNoise as RoundedNoise
     from optmech_noise.baselines import NoisePeer as NoisePeer, peers as peers
     from optmech_noise.divergences import (
         least_divergence as least_divergence,

@@ -12,7 +12,9 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.bisection import bisected
+from optmech.base.shown import names_of_fields
 from optmech.certificate.objective import relative_gap
+from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number
@@ -23,6 +25,7 @@ from optmech_noise.additive.design import RealNoise, staircase_bound, staircase_
 from optmech_noise.additive.file import MOST_RELEASES
 from optmech_noise.additive.law import Law, certain
 from optmech_noise.additive.real_loss import RealLoss, Spread, is_function, rational
+from optmech_noise.additive.rounded import RoundedNoise
 from optmech_noise.proposals import excess, mirrored
 from optmech_noise.releases import ShiftSearch, for_releases as families, stated_promise
 from optmech_noise.search import truncated_end
@@ -140,6 +143,35 @@ def real(
         if found.law.tails or (found.law.n + Fraction(1, 2)) * found.step > end:
             RealLoss.of(loss, None, Spread(float(end), float(span)))
     return found
+
+
+def rounded(
+    epsilon: Number,
+    delta: Number,
+    *,
+    sensitivity: int,
+    loss: object,
+    width: int | None,
+    gap: float,
+    note: Note | None,
+    for_releases: int = 1,
+) -> RoundedNoise:
+    """Noise for a whole number that one person changes by much: real noise, whose sum is rounded.
+    Raises what ``real`` raises, and ProblemError for a loss of which it is not known what rounding
+    does."""
+    if not isinstance(loss, str):
+        raise ProblemError(
+            "is known at single numbers",
+            where="loss",
+            remedy='Give "absolute", "square" or "threshold" at such a sensitivity, or call real',
+        )
+    end = None if width is None else whole(width, "width", 0) + Fraction(1, 2)
+    found = real(
+        epsilon, delta, loss=RealLoss.of(loss, end), sensitivity=sensitivity, cells="auto",
+        gap=max(gap, CELLS_GAP), note=note, for_releases=for_releases,
+    )  # fmt: skip
+    fields = {name: getattr(found, name) for name in names_of_fields(found)}
+    return RoundedNoise(**fields).require_private()
 
 
 def _spread(rate: float, part: float, span: Fraction, count: int) -> Spread:

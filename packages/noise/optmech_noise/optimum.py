@@ -23,6 +23,8 @@ from optmech_noise.additive.design import NoiseDesign
 from optmech_noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
 from optmech_noise.additive.loss import LossLike, NoiseLoss, tabulated
 from optmech_noise.additive.planar import PlanarNoise
+from optmech_noise.additive.rounded import WIDEST, RoundedNoise
+from optmech_noise.line import rounded
 from optmech_noise.planar import best_planar
 from optmech_noise.releases import best_single, for_releases as families, reach_of, stated_promise
 from optmech_noise.session import Note, require_gap, silent
@@ -42,7 +44,7 @@ def optimal(
     gap: float = OPTIMAL_GAP,
     note: Note | None = None,
     for_releases: int = 1,
-) -> NoiseDesign:
+) -> NoiseDesign | RoundedNoise:
     """The noise of least expected loss among all that is (ε, δ)-differentially private when it is
     added to a whole number that one person changes by at most ``sensitivity``.
 
@@ -54,6 +56,9 @@ def optimal(
 
     Parameters
     ----------
+    sensitivity:
+        Up to a thousand million. Above 1,000 it is real noise, of which the sum is rounded, and the
+        gap is about 1e-3 (``RoundedNoise``).
     loss:
         "absolute", "square", "threshold" (probability of noise beyond ``width``), a table
         c(0), c(1), … that goes on with its last step, or a function of |noise|. A function is
@@ -91,7 +96,14 @@ def optimal(
     >>> design.sample(3, seed=1).tolist()
     [8, 0, -1]
     """
-    steps, count = _stated(sensitivity, gap), whole(for_releases, "for_releases", 1, MOST_RELEASES)
+    require_gap(gap)
+    steps = whole(sensitivity, "sensitivity", 1, WIDEST)
+    count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
+    if steps > MOST_SENSITIVITY:
+        return rounded(
+            epsilon, delta, sensitivity=steps, loss=loss, width=width, gap=gap, note=note,
+            for_releases=count,
+        )  # fmt: skip
     promise = rate, part = stated_promise(epsilon, delta)
     reach = reach_of(float(rate) / count, float(part), steps)
     measure = NoiseLoss.of(loss, width, reach)

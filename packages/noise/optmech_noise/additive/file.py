@@ -34,6 +34,7 @@ from optmech_noise.additive.planar_law import PlanarLaw, PlanarLoss, shifts_with
 from optmech_noise.additive.real_loss import MOST_CORNERS, PARTS, RealLoss, rational
 from optmech_noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
 from optmech_noise.additive.result import ProvedNoise
+from optmech_noise.additive.rounded import WIDEST, RoundedNoise
 
 Plain = Any
 _PARTS: dict[str, tuple[str, ...]] = {
@@ -161,14 +162,20 @@ def _require_decidable(design: ApproximateNoise | DivergenceNoise, most: int) ->
 
 def _encode_noise(parts: Codec[Any], design: ApproximateNoise) -> Plain:
     several = {"releases": _RELEASES.write(design)} if design.releases > 1 else {}
-    return parts.write(design) | several
+    rounded = {"rounded": True} if isinstance(design, RoundedNoise) else {}
+    return parts.write(design) | several | rounded
 
 
 def _decode_noise(
     made: type[ApproximateNoise], entries: Codec[Any], plain: Plain
 ) -> ApproximateNoise:
     several = _RELEASES.read(plain.pop("releases")) if "releases" in plain else {}
+    if made is RealNoise and "rounded" in plain:
+        _require(plain.pop("rounded") is True, "is not true", "rounded")
+        made = RoundedNoise
     design = made(**entries.read(plain), **several)
+    if isinstance(design, RoundedNoise):
+        _require_rounded(design)
     _require_decidable(design, MOST_TERMS)
     places = design.law.n + len(design.law.tails)
     few = design.releases == 1 or places <= MOST_TOGETHER
@@ -177,6 +184,15 @@ def _decode_noise(
     count = sum(len(part.inner) for part in parts)
     _require(count <= MOST_MULTIPLIERS, f"are more than {MOST_MULTIPLIERS:,}", "multipliers")
     return design
+
+
+def _require_rounded(design: RoundedNoise) -> None:
+    """Of whole numbers, and of losses for which it is known what rounding does."""
+    loss = design.measure
+    fits = design.sensitivity.denominator == 1 and design.sensitivity <= WIDEST
+    _require(fits, "is no whole number up to a thousand million", "sensitivity")
+    known = loss.degree is not None or (loss.name == "threshold" and loss.width.denominator == 2)
+    _require(known, "is not known after rounding", "loss")
 
 
 def _encode_renyi(entries: Codec[Any], design: DivergenceNoise) -> Plain:
