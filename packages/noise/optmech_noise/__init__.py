@@ -22,6 +22,13 @@ if TYPE_CHECKING:
         rdp as rdp,
         zcdp as zcdp,
     )
+    from optmech_noise.everyday import (
+        Release as Release,
+        clipped_sum as clipped_sum,
+        histogram as histogram,
+        mean as mean,
+        together as together,
+    )
     from optmech_noise.line import real as real
     from optmech_noise.optimum import (
         for_pairs as for_pairs,

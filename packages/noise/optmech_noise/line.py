@@ -44,6 +44,8 @@ _SHARP = Fraction(1, 5 * 10**9)
 _FALLS = 24.0
 """Noise without δ falls by e^-24 at least within so many sensitivities over ε."""
 _STEEP = 4.0
+_STEPS = 32
+"""Cells for thresholds at large sensitivities: the gap falls slowly with their number."""
 _NARROW = 160
 """Bits of a staircase's ratio, beyond those that a small one takes."""
 _SLACK = Fraction(1, 1 << 120)
@@ -167,8 +169,8 @@ def rounded(
         )
     end = None if width is None else whole(width, "width", 0) + Fraction(1, 2)
     found = real(
-        epsilon, delta, loss=RealLoss.of(loss, end), sensitivity=sensitivity, cells="auto",
-        gap=max(gap, CELLS_GAP), note=note, for_releases=for_releases,
+        epsilon, delta, loss=RealLoss.of(loss, end), sensitivity=sensitivity,
+        cells="auto" if end is None else _STEPS, gap=max(gap, CELLS_GAP), note=note, for_releases=for_releases,
     )  # fmt: skip
     fields = {name: getattr(found, name) for name in names_of_fields(found)}
     return RoundedNoise(**fields).require_private()
