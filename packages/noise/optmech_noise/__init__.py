@@ -16,7 +16,14 @@ if TYPE_CHECKING:
         RenyiNoise as RenyiNoise,
     )
     from optmech_noise.additive.rounded import RoundedNoise as RoundedNoise
+    from optmech_noise.additive.shaped import (
+        ShapedLaw as ShapedLaw,
+        ShapedNoise as ShapedNoise,
+        ShapedRealNoise as ShapedRealNoise,
+        SidedLoss as SidedLoss,
+    )
     from optmech_noise.baselines import NoisePeer as NoisePeer, peers as peers
+    from optmech_noise.curves import curve as curve
     from optmech_noise.divergences import (
         least_divergence as least_divergence,
         rdp as rdp,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
@@ -26,10 +27,13 @@ from optmech_noise.additive.file import MOST_RELEASES
 from optmech_noise.additive.law import Law, certain
 from optmech_noise.additive.real_loss import RealLoss, Spread, is_function, rational
 from optmech_noise.additive.rounded import RoundedNoise
+from optmech_noise.additive.shaped import ShapedRealNoise
+from optmech_noise.curves import stated_curve
 from optmech_noise.proposals import excess, mirrored
 from optmech_noise.releases import ShiftSearch, for_releases as families, stated_promise
 from optmech_noise.search import truncated_end
 from optmech_noise.session import CELLS_GAP, Note, refined, require_gap, silent
+from optmech_noise.shaped import best_shaped, certain_place
 
 _MOST_SMALL = 32
 """Up to so many cells all shifts are searched where the gap asks for it."""
@@ -54,7 +58,7 @@ _SLACK = Fraction(1, 1 << 120)
 
 @checked_arguments
 def real(
-    epsilon: Number,
+    epsilon: Number | None = None,
     delta: Number = 0,
     *,
     loss: object = "absolute",
@@ -64,7 +68,8 @@ def real(
     gap: float = CELLS_GAP,
     note: Note | None = None,
     for_releases: int = 1,
-) -> RealNoise:
+    curve: Sequence[tuple[Number, Number]] | None = None,
+) -> RealNoise | ShapedRealNoise:
     """The noise of least expected loss for a real number that one person changes by at most
     ``sensitivity``, nearly: (ε, δ)-differentially private at every real shift, with a bound of all
     noise on the real line.
@@ -97,6 +102,9 @@ def real(
         Without δ each takes an equal part of ε, and the bound is of all noise with the same law in
         every release. With δ > 0 the noise is the best of some calibrated families
         (``om.noise.for_releases``), and the bound that of a single release.
+    curve:
+        Instead of ε and δ several pairs of them, all of which are to be kept, with δ > 0: a
+        trade-off curve by its tangents, as ``om.noise.curve`` returns.
 
     Raises
     ------
@@ -120,6 +128,10 @@ def real(
     require_gap(gap)
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
     say = note or silent
+    if curve is not None:
+        return _on_a_curve(epsilon, delta, curve, loss, width, span, cells, gap, say)
+    if epsilon is None:
+        raise ProblemError("is missing", where="epsilon", remedy="Give ε, such as 0.5, or a curve")
     rate, part = stated_promise(epsilon, delta)
     measure = RealLoss.of(loss, width, _spread(float(rate) / count, float(part), span, count))
     if count > 1:
@@ -145,6 +157,23 @@ def real(
         if found.law.tails or (found.law.n + Fraction(1, 2)) * found.step > end:
             RealLoss.of(loss, None, Spread(float(end), float(span)))
     return found
+
+
+def _on_a_curve(
+    epsilon: Number | None, delta: Number, curve: Sequence[tuple[Number, Number]], loss: object,
+    width: Number | None, span: Fraction, cells: int | Literal["auto"], gap: float, note: Note,
+) -> ShapedRealNoise:  # fmt: skip
+    """Even noise on cells that keeps every pair of a curve."""
+    stated = stated_curve(epsilon, delta, curve)
+    spreads = [_spread(float(rate), float(part), span, 1) for rate, part in stated]
+    measure = RealLoss.of(loss, width, max(spreads, key=lambda each: each.reach))
+
+    def searched(count: int) -> ShapedRealNoise:
+        made = ShapedRealNoise(certain_place(0, 0), measure, stated, span, count)
+        found: ShapedRealNoise = best_shaped(made, made.minorant, gap, note)
+        return found
+
+    return refined(searched, cells, gap, note)
 
 
 def rounded(
