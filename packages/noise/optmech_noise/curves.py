@@ -74,7 +74,11 @@ def curve(
     if advantage is not None:
         return [(0.0, float(_within(advantage, "advantage")))]
     if power is not None:
-        return [_through(*(float(_within(v, f"power[{k}]")) for k, v in enumerate(_pair(power, "power"))))]
+        return [
+            _through(
+                *(float(_within(v, f"power[{k}]")) for k, v in enumerate(_pair(power, "power")))
+            )
+        ]
     lines = [_pair(line, f"tangents[{k}]") for k, line in enumerate(tangents or ())]
     found = []
     for k, (slope, start) in enumerate(lines):
@@ -107,7 +111,9 @@ def _gaussian(mu: float, points: int) -> Pairs:
     found = []
     for k in range(points):
         rate = _SPAN * mu * k / (points - 1)
-        part = rounded_down(gaussian_delta(Fraction(rate), Fraction(mu)) * (1 - Fraction(1, 1 << 50)))
+        part = rounded_down(
+            gaussian_delta(Fraction(rate), Fraction(mu)) * (1 - Fraction(1, 1 << 50))
+        )
         if part >= _LEAST:
             found.append((rate, part))
     return found

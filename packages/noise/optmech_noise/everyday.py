@@ -314,9 +314,7 @@ def clipped_sum(
     if all(end.denominator == 1 for end in ends) and most <= WIDEST:
         noise = optimal(epsilon, delta, sensitivity=int(most), loss=loss, gap=gap, note=note)
     else:
-        noise = real(
-            epsilon, delta, sensitivity=most, loss=loss, cells="auto", gap=gap, note=note
-        )
+        noise = real(epsilon, delta, sensitivity=most, loss=loss, cells="auto", gap=gap, note=note)
     return _release(noise, assumes, epsilon, delta, 1, most, loss)
 
 
@@ -531,4 +529,3 @@ def _known(
         sigma = gaussian_scale(float(rate), float(part), unit * (1 if norm else count**0.5))
         found["Gaussian"] = sigma**2 if square else sigma * math.sqrt(2 / math.pi)
     return found
-

@@ -48,6 +48,8 @@ _SHARP = Fraction(1, 5 * 10**9)
 _FALLS = 24.0
 """Noise without δ falls by e^-24 at least within so many sensitivities over ε."""
 _STEEP = 4.0
+ROUNDABLE = ("absolute", "square")
+"""Losses that are asked for rounded wherever that is quicker."""
 _STEPS = 32
 """Cells for thresholds at large sensitivities: the gap falls slowly with their number."""
 _NARROW = 160

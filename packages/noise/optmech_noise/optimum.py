@@ -29,14 +29,23 @@ from optmech_noise.additive.planar import PlanarNoise
 from optmech_noise.additive.rounded import WIDEST, RoundedNoise
 from optmech_noise.additive.shaped import ShapedNoise, SidedLoss
 from optmech_noise.curves import stated_curve
-from optmech_noise.line import rounded
+from optmech_noise.line import ROUNDABLE, rounded
 from optmech_noise.planar import best_planar
-from optmech_noise.releases import best_single, for_releases as families, reach_of, stated_promise
-from optmech_noise.session import Note, require_gap, silent
+from optmech_noise.releases import (
+    MANY_SHIFTS,
+    best_single,
+    for_releases as families,
+    reach_of,
+    stated_promise,
+)
+from optmech_noise.search import truncated_end
+from optmech_noise.session import CELLS_GAP, Note, require_gap, silent
 from optmech_noise.shaped import best_shaped, certain_place
 
 _MOST_PLANAR = 48
 _MOST_IN_RANGE = 400
+_WIDE = 60_000
+"""Places times sensitivity, from which on whole numbers take longer than rounded real noise."""
 
 
 @checked_arguments
@@ -119,7 +128,8 @@ def optimal(
         raise ProblemError("is missing", where="epsilon", remedy="Give ε, such as 0.5, or a curve")
     steps = whole(sensitivity, "sensitivity", 1, WIDEST)
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
-    if steps > MOST_SENSITIVITY:
+    wide = isinstance(loss, str) and loss in ROUNDABLE
+    if steps > MOST_SENSITIVITY or (wide and _is_wide(epsilon, delta, steps, gap)):
         return rounded(
             epsilon, delta, sensitivity=steps, loss=loss, width=width, gap=gap, note=note,
             for_releases=count,
@@ -135,6 +145,14 @@ def optimal(
     each = promise if part > 0 else stated_promise(rate.times(Fraction(1, count)), part)
     one = best_single(measure, each, steps, gap, say)
     return replace(one, epsilon=rate, releases=count).require_private()
+
+
+def _is_wide(epsilon: Number, delta: Number, steps: int, gap: float) -> bool:
+    """Whether noise spreads over so many places that it is better rounded, at such a gap."""
+    if gap < CELLS_GAP or steps <= MANY_SHIFTS:
+        return False
+    rate, part = (float(each) for each in stated_promise(epsilon, delta))
+    return part > 0 and truncated_end(rate, part, steps) * steps > _WIDE
 
 
 def _is_sided(loss: object) -> bool:

@@ -44,7 +44,7 @@ _FALLS = 30.0
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _FEW = 8
 _WIDEST = 1.05
-_MANY_SHIFTS = 24
+MANY_SHIFTS = 24
 """Above so many whole numbers noise is searched by shifts first."""
 
 
@@ -90,7 +90,7 @@ def best_single(
     if stated.delta >= 1:
         # all noise is private: never anything but what costs least
         return replace(stated, law=certain(measure.cheapest), multipliers=nothing(steps))
-    chosen = ShiftSearch if steps > _MANY_SHIFTS else Search
+    chosen = ShiftSearch if steps > MANY_SHIFTS else Search
     return chosen(stated, gap, note).best()
 
 

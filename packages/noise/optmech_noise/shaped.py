@@ -217,10 +217,7 @@ def _shape(stated: CurveNoise, costs: Any, wide: int) -> Shape:
     curve = [(float(rate), float(part)) for rate, part in stated.curve]
     rate = max(rate for rate, _ in curve)
     least = min(max(1e3 * min(part for _, part in curve), 1e-7), 1e-2)
-    if low is None:
-        middle = 0 if high is None else end - wide
-    else:
-        middle = min(start + wide, end)
+    middle = (0 if high is None else end - wide) if low is None else min(start + wide, end)
     count = end + 1 if even else end - start + 1
     places = np.arange(count) + (0 if even else start)
     scales = np.maximum(np.exp(-rate * np.abs(places - middle) / steps), least)
@@ -248,7 +245,7 @@ def _searched(made: Any, shape: Shape, law: Any, proof: Any, note: Note) -> tupl
             shifts = sorted({*shifts, *missing})
             note(f"shifts {', '.join(map(str, shifts))}")
             continue
-        tried = replace(made, law=_law(solved.z, shape.low))
+        tried = replace(made, law=_law(solved.z, shape.low, shape.even))
         if tried.is_private:
             better = law is None or tried.exact_loss < law.exact_loss
             return tried if better else law, proof
@@ -278,13 +275,14 @@ def _broken(solved: Shaped, shape: Shape, steps: int, known: set[int]) -> set[in
     return set(sorted(worst, key=lambda s: -worst[s])[: max(2, len(known))])
 
 
-def _law(z: Floats, low: int) -> ShapedLaw:
+def _law(z: Floats, low: int, even: bool) -> ShapedLaw:
     """The law nearest to floats, in whole numbers, without empty ends."""
+    z = (z + z[::-1]) / 2 if even else z
     kept = np.flatnonzero(z > _EMPTY * z.sum())
     z, low = z[kept[0] : kept[-1] + 1], low + int(kept[0])
     masses = [int(v) for v in np.maximum(z, 0) / z.sum() * 2.0**_BITS]
     rest = (1 << _BITS) - sum(masses)
-    if low == 1 - len(masses) - low and len(masses) % 2:
+    if even:
         middle = len(masses) // 2
         masses = [(masses[k] + masses[-1 - k]) // 2 for k in range(len(masses))]
         masses[middle] += (1 << _BITS) - sum(masses)

@@ -35,6 +35,18 @@ from optmech_noise.additive.real_loss import MOST_CORNERS, PARTS, RealLoss, rati
 from optmech_noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
 from optmech_noise.additive.result import ProvedNoise
 from optmech_noise.additive.rounded import WIDEST, RoundedNoise
+from optmech_noise.additive.shaped import (
+    MOST_PAIRS_OF,
+    CurveNoise,
+    Part,
+    Parts,
+    ShapedLaw,
+    ShapedNoise,
+    ShapedRealNoise,
+    SidedLoss,
+    require_curve,
+    shaped_range,
+)
 
 Plain = Any
 _PARTS: dict[str, tuple[str, ...]] = {
@@ -62,6 +74,8 @@ MOST_DIGITS = 10**9
 MOST_GROWTH = 4000
 """Of (α - 1)ε."""
 MOST_PLANAR_SENSITIVITY = 40
+MOST_SHAPED = 40_000_000
+"""Places times multipliers of noise of any shape."""
 MOST_WIDTH = 300
 """The largest radius of a window of pairs."""
 MOST_PAIRS = 6_000_000
@@ -77,6 +91,8 @@ class _Bound(NamedTuple):
 
 def encode(design: ProvedNoise) -> dict[str, Any]:
     """The object of a file."""
+    if isinstance(design, CurveNoise):
+        return design.enclosed(_shaped(isinstance(design, CellNoise)).write(design))
     norm = getattr(design, "norm", None)
     codec = _codec(norm, isinstance(design, DivergenceNoise), isinstance(design, CellNoise))
     return design.enclosed(codec.write(design))
@@ -84,6 +100,8 @@ def encode(design: ProvedNoise) -> dict[str, Any]:
 
 def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
     """Noise from a file's object, and every claim of it recomputed."""
+    if "curve" in body:
+        return opened(_shaped("cells" in body), body, where)
     powers = "renyi" in body or "zcdp" in body
     return opened(_codec(body.get("norm"), powers, "cells" in body), body, where)
 
@@ -301,6 +319,60 @@ def _decode_planar_loss(plain: Plain) -> PlanarLoss:
     return PlanarLoss(_decode_loss(stated), plain["norm"])
 
 
+def _shaped(real: bool) -> Codec[Any]:
+    """Of noise of any shape."""
+    made = ShapedRealNoise if real else ShapedNoise
+    lattice = _ON_CELLS if real else _LINE | {"loss": ("measure", _SIDES), "support": _SUPPORT}
+    entries = {"curve": _CURVE, **lattice, "law": _SHAPED_LAW, "multipliers": _PARTS_OF}
+    return record(partial(_shaped_noise, made), "the file", **entries)
+
+
+def _shaped_noise(made: Any, **given: Any) -> Any:
+    require_curve(given["curve"])
+    design = made(**given)
+    law, rates = design.law, [rate for rate, _ in design.curve]
+    _require(rates[-1] <= LARGEST_EPSILON, f"is above {LARGEST_EPSILON}", "curve")
+    terms = (law.count + design.steps) * design.steps * len(rates)
+    _require(terms <= MOST_TERMS, "has too many places for its sensitivity", "law")
+    _require(made is ShapedNoise or law.is_even, "is not even", "law")
+    if (found := design.multipliers) is None:
+        return design
+    loss = design.measure
+    even = made is ShapedRealNoise or (loss.is_even and design.support == (None, None))
+    _require(even or not found.even, "are not of even noise", "multipliers")
+    for part in found.parts:
+        known = part.bound < len(rates) and abs(part.shift) <= design.steps
+        _require(known, "has a bound or a shift that is none", "multipliers")
+    every = found.every
+    count = sum(len(part.inner) for part in found.parts)
+    _require(count <= MOST_MULTIPLIERS, f"are more than {MOST_MULTIPLIERS:,}", "multipliers")
+    low, high = shaped_range(design.minorant, design.steps, design.support, every)
+    work = (high - low) * max(1, len(every))
+    _require(work <= MOST_SHAPED and low <= high, "span too many places", "multipliers")
+    return design
+
+
+def _decode_sides(plain: Plain) -> SidedLoss:
+    if "name" in plain:
+        both = _decode_loss(plain)
+        return SidedLoss(both, both)
+    require_keys(plain, {"below", "above"}, "loss")
+    found = SidedLoss(_decode_loss(plain["below"]), _decode_loss(plain["above"]))
+    _require(not found.is_even, "is written as two where it is one", "loss")
+    return found
+
+
+def _encode_sides(loss: SidedLoss) -> Plain:
+    if loss.is_even:
+        return _encode_loss(loss.above)
+    return {"below": _encode_loss(loss.below), "above": _encode_loss(loss.above)}
+
+
+def _truth(plain: Plain) -> bool:
+    _require(plain is True or plain is False, "is neither true nor false", "even")
+    return bool(plain)
+
+
 _NUMBER = digits(1201)
 _NUMBERS = listing(_NUMBER, most=2 * MOST_ENTRIES)
 _FEW_BITS = within("bits", 0, 4096)
@@ -351,6 +423,38 @@ _ON_CELLS: dict[str, Any] = {
     "loss": ("measure", Codec(lambda loss: _REAL_LOSSES[loss.name].write(loss), _decode_real_loss)),
     "law": _LINE["law"],
 }
+_END = within("support", -(10**9), 10**9)
+_SUPPORT = listing(optional(_END), 2)
+_SIDES = Codec(_encode_sides, _decode_sides)
+_CURVE = listing(
+    Codec(
+        lambda pair: [pair[0].text, pair[1].text],
+        lambda plain: tuple(_PAIR[k].read(v) for k, v in zip((0, 1), plain, strict=True)),
+    ),
+    most=MOST_PAIRS_OF,
+)
+_PAIR = (exact("curve"), exact("curve", probability))
+_SHAPED_LAW = record(ShapedLaw, "law", bits=within("bits"), low=_END, masses=_NUMBERS)
+_PARTS_OF = optional(
+    record(
+        Parts,
+        "multipliers",
+        bits=_FEW_BITS,
+        even=Codec(bool, _truth),
+        parts=listing(
+            record(
+                Part,
+                "multipliers",
+                bound=within("bound", 0, MOST_PAIRS_OF - 1),
+                shift=within("shift", -MOST_CELLS, MOST_CELLS),
+                first=_END,
+                inner=_NUMBERS,
+                tail=_NUMBER,
+                limit=("price", _NUMBER),
+            )
+        ),
+    )
+)
 _RELEASES = record(
     dict,
     "releases",

@@ -5,6 +5,7 @@ a promise keeps it on the real line with U even on (-1/2, 1/2) added: bounds of 
 K + U, and E|K + U| = E|K| + P(K = 0)/4, E(K + U)² = E K² + 1/12 (docs/theory/real-noise.md).
 """
 
+import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -68,7 +69,7 @@ class RoundedNoise(RealNoise):
         law, step = self.law, self.step
         period = len(law.tails)
         values, bits = law.whole(law.n + 2 * period + 1)
-        falls = [max(0, a - b) for a, b in zip(values, values[1:], strict=False)]
+        falls = [max(0, a - b) for a, b in itertools.pairwise(values)]
         slope, least = (step / 4, Fraction(5, 24)) if degree == 2 else (Fraction(0), Fraction(1, 8))
 
         def at(k: int) -> Fraction:

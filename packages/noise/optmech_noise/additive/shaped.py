@@ -9,6 +9,7 @@ a shift, at most λ, every law within the support has E c(Z) >= min_k C(k) - Σ 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -154,9 +155,7 @@ class Part:
 
     def mirrored(self) -> Part:
         """Of the other shift, for even noise."""
-        return Part(
-            self.bound, -self.shift, -self.last, self.inner[::-1], self.tail, self.price
-        )
+        return Part(self.bound, -self.shift, -self.last, self.inner[::-1], self.tail, self.price)
 
 
 @record
@@ -173,7 +172,7 @@ class Parts:
         sound = self.bits >= 0 and len(names) == len(self.parts)
         for part in self.parts:
             least, most = min(*part.inner, part.tail), max(*part.inner, part.tail)
-            sound &= 0 <= least and most <= part.price and part.shift != 0
+            sound &= least >= 0 and most <= part.price and part.shift != 0
             sound &= part.shift > 0 or not self.even
         if not sound:
             raise ProblemError("are not as they must be", where="multipliers")
@@ -193,12 +192,8 @@ def shaped_bound(
     if any(p.bound >= len(curve) or abs(p.shift) > sensitivity for p in every):
         raise ProblemError("there is a shift beyond the sensitivity", where="multipliers")
     powers = [exp_bounds(rate, BITS)[1] for rate, _ in curve]
+    low, high = shaped_range(loss, sensitivity, support, every)
     wide = sensitivity + 1
-    low = min([-loss.last, *(p.first for p in every)]) - wide
-    high = max([loss.last, *(p.last for p in every)]) + wide
-    # beyond both ends all but the loss is constant, and that does not fall
-    low = low if support[0] is None else support[0]
-    high = high if support[1] is None else support[1]
     gains = [0] * (high - low + 1)
     harms = [[0] * (high - low + 1) for _ in curve]
     for part in every:
@@ -216,6 +211,20 @@ def shaped_bound(
     )  # fmt: skip
     cost = sum((bracket(curve[p.bound][1])[1] * p.price for p in every), Fraction(0))
     return least - cost / unit
+
+
+def shaped_range(
+    loss: SidedLoss | NoiseLoss, sensitivity: int, support: Support, every: Sequence[Part]
+) -> tuple[int, int]:
+    """The places that a bound is looked for at: beyond them all but the loss is constant, and that
+    does not fall."""
+    wide = sensitivity + 1
+    low = min([-loss.last, *(p.first for p in every)]) - wide
+    high = max([loss.last, *(p.last for p in every)]) + wide
+    return (
+        low if support[0] is None else support[0],
+        high if support[1] is None else support[1],
+    )
 
 
 class CurveNoise(LatticeNoise):
@@ -416,7 +425,7 @@ def require_curve(curve: Sequence[tuple[Exact, Exact]], where: str = "curve") ->
             "has a δ of 0, which no noise that ends keeps", where=where, remedy="Allow some δ"
         )
     rates = [rate for rate, _ in curve]
-    if any(not float(a) < float(b) for a, b in zip(rates, rates[1:], strict=False)):
+    if any(not float(a) < float(b) for a, b in itertools.pairwise(rates)):
         raise ProblemError("has an ε that does not grow", where=where, remedy="Sort the pairs")
 
 
