@@ -96,8 +96,8 @@ class ShapedNoise(CellNoise):
             f"whole numbers over 2^{self.bits}",
             *words,
             f"(ε, δ) = {', '.join(listed)} at every shift up to {self.span}",
-            f"expected loss {float(loss):.15g}, and of all noise that is as private, within the same "
-            f"range, at least {claimed:.15g}: a gap of {gap:.2g}",
+            f"expected loss {float(loss):.15g}, and of all noise that is as private, within "
+            f"the same range, at least {claimed:.15g}: a gap of {gap:.2g}",
         ], "seconds" + ", that the loss is this function" * bool(words)
 
     def taken(self, s: int, power: Fraction) -> Fraction:
@@ -151,7 +151,7 @@ class ShapedNoise(CellNoise):
 
 
 class Multiplier:
-    """y of one pair and shift: one by one from ``first`` on, ``tail`` beyond on the shift's side."""
+    """y of a pair and a shift: one by one from ``first`` on, and ``tail`` beyond on its side."""
 
     def __init__(self, plain: object, pairs: int, most: int) -> None:
         bound, shift, first, inner, tail, limit = members(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import flint
 
 from optmech.errors import TooLargeError
-from optmech.exact.exponentials import bracket
+from optmech.exact.exponentials import bracket, floor_of
 from optmech.exact.number import Exact
 from optmech_noise.additive.law import MOST_ENTRIES, Law
 from optmech_noise.baselines import gaussian_scale
@@ -56,8 +56,7 @@ def gaussian_delta(rate: Fraction, mu: Fraction) -> Fraction:
 
 def _above(ball: flint.arb) -> Fraction:
     """A fraction at or above a number."""
-    top = (ball * flint.arb(1 << 256)).upper().ceil().unique_fmpz()
-    return Fraction(int(top) + 1, 1 << 256)
+    return Fraction(floor_of((ball * flint.arb(1 << 256)).upper()) + 1, 1 << 256)
 
 
 def rounded_gaussian(sigma: Fraction) -> Rounded:
@@ -73,7 +72,7 @@ def rounded_gaussian(sigma: Fraction) -> Rounded:
         tails = [((2 * k + 1) / scale).erfc() for k in range(last + 1)]
         balls = [tails[k - 1] - tails[k] for k in range(1, last + 1)]
         unit = flint.arb(1 << (_BITS - 1))
-        window = [max(0, int((ball * unit).lower().floor().unique_fmpz())) for ball in balls]
+        window = [max(0, floor_of((ball * unit).lower())) for ball in balls]
     centre = (1 << _BITS) - 2 * sum(window)
     # every other place lost less than two units and what is beyond, all of which the centre has
     with flint.ctx.workprec(_WORK):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -141,7 +141,7 @@ def real(
         one = real(
             rate_of_one, part, loss=measure, sensitivity=span, cells=cells, gap=gap, note=note
         )
-        return _several(one, rate, count, say)
+        return _several(cast(RealNoise, one), rate, count, say)
     deep = True
 
     def searched(count: int) -> RealNoise:
@@ -201,7 +201,8 @@ def rounded(
     end = None if width is None else whole(width, "width", 0) + Fraction(1, 2)
     found = real(
         epsilon, delta, loss=RealLoss.of(loss, end), sensitivity=sensitivity,
-        cells="auto" if end is None else _STEPS, gap=max(gap, CELLS_GAP), note=note, for_releases=for_releases,
+        cells="auto" if end is None else _STEPS, gap=max(gap, CELLS_GAP), note=note,
+        for_releases=for_releases,
     )  # fmt: skip
     fields = {name: getattr(found, name) for name in names_of_fields(found)}
     return RoundedNoise(**fields).require_private()

@@ -136,7 +136,7 @@ def optimal(
         )  # fmt: skip
     promise = rate, part = stated_promise(epsilon, delta)
     reach = reach_of(float(rate) / count, float(part), steps)
-    measure = NoiseLoss.of(loss, width, reach)
+    measure = NoiseLoss.of(cast(LossLike, loss), width, reach)
     say = note or silent
     if count == 1:
         return best_single(measure, promise, steps, gap, say)

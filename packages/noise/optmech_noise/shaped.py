@@ -192,7 +192,7 @@ def certain_place(low: int | None, high: int | None) -> ShapedLaw:
 def _width(curve: Curve, steps: int, costs: Any) -> int:
     """How far noise reaches to either side, about."""
     ends = [truncated_end(float(rate), float(part), steps) for rate, part in curve]
-    wide = int(min(1.15 * max(ends), 1e9)) + costs.last + 3 * steps + 3
+    wide: int = int(min(1.15 * max(ends), 1e9)) + costs.last + 3 * steps + 3
     if wide * steps > _MOST_ROWS or wide > _MOST:
         raise TooLargeError(
             f"such noise spreads over about {wide:,} places to either side",

@@ -164,8 +164,8 @@ def test_altered_files_are_judged_alike(made: dict[str, Any], tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("given", "where"),
     [
-        ({"support": (3, 1)}, "support"),
-        ({"support": (0,)}, "support"),
+        ({"epsilon": 1, "delta": 0.1, "support": (3, 1)}, "support"),
+        ({"epsilon": 1, "delta": 0.1, "support": (0,)}, "support"),
         ({"curve": [(0, 0.1)], "epsilon": 1}, "epsilon"),
         ({"curve": []}, "curve"),
         ({"curve": [(1, 0)]}, "curve"),

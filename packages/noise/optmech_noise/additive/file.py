@@ -426,6 +426,7 @@ _ON_CELLS: dict[str, Any] = {
 _END = within("support", -(10**9), 10**9)
 _SUPPORT = listing(optional(_END), 2)
 _SIDES = Codec(_encode_sides, _decode_sides)
+_PAIR = (exact("curve"), exact("curve", probability))
 _CURVE = listing(
     Codec(
         lambda pair: [pair[0].text, pair[1].text],
@@ -433,7 +434,6 @@ _CURVE = listing(
     ),
     most=MOST_PAIRS_OF,
 )
-_PAIR = (exact("curve"), exact("curve", probability))
 _SHAPED_LAW = record(ShapedLaw, "law", bits=within("bits"), low=_END, masses=_NUMBERS)
 _PARTS_OF = optional(
     record(

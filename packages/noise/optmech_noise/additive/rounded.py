@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -106,7 +106,7 @@ class RoundedNoise(RealNoise):
         if bits:
             raise ProblemError("is not 0", where="bits", remedy="Whole numbers are released")
         found = super().release(whole(value, "value", None), size, bits=0, seed=seed)
-        return list(map(int, found)) if isinstance(found, list) else int(cast("Fraction", found))
+        return list(map(int, found)) if isinstance(found, list) else int(found)
 
     def sample(  # type: ignore[override]
         self, size: int | None = None, *, bits: int = 0, seed: int | None = None

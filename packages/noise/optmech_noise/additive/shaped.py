@@ -205,7 +205,7 @@ def shaped_bound(
     unit = 1 << found.bits
     least = min(
         loss(k)
-        + (gains[k - low] - sum((a * h[k - low] for a, h in zip(powers, harms, strict=True)), Fraction(0)))
+        + (gains[k - low] - sum(a * own[k - low] for a, own in zip(powers, harms, strict=True)))
         / unit
         for k in range(low, high + 1)
     )  # fmt: skip
@@ -282,7 +282,8 @@ class CurveNoise(LatticeNoise):
         power = exp_bounds(rate, BITS)[0]
         sides = (1,) if self.law.is_even else (1, -1)
         shifts = [side * s for s in range(1, self.steps + 1) for side in sides]
-        return max(self.law.excess(s, power) for s in shifts)
+        found: Fraction = max(self.law.excess(s, power) for s in shifts)
+        return found
 
     @cached_property
     def spent(self) -> tuple[Fraction, ...]:
@@ -389,7 +390,7 @@ class ShapedRealNoise(CurveNoise, CellNoise):
     (2, (2,))
     """
 
-    law: ShapedLaw
+    law: ShapedLaw  # type: ignore[assignment]
     measure: RealLoss
     curve: Curve
     sensitivity: Fraction
