@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         SidedLoss as SidedLoss,
     )
     from optmech_noise.baselines import NoisePeer as NoisePeer, peers as peers
+    from optmech_noise.composed import Composition as Composition, compose as compose
     from optmech_noise.curves import curve as curve
     from optmech_noise.divergences import (
         least_divergence as least_divergence,

@@ -53,6 +53,16 @@ class ShapedLaw(Shown):
             raise ProblemError("the numbers are no probabilities that sum to one", where="law")
 
     tails = ()
+    r = Fraction(0)
+    falls = False
+
+    def pairs(self, shift: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
+        """z(i) and z(i + ``shift``) as whole numbers over a power of two, of all places i, and its
+        exponent; nothing is beyond."""
+        pad = [0] * abs(shift)
+        here = [*pad, *self.masses, *pad]
+        there = [*pad, *here, *pad][abs(shift) + shift :]
+        return list(zip(here, there, strict=False)), [], self.bits
 
     @property
     def high(self) -> int:
