@@ -41,13 +41,13 @@ class ShapedNoise(CellNoise):
             self.sensitivity = whole(body["sensitivity"], 1001)
             need(self.sensitivity > 0, "the sensitivity is 0")
             self.span = f"{self.sensitivity}"
-            low, high = listing(body["support"])
-            self.support = (ending(low), ending(high))
+            start, end = listing(body["support"])
+            self.support = (ending(start), ending(end))
             self.sides = self.read_sides(body["loss"])
             self.lower = (self.sides[0].below, self.sides[1].below)
-        digits, start, masses = members(body["law"], "bits low masses")
+        digits, begin, masses = members(body["law"], "bits low masses")
         self.bits, self.masses = whole(digits, 4097), wholes(masses)
-        first = ending(start)
+        first = ending(begin)
         need(first is not None, "the law begins nowhere")
         self.first = first or 0
         need(self.bits > 0 and 0 < len(self.masses) <= 200_000, "the law is empty, or too long")

@@ -192,7 +192,9 @@ def _plus_down(one: Losses, other: Losses) -> Losses:
     product = flint.fmpz_poly(list(one.masses)) * flint.fmpz_poly(list(other.masses))
     sums = [int(value) >> _BITS for value in product.coeffs()] or [0]
     a, b = one.lost, other.lost
-    return Losses(one.first + other.first, sums, a + b - ((a * b >> _BITS) + 1) if a and b else a + b)
+    return Losses(
+        one.first + other.first, sums, a + b - ((a * b >> _BITS) + 1) if a and b else a + b
+    )
 
 
 def _cut(one: Losses, plus: Callable[[Losses, Losses], Losses]) -> Losses:

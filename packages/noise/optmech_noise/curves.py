@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from optmech.errors import ProblemError
 from optmech.exact.arguments import probability, whole
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down
@@ -18,6 +20,11 @@ from optmech_noise.session import require_range
 _SPAN = 5.0
 """Tangents of a Gaussian curve are taken up to ε = 5 μ."""
 _LEAST = 1e-12
+_MOST_RELEASES = 1000
+_SLOPES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0)
+"""Of tangents for several releases, in parts of ε."""
+_SAFE = 1e-7
+"""By how much δ may be off in floats, relatively."""
 Pairs = list[tuple[float, float]]
 
 
@@ -29,6 +36,7 @@ def curve(
     tangents: Sequence[tuple[Number, Number]] | None = None,
     advantage: Number | None = None,
     power: tuple[Number, Number] | None = None,
+    releases: tuple[Number, Number, int] | None = None,
 ) -> Pairs:
     """Pairs (ε, δ) that state a promise of another kind, to be kept all at once by
     ``om.noise.optimal(curve=…)`` and ``om.noise.real(curve=…)``.
@@ -47,11 +55,15 @@ def curve(
     power:
         (a, b): at the false-positive rate a the true-positive rate is at most b. That is kept by
         the tangent of the Gaussian curve through (a, b), and the bound is of all noise below that.
+    releases:
+        (ε, δ, k): what each of k releases of the same noise has to keep where all of them together
+        keep (ε, δ). It is necessary, not sufficient: the lower bound under it is one for k
+        releases.
 
     Raises
     ------
     ProblemError
-        For arguments that are not as said, or not exactly one of the four.
+        For arguments that are not as said, or not exactly one of the five.
 
     Examples
     --------
@@ -63,7 +75,13 @@ def curve(
     >>> print(attacked.gap < 0.01)
     True
     """
-    given = {"gdp": gdp, "tangents": tangents, "advantage": advantage, "power": power}
+    given = {
+        "gdp": gdp,
+        "tangents": tangents,
+        "advantage": advantage,
+        "power": power,
+        "releases": releases,
+    }
     names = [name for name, value in given.items() if value is not None]
     if len(names) != 1:
         raise ProblemError(
@@ -73,6 +91,11 @@ def curve(
         return _gaussian(float(rational(gdp, "gdp")), whole(points, "points", 2, MOST_PAIRS_OF))
     if advantage is not None:
         return [(0.0, float(_within(advantage, "advantage")))]
+    if releases is not None:
+        if not isinstance(releases, tuple | list) or len(releases) != 3:
+            raise ProblemError("are not three numbers", where="releases", remedy="Give (ε, δ, k)")
+        rate, part = (float(rational(v, f"releases[{k}]")) for k, v in enumerate(releases[:2]))
+        return _of_each(rate, part, whole(releases[2], "releases[2]", 1, _MOST_RELEASES))
     if power is not None:
         return [
             _through(
@@ -117,6 +140,27 @@ def _gaussian(mu: float, points: int) -> Pairs:
         if part >= _LEAST:
             found.append((rate, part))
     return found
+
+
+def _of_each(rate: float, part: float, count: int) -> Pairs:
+    """What each of so many releases has to keep: with an event of probability p and q under both
+    laws the number of releases with the event is binomial, and however many are asked for,
+    P(B(k, p) >= t) <= e^ε P(B(k, q) >= t) + δ. So p is at most F(q), and δ at every slope at most
+    what F is above the line."""
+    from scipy.special import betainc, betaincinv
+
+    q = np.concatenate([np.geomspace(1e-9, 0.3, 4000), np.linspace(0.3, 1, 1500)[1:]])
+    most = np.ones_like(q)
+    for t in range(1, count + 1):
+        chance = np.minimum(1, math.exp(rate) * betainc(t, count - t + 1, q) + part)
+        most = np.minimum(most, betaincinv(t, count - t + 1, chance))
+    # F does not fall: between two places it is at most that at the upper one
+    before = np.append(0, q[:-1])
+    rates = sorted({*(rate / count * share for share in _SLOPES if share <= count), rate})
+    found = [
+        (slope, float((most - math.exp(slope) * before).max() * (1 + _SAFE))) for slope in rates
+    ]
+    return [(slope, min(1.0, delta)) for slope, delta in found if delta > 0]
 
 
 def _through(alarms: float, caught: float) -> tuple[float, float]:

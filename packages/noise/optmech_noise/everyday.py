@@ -29,6 +29,7 @@ from optmech_noise.exchange import noise_to_dp_accounting, noise_to_opendp
 from optmech_noise.gaussian import least_gaussian
 from optmech_noise.line import real
 from optmech_noise.optimum import optimal
+from optmech_noise.releases import bound_of_each
 from optmech_noise.session import CELLS_GAP, Note
 
 Loss = Literal["absolute", "square"]
@@ -92,7 +93,7 @@ class Release(Shown):
     @property
     def lower_bound(self) -> float:
         """What is proved of the loss of all noise that is as private and has the same law for every
-        number; of several numbers with δ > 0 of what each keeps by itself."""
+        number; of several numbers with δ > 0 of what each of them has to keep."""
         if self.floor is not None:
             return self.floor
         return float(sum(n.lower_bound for n in self.noise) / len(self.noise))
@@ -141,8 +142,8 @@ class Release(Shown):
 
     def release(self, values: Any, *, seed: int | None = None) -> Any:
         """A number, or every number of a list, plus noise of its own, drawn exactly from the
-        system's entropy; a seed makes draws reproducible and unfit for release. Raises ProblemError for what
-        are no such numbers, or not as many."""
+        system's entropy; a seed makes draws reproducible and unfit for release. Raises ProblemError
+        for what are no such numbers, or not as many."""
         if not isinstance(values, Iterable) or isinstance(values, str):
             return self.release([values], seed=seed)[0]
         given = list(values)
@@ -262,9 +263,18 @@ def histogram(
     noise = optimal(
         epsilon, delta, sensitivity=most, loss=loss, gap=gap, note=note, for_releases=ways
     )
+    floor = _floor(noise, ways)
     each = " each" * (ways > 1)
     assumes = _sentence(change, f"changes {ways} count{'s' * (ways > 1)} by at most {most:,}{each}")
-    return _release(noise, assumes, epsilon, delta, ways, most, loss)
+    return _release(noise, assumes, epsilon, delta, ways, most, loss, floor=floor)
+
+
+def _floor(noise: Any, count: int) -> float | None:
+    """A bound for several releases, where it is above that of the noise itself."""
+    if count == 1 or not isinstance(noise, NoiseDesign):
+        return None
+    least = bound_of_each(noise.epsilon, noise.delta, count, noise.steps, noise.measure)
+    return least if least > noise.lower_bound else None
 
 
 @checked_arguments

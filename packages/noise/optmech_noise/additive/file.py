@@ -490,7 +490,7 @@ def sampled(path: str, text: str, count: int, seed: int | None) -> list[Hashable
     """The number that a text states, or as many as the noise in a file is for, with noise,
     ``count`` times. Raises what ``ProvedNoise.load`` raises, and ProblemError without them."""
     design = ProvedNoise.load(path)
-    if isinstance(design, CellNoise):
+    if isinstance(design, CellNoise) and not isinstance(design, RoundedNoise):
         released: Any = design.release(text, count, seed=seed)
         return list(map(float, released))
     planar = isinstance(design, PlanarNoise)
@@ -503,6 +503,8 @@ def sampled(path: str, text: str, count: int, seed: int | None) -> list[Hashable
             f"{text[:60]!r} is no {'pair of whole numbers' if planar else 'whole number'}",
             remedy="Give what the noise is added to" + (": X,Y" if planar else ""),
         )
+    if isinstance(design, RoundedNoise):
+        return list(design.release(values[0], count, seed=seed))
     noise = design.drawn(count, seed).reshape(count, len(values)).tolist()
     drawn = [tuple(v + n for v, n in zip(values, row, strict=True)) for row in noise]
     return [pair if planar else pair[0] for pair in drawn]

@@ -205,6 +205,7 @@ def shaped_bound(
     low, high = shaped_range(loss, sensitivity, support, every)
     wide = sensitivity + 1
     gains = [0] * (high - low + 1)
+    unit = 1 << found.bits
     harms = [[0] * (high - low + 1) for _ in curve]
     for part in every:
         y = [part.at(k) for k in range(low - wide, high + wide + 1)]
@@ -212,15 +213,14 @@ def shaped_bound(
         for i in range(high - low + 1):
             gains[i] += y[i + wide]
             own[i] += y[i + wide - part.shift]
-    unit = 1 << found.bits
-    least = min(
-        loss(k)
-        + (gains[k - low] - sum(a * own[k - low] for a, own in zip(powers, harms, strict=True)))
-        / unit
-        for k in range(low, high + 1)
-    )  # fmt: skip
+    least: Fraction | None = None
+    for k in range(low, high + 1):
+        value = loss(k) * unit + gains[k - low]
+        value -= sum((a * own[k - low] for a, own in zip(powers, harms, strict=True)), Fraction(0))
+        least = value if least is None else min(least, value)
+    assert least is not None
     cost = sum((bracket(curve[p.bound][1])[1] * p.price for p in every), Fraction(0))
-    return least - cost / unit
+    return (least - cost) / unit
 
 
 def shaped_range(
