@@ -51,7 +51,7 @@ class Composition(Shown):
     >>> one, other = om.noise.optimal("ln 2"), om.noise.optimal(1, "1/1000", sensitivity=2)
     >>> both = om.noise.compose([one, other, other])
     >>> found = both.delta(2)
-    >>> print(found.lower <= found.upper < 0.02, both.epsilon(0.01).upper < 2.7)
+    >>> print(0 < found.lower <= found.upper < 1, both.epsilon(0.01).upper < 2.7)
     True True
     """
 

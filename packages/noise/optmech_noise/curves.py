@@ -68,7 +68,7 @@ def curve(
     Examples
     --------
     >>> [(round(rate, 2), round(part, 4)) for rate, part in om.noise.curve(gdp=1, points=3)]
-    [(0.0, 0.3829), (2.5, 0.0064), (5.0, 0.0)]
+    [(0.0, 0.3829), (2.5, 0.0063), (5.0, 0.0)]
     >>> om.noise.curve(advantage=0.1)
     [(0.0, 0.1)]
     >>> attacked = om.noise.optimal(curve=om.noise.curve(power=(0.01, 0.03)))

@@ -56,8 +56,9 @@ class Release(Shown):
     One person more or less in the data changes 1 count by at most 1.
     >>> len(counts.release([120, 45, 0])), counts.status
     (3, 'optimal')
-    >>> print(f"{counts.saved['geometric']:.4f} {counts.saved['Gaussian']:.2f}")
-    0.0001 0.75
+    >>> print(f"{counts.saved['geometric']:.3f} {counts.saved['Gaussian']:.2f}")
+    0.000 0.75
+    >>> counts.save("counts.json")
     >>> print(counts.gained[:36])  # of |noise|
     Loses 0 % less than geometric noise,
     >>> measurement = counts.opendp()

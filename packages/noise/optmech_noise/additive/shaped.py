@@ -41,7 +41,19 @@ Support = tuple[int | None, int | None]
 @record
 class ShapedLaw(Shown):
     """z(``low`` + i) = ``masses[i]`` / 2^bits, and nothing elsewhere. Raises ProblemError where
-    these are no probabilities that sum to one."""
+    these are no probabilities that sum to one.
+
+    Examples
+    --------
+    >>> law = om.noise.ShapedLaw(2, -1, (1, 2, 1))
+    >>> print(law.at(0), law.low, law.high, law.n, law.count, law.is_even)
+    1/2 -1 1 1 3 True
+    >>> print(law.excess(1, law.at(0) * 2))  # Σ max(0, z(k) - z(k + 1))
+    1/2
+    >>> near, far, bits = law.pairs(1)
+    >>> len(near), far, bits, law.sample(3, seed=1).shape
+    (5, [], 2, (3,))
+    """
 
     bits: int
     low: int
@@ -109,7 +121,15 @@ class ShapedLaw(Shown):
 
 @record
 class SidedLoss(Shown):
-    """A loss of noise below 0 and one of noise above 0, which agree at 0."""
+    """A loss of noise below 0 and one of noise above 0. Raises ProblemError where they differ at 0.
+
+    Examples
+    --------
+    >>> of = om.noise.NoiseLoss.of
+    >>> loss = om.noise.SidedLoss(of("absolute"), of([0, 3]))
+    >>> print(loss(-2), loss(2), loss.is_even, loss.last)
+    2 6 False 1
+    """
 
     below: NoiseLoss
     above: NoiseLoss
@@ -338,6 +358,8 @@ class ShapedNoise(CurveNoise):
     >>> padding = om.noise.optimal(1, "1/1000", support=(0, None))  # only adds
     >>> print(padding.law.low, f"{padding.lower_bound:.4f} {padding.loss:.4f}")
     0 6.2026 6.2026
+    >>> print(round(float(padding.pmf(0)), 6))  # as much as δ allows
+    0.001
     >>> print(float(padding.at(1)) <= 1e-3, padding.sample(seed=1) >= 0)
     True True
     >>> padding.require_private() is padding, padding.drawn(3, seed=1).shape
