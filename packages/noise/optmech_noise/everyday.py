@@ -80,6 +80,9 @@ class Release(Shown):
     """A number at or above δ of all numbers together, where the noise's own promise is another."""
     floor: float | None = None
     """A bound on the loss of all noise, where the noise's own is of another promise."""
+    norm: str = ""
+    """"l1" or "l2" where all changes together are bounded in that by ``most``."""
+    most: Fraction = Fraction(0)
 
     @property
     def keeps(self) -> str:
@@ -166,15 +169,22 @@ class Release(Shown):
         part = rounded_up(bracket(self.delta)[1])
 
         def spent(distance: Any) -> Any:
-            count, _, most = distance
-            fits = count <= self.numbers and most <= min(n.sensitivity for n in self.noise)
+            count, total, most = distance
+            if self.norm:
+                # the sum of changes is at least their l2 norm, and that at most √count times most
+                low = min(total, count * most)
+                root = math.isqrt(count - 1) + 1 if count else 0
+                low = min(low, root * most) if self.norm == "l2" else low
+                fits = count <= self.numbers and low <= self.most
+            else:
+                fits = count <= self.numbers and most <= min(n.sensitivity for n in self.noise)
             found = (kept, part) if fits else (math.inf, 1.0)
             none = (0.0, 0.0) if not count or not most else found
             return none if part else none[0]
 
         pure = dp.max_divergence()
-        number = int if self._whole else float
-        atoms = dp.atom_domain(T=int) if self._whole else dp.atom_domain(T=float, nan=False)
+        number: Any = "i64" if self._whole else float
+        atoms = dp.atom_domain(T=number) if self._whole else dp.atom_domain(T=float, nan=False)
         return dp.m.make_user_measurement(
             dp.vector_domain(atoms),
             dp.l01inf_distance(dp.absolute_distance(T=number)),
@@ -190,6 +200,13 @@ class Release(Shown):
     def dp_accounting(self, *, interval: float = 1e-4) -> Any:
         """A ``PrivacyLossDistribution`` of dp-accounting for everything that one person changes.
         Raises ProblemError without dp-accounting."""
+        if self.norm:
+            # of a bound for all together no more is known than the promise
+            pld = needed("dp_accounting.pld.privacy_loss_distribution", "dp-accounting", where="dp")
+            common = needed("dp_accounting.pld.common", "dp-accounting", where="dp")
+            kept = (rounded_up(bracket(end)[1]) for end in (self.epsilon, self.delta))
+            stated = common.DifferentialPrivacyParameters(*kept)
+            return pld.from_privacy_parameters(stated, value_discretization_interval=interval)
         made = [noise_to_dp_accounting(noise, interval=interval) for noise in self.noise]
         if len(made) == 1:
             return made[0].self_compose(self.numbers) if self.numbers > 1 else made[0]
@@ -517,6 +534,7 @@ def _release(
     several = noise if isinstance(noise, tuple) else (noise,)
     made = Release(several, assumes, rate, part, numbers, (), **more)
     norm = "l1" if " in l1" in assumes else "l2" if " in l2" in assumes else ""
+    made = replace(made, norm=norm, most=Fraction(most))
     size = sum(float(n.sensitivity) ** (1 + (loss == "square")) for n in several) / len(several)
     unit = float(most) if norm else size ** (1 / (1 + (loss == "square")))
     known = _known(rate, part, unit, numbers, norm, loss, whole_numbers=made._whole)

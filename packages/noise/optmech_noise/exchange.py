@@ -53,7 +53,9 @@ def noise_to_opendp(design: NoiseDesign | RealNoise) -> Any:
     # of one release: of several without δ an equal part
     law, epsilon = design.law, design.each
     above = bracket(epsilon)[1]
-    whole_numbers = not isinstance(design, RealNoise) or isinstance(design, RoundedNoise)
+    wide = isinstance(design, RoundedNoise)
+    whole_numbers = wide or not isinstance(design, RealNoise)
+    numbers: Any = "i64" if wide else int if whole_numbers else float
     scale = Fraction(design.sensitivity) / design.steps
 
     def draw(value: Any) -> Any:
@@ -80,8 +82,8 @@ def noise_to_opendp(design: NoiseDesign | RealNoise) -> Any:
     dp.enable_features("contrib", "honest-but-curious")
     measure = dp.max_divergence() if not design.delta > 0 else dp.approximate(dp.max_divergence())
     return dp.m.make_user_measurement(
-        dp.atom_domain(T=int) if whole_numbers else dp.atom_domain(T=float, nan=False),
-        dp.absolute_distance(T=int if whole_numbers else float),
+        dp.atom_domain(T=numbers) if whole_numbers else dp.atom_domain(T=float, nan=False),
+        dp.absolute_distance(T=numbers),
         measure,
         draw,
         approximate if design.delta > 0 else pure,
