@@ -204,6 +204,8 @@ def write_samples(place: Path) -> None:
         "divergence": ["--order", "1", "--real", "--cells", "3"],
         "real": ["--real", "--cells", "4"],
         "pair": ["--dimensions", "2"],
+        "padding": ["--delta", "0.01", "--support", "0:"],
+        "rounded": ["--sensitivity", "2000"],
     }
     orders += [
         ["noise", "--epsilon", "2", *asked, "-o", str(place / f"{name}.json")]

@@ -299,11 +299,51 @@ class RealNoise(CellNoise):
     """Real noise that is (ε, δ)-private."""
 
     entries = f"{Noise.entries} cells"
-    others = "releases grid"
+    others = "releases grid rounded"
+
+    def __init__(self, body: Body) -> None:
+        super().__init__(body)
+        self.rounded = "rounded" in body
+        if self.rounded:
+            self.numbers = "whole numbers, rounded"
+            need(body["rounded"] is True, "rounded is not true")
+            whole_span = self.width.denominator == 1 and self.width <= 10**9
+            need(whole_span, "the sensitivity is no whole number")
+            loss = fields(body["loss"])
+            half = loss["name"] == "threshold" and fraction(loss["width"]).denominator == 2
+            need(bool(self.degree) or half, "the loss is not known after rounding")
+
+    def expected(self) -> Fraction:
+        """Of rounded noise at most: what it costs unrounded, and for every fall J of the density,
+        at a distance t outwards, J/8, or J (t/4 + 5/24) of the square."""
+        total = super().expected()
+        if not (self.rounded and self.degree):
+            return total
+        h = self.width / self.sensitivity
+        a, b = (Fraction(1, 8), ZERO) if self.degree == 1 else (Fraction(5, 24), h / 4)
+        rest = 1 - self.ratio
+        for k in range(self.n + self.period + 1):
+            fall = max(ZERO, self.z(k) - self.z(k + 1)) / h
+            each = a + b * (k + Fraction(1, 2))
+            if k > self.n:
+                # again and again, smaller by the ratio, a period farther out
+                each = each / rest + b * self.period * self.ratio / rest**2
+            total += 2 * fall * each
+        return total
 
     def lower_bound(self, power: Fraction) -> Fraction:
+        """Of whole numbers K: K + U with U even on (-1/2, 1/2) is real noise, and costs more."""
+        more = ZERO
+        if self.rounded and self.degree == 2:
+            more = Fraction(1, 12)
+        elif self.rounded and self.degree:
+            shifts, part = 2 * self.width, self.delta.bounds().high
+            more = min(ONE, (power + shifts * part) / (shifts + power)) / 4
+        return max(ZERO, self.real_bound(power, more) - more)
+
+    def real_bound(self, power: Fraction, more: Fraction) -> Fraction:
         found = self.scaled(super().lower_bound(power))
-        claimed = Fraction(real(self.claims["lower_bound"], 0))
+        claimed = Fraction(real(self.claims["lower_bound"], 0)) + more
         if claimed > found and self.degree:
             unit = self.width**self.degree
             if not self.delta.zero:

@@ -14,6 +14,7 @@ from optmech_audit.numbers import Fault
 from optmech_audit.packed import PACKED, judge_packed
 from optmech_audit.pairs import PlanarNoise, RealNoise, RealPowerNoise
 from optmech_audit.regions import judge_region
+from optmech_audit.shaped import ShapedNoise
 
 
 def audit(path: str) -> list[str]:
@@ -34,6 +35,8 @@ def judge(path: str, design: str | None = None) -> Verdict:
             raise Fault("is a packed mechanism: name the design behind it, which proves it")
         body = read(path)
         if body["format"] == NOISE:
+            if "curve" in body:
+                return ShapedNoise(body).check()
             if "norm" in body:
                 return PlanarNoise(body).check()
             powers = "renyi" in body or "zcdp" in body

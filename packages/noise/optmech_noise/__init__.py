@@ -15,11 +15,27 @@ if TYPE_CHECKING:
         RealRenyiNoise as RealRenyiNoise,
         RenyiNoise as RenyiNoise,
     )
+    from optmech_noise.additive.rounded import RoundedNoise as RoundedNoise
+    from optmech_noise.additive.shaped import (
+        ShapedLaw as ShapedLaw,
+        ShapedNoise as ShapedNoise,
+        ShapedRealNoise as ShapedRealNoise,
+        SidedLoss as SidedLoss,
+    )
     from optmech_noise.baselines import NoisePeer as NoisePeer, peers as peers
+    from optmech_noise.composed import Composition as Composition, compose as compose
+    from optmech_noise.curves import curve as curve
     from optmech_noise.divergences import (
         least_divergence as least_divergence,
         rdp as rdp,
         zcdp as zcdp,
+    )
+    from optmech_noise.everyday import (
+        Release as Release,
+        clipped_sum as clipped_sum,
+        histogram as histogram,
+        mean as mean,
+        together as together,
     )
     from optmech_noise.line import real as real
     from optmech_noise.optimum import (

@@ -30,6 +30,9 @@ ARGUMENTS = {
     "--for-releases K:int=1": (
         "K numbers, each with noise of its own and the same law, keep ε and δ together (default: 1)"
     ),
+    "--curve PAIRS": "several pairs of ε and δ at once, such as 0:0.3,1:0.01, without --epsilon",
+    "--gdp MU": "the tangents of the Gaussian trade-off curve of MU, without --epsilon",
+    "--support RANGE": "noise within LOW:HIGH only, such as 0: for noise that only adds",
     "-o --output OUT": "write the noise to this JSON file",
     "--picture PNG": "draw the noise",
 }
@@ -93,6 +96,19 @@ def _best(args: Namespace) -> Any:
             return noise.least_divergence(args.order, args.budget, **asked)
         return noise.rdp((args.order, args.epsilon), **asked)
     _require_none("goes with --order", {"--budget": args.budget})
+    shaped = _shaped(args)
+    if shaped:
+        more = {"--for-releases": several, **pair, "--cells": args.cells if args.real else None}
+        _require_none("does not go with --curve, --gdp or --support", more)
+        stated: dict[str, Any] = (
+            {} if "curve" in shaped else {"epsilon": args.epsilon, "delta": args.delta}
+        )
+        if "curve" in shaped:
+            _require_none("does not go with a curve", {"--epsilon": args.epsilon, "--delta": spent})
+        if args.real:
+            _require_none("does not go with --real", {"--support": args.support})
+            return noise.real(**stated, **asked, **shaped)
+        return noise.optimal(**stated, **asked, **shaped)
     if args.epsilon is None:
         raise ProblemError("is missing", where="--epsilon", remedy="Give ε, such as 0.5")
     promise = (args.epsilon, args.delta)
@@ -107,6 +123,24 @@ def _best(args: Namespace) -> Any:
     if args.real:
         return noise.real(*promise, for_releases=args.for_releases, **asked)
     return noise.optimal(*promise, for_releases=args.for_releases, **asked)
+
+
+def _shaped(args: Namespace) -> dict[str, Any]:
+    """A curve, and where noise may be."""
+    import optmech_noise as noise
+
+    found: dict[str, Any] = {}
+    if args.curve is not None:
+        _require_none("goes without --curve", {"--gdp": args.gdp})
+        found["curve"] = [tuple(pair.split(":")) for pair in args.curve.split(",")]
+    elif args.gdp is not None:
+        found["curve"] = noise.curve(gdp=args.gdp)
+    if args.support is not None:
+        ends = args.support.split(":")
+        if len(ends) != 2:
+            raise ProblemError("is no range", where="--support", remedy="Give LOW:HIGH, such as 0:")
+        found["support"] = tuple(_whole(end, "--support") if end else None for end in ends)
+    return found
 
 
 def _asked(args: Namespace) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from optmech_noise.additive.file import MOST_SENSITIVITY
 from optmech_noise.additive.law import Law
 from optmech_noise.additive.pairs import dominating
 from optmech_noise.additive.result import CertifiedNoise
+from optmech_noise.additive.rounded import RoundedNoise
 
 _TAIL = 1e-17
 _MOST_ROWS = 1_000_000
@@ -52,10 +53,14 @@ def noise_to_opendp(design: NoiseDesign | RealNoise) -> Any:
     # of one release: of several without δ an equal part
     law, epsilon = design.law, design.each
     above = bracket(epsilon)[1]
-    real = isinstance(design, RealNoise)
+    wide = isinstance(design, RoundedNoise)
+    whole_numbers = wide or not isinstance(design, RealNoise)
+    numbers: Any = "i64" if wide else int if whole_numbers else float
     scale = Fraction(design.sensitivity) / design.steps
 
     def draw(value: Any) -> Any:
+        if isinstance(design, RoundedNoise):
+            return design.release(value)
         if isinstance(design, RealNoise):
             return float(cast("Fraction", design.release(value)))
         return value + int(law.sample(1)[0])
@@ -77,8 +82,8 @@ def noise_to_opendp(design: NoiseDesign | RealNoise) -> Any:
     dp.enable_features("contrib", "honest-but-curious")
     measure = dp.max_divergence() if not design.delta > 0 else dp.approximate(dp.max_divergence())
     return dp.m.make_user_measurement(
-        dp.atom_domain(T=float, nan=False) if real else dp.atom_domain(T=int),
-        dp.absolute_distance(T=float if real else int),
+        dp.atom_domain(T=numbers) if whole_numbers else dp.atom_domain(T=float, nan=False),
+        dp.absolute_distance(T=numbers),
         measure,
         draw,
         approximate if design.delta > 0 else pure,

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.bisection import bisected
+from optmech.base.shown import names_of_fields
 from optmech.certificate.objective import relative_gap
+from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number
@@ -23,10 +26,14 @@ from optmech_noise.additive.design import RealNoise, staircase_bound, staircase_
 from optmech_noise.additive.file import MOST_RELEASES
 from optmech_noise.additive.law import Law, certain
 from optmech_noise.additive.real_loss import RealLoss, Spread, is_function, rational
+from optmech_noise.additive.rounded import RoundedNoise
+from optmech_noise.additive.shaped import ShapedRealNoise
+from optmech_noise.curves import stated_curve
 from optmech_noise.proposals import excess, mirrored
 from optmech_noise.releases import ShiftSearch, for_releases as families, stated_promise
 from optmech_noise.search import truncated_end
 from optmech_noise.session import CELLS_GAP, Note, refined, require_gap, silent
+from optmech_noise.shaped import best_shaped, certain_place
 
 _MOST_SMALL = 32
 """Up to so many cells all shifts are searched where the gap asks for it."""
@@ -41,6 +48,10 @@ _SHARP = Fraction(1, 5 * 10**9)
 _FALLS = 24.0
 """Noise without δ falls by e^-24 at least within so many sensitivities over ε."""
 _STEEP = 4.0
+ROUNDABLE = ("absolute", "square")
+"""Losses that are asked for rounded wherever that is quicker."""
+_STEPS = 32
+"""Cells for thresholds at large sensitivities: the gap falls slowly with their number."""
 _NARROW = 160
 """Bits of a staircase's ratio, beyond those that a small one takes."""
 _SLACK = Fraction(1, 1 << 120)
@@ -49,7 +60,7 @@ _SLACK = Fraction(1, 1 << 120)
 
 @checked_arguments
 def real(
-    epsilon: Number,
+    epsilon: Number | None = None,
     delta: Number = 0,
     *,
     loss: object = "absolute",
@@ -59,7 +70,8 @@ def real(
     gap: float = CELLS_GAP,
     note: Note | None = None,
     for_releases: int = 1,
-) -> RealNoise:
+    curve: Sequence[tuple[Number, Number]] | None = None,
+) -> RealNoise | ShapedRealNoise:
     """The noise of least expected loss for a real number that one person changes by at most
     ``sensitivity``, nearly: (ε, δ)-differentially private at every real shift, with a bound of all
     noise on the real line.
@@ -92,6 +104,9 @@ def real(
         Without δ each takes an equal part of ε, and the bound is of all noise with the same law in
         every release. With δ > 0 the noise is the best of some calibrated families
         (``om.noise.for_releases``), and the bound that of a single release.
+    curve:
+        Instead of ε and δ several pairs of them, all of which are to be kept, with δ > 0: a
+        trade-off curve by its tangents, as ``om.noise.curve`` returns.
 
     Raises
     ------
@@ -115,6 +130,10 @@ def real(
     require_gap(gap)
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
     say = note or silent
+    if curve is not None:
+        return _on_a_curve(epsilon, delta, curve, loss, width, span, cells, gap, say)
+    if epsilon is None:
+        raise ProblemError("is missing", where="epsilon", remedy="Give ε, such as 0.5, or a curve")
     rate, part = stated_promise(epsilon, delta)
     measure = RealLoss.of(loss, width, _spread(float(rate) / count, float(part), span, count))
     if count > 1:
@@ -122,7 +141,7 @@ def real(
         one = real(
             rate_of_one, part, loss=measure, sensitivity=span, cells=cells, gap=gap, note=note
         )
-        return _several(one, rate, count, say)
+        return _several(cast(RealNoise, one), rate, count, say)
     deep = True
 
     def searched(count: int) -> RealNoise:
@@ -140,6 +159,53 @@ def real(
         if found.law.tails or (found.law.n + Fraction(1, 2)) * found.step > end:
             RealLoss.of(loss, None, Spread(float(end), float(span)))
     return found
+
+
+def _on_a_curve(
+    epsilon: Number | None, delta: Number, curve: Sequence[tuple[Number, Number]], loss: object,
+    width: Number | None, span: Fraction, cells: int | Literal["auto"], gap: float, note: Note,
+) -> ShapedRealNoise:  # fmt: skip
+    """Even noise on cells that keeps every pair of a curve."""
+    stated = stated_curve(epsilon, delta, curve)
+    spreads = [_spread(float(rate), float(part), span, 1) for rate, part in stated]
+    measure = RealLoss.of(loss, width, max(spreads, key=lambda each: each.reach))
+
+    def searched(count: int) -> ShapedRealNoise:
+        made = ShapedRealNoise(certain_place(0, 0), measure, stated, span, count)
+        found: ShapedRealNoise = best_shaped(made, made.minorant, gap, note)
+        return found
+
+    return refined(searched, cells, gap, note)
+
+
+def rounded(
+    epsilon: Number,
+    delta: Number,
+    *,
+    sensitivity: int,
+    loss: object,
+    width: int | None,
+    gap: float,
+    note: Note | None,
+    for_releases: int = 1,
+) -> RoundedNoise:
+    """Noise for a whole number that one person changes by much: real noise, whose sum is rounded.
+    Raises what ``real`` raises, and ProblemError for a loss of which it is not known what rounding
+    does."""
+    if not isinstance(loss, str):
+        raise ProblemError(
+            "is known at single numbers",
+            where="loss",
+            remedy='Give "absolute", "square" or "threshold" at such a sensitivity, or call real',
+        )
+    end = None if width is None else whole(width, "width", 0) + Fraction(1, 2)
+    found = real(
+        epsilon, delta, loss=RealLoss.of(loss, end), sensitivity=sensitivity,
+        cells="auto" if end is None else _STEPS, gap=max(gap, CELLS_GAP), note=note,
+        for_releases=for_releases,
+    )  # fmt: skip
+    fields = {name: getattr(found, name) for name in names_of_fields(found)}
+    return RoundedNoise(**fields).require_private()
 
 
 def _spread(rate: float, part: float, span: Fraction, count: int) -> Spread:

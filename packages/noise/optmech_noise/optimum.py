@@ -3,8 +3,11 @@ of them, and in a range, with a proof that there is no better."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Real
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,26 +26,42 @@ from optmech_noise.additive.design import NoiseDesign
 from optmech_noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
 from optmech_noise.additive.loss import LossLike, NoiseLoss, tabulated
 from optmech_noise.additive.planar import PlanarNoise
+from optmech_noise.additive.rounded import WIDEST, RoundedNoise
+from optmech_noise.additive.shaped import ShapedNoise, SidedLoss
+from optmech_noise.curves import stated_curve
+from optmech_noise.line import ROUNDABLE, rounded
 from optmech_noise.planar import best_planar
-from optmech_noise.releases import best_single, for_releases as families, reach_of, stated_promise
-from optmech_noise.session import Note, require_gap, silent
+from optmech_noise.releases import (
+    MANY_SHIFTS,
+    best_single,
+    for_releases as families,
+    reach_of,
+    stated_promise,
+)
+from optmech_noise.search import truncated_end
+from optmech_noise.session import CELLS_GAP, Note, require_gap, silent
+from optmech_noise.shaped import best_shaped, certain_place
 
 _MOST_PLANAR = 48
 _MOST_IN_RANGE = 400
+_WIDE = 60_000
+"""Places times sensitivity, from which on whole numbers take longer than rounded real noise."""
 
 
 @checked_arguments
 def optimal(
-    epsilon: Number,
+    epsilon: Number | None = None,
     delta: Number = 0,
     *,
     sensitivity: int = 1,
-    loss: LossLike = "absolute",
+    loss: LossLike | tuple[LossLike, LossLike] = "absolute",
     width: int | None = None,
     gap: float = OPTIMAL_GAP,
     note: Note | None = None,
     for_releases: int = 1,
-) -> NoiseDesign:
+    curve: Sequence[tuple[Number, Number]] | None = None,
+    support: tuple[int | None, int | None] | None = None,
+) -> NoiseDesign | RoundedNoise | ShapedNoise:
     """The noise of least expected loss among all that is (ε, δ)-differentially private when it is
     added to a whole number that one person changes by at most ``sensitivity``.
 
@@ -54,6 +73,9 @@ def optimal(
 
     Parameters
     ----------
+    sensitivity:
+        Up to a thousand million. Above 1,000 it is real noise, of which the sum is rounded, and the
+        gap is about 1e-3 (``RoundedNoise``).
     loss:
         "absolute", "square", "threshold" (probability of noise beyond ``width``), a table
         c(0), c(1), … that goes on with its last step, or a function of |noise|. A function is
@@ -71,13 +93,19 @@ def optimal(
         law in every release: laws that differ from release to release may lose less on average.
         With δ > 0 the noise is the best of some calibrated families (``for_releases``), and the
         lower bound that of a single release.
+    curve:
+        Instead of ε and δ several pairs of them, all of which are to be kept, with δ > 0: a
+        trade-off curve by its tangents, as ``om.noise.curve`` returns.
+    support:
+        (low, high): noise within this range only, None for no end. (0, None) only adds. It takes
+        some δ. With it, or a curve, ``loss`` may be a pair of losses: of noise below 0, and above.
 
     Raises
     ------
     ProblemError
         For arguments that are not as said.
     InfeasibleError
-        For ε = δ = 0: no such noise exists.
+        For ε = δ = 0, and where no noise within the range keeps the promise.
     TooLargeError
         Where the noise spreads over more places than are searched.
 
@@ -91,10 +119,24 @@ def optimal(
     >>> design.sample(3, seed=1).tolist()
     [8, 0, -1]
     """
-    steps, count = _stated(sensitivity, gap), whole(for_releases, "for_releases", 1, MOST_RELEASES)
+    require_gap(gap)
+    if curve is not None or support is not None or _is_sided(loss):
+        most = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
+        _require_one(for_releases)
+        return _shaped(epsilon, delta, curve, support, most, loss, width, gap, note)
+    if epsilon is None:
+        raise ProblemError("is missing", where="epsilon", remedy="Give ε, such as 0.5, or a curve")
+    steps = whole(sensitivity, "sensitivity", 1, WIDEST)
+    count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
+    wide = isinstance(loss, str) and loss in ROUNDABLE
+    if steps > MOST_SENSITIVITY or (wide and _is_wide(epsilon, delta, steps, gap)):
+        return rounded(
+            epsilon, delta, sensitivity=steps, loss=loss, width=width, gap=gap, note=note,
+            for_releases=count,
+        )  # fmt: skip
     promise = rate, part = stated_promise(epsilon, delta)
     reach = reach_of(float(rate) / count, float(part), steps)
-    measure = NoiseLoss.of(loss, width, reach)
+    measure = NoiseLoss.of(cast(LossLike, loss), width, reach)
     say = note or silent
     if count == 1:
         return best_single(measure, promise, steps, gap, say)
@@ -103,6 +145,66 @@ def optimal(
     each = promise if part > 0 else stated_promise(rate.times(Fraction(1, count)), part)
     one = best_single(measure, each, steps, gap, say)
     return replace(one, epsilon=rate, releases=count).require_private()
+
+
+def _is_wide(epsilon: Number, delta: Number, steps: int, gap: float) -> bool:
+    """Whether noise spreads over so many places that it is better rounded, at such a gap."""
+    if gap < CELLS_GAP or steps <= MANY_SHIFTS:
+        return False
+    rate, part = (float(each) for each in stated_promise(epsilon, delta))
+    return part > 0 and truncated_end(rate, part, steps) * steps > _WIDE
+
+
+def _is_sided(loss: object) -> bool:
+    """Whether it is a pair of losses, and not a table of two numbers."""
+    pair = isinstance(loss, tuple) and len(loss) == 2
+    return pair and not all(isinstance(part, Real) for part in cast("tuple[object, ...]", loss))
+
+
+def _require_one(for_releases: int) -> None:
+    if for_releases != 1:
+        raise ProblemError(
+            "does not go with a curve, a support or a loss with two sides",
+            where="for_releases",
+            remedy="Leave it out, and compose with om.noise.compose",
+        )
+
+
+def _shaped(
+    epsilon: Number | None,
+    delta: Number,
+    curve: Sequence[tuple[Number, Number]] | None,
+    support: tuple[int | None, int | None] | None,
+    steps: int,
+    loss: Any,
+    width: int | None,
+    gap: float,
+    note: Note | None,
+) -> ShapedNoise:
+    """Noise of any shape."""
+    stated = stated_curve(epsilon, delta, curve)
+    reach = min(reach_of(float(rate), float(part), steps) for rate, part in stated)
+    sides = loss if _is_sided(loss) else (loss, loss)
+    measures = [NoiseLoss.of(part, width, reach) for part in sides]
+    measure = SidedLoss(*measures)
+    low, high = _ends(support)
+    made = ShapedNoise(certain_place(low, high), measure, stated, steps, (low, high))
+    found: ShapedNoise = best_shaped(made, measure, gap, note or silent)
+    return found
+
+
+def _ends(support: tuple[int | None, int | None] | None) -> tuple[int | None, int | None]:
+    if support is None:
+        return None, None
+    if not isinstance(support, tuple | list) or len(support) != 2:
+        raise ProblemError("is no pair", where="support", remedy="Give (low, high)")
+    low, high = (
+        None if end is None else whole(end, f"support[{k}]", -WIDEST, WIDEST)
+        for k, end in enumerate(support)
+    )
+    if low is not None and high is not None and low > high:
+        raise ProblemError("is empty", where="support", remedy="Give (low, high), low <= high")
+    return low, high
 
 
 @checked_arguments

@@ -31,9 +31,12 @@ from optmech_noise.additive.file import MOST_RELEASES
 from optmech_noise.additive.law import Law, certain
 from optmech_noise.additive.loss import LossLike, NoiseLoss
 from optmech_noise.additive.pairs import MOST_EXPONENT
+from optmech_noise.additive.shaped import ShapedNoise, SidedLoss
+from optmech_noise.curves import curve, stated_curve
 from optmech_noise.proposals import tail_ratio, tidied, with_tails
 from optmech_noise.search import MOST_ROWS, D, Search, truncated_end
 from optmech_noise.session import Note, Promise, require_range, silent
+from optmech_noise.shaped import best_shaped, certain_place
 
 _LEAST_EPSILON = 1e-4
 _LEAST_DELTA = 1e-100
@@ -44,7 +47,7 @@ _FALLS = 30.0
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _FEW = 8
 _WIDEST = 1.05
-_MANY_SHIFTS = 24
+MANY_SHIFTS = 24
 """Above so many whole numbers noise is searched by shifts first."""
 
 
@@ -90,7 +93,7 @@ def best_single(
     if stated.delta >= 1:
         # all noise is private: never anything but what costs least
         return replace(stated, law=certain(measure.cheapest), multipliers=nothing(steps))
-    chosen = ShiftSearch if steps > _MANY_SHIFTS else Search
+    chosen = ShiftSearch if steps > MANY_SHIFTS else Search
     return chosen(stated, gap, note).best()
 
 
@@ -142,6 +145,8 @@ _BISECTIONS = 14
 _AIMS = 8
 _ROOM = 1e-5
 """The share of δ that the proof in whole numbers may lack."""
+_MOST_STEPS = 8
+"""Sensitivities for which a bound of several releases is looked for."""
 _COARSEST = 5
 _LATTICES = 4
 _TAIL = 60.0
@@ -152,9 +157,11 @@ class ReleaseNoise(Shown):
     """The result of ``om.noise.for_releases``: ``design`` is the noise of every release, with its
     own promise for one; ``privacy`` what all of them together promise, proved by ``bounds``.
 
-    ``loss`` is that of one release. ``lower_bound`` is of all noise that is (ε, δ)-private for a
-    single release, as noise for several is. ``tried`` has the loss of every law that was
-    calibrated, by name, the calibrated "discrete Gaussian" among them. ``together`` is the same
+    ``loss`` is that of one release. ``lower_bound`` is of all noise with the same law in every
+    release: the larger of that for a single release, and of that for what single releases have to
+    keep so that no count of events tells too much (``om.noise.curve(releases=…)``).
+    ``tried`` has the loss of every law that was calibrated, by name, the calibrated "discrete
+    Gaussian" among them. ``together`` is the same
     family with the promise of all releases as its own, proved in whole numbers: to save, check and
     audit.
 
@@ -197,7 +204,7 @@ def for_releases(
     releases among discrete Gaussians.
 
     The promise is proved (the upper bound of ``ComposedPrivacy.delta``); that no other noise does
-    better is not, but for the bound from a single release. Raises ProblemError for arguments that
+    better is not, but for ``lower_bound``. Raises ProblemError for arguments that
     are none of this, δ = 0 among them.
 
     Examples
@@ -245,7 +252,25 @@ def for_releases(
     if count > 1:
         stated = _stored(stated, best, spent, limit)
     stated = replace(stated, seconds=time.perf_counter() - started)
-    return ReleaseNoise(design, privacy, rate, part, once.lower_bound, best.name, tried, stated)
+    least = max(once.lower_bound, bound_of_each(rate, part, count, steps, measure, say))
+    return ReleaseNoise(design, privacy, rate, part, least, best.name, tried, stated)
+
+
+def bound_of_each(
+    rate: Exact, part: Exact, count: int, steps: int, measure: NoiseLoss, note: Note = silent
+) -> float:
+    """A bound on the loss of all noise of which so many releases keep ε and δ together, from what
+    each of them has to keep; 0 where none is found."""
+    if count == 1 or steps > _MOST_STEPS or not part > 0:
+        return 0.0
+    try:
+        kept = stated_curve(None, 0, curve(releases=(float(rate), float(part), count)))
+        sides = SidedLoss(measure, measure)
+        stated = ShapedNoise(certain_place(None, None), sides, kept, steps)
+        found: ShapedNoise = best_shaped(stated, sides, 1e-3, note)
+    except OptmechError:
+        return 0.0
+    return found.lower_bound
 
 
 class Family(NamedTuple):

@@ -58,6 +58,11 @@ def others() -> dict[str, bytes]:
         "real delta": real(epsilon="1/2", delta=0.01),
         "real renyi": om.noise.rdp((2, 1), cells=16),
         "real together": real(epsilon=1, delta=0.05, for_releases=2),
+        "adds": om.noise.optimal(1, 0.01, support=(0, None), sensitivity=2),
+        "sides": om.noise.optimal(1, 0.01, support=(-9, 9), loss=("absolute", [0, 3])),
+        "curve": om.noise.optimal(curve=[(0, 0.2), (1, 0.05)], loss="square"),
+        "real curve": real(curve=[(0, 0.25), (1, 0.05)], cells=4),
+        "rounded": om.noise.optimal(1, "1/20", sensitivity=4000, gap=0.05),
     }
     return {name: design.document() for name, design in made.items()}
 

@@ -34,6 +34,19 @@ from optmech_noise.additive.planar_law import PlanarLaw, PlanarLoss, shifts_with
 from optmech_noise.additive.real_loss import MOST_CORNERS, PARTS, RealLoss, rational
 from optmech_noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
 from optmech_noise.additive.result import ProvedNoise
+from optmech_noise.additive.rounded import WIDEST, RoundedNoise
+from optmech_noise.additive.shaped import (
+    MOST_PAIRS_OF,
+    CurveNoise,
+    Part,
+    Parts,
+    ShapedLaw,
+    ShapedNoise,
+    ShapedRealNoise,
+    SidedLoss,
+    require_curve,
+    shaped_range,
+)
 
 Plain = Any
 _PARTS: dict[str, tuple[str, ...]] = {
@@ -61,6 +74,8 @@ MOST_DIGITS = 10**9
 MOST_GROWTH = 4000
 """Of (α - 1)ε."""
 MOST_PLANAR_SENSITIVITY = 40
+MOST_SHAPED = 40_000_000
+"""Places times multipliers of noise of any shape."""
 MOST_WIDTH = 300
 """The largest radius of a window of pairs."""
 MOST_PAIRS = 6_000_000
@@ -76,6 +91,8 @@ class _Bound(NamedTuple):
 
 def encode(design: ProvedNoise) -> dict[str, Any]:
     """The object of a file."""
+    if isinstance(design, CurveNoise):
+        return design.enclosed(_shaped(isinstance(design, CellNoise)).write(design))
     norm = getattr(design, "norm", None)
     codec = _codec(norm, isinstance(design, DivergenceNoise), isinstance(design, CellNoise))
     return design.enclosed(codec.write(design))
@@ -83,6 +100,8 @@ def encode(design: ProvedNoise) -> dict[str, Any]:
 
 def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
     """Noise from a file's object, and every claim of it recomputed."""
+    if "curve" in body:
+        return opened(_shaped("cells" in body), body, where)
     powers = "renyi" in body or "zcdp" in body
     return opened(_codec(body.get("norm"), powers, "cells" in body), body, where)
 
@@ -161,14 +180,20 @@ def _require_decidable(design: ApproximateNoise | DivergenceNoise, most: int) ->
 
 def _encode_noise(parts: Codec[Any], design: ApproximateNoise) -> Plain:
     several = {"releases": _RELEASES.write(design)} if design.releases > 1 else {}
-    return parts.write(design) | several
+    rounded = {"rounded": True} if isinstance(design, RoundedNoise) else {}
+    return parts.write(design) | several | rounded
 
 
 def _decode_noise(
     made: type[ApproximateNoise], entries: Codec[Any], plain: Plain
 ) -> ApproximateNoise:
     several = _RELEASES.read(plain.pop("releases")) if "releases" in plain else {}
+    if made is RealNoise and "rounded" in plain:
+        _require(plain.pop("rounded") is True, "is not true", "rounded")
+        made = RoundedNoise
     design = made(**entries.read(plain), **several)
+    if isinstance(design, RoundedNoise):
+        _require_rounded(design)
     _require_decidable(design, MOST_TERMS)
     places = design.law.n + len(design.law.tails)
     few = design.releases == 1 or places <= MOST_TOGETHER
@@ -177,6 +202,15 @@ def _decode_noise(
     count = sum(len(part.inner) for part in parts)
     _require(count <= MOST_MULTIPLIERS, f"are more than {MOST_MULTIPLIERS:,}", "multipliers")
     return design
+
+
+def _require_rounded(design: RoundedNoise) -> None:
+    """Of whole numbers, and of losses for which it is known what rounding does."""
+    loss = design.measure
+    fits = design.sensitivity.denominator == 1 and design.sensitivity <= WIDEST
+    _require(fits, "is no whole number up to a thousand million", "sensitivity")
+    known = loss.degree is not None or (loss.name == "threshold" and loss.width.denominator == 2)
+    _require(known, "is not known after rounding", "loss")
 
 
 def _encode_renyi(entries: Codec[Any], design: DivergenceNoise) -> Plain:
@@ -285,6 +319,60 @@ def _decode_planar_loss(plain: Plain) -> PlanarLoss:
     return PlanarLoss(_decode_loss(stated), plain["norm"])
 
 
+def _shaped(real: bool) -> Codec[Any]:
+    """Of noise of any shape."""
+    made = ShapedRealNoise if real else ShapedNoise
+    lattice = _ON_CELLS if real else _LINE | {"loss": ("measure", _SIDES), "support": _SUPPORT}
+    entries = {"curve": _CURVE, **lattice, "law": _SHAPED_LAW, "multipliers": _PARTS_OF}
+    return record(partial(_shaped_noise, made), "the file", **entries)
+
+
+def _shaped_noise(made: Any, **given: Any) -> Any:
+    require_curve(given["curve"])
+    design = made(**given)
+    law, rates = design.law, [rate for rate, _ in design.curve]
+    _require(rates[-1] <= LARGEST_EPSILON, f"is above {LARGEST_EPSILON}", "curve")
+    terms = (law.count + design.steps) * design.steps * len(rates)
+    _require(terms <= MOST_TERMS, "has too many places for its sensitivity", "law")
+    _require(made is ShapedNoise or law.is_even, "is not even", "law")
+    if (found := design.multipliers) is None:
+        return design
+    loss = design.measure
+    even = made is ShapedRealNoise or (loss.is_even and design.support == (None, None))
+    _require(even or not found.even, "are not of even noise", "multipliers")
+    for part in found.parts:
+        known = part.bound < len(rates) and abs(part.shift) <= design.steps
+        _require(known, "has a bound or a shift that is none", "multipliers")
+    every = found.every
+    count = sum(len(part.inner) for part in found.parts)
+    _require(count <= MOST_MULTIPLIERS, f"are more than {MOST_MULTIPLIERS:,}", "multipliers")
+    low, high = shaped_range(design.minorant, design.steps, design.support, every)
+    work = (high - low) * max(1, len(every))
+    _require(work <= MOST_SHAPED and low <= high, "span too many places", "multipliers")
+    return design
+
+
+def _decode_sides(plain: Plain) -> SidedLoss:
+    if "name" in plain:
+        both = _decode_loss(plain)
+        return SidedLoss(both, both)
+    require_keys(plain, {"below", "above"}, "loss")
+    found = SidedLoss(_decode_loss(plain["below"]), _decode_loss(plain["above"]))
+    _require(not found.is_even, "is written as two where it is one", "loss")
+    return found
+
+
+def _encode_sides(loss: SidedLoss) -> Plain:
+    if loss.is_even:
+        return _encode_loss(loss.above)
+    return {"below": _encode_loss(loss.below), "above": _encode_loss(loss.above)}
+
+
+def _truth(plain: Plain) -> bool:
+    _require(plain is True or plain is False, "is neither true nor false", "even")
+    return bool(plain)
+
+
 _NUMBER = digits(1201)
 _NUMBERS = listing(_NUMBER, most=2 * MOST_ENTRIES)
 _FEW_BITS = within("bits", 0, 4096)
@@ -335,6 +423,38 @@ _ON_CELLS: dict[str, Any] = {
     "loss": ("measure", Codec(lambda loss: _REAL_LOSSES[loss.name].write(loss), _decode_real_loss)),
     "law": _LINE["law"],
 }
+_END = within("support", -(10**9), 10**9)
+_SUPPORT = listing(optional(_END), 2)
+_SIDES = Codec(_encode_sides, _decode_sides)
+_PAIR = (exact("curve"), exact("curve", probability))
+_CURVE = listing(
+    Codec(
+        lambda pair: [pair[0].text, pair[1].text],
+        lambda plain: tuple(_PAIR[k].read(v) for k, v in zip((0, 1), plain, strict=True)),
+    ),
+    most=MOST_PAIRS_OF,
+)
+_SHAPED_LAW = record(ShapedLaw, "law", bits=within("bits"), low=_END, masses=_NUMBERS)
+_PARTS_OF = optional(
+    record(
+        Parts,
+        "multipliers",
+        bits=_FEW_BITS,
+        even=Codec(bool, _truth),
+        parts=listing(
+            record(
+                Part,
+                "multipliers",
+                bound=within("bound", 0, MOST_PAIRS_OF - 1),
+                shift=within("shift", -MOST_CELLS, MOST_CELLS),
+                first=_END,
+                inner=_NUMBERS,
+                tail=_NUMBER,
+                limit=("price", _NUMBER),
+            )
+        ),
+    )
+)
 _RELEASES = record(
     dict,
     "releases",
@@ -370,7 +490,7 @@ def sampled(path: str, text: str, count: int, seed: int | None) -> list[Hashable
     """The number that a text states, or as many as the noise in a file is for, with noise,
     ``count`` times. Raises what ``ProvedNoise.load`` raises, and ProblemError without them."""
     design = ProvedNoise.load(path)
-    if isinstance(design, CellNoise):
+    if isinstance(design, CellNoise) and not isinstance(design, RoundedNoise):
         released: Any = design.release(text, count, seed=seed)
         return list(map(float, released))
     planar = isinstance(design, PlanarNoise)
@@ -383,6 +503,8 @@ def sampled(path: str, text: str, count: int, seed: int | None) -> list[Hashable
             f"{text[:60]!r} is no {'pair of whole numbers' if planar else 'whole number'}",
             remedy="Give what the noise is added to" + (": X,Y" if planar else ""),
         )
+    if isinstance(design, RoundedNoise):
+        return list(design.release(values[0], count, seed=seed))
     noise = design.drawn(count, seed).reshape(count, len(values)).tolist()
     drawn = [tuple(v + n for v, n in zip(values, row, strict=True)) for row in noise]
     return [pair if planar else pair[0] for pair in drawn]

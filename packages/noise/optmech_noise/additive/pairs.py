@@ -159,10 +159,10 @@ def composed_delta(
         total = total.plus(total).trimmed(spare)
         if digit == "1":
             total = total.plus(one).trimmed(spare)
-    return _at(total, epsilon, exponent)
+    return delta_at(total, epsilon, exponent)
 
 
-def _at(total: Losses, epsilon: Exact, exponent: int) -> Fraction:
+def delta_at(total: Losses, epsilon: Exact, exponent: int) -> Fraction:
     """At least P(lost) + E max(0, 1 - e^{ε - S})."""
     low = bracket(epsilon)[0]
     start = max(total.first, math.floor(low * (1 << exponent)))
@@ -185,20 +185,25 @@ def _single(law: Law, sensitivity: int, exponent: int) -> Losses:
     """The losses of one release, of a pair that dominates all shifts."""
     several = sensitivity > 1 and not law.falls
     shifts = range(1, sensitivity + 1) if several else (sensitivity,)
-    laws = [masses(law, shift) for shift in shifts]
+    return of_pairs([masses(law, shift) for shift in shifts], exponent)
+
+
+def of_pairs(laws: Sequence[tuple[list[Places], int]], exponent: int) -> Losses:
+    """The losses of one release, of a pair that dominates all of these, as ``masses`` gives
+    them."""
     far = max(
-        (_places(p, q, exponent) for pairs, _ in laws for p, q in pairs if p and q),
+        (places(p, q, exponent) for pairs, _ in laws for p, q in pairs if p and q),
         key=abs, default=0,
     )  # fmt: skip
     reach = abs(far) + 3
-    if reach > MOST_REACH or (several and reach * sensitivity > 4 * MOST_REACH):
+    if reach > MOST_REACH or (len(laws) > 1 and reach * len(laws) > 4 * MOST_REACH):
         raise TooLargeError(f"{reach:,} places of losses", where="lattice")
     powers = Powers(exponent, reach)
     found = [_spread(pairs, unit, powers, exponent) for pairs, unit in laws]
     return found[0] if len(found) == 1 else _largest(found, powers)
 
 
-def _places(p: int, q: int, exponent: int) -> int:
+def places(p: int, q: int, exponent: int) -> int:
     """About ln(p/q) in steps."""
     return math.floor(logarithm(p, q) * (1 << exponent))
 
@@ -214,7 +219,7 @@ def _spread(pairs: Sequence[Places], unit: int, powers: Powers, exponent: int) -
         if not q:
             lost += p
         elif p:
-            j = _places(p, q, exponent)
+            j = places(p, q, exponent)
             while p << _WIDE > powers.low(j + 1) * q:
                 j += 1
             upper = -(-(((p << _WIDE) - powers.low(j) * q) << _BITS) // step)

@@ -1,0 +1,222 @@
+"""``om.noise.compose``: what numbers reveal together that are released with different noise.
+
+Privacy losses add up. On a lattice each is spread upwards so that both laws keep their masses, for
+an upper end of δ, and rounded down for a lower end; sums are products of polynomials in whole
+numbers (docs/theory/releases.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import flint
+
+from optmech.base.bisection import reached
+from optmech.base.read_only import record
+from optmech.base.shown import Shown
+from optmech.errors import ProblemError, TooLargeError
+from optmech.exact.arguments import probability
+from optmech.exact.number import Interval, Number, parse_exact, rounded_up
+from optmech_noise.additive.law import Places
+from optmech_noise.additive.pairs import MOST_NODES, Losses, delta_at, masses, of_pairs, places
+from optmech_noise.additive.result import LatticeNoise
+from optmech_noise.additive.shaped import ShapedLaw
+from optmech_noise.everyday import Release
+
+MOST_NOISES = 10_000
+LARGEST = 1_000
+"""Of an ε that is asked about."""
+_FINEST, _COARSEST = 14, 2
+_BITS = 160
+_SPARE = 1 << 50
+"""What ends of sums may hold that are cut off, over 2^160."""
+_ROUNDING = 1e-9
+Laws = list[tuple[list[Places], int]]
+
+
+@record
+class Composition(Shown):
+    """The result of ``om.noise.compose``: what all releases reveal together.
+
+    Every number has noise of its own, and a person may change each of them by up to the sensitivity
+    of its noise, in any direction, depending on what was released before.
+
+    Examples
+    --------
+    >>> one, other = om.noise.optimal("ln 2"), om.noise.optimal(1, "1/1000", sensitivity=2)
+    >>> both = om.noise.compose([one, other, other])
+    >>> found = both.delta(2)
+    >>> print(0 < found.lower <= found.upper < 1, both.epsilon(0.01).upper < 2.7)
+    True True
+    """
+
+    noises: tuple[LatticeNoise, ...]
+    counts: tuple[int, ...]
+
+    def delta(self, epsilon: Number) -> Interval:
+        """Bounds on δ(ε) of all releases together, proved; raises ProblemError unless ε is a number
+        from 0 to a thousand."""
+        rate = parse_exact(epsilon, where="epsilon")
+        if rate > LARGEST:
+            raise ProblemError(f"is above {LARGEST:,}", where="epsilon", remedy="Ask for less")
+        exponent, upper, lower = self._sums
+        most = rounded_up(delta_at(upper, rate, exponent))
+        least = max(_least_at(part, float(rate), exponent) for part in lower)
+        return Interval(max(0.0, min(least, most)), min(1.0, most))
+
+    def epsilon(self, delta: Number) -> Interval:
+        """Bounds on the least ε >= 0 with δ(ε) <= ``delta``, infinite above where none is found up
+        to a thousand. Raises ProblemError unless δ is from 0 to 1."""
+        limit = float(probability(delta))
+
+        def least(holds: Callable[[float], bool]) -> tuple[float, float]:
+            if holds(0.0):
+                return 0.0, 0.0
+            return reached(holds, 0.0, 1.0, 40, 1e-9, LARGEST / 2)
+
+        upper = least(lambda rate: self.delta(rate).upper <= limit)[1]
+        return Interval(least(lambda rate: self.delta(rate).lower <= limit)[0], upper)
+
+    @cached_property
+    def _sums(self) -> tuple[int, Losses, list[Losses]]:
+        """The exponent of the finest lattice that is short enough, and the sums on it."""
+        every = [_laws(noise) for noise in self.noises]
+        ways = range(max(map(len, every)))
+        for exponent in range(_FINEST, _COARSEST - 1, -1):
+            try:
+                upper = self._added([of_pairs(laws, exponent) for laws in every], Losses.plus)
+                lower = [
+                    self._added([_floored(laws[-1 - k], exponent) for laws in every], _plus_down)
+                    for k in ways
+                    if k < _FEW and all(len(laws) > k for laws in every)
+                ]
+            except TooLargeError:
+                continue
+            return exponent, upper, lower
+        raise TooLargeError(
+            "losses of so many releases spread over too many places",
+            where="noises",
+            remedy="Compose fewer of them",
+        )
+
+    def _added(self, ones: list[Losses], plus: Callable[[Losses, Losses], Losses]) -> Losses:
+        total: Losses | None = None
+        for one, count in zip(ones, self.counts, strict=True):
+            cut = _cut(one, plus)
+            own = cut
+            for digit in bin(count)[3:]:
+                own = _cut(plus(own, own), plus)
+                if digit == "1":
+                    own = _cut(plus(own, cut), plus)
+            total = own if total is None else _cut(plus(total, own), plus)
+        assert total is not None
+        return total
+
+
+_FEW = 2
+"""Shifts that are composed for a lower end: the largest, and of noise with two sides both ways."""
+
+
+def compose(noises: Iterable[Any]) -> Composition:
+    """What numbers reveal together of which each is released with its own noise: with what
+    ``om.noise.optimal``, ``real``, ``rdp`` and others return, or ``histogram`` and others, of which
+    all numbers count that one person changes. Raises ProblemError for other things.
+
+    Examples
+    --------
+    >>> counts = om.noise.histogram(1, per_person=2)
+    >>> print(round(om.noise.compose([counts]).epsilon(0.0001).upper, 2))
+    1.0
+    """
+    found: Counter[LatticeNoise] = Counter()
+    for k, noise in enumerate(noises):
+        if isinstance(noise, Release):
+            share = noise.numbers if len(noise.noise) == 1 else 1
+            for part in noise.noise:
+                found[part] += share
+        elif isinstance(noise, LatticeNoise):
+            found[noise] += getattr(noise, "releases", 1)
+        else:
+            raise ProblemError(
+                "is no noise of numbers",
+                where=f"noises[{k}]",
+                remedy="Give what om.noise.optimal, real or histogram return",
+            )
+    total = sum(found.values())
+    if not 0 < total <= MOST_NOISES:
+        raise ProblemError(
+            f"has {total:,} releases", where="noises", remedy=f"Give 1 to {MOST_NOISES:,}"
+        )
+    return Composition(tuple(found), tuple(found.values()))
+
+
+def _laws(noise: LatticeNoise) -> Laws:
+    """The pairs of laws that are told apart, the largest shift last."""
+    law: Any = noise.law
+    steps = noise.steps
+    if isinstance(law, ShapedLaw):
+        sides = (1,) if law.is_even else (-1, 1)
+        shifts: Sequence[int] = [side * s for s in range(1, steps + 1) for side in sides]
+    else:
+        shifts = [steps] if law.falls else range(1, steps + 1)
+    return [masses(law, shift) for shift in shifts]
+
+
+def _floored(pair: tuple[list[Places], int], exponent: int) -> Losses:
+    """Losses of one pair, rounded down, and probabilities too."""
+    atoms, unit = pair
+    found: Counter[int] = Counter()
+    lost = 0
+    for p, q in atoms:
+        if not q:
+            lost += p
+        elif p:
+            # what a logarithm in floats is off by is far below that
+            found[places(p, q, exponent) - 1] += p
+    if not found:
+        return Losses(0, [0], (lost << _BITS) // unit)
+    first = min(found)
+    if max(found) - first > 4 * MOST_NODES:
+        raise TooLargeError("losses spread over too many places", where="lattice")
+    listed = [(found[k] << _BITS) // unit for k in range(first, max(found) + 1)]
+    return Losses(first, listed, (lost << _BITS) // unit)
+
+
+def _plus_down(one: Losses, other: Losses) -> Losses:
+    """The sum of two independent losses, with probabilities rounded down."""
+    product = flint.fmpz_poly(list(one.masses)) * flint.fmpz_poly(list(other.masses))
+    sums = [int(value) >> _BITS for value in product.coeffs()] or [0]
+    a, b = one.lost, other.lost
+    return Losses(
+        one.first + other.first, sums, a + b - ((a * b >> _BITS) + 1) if a and b else a + b
+    )
+
+
+def _cut(one: Losses, plus: Callable[[Losses, Losses], Losses]) -> Losses:
+    """Without ends that hold next to nothing, which an upper end counts as lost."""
+    if plus is Losses.plus:
+        return one.trimmed(_SPARE)
+    start, end = 0, len(one.masses)
+    while start < end - 1 and one.masses[start] <= _SPARE:
+        start += 1
+    while end > start + 1 and one.masses[end - 1] <= _SPARE:
+        end -= 1
+    if end - start > MOST_NODES:
+        raise TooLargeError("losses spread over too many places", where="lattice")
+    return Losses(one.first + start, list(one.masses[start:end]), one.lost)
+
+
+def _least_at(total: Losses, rate: float, exponent: int) -> float:
+    """At most the chance of an infinite loss and E max(0, 1 - e^{ε - S})."""
+    h = Fraction(1, 1 << exponent)
+    value = total.lost / (1 << _BITS)
+    for k, mass in enumerate(total.masses, total.first):
+        more = float(k * h) - rate
+        if more > 0 and mass:
+            value += mass / (1 << _BITS) * -math.expm1(-more)
+    return value * (1 - _ROUNDING)
