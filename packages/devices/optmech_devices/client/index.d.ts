@@ -77,6 +77,8 @@ export interface Header {
   readonly outside: "refuse" | "nearest";
   readonly quantile: number | null;
   readonly radius: readonly number[] | null;
+  /** A report from a position, by a mechanism of any kind; null outside, where that is refused. */
+  report(position: number[]): { label: Label; coordinates: number[] | null; accuracy: number | null } | null;
   describe(report: number): { label: Label; coordinates: number[] | null; accuracy: number | null };
 }
 
@@ -196,8 +198,9 @@ export class Ledger {
   constructor(
     mechanism: Mechanism | MeshMechanism | EarthMechanism,
     /** Per unit of distance; null for what the file states. */
-    epsilon: number | null,
-    radius: number,
+    epsilon?: number | null,
+    /** By default 1 unit. */
+    radius?: number,
     options?: {
       budget?: number | null;
       delta?: number;

@@ -205,7 +205,8 @@ export class Ledger {
   #draws = new Map();
   #before = none();
 
-  constructor(mechanism, epsilon, radius, given = {}) {
+  constructor(mechanism, epsilon = null, radius = 1, given = {}) {
+    if (epsilon !== null && typeof epsilon === "object") return new Ledger(mechanism, null, 1, epsilon);
     needMechanism(mechanism);
     const { budget = null, delta = 1e-6, by = "plain", fallBack = "refuse", between = "positions",
       order = null } = options(given, ["budget", "delta", "by", "fallBack", "between", "order"]);

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from optmech_devices.protection.places import Snap
 from optmech_devices.protection.reporter import STICKY
+from plainly import main
 
 import optmech as om
-from optmech.cli.main import main
 from optmech.designs import outer
 from optmech.errors import ProblemError
 from optmech.files import build_problem
