@@ -89,7 +89,7 @@ def crossings(
     that is none, and where fewer than two fixes follow each other.
     """
     reporter = Reporter(mechanism, "drop", key=bytes(LEAST_KEY), unusable="drop", rate=rate)
-    points, who, seconds = _traces(source, asked, reporter.geographic, noted)
+    points, who, seconds = traces(source, asked, reporter.geographic, noted)
     kept, reports = reporter.at_points(
         points, reporter.repeated_by(["who"], lambda _: who.tolist())
     )
@@ -164,7 +164,7 @@ def _steps(who: Ints, seconds: Floats | None) -> tuple[Ints, float]:
     return before[near], float(gap[near].sum()) / 3600.0
 
 
-def _traces(
+def traces(
     source: str | Path, asked: Asked, degrees: bool, noted: Callable[[str], None]
 ) -> tuple[Floats, Ints, Floats | None]:
     """Points of a table, the person of each by a number, and the time in seconds."""

@@ -133,7 +133,8 @@ class Flow:
                 for place in self.places
                 for axis in place.chosen.points([cells(n) for n in place.chosen.names]).T
             ]
-            reporter.noticed += self.asked.told(cells, numbers, reporter.geographic)
+            persons = [spending.column, *filter(is_person, map(str, self.asked.keep))]
+            self.asked.refuse_telling(cells, numbers, reporter.geographic, persons)
         before = reporter.rows
         by = reporter.repeated_by(self.asked.by, cells)
         drawn = self._drawn(cells, by)
@@ -255,6 +256,12 @@ class Flow:
         spending, lines = self.spending, self.done()
         if self.unsaid:
             lines.append(self.unsaid)
+        times = [str(name) for name in self.asked.keep if is_time(str(name))]
+        if times:
+            lines.append(
+                f"{', '.join(times)}: exact times tie rows together, and to whoever was seen then: "
+                "round them, or leave them out"
+            )
         if not spending.budget.limited:
             lines.append("no budget was asked for: what a person spends has no limit")
         elif spending.budget.most is None:

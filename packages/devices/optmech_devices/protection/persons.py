@@ -30,7 +30,8 @@ imsi phone msisdn email username login account passenger patient employee cyclis
 athlete courier participant respondent visitor resident student member"""
 _PLACES = """lon lat lng long longitude latitude x y easting northing geometry geom wkt wkb geohash
 h3 s2 address street zip zipcode postcode postal place location position altitude pluscode coord
-coords ort zielort startort plz rue via calle lieu lugar luogo plaats locatie positie cap cp"""
+coords station stations dock ort zielort startort plz rue via calle lieu lugar luogo plaats locatie
+positie cap cp"""
 _IN_PLACES = """address adress strasse street straat direccion indirizz domicil wohnort standort
 hausnummer huisnummer postleitzahl postcode postal coordinate coordonnee coordenada coordinata
 koordinate coordinaat longitud latitud breitengrad langengrad laengengrad breedtegra lengtegra
