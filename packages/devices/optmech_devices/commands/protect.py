@@ -139,7 +139,7 @@ def run(args: Namespace) -> Answer:
     limits = args.outside, args.max_distance
     with moved(lambda at: f"{args.data}: {at}" if at[:4] == "row " or at == "points" else at):
         reporter = Reporter(mechanism, *limits, key, args.seed, args.missing, rate)
-        flow = Flow(reporter, asked, spending, promise, [Persons(name) for name in columns])
+        flow = Flow(reporter, asked, spending, promise, list(map(Persons, columns)), command=True)
         order = None if args.keep_order else Order(args.seed)
         written, left = protect_file(
             flow, args.data, args.output, order=order, told=_progress(), noted=note

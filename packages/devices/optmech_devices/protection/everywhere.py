@@ -13,11 +13,7 @@ RADIUS, FACTOR = "1km", 4
 so that the promise says nothing of them: a kilometre is ten minutes on foot, and who believed one
 of two places as much as the other believes it four to one after a report, at most."""
 _LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(km|m)?\s*")
-BOUGHT = (
-    "a design for these data errs by less, 10 % less of the trips of Citi Bike in the guide "
-    "(1.67 km instead of 1.86): optmech init {data}, then optmech solve"
-)
-"""What optimality buys, as measured in docs/guides/protecting.md."""
+BOUGHT = "how much less a design for these data errs: optmech init {data}, then optmech solve"
 
 
 def everywhere(radius: str | None = None) -> Earth:
@@ -41,7 +37,8 @@ def everywhere(radius: str | None = None) -> Earth:
 
 def said(earth: Earth, radius: str | None) -> str:
     """What was taken, and why, in words."""
-    apart = RADIUS if radius is None else radius
+    number, unit = _LENGTH.fullmatch(radius or RADIUS).groups()  # type: ignore[union-attr]
+    apart = f"{number} {unit}"
     why = "" if radius else ": a default that says nothing of the data, --radius sets another"
     return (
         f"without a design the mechanism of the whole earth reports: {apart} apart, a report is at "

@@ -17,7 +17,7 @@ from optmech.reading.chosen import Chosen
 from optmech.reading.columns import require_columns
 from optmech_devices.protection.columns import Asked, Replaced, drawn_of
 from optmech_devices.protection.days import days_of
-from optmech_devices.protection.persons import Persons, is_key, is_person, is_time
+from optmech_devices.protection.persons import Persons, is_epoch, is_key, is_person, is_time
 from optmech_devices.protection.reporter import Drawn, Reporter
 from optmech_devices.protection.result import PersonPromise, Protected, persons_of, refused
 from optmech_devices.protection.spending import MOST, Spending
@@ -25,6 +25,15 @@ from optmech_devices.protection.spending import MOST, Spending
 Cells = Callable[[Any], Any]
 """The cells of a column of some rows, by its name."""
 Told = Callable[[str], None]
+_REMEDIES = (
+    "Say whose a row is, with per=COLUMN or rows_are_people=True; limit what a person spends, with "
+    "budget=N, beyond which rows repeat a report; let a place repeat its report, with key=BYTES, "
+    "by=COLUMN; or say no_budget=True",
+    "Say whose a row is, with --per COLUMN or --rows-are-people; limit what a person spends, with "
+    "--budget N, beyond which rows repeat a report; let a place repeat its report, with "
+    "--sticky-key-file FILE --sticky-by COLUMN; or say --no-budget",
+)
+"""What to do beyond the default, in Python and on the command line."""
 
 
 @dataclass
@@ -49,6 +58,8 @@ class Flow:
     promise: Promise | None = None
     persons: Sequence[Persons] = ()
     places: list[Replaced] = field(default_factory=list)
+    command: bool = False
+    """Whether errors name options of the command, and not arguments of Python."""
     unsaid: str = ""
     """Why it is not known whose a row is."""
     drawn: list[Ints] = field(default_factory=list)
@@ -133,7 +144,8 @@ class Flow:
                 for place in self.places
                 for axis in place.chosen.points([cells(n) for n in place.chosen.names]).T
             ]
-            persons = [spending.column, *filter(is_person, map(str, self.asked.keep))]
+            apart = [n for n in self.asked.keep if is_person(str(n)) or is_epoch(str(n))]
+            persons = [spending.column, *apart]
             self.asked.refuse_telling(cells, numbers, reporter.geographic, persons)
         before = reporter.rows
         by = reporter.repeated_by(self.asked.by, cells)
@@ -212,9 +224,7 @@ class Flow:
             raise ProblemError(
                 refused(found, [self.unsaid] if self.unsaid else []),
                 where="budget",
-                remedy="Say whose a row is (per COLUMN, or that rows are people); give a budget, "
-                "beyond which rows repeat a report; let places repeat theirs (a sticky key); or "
-                "say that there is no budget",
+                remedy=_REMEDIES[self.command],
             )
         return found
 

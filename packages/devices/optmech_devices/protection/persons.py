@@ -155,8 +155,11 @@ def stands_still(cells: Sequence[Any], coordinates: Sequence[Floats]) -> bool:
         for cell, *place in zip(cells[:SAMPLE], x.tolist(), y.tolist(), strict=False):
             if not is_missing(cell) and str(cell).strip() and np.isfinite(place).all():
                 found[str(cell)].append((place[0], place[1]))
-        several = [len(set(places)) == 1 for places in found.values() if len(places) > 1]
-        if sum(several) >= max(2.0, _MOST_OF * len(several)):
+        several = [set(places) for places in found.values() if len(places) > 1]
+        still = [places for places in several if len(places) == 1]
+        # where all rows are at one place, every value is
+        apart = len(set().union(*still)) > 1
+        if apart and len(still) >= max(2.0, _MOST_OF * len(several)):
             return True
     return False
 

@@ -48,11 +48,13 @@ class Figure:
         """The odds in words, then draws and ε."""
         each = [
             f"{length_words(metres)} apart at most {times(factor)} times as likely"
-            if factor <= NOT_HIDDEN
-            else f"{length_words(metres)} apart over a million times: not hidden"
             for metres, factor in self.odds.items()
+            if factor <= NOT_HIDDEN
         ]
-        number = f"{self.draws:,.4g} {'draw' if self.draws == 1 else 'draws'}"
+        if told := [metres for metres, factor in self.odds.items() if factor > NOT_HIDDEN]:
+            each.append(f"{length_words(min(told))} apart over a million times: not hidden")
+        count = f"{self.draws:,.0f}" if self.draws == int(self.draws) else f"{self.draws:,}"
+        number = f"{count} draw{'' if self.draws == 1 else 's'}"
         if self.epsilon is not None:
             number += f", ε = {self.epsilon:,.4g}{f' per {unit}' if unit else ''}"
         return f"{'; '.join(each)} ({number})" if each else number
@@ -213,6 +215,7 @@ class Protected:
 def refused(persons: PersonPromise, how: Sequence[str]) -> str:
     """Why more draws than the default allows are refused, in words; ``how`` says whose rows were
     counted."""
-    return f"a person would have {persons.worst.draws:,.0f} draws, more than {MOST}; " + "; ".join(
-        [persons.words, *how]
-    )
+    worst = persons.worst
+    who = f"the worst of {persons.count:,} persons" if persons.count > 1 else "a person"
+    said = f"{'places ' if worst.odds else ''}{worst.words(persons.unit)}"
+    return "; ".join([f"{who} would have {worst.draws:,.0f} draws, more than {MOST}: {said}", *how])

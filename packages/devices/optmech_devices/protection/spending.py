@@ -2,7 +2,7 @@
 before again, or none.
 
 Decisions depend on whose rows come in which order, on days, and where reports repeat on which
-places are equal: on nothing else that a report hides (docs/theory/persons.md).
+places are equal: on nothing else that a report hides (docs/theory/budgets.md).
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def test_averaging_finds_who_is_at_home(tmp_path: Path) -> None:
     """A person at one cell of nine: the error of one report, and of a hundred, by Bayes."""
     grid = om.Grid(3, 3, unit="km")
     km = om.distances.euclidean()
-    m = om.mechanisms.exponential(grid, 0.5, km)
+    m = om.mechanisms.exponential(grid, 2, km)
     rows = ["user,x,y"] + [f"u{k % 3},{0.5 + k % 3},0.5" for k in range(600)]
     path = tmp_path / "traces.csv"
     path.write_text("\n".join(rows) + "\n")
