@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from optmech_devices.protection import spool as spool_module
 from optmech_devices.protection.averaging import averaging
 from optmech_devices.protection.columns import Asked
 from optmech_devices.protection.persons import is_person
@@ -148,16 +149,17 @@ def test_rows_are_shuffled_unless_their_order_is_kept(earth: om.Earth, tmp_path:
         assert [n for part in spool.parts() for n in part["n"]] == kept
 
 
-def test_every_order_is_as_likely_as_any_other() -> None:
+def test_every_order_is_as_likely_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool_module, "_BUCKETS", 2)
     counts: Counter[tuple[int, ...]] = Counter()
-    for _ in range(3000):
+    for _ in range(1200):
         with Spool(Order(), 1) as spool:
             for k in range(3):
                 spool.put({"n": [k]}, 1)
             counts[tuple(n for part in spool.parts() for n in part.get("n", []))] += 1
     assert len(counts) == 6
-    # six classes, 500 each: chi-squared with 5 degrees of freedom is below 27 but for 6e-5
-    assert sum((n - 500) ** 2 / 500 for n in counts.values()) < 27
+    # six classes, 200 each: chi-squared with 5 degrees of freedom is below 33 but for 4e-6
+    assert sum((n - 200) ** 2 / 200 for n in counts.values()) < 33
 
 
 def test_the_command_says_and_writes_what_python_does(
