@@ -32,7 +32,7 @@ def measured(
 
     path, length = args.averaging, after(loss_unit(problem).strip())
     with moved(lambda where: f"{path}: {where}" if where != path else path):
-        found = averaging(m, problem.prior, path, Asked(args.x, args.y), note)
+        found = averaging(m, problem.prior.weights, path, Asked(args.x, args.y), note)
     rows = [
         (WAYS[one.way], f"{one.rows}", f"{one.mean:.3g}{length}", f"{one.median:.3g}{length}")
         for one in found

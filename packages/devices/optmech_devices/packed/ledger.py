@@ -119,7 +119,7 @@ class Ledger(Kept):
     >>> ledger.allows((0, 0))  # nothing more
     False
     >>> om.Ledger(packed, budget=5)  # within one unit
-    Ledger(0 draws; plain 0 of 5 spent, 0.70710679 a draw; within 1 km)
+    Ledger(0 draws; plain 0 of 5 spent, 0.707106782 a draw; within 1 km)
     >>> ledger.enter((0, 0), times=2)  # draws that were made elsewhere count all the same
     >>> state = ledger.to_dict()
     >>> again = om.Ledger(packed, None, radius=1, budget=5)

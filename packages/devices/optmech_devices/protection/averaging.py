@@ -20,7 +20,6 @@ from optmech.exact.arguments import whole
 from optmech.spaces.domain import flattened
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.observables import data_coordinates
-from optmech.spaces.prior import Prior
 from optmech_devices.protection.columns import Asked
 from optmech_devices.protection.crossings import traces
 from optmech_devices.protection.reporter import Reporter
@@ -51,7 +50,7 @@ class Averaged:
 
 def averaging(
     mechanism: Mechanism,
-    prior: Prior,
+    prior: Floats,
     source: str | Path,
     asked: Asked,
     noted: Callable[[str], None],
@@ -62,7 +61,7 @@ def averaging(
     """Let every row of a table report afresh, and attack ``windows`` of consecutive rows: those of
     each person, those that stand together, and shuffled ones.
 
-    The adversary knows the mechanism and the ``prior``. Points outside are dropped. Draws and
+    The adversary knows the mechanism and the ``prior``, a weight for every secret. Points outside are dropped. Draws and
     orders are those of a ``seed``. Raises ProblemError on a table that is none, and on a mechanism
     whose secrets have no coordinates.
     """
@@ -80,7 +79,7 @@ def averaging(
         attack = _Attack(
             places,
             np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)),
-            np.log(np.asarray(prior.weights)),
+            np.log(prior),
             np.log(np.asarray(mechanism.matrix)),
         )
     rng = np.random.default_rng([whole(seed, "seed"), 2])

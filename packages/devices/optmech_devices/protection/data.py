@@ -28,8 +28,6 @@ from optmech_devices.protection.spending import Beyond, Budget, Spending
 from optmech_devices.protection.spool import Order
 
 Names = str | Sequence[str]
-_LOOKED_AT = 50_000
-"""Cells of a column that is kept."""
 _WHO = "whose a row is"
 
 

@@ -25,6 +25,8 @@ from optmech_devices.protection.spending import MOST, Spending
 Cells = Callable[[Any], Any]
 """The cells of a column of some rows, by its name."""
 Told = Callable[[str], None]
+_LOOKED_AT = 50_000
+"""Cells of a column that is kept."""
 _REMEDIES = (
     "Say whose a row is, with per=COLUMN or rows_are_people=True; limit what a person spends, with "
     "budget=N, beyond which rows repeat a report; let a place repeat its report, with key=BYTES, "
@@ -146,7 +148,9 @@ class Flow:
             ]
             apart = [n for n in self.asked.keep if is_person(str(n)) or is_epoch(str(n))]
             persons = [spending.column, *apart]
-            self.asked.refuse_telling(cells, numbers, reporter.geographic, persons)
+            self.asked.refuse_telling(
+                lambda name: cells(name)[:_LOOKED_AT], numbers, reporter.geographic, persons
+            )
         before = reporter.rows
         by = reporter.repeated_by(self.asked.by, cells)
         drawn = self._drawn(cells, by)

@@ -506,7 +506,7 @@ def test_columns_of_traces_are_named(
     assert json.loads(capsys.readouterr().out)["crossings"] == found
     for wrong in (["--crossings", table, "--x", "a"], ["--x", "a", "--y", "b"]):
         assert main(["measure", str(made / "d.json"), *wrong]) == 2
-        assert "--crossings only" in capsys.readouterr().err
+        assert "--crossings or --averaging only" in capsys.readouterr().err
     assert main([*argv, table, "--x", "a", "--y", "speed"]) == 2
     assert "there is no column 'speed'" in capsys.readouterr().err
 
