@@ -61,9 +61,9 @@ def averaging(
     """Let every row of a table report afresh, and attack ``windows`` of consecutive rows: those of
     each person, those that stand together, and shuffled ones.
 
-    The adversary knows the mechanism and the ``prior``, a weight for every secret. Points outside are dropped. Draws and
-    orders are those of a ``seed``. Raises ProblemError on a table that is none, and on a mechanism
-    whose secrets have no coordinates.
+    The adversary knows the mechanism and the ``prior``, a weight for every secret. Points outside
+    are dropped. Draws and orders are those of a ``seed``. Raises ProblemError on a table that is
+    none, and on a mechanism whose secrets have no coordinates.
     """
     reporter = Reporter(mechanism, "drop", unusable="drop", seed=seed)
     places = data_coordinates(mechanism.secrets)
